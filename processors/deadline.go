@@ -5,6 +5,7 @@ import (
 
 	"github.com/lovoo/goka"
 
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -42,4 +43,32 @@ func OnDeadline(ctx goka.Context, h func(*Context) error) {
 		return
 	}
 	perform(newContext(ctx, settingsOf(ctx), nil), StageDeadline, h)
+}
+
+// Progress is how far the inputs of a group have been read in one partition. Inputs that are Repartitioned do not count.
+type Progress struct {
+	// Through is a time on the runtime's clock (WithClock): every record that was written to the inputs before it has been
+	// handled. It is zero if nothing is known, for example because the processor has just started to read, or because a broker
+	// does not answer.
+	Through time.Time
+	// Since is when this processor began to read the partition: at its start, or after a rebalance.
+	Since time.Time
+}
+
+// Progress returns how far the inputs have been read in the partition of the handler of a deadline. After a downtime or a lag, a
+// deadline can come due while a record that was written earlier, and that would have ended the wait, is not read yet. A handler
+// that would lose something can then write a later deadline: Progress().Through is the deadline or later if all records that
+// were written before the deadline have been handled. Limit how often, because Through may never come: a handler may fail for
+// a long time, and a transaction may stay open.
+//
+// Progress may ask the brokers where the inputs end, and blocks for 250 ms at most. In the handler of a record it returns the
+// zero Progress.
+func (c *Context) Progress() (p Progress) {
+	_ = c.locked(func(ctx goka.Context) error {
+		if r, ok := unbound(ctx).(runtimeapi.Reader); ok {
+			p = Progress(r.Progress())
+		}
+		return nil
+	})
+	return p
 }

@@ -33,6 +33,7 @@ var (
 	_ runtimeapi.Runtime   = (*callbackContext)(nil)
 	_ runtimeapi.Retrier   = (*callbackContext)(nil)
 	_ runtimeapi.Sequencer = (*callbackContext)(nil)
+	_ runtimeapi.Reader    = (*callbackContext)(nil)
 )
 
 // Wrap makes the contexts of callbacks.
@@ -50,6 +51,8 @@ type Wrap struct {
 	// Series returns the series of the running generation. Retries may be nil: then failed handlers are not called again.
 	Series  func() *Series
 	Retries *Retries
+	// Progress returns how far the inputs of a partition have been read (Group.Progress). It may be nil in tests.
+	Progress func(partition int32, due time.Time) runtimeapi.Progress
 }
 
 // Rows is the store of rows and their parts.
@@ -236,6 +239,14 @@ func (c *callbackContext) timestamp(topic string) time.Time {
 
 // Sequence implements runtimeapi.Sequencer.
 func (c *callbackContext) Sequence() { c.producer.Sequence(c.Partition(), c.Key()) }
+
+// Progress implements runtimeapi.Reader.
+func (c *callbackContext) Progress() runtimeapi.Progress {
+	if c.wrap.Progress == nil || string(c.Topic()) != c.wrap.Timer {
+		return runtimeapi.Progress{}
+	}
+	return c.wrap.Progress(c.Partition(), time.UnixMilli(c.Offset()))
+}
 
 // Fail never returns. Goka's own Fail returns during shutdown, and the failed record would be marked done.
 func (c *callbackContext) Fail(err error) {

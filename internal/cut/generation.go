@@ -25,8 +25,9 @@ type generation struct {
 	stop   context.CancelFunc // ends the goroutines that renew and watch the lease
 	work   sync.WaitGroup     // pumps, timer claims, lease
 
-	mu     sync.Mutex
-	claims map[Partition]*claim
+	mu       sync.Mutex
+	claims   map[Partition]*claim
+	readings map[int32]*reading // by partition
 }
 
 // Setup implements sarama.ConsumerGroupHandler: Goka recovers its tables in it.
@@ -109,6 +110,13 @@ func (g *generation) keepLease(ctx context.Context) error {
 
 // startTimers begins to hand out the deadlines of each partition.
 func (g *generation) startTimers(partitions []int32) {
+	readings, now := make(map[int32]*reading, len(partitions)), g.group.opts.Timers.Clock.Now()
+	for _, p := range partitions {
+		readings[p] = &reading{since: now}
+	}
+	g.mu.Lock()
+	g.readings = readings
+	g.mu.Unlock()
 	for _, p := range partitions {
 		c := newTimerClaim(g.group.opts.Timers, p)
 		g.work.Go(func() { c.pump(g.series) })

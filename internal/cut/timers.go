@@ -17,6 +17,8 @@ type Timers struct {
 	Clock clock.Clock
 	// Due removes and returns at most max deadlines of a partition's index that are due at a time.
 	Due func(partition int32, nowMS int64, max int) []timer.Entry
+	// Log is what Group.Progress asks.
+	Log Log
 }
 
 // sweepBatch bounds how many deadlines a sweep removes from the index at a time. Deadlines that were removed but not handed

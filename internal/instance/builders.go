@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -101,6 +102,7 @@ func (r *run) contextWrapper() func(goka.Context) goka.Context {
 		Clock: r.instance.cfg.Clock, Timer: timer.Topic(r.instance.group),
 		Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph), Rows: r.tables.rows, Failed: r.failed,
 		Series: func() *cut.Series { return group().Current() }, Retries: r.retries(),
+		Progress: func(partition int32, due time.Time) runtimeapi.Progress { return group().Progress(partition, due) },
 	}
 	return func(ctx goka.Context) goka.Context { return wrap.Context(ctx, r.producer) }
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -40,7 +41,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	}
 	if inst.timed != nil {
 		options.Timers = &cut.Timers{
-			Topic: timer.Topic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock, Due: r.tables.due,
+			Topic: timer.Topic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock, Due: r.tables.due, Log: r.inputLog(),
 		}
 	}
 	g := cut.NewGroup(inner, options)
@@ -57,6 +58,16 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	default:
 	}
 	return g, nil
+}
+
+// inputLog looks at the inputs by the client of the run.
+func (r *run) inputLog() cut.Log {
+	return cut.Log{
+		High: func(p cut.Partition) (int64, error) { return r.client.GetOffset(p.Topic, p.ID, sarama.OffsetNewest) },
+		Data: func(ctx context.Context, p cut.Partition, from, to int64) (end int64, settled bool, err error) {
+			return recovery.DataEnd(ctx, r.client, p.Topic, p.ID, from, to)
+		},
+	}
 }
 
 // groupEvents logs what the group does, and keeps the health of the instance.

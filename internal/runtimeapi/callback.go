@@ -69,6 +69,22 @@ type Sequencer interface {
 	Sequence()
 }
 
+// Reader is implemented by a Runtime that knows how far the inputs of a callback's partition have been read.
+type Reader interface {
+	// Progress must be called in the callback of a deadline; in other callbacks it returns the zero Progress. It blocks for
+	// 250 ms at most.
+	Progress() Progress
+}
+
+// Progress is how far the inputs of a partition have been read.
+type Progress struct {
+	// Through is a time on the runtime's clock: the records that were written before it have been handled. It is zero if
+	// nothing is known.
+	Through time.Time
+	// Since is when this member began to read the partition.
+	Since time.Time
+}
+
 // Verdict is what to do after a handler has failed.
 type Verdict int
 

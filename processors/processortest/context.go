@@ -20,9 +20,15 @@ type runtimeContext struct {
 
 var errNoTable = errors.New("processortest: the group has no table")
 
-var _ runtimeapi.Runtime = (*runtimeContext)(nil)
+var (
+	_ runtimeapi.Runtime = (*runtimeContext)(nil)
+	_ runtimeapi.Reader  = (*runtimeContext)(nil)
+)
 
 func (c *runtimeContext) Now() time.Time { return c.runner.driver.Now() }
+
+// Progress says that everything has been read: the harness handles each record when it is written.
+func (c *runtimeContext) Progress() runtimeapi.Progress { return runtimeapi.Progress{Through: c.Now()} }
 
 // Owns always returns true, because there is only one partition.
 func (c *runtimeContext) Owns(string) bool { return true }
