@@ -1,6 +1,9 @@
 package turn
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 func (d DeadlineCame) apply(s *transition) {
 	d.end(s)
@@ -9,9 +12,33 @@ func (d DeadlineCame) apply(s *transition) {
 	s.changed = s.changed || s.row.DeadlineMs != 0
 }
 
-func (DeadlineCame) end(s *transition) {
+// After a downtime or a lag, a deadline can fire while the record that it waits for has been on its topic for a long time: the
+// next message of an idle session, the answer of the model. The end of a session, its removal and the timeouts of steps and
+// calls are therefore postponed for as long as such a record may be unread. maxEndDelay and maxTimeoutDelay limit this, from the
+// deadline or from when the inputs began to be read, whichever is later: a partition whose inputs are never read to their ends,
+// for example because a handler fails indefinitely, must not keep turns and sessions open.
+const (
+	readAgain       = time.Second
+	maxEndDelay     = 10 * time.Minute
+	maxTimeoutDelay = 30 * time.Second
+)
+
+// postpone reports whether what is due at a time, in milliseconds since the epoch, must wait for records that may be unread.
+func (d DeadlineCame) postpone(s *transition, at int64, limit time.Duration) bool {
+	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
+		return false
+	}
+	last := max(at, d.Unread.Since.UnixMilli()) + limit.Milliseconds()
+	if s.nowMS() >= last {
+		return false
+	}
+	s.delayed = min(s.after(readAgain), last)
+	return true
+}
+
+func (d DeadlineCame) end(s *transition) {
 	s.expireOthers()
-	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() {
+	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() && !d.postpone(s, s.turnDeadline(), maxTimeoutDelay) {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		switch {
 		case s.compacting():
@@ -25,6 +52,9 @@ func (DeadlineCame) end(s *transition) {
 	s.applyEarly() // before expiry: a record whose step opens now is not too late
 	s.expireEarly()
 	s.expireRoutes()
+	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postpone(s, at, maxEndDelay) {
+		return
+	}
 	if at, ok := s.endsAt(); ok && at <= s.nowMS() {
 		s.endSession(at)
 	}
@@ -50,7 +80,7 @@ func (s *transition) deadline() int64 {
 		}
 	}
 	if s.row.Turn != nil {
-		add(s.turnDeadline())
+		add(max(s.turnDeadline(), s.delayed))
 	}
 	for _, h := range s.row.Early {
 		add(h.ExpiresMs)
@@ -67,7 +97,7 @@ func (s *transition) deadline() int64 {
 		}
 	}
 	if at, ok := s.idleAt(); ok {
-		add(at)
+		add(max(at, s.delayed))
 	}
 	return earliest
 }

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // A deadline that fires before its time, because the clock was set back in between, must come again: the index hands it
@@ -13,12 +16,165 @@ func TestDeadlineThatFiresTooEarlyIsWrittenAgain(t *testing.T) {
 	p := newPlay(t)
 	p.send("message-input", message("one"))
 	p.now = p.now.Add(-time.Hour)
-	out := p.decide(p.bind, DeadlineCame{p.key})
+	out := p.decide(p.bind, DeadlineCame{Session: p.key})
 	require.True(t, out.Changed)
 	require.Empty(t, out.Effects)
 	require.NotZero(t, out.State.DeadlineMs)
 
 	p = newPlay(t)
-	out = p.decide(p.bind, DeadlineCame{p.key})
+	out = p.decide(p.bind, DeadlineCame{Session: p.key})
 	require.False(t, out.Changed, "nobody has a row")
+}
+
+// unread fires the deadline as the runtime does while records may be unread that were written at from or later.
+func (p *play) unread(from, since time.Time) effects {
+	p.tb.Helper()
+	p.postponed = p.now.Add(readAgain).UnixMilli()
+	defer func() { p.postponed = 0 }()
+	return p.apply(DeadlineCame{Session: p.key, Unread: &Unread{From: from, Since: since}})
+}
+
+func (p *play) dueAt() time.Time {
+	p.tb.Helper()
+	ms, ok := rowformat.Deadline(p.row)
+	require.True(p.tb, ok)
+	return time.UnixMilli(ms)
+}
+
+// waiting are the states whose deadline loses something if a record of before is not read yet.
+var waiting = map[string]struct {
+	open  func(t *testing.T) *play
+	limit time.Duration
+	ended func(*testing.T, *play, effects)
+}{
+	"session that ends": {
+		func(t *testing.T) *play { return talked(t) }, 10 * time.Minute,
+		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[SessionEnded](es), 1) },
+	},
+	"session that is removed": {
+		func(t *testing.T) *play {
+			p := newPlay(t, func(r *Rules) { r.IdleAfter = time.Hour })
+			p.respond(p.ask("one"), saying("hello"))
+			return p
+		}, 10 * time.Minute,
+		func(t *testing.T, p *play, _ effects) { require.Nil(t, p.state().History) },
+	},
+	"think step": {
+		func(t *testing.T) *play {
+			p := newPlay(t)
+			p.ask("one")
+			return p
+		}, 30 * time.Second,
+		func(t *testing.T, p *play, es effects) {
+			require.NotNil(t, the[Answered](t, es).Error)
+			require.Nil(t, p.state().Turn)
+		},
+	},
+	"tool calls": {
+		func(t *testing.T) *play {
+			p := newPlay(t)
+			p.respond(p.ask("one"), calling("t1", "t2"))
+			return p
+		}, 30 * time.Second,
+		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[Completed](es), 1) },
+	},
+}
+
+func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
+	for name, c := range waiting {
+		t.Run(name, func(t *testing.T) {
+			p := c.open(t)
+			due := p.dueAt()
+			p.now = due.Add(time.Hour) // the process was down
+			since := p.now
+			for range 3 {
+				require.Empty(t, p.unread(time.Time{}, since))
+				require.Equal(t, p.now.Add(time.Second), p.dueAt())
+				p.now = p.dueAt()
+			}
+			require.Empty(t, p.unread(due.Add(-time.Millisecond), since))
+			c.ended(t, p, p.unread(due, since))
+		})
+	}
+}
+
+func TestDeadlineOfAnInputThatIsNeverReadIsPostponedForALimitedTime(t *testing.T) {
+	for name, c := range waiting {
+		for _, down := range []time.Duration{0, time.Hour} {
+			t.Run(name+" "+down.String(), func(t *testing.T) {
+				p := c.open(t)
+				due := p.dueAt()
+				since := due.Add(down) // a process that runs since long before is as good as one that began when it was due
+				last := since.Add(c.limit)
+				if down == 0 {
+					since = time.Time{}
+				}
+				p.now = last.Add(-c.limit)
+				for p.now.Before(last) {
+					require.Empty(t, p.unread(time.Time{}, since))
+					require.True(t, p.dueAt().After(p.now))
+					require.False(t, p.dueAt().After(last))
+					p.now = p.dueAt()
+				}
+				c.ended(t, p, p.unread(time.Time{}, since))
+			})
+		}
+	}
+}
+
+// What was unread is applied as if the deadline had not come.
+func TestRecordOfBeforeTheDeadlineIsNotLate(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	p.now = p.dueAt().Add(time.Hour)
+	require.Empty(t, p.unread(time.Time{}, p.now))
+	require.Nil(t, the[Answered](t, p.respond(asked, saying("hello"))).Error)
+
+	p = talked(t)
+	p.now = p.dueAt().Add(time.Hour)
+	require.Empty(t, p.unread(time.Time{}, p.now))
+	asked = p.ask("two")
+	require.Contains(t, string(asked.History), "hello")
+	require.Equal(t, p.now.Add(p.rules.ThinkTimeout), p.dueAt(), "nothing of the postponed deadline is left")
+}
+
+// Whatever is read, and however far the inputs are read, a turn ends: at the last its timeout and the limit after its last event.
+func TestTurnsEndHoweverFarTheInputsAreRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPlay(t, withMemoir)
+		since := p.now
+		var asked []Enriched
+		for range rapid.IntRange(1, 20).Draw(t, "events") {
+			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(15*time.Minute)).Draw(t, "wait")))
+			switch rapid.IntRange(0, 3).Draw(t, "event") {
+			case 0:
+				asked = append(asked, emitted[Enriched](p.send("message-input", message("m")))...)
+			case 1:
+				if len(asked) > 0 {
+					p.respond(asked[len(asked)-1], saying("hello"))
+				}
+			case 2:
+				since = p.now
+			default:
+				if p.row != nil {
+					p.unread(p.now.Add(-time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "from"))), since)
+				}
+			}
+		}
+		for range 10_000 {
+			if p.row == nil || p.state().Turn == nil {
+				return
+			}
+			p.now = laterOf(p.now, p.dueAt())
+			p.unread(time.Time{}, since)
+		}
+		t.Fatal("the turn is still open")
+	})
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

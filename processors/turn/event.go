@@ -111,8 +111,19 @@ type (
 	// DeadlineCame states that the row's earliest deadline is due.
 	DeadlineCame struct {
 		Session string
+		// Unread is nil if all records that were written before the deadline have been applied.
+		Unread *Unread
 	}
 )
+
+// Unread says that the inputs may have records of the session that are not read yet, although they were written before its
+// deadline came due.
+type Unread struct {
+	// From is the time from which on they were written; zero if it is not known.
+	From time.Time
+	// Since is when the inputs began to be read: at the start of the process, or after a rebalance.
+	Since time.Time
+}
 
 func (d DeadlineCame) session() string { return d.Session }
 func (d DeadlineCame) record() *Record { return nil }

@@ -164,7 +164,7 @@ func TestEndOfATurnWithdrawsItsGates(t *testing.T) {
 		"cancel": {func(p *play) effects { return p.send("session-control", `{"action":"cancel"}`) }, topics.CauseParentEnded},
 		"purge":  {func(p *play) effects { return p.send("session-control", `{"action":"purge"}`) }, topics.CausePurged},
 		"defect": {func(p *play) effects {
-			return defect(storedRow(p.row), DeadlineCame{p.key}, errBroken, p.now, p.rules).Effects
+			return defect(storedRow(p.row), DeadlineCame{Session: p.key}, errBroken, p.now, p.rules).Effects
 		}, topics.CauseParentEnded},
 		"damage": {func(p *play) effects {
 			return eraseState(p.stored(), &Record{Session: p.key}, p.now, p.rules).Effects

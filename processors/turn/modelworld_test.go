@@ -194,7 +194,7 @@ func (m *model) fire(early bool) bool {
 	if !ok || ms > m.now.UnixMilli() && !early {
 		return false
 	}
-	m.hand(&modelRecord{topic: deadlineTopic, event: DeadlineCame{m.key}})
+	m.hand(&modelRecord{topic: deadlineTopic, event: DeadlineCame{Session: m.key}})
 	return true
 }
 

@@ -37,6 +37,8 @@ type play struct {
 	spendings spendings
 	// wrote is how many bytes of rows and parts were written.
 	wrote int
+	// postponed is when a deadline that may be postponed is due again at the latest, in milliseconds since the epoch; else 0.
+	postponed int64
 }
 
 func newPlay(t tb, change ...func(*Rules)) *play {
@@ -92,7 +94,7 @@ func (p *play) wait(d time.Duration) effects {
 	if ms, ok := rowformat.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
 		return nil
 	}
-	return p.apply(DeadlineCame{p.key})
+	return p.apply(DeadlineCame{Session: p.key})
 }
 
 // repeat delivers an event again, at the same offset.
@@ -204,7 +206,7 @@ func (p *play) keep(out Outcome) {
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {
 		require.True(p.tb, ok, "an open turn has a deadline")
-		require.True(p.tb, ms <= t.DeadlineMs || out.State.hasGates(), "only gates stop the clocks of a turn")
+		require.True(p.tb, ms <= max(t.DeadlineMs, p.postponed) || out.State.hasGates(), "only gates stop the clocks of a turn")
 	} else {
 		require.Empty(p.tb, out.State.Waiting, "nobody waits without an open turn")
 	}

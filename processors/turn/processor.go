@@ -127,7 +127,16 @@ func (b *binding) onGateRequest(c *processors.Context, in codec.Decoded[topics.G
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, DeadlineCame{Session: c.Key(), Unread: unreadAt(c)})
+}
+
+// unreadAt returns what is not read of the records that were written before a deadline; nil for nothing.
+func unreadAt(c *processors.Context) *Unread {
+	p := c.Progress()
+	if p.Through.UnixMilli() >= c.Offset() {
+		return nil
+	}
+	return &Unread{From: p.Through, Since: p.Since}
 }
 
 func recordOf(c *processors.Context, raw []byte) *Record {

@@ -148,7 +148,7 @@ func (f *full) due(*rapid.T) {
 		return
 	}
 	f.now = time.UnixMilli(max(at, f.now.UnixMilli())).UTC()
-	f.handle(DeadlineCame{f.key})
+	f.handle(DeadlineCame{Session: f.key})
 	if at, ok = rowformat.Deadline(f.row); ok {
 		require.Greater(f.tb, at, f.now.UnixMilli()-10, "it does not come again")
 	}
@@ -199,7 +199,7 @@ func (f *full) finish() {
 	for i := 0; f.state() != nil && f.state().Turn != nil; i++ {
 		require.Less(f.tb, i, 100, "a turn hangs")
 		f.now = time.UnixMilli(max(f.state().DeadlineMs, f.now.UnixMilli()))
-		f.handle(DeadlineCame{f.key})
+		f.handle(DeadlineCame{Session: f.key})
 	}
 	require.Len(f.tb, f.outputs, len(f.accepted))
 }

@@ -182,7 +182,7 @@ func TestMessageAtTheTimeOfTheEndIsNotLost(t *testing.T) {
 			snapshots = append(snapshots, emitted[MemoirSession](p.wait(0))...)
 		}
 		asked := p.ask("two")
-		require.Empty(t, p.apply(DeadlineCame{p.key}).ids(), "a deadline of before the message ends nothing")
+		require.Empty(t, p.apply(DeadlineCame{Session: p.key}).ids(), "a deadline of before the message ends nothing")
 		require.Equal(t, endFirst, len(asked.History) == 0)
 		p.respond(asked, saying("goodbye"))
 		snapshots = append(snapshots, emitted[MemoirSession](p.wait(endsAfter))...)

@@ -171,7 +171,7 @@ func (w *twin) moves(sizes []int) map[string]func(*rapid.T) {
 		},
 		"time": func(t *rapid.T) {
 			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 6 * time.Minute, 11 * time.Minute, 25 * time.Hour}).Draw(t, "d"))
-			w.both(DeadlineCame{w.key})
+			w.both(DeadlineCame{Session: w.key})
 		},
 		"lose states": func(*rapid.T) { w.restart() },
 		"forget late": func(*rapid.T) {
@@ -222,7 +222,7 @@ func TestTurnsOfSmallRowsEnd(t *testing.T) {
 		for n := 0; w.state() != nil && w.state().Turn != nil; n++ {
 			require.Less(t, n, 100, "a turn hangs")
 			w.now = time.UnixMilli(w.state().DeadlineMs)
-			w.both(DeadlineCame{w.key})
+			w.both(DeadlineCame{Session: w.key})
 		}
 	})
 }

@@ -102,8 +102,9 @@ func (s *transition) outcome(row *State) Outcome {
 type transition struct {
 	row      *State
 	layout   rowLayout
-	rowLimit int // maximum size of the row before divide, in bytes
-	oversize int // the size of the stored row if it exceeded its limit, else 0
+	rowLimit int   // maximum size of the row before divide, in bytes
+	oversize int   // the size of the stored row if it exceeded its limit, else 0
+	delayed  int64 // when a deadline that is postponed is due again, in milliseconds since the epoch; 0 for none
 	key      string
 	isNew    bool // the session had no row
 	now      time.Time

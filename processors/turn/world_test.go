@@ -185,7 +185,7 @@ func (w *world) settle() {
 			return
 		}
 		w.now = time.UnixMilli(s.Turn.DeadlineMs)
-		w.handle(DeadlineCame{w.key})
+		w.handle(DeadlineCame{Session: w.key})
 	}
 	require.Fail(w.tb, "a turn hangs")
 }
