@@ -99,7 +99,9 @@
 // With WithMemoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,
 // and its conversation goes to the memory of its user. A session with an open turn, gate, reply route or held record does not
 // end. The end and the removal of the conversation are one step of the row: a record that is read before it postpones the
-// end, and one that is read after it belongs to a new conversation.
+// end, and one that is read after it belongs to a new conversation. A record that was written before the end was due is read
+// before it, also after a downtime or a lag: the end waits for it, for at most 10 minutes after the processor began to read the
+// partition.
 //
 //	turn --> {agent}-session-end, {agent}-memoir-sessions (the conversation), a tombstone on {agent}-think-request-response
 //	turn --> {agent}-memoir-lookups --> package memoir, which adds the memory --> {agent}-enriched-message-input --> the model
@@ -173,6 +175,10 @@
 //
 // # Decisions beyond the wire format
 //
+//   - A timeout of a step, of its calls or of a compaction waits for records that were written before it was due and are not
+//     read yet, as after a downtime: an answer that was on its topic in time is not late. It waits for at most 30 s from the
+//     deadline, or from when the processor began to read the partition. The end of a session (WithMemoir) and its removal
+//     (WithIdlePurge) wait for at most 10 minutes.
 //   - A think-response answers the open step unless it names another one: by its turntable.id, or without one by the input
 //     and the length of the history that it echoes. A tool message is compared without its timestamp, because a replay
 //     writes a new one.
