@@ -130,7 +130,7 @@ func (b *binding) onDeadline(c *processors.Context) error {
 	return b.apply(c, DeadlineCame{Session: c.Key(), Unread: unreadAt(c)})
 }
 
-// unreadAt returns what is not read of the records that were written before a deadline; nil for nothing.
+// unreadAt returns what is not read of the records that were written before a deadline; nil if there are none.
 func unreadAt(c *processors.Context) *Unread {
 	p := c.Progress()
 	if p.Through.UnixMilli() >= c.Offset() {
