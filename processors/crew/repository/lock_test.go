@@ -96,7 +96,7 @@ func TestL04_DirectoriesConflictWithWhatIsBelowThemInBothDirections(t *testing.T
 
 func TestL05_PathsThatLeaveTheRepositoryAreRefused(t *testing.T) {
 	for _, path := range []string{
-		"../x", "a/../b", "a/..", "..", `..\x`, `a\..\b`, `a\..`, "a/./../../b", "a\x00b", "/etc/passwd", `\etc`, `C:\x`, "c:x", "~/../x",
+		"../x", "a/../b", "a/..", "..", `..\x`, `a\..\b`, `a\..`, "a/./../../b", "a\x00b", "/etc/passwd", `\etc`, `C:\x`, "c:x", "./c:x", `.\c:`, "~/../x",
 		".git/config", "sub/.GIT/hooks/x", ".", "./", "./*", "*", "//", strings.Repeat("a", 501),
 	} {
 		h := newHarness(t)

@@ -19,6 +19,8 @@ const everything = "/*"
 // ErrPath is wrapped by the errors of Path.
 var ErrPath = errors.New("the path cannot be locked")
 
+var errAbsolute = fmt.Errorf("%w: it is absolute; name it relative to the repository's root", ErrPath)
+
 // Path returns a path of a repository as locks and commits have it: relative to the repository's root, with slashes, without
 // "." and doubled slashes, in Unicode's NFC. Case is kept: on a file system that ignores it, "A" and "a" are two locks of one
 // file. A path that leaves the repository, is absolute, belongs to git itself or has a NUL is refused, and so are the empty path,
@@ -32,8 +34,8 @@ func Path(raw string) (string, error) {
 		return "", fmt.Errorf("%w: it has more than %d characters", ErrPath, pathLimit)
 	case strings.ContainsRune(raw, 0) || !utf8.ValidString(raw):
 		return "", fmt.Errorf("%w: it is no text", ErrPath)
-	case strings.HasPrefix(p, "/") || len(p) > 1 && p[1] == ':' && isLetter(p[0]):
-		return "", fmt.Errorf("%w: it is absolute; name it relative to the repository's root", ErrPath)
+	case strings.HasPrefix(p, "/"):
+		return "", errAbsolute
 	}
 	for part := range strings.SplitSeq(p, "/") {
 		switch {
@@ -45,6 +47,8 @@ func Path(raw string) (string, error) {
 	}
 	p = norm.NFC.String(path.Clean(p))
 	switch {
+	case len(p) > 1 && p[1] == ':' && isLetter(p[0]): // a drive, also after "./"
+		return "", errAbsolute
 	case p == "." || p == "*":
 		return "", fmt.Errorf("%w: it is the whole repository; name a file, or a directory as dir/*", ErrPath)
 	case utf8.RuneCountInString(p) > pathLimit: // NFC makes a few characters two
