@@ -13,6 +13,7 @@ func (DeadlineCame) apply(t *transition) {
 			t.unanswered(p, failedTimeout)
 		}
 	}
+	t.endAbandoned()
 	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
 		t.changed, t.erased = true, true
 	}
@@ -23,15 +24,18 @@ func (DeadlineCame) apply(t *transition) {
 
 // deadline returns the earliest deadline of the row in milliseconds since the epoch, 0 if it has none.
 func (t *transition) deadline() (earliest int64) {
-	open, crowded := t.load()
+	open, current := t.load()
 	for _, p := range t.row.Pending {
-		at, ok := p.next(open, crowded)
+		at, ok := p.next(open, current)
 		if p.isOpen() {
 			at, ok = p.DueMs, true
 		}
 		if ok && (earliest == 0 || at < earliest) {
 			earliest = at
 		}
+	}
+	if at := t.row.AbandonedUntilMs; at != 0 && (earliest == 0 || at < earliest) {
+		earliest = at
 	}
 	if at, ok := t.idleEnd(); ok {
 		return at
@@ -41,7 +45,7 @@ func (t *transition) deadline() (earliest int64) {
 
 // idleEnd returns when a row without a memory is deleted. ok is false for any other row.
 func (t *transition) idleEnd() (at int64, ok bool) {
-	if t.row.Memory != "" || len(t.row.Pending) > 0 {
+	if t.row.Memory != "" || len(t.row.Pending) > 0 || t.row.Abandoned > 0 {
 		return 0, false
 	}
 	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true

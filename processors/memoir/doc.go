@@ -26,8 +26,14 @@
 // Every ended session has a snapshot soon after its end, also if no worker runs: readers other than the workers rely on it. The
 // first snapshot of a session waits a short time (WithPatience) for the memory of another session of the user that is with a
 // worker, which saves a pass. Then it is sent with the memory as it is. Further passes of a session, after an old version or a
-// failure, are sent one at a time, so N sessions that end together cost about 2N calls of a model at most. Snapshots of different
-// users do not wait for each other. The header topics.HeaderDeadline has the time at which a pass fails without an answer.
+// failure, wait until no pass with the current memory is open, so N sessions that end together cost about 2N calls of a model at
+// most. Snapshots of different users do not wait for each other. The header topics.HeaderDeadline has the time at which a pass
+// fails without an answer.
+//
+// A row keeps a bounded number of sessions for further passes (WithPendingLimit). If one more session ends, its snapshot is sent
+// like the others, and the oldest session that has been sent is given up: first those that wait for a further pass, then those
+// that are with a worker. A given-up session is dead-lettered. If its memory comes later and is based on the current one, it
+// still counts.
 //
 //	                        what can be repeated                     what cannot happen
 //	step for the model      the record, with the same ID             a lost step
@@ -38,7 +44,8 @@
 //
 //	record of memoir-context                  effect
 //	with a version, of a snapshot             replaces the memory, or the snapshot is sent again if the version is old
-//	without a version (FlightDeck's updater)  the same, for the snapshot that was sent first of those that are with the updater
+//	without a version (FlightDeck's updater)  the same, for the snapshot that was sent first of those that are with the updater;
+//	                                          dead-lettered if that snapshot's session has been given up because of the limit
 //	without a version, no snapshot is open    replaces the memory
 //	with the version topics.MemoirEdit        replaces the memory; an open snapshot will be sent again
 //	blank, except an edit                     the memory stays, and the session is done
@@ -51,7 +58,8 @@
 // does unless it crashes between its answer and its commit. It may leave out some. Therefore a session that is answered while
 // others are with the updater is done only when all of them have been answered. If an answer is missing, one of the passes fails
 // after its timeout. It is not known which snapshot the updater has left out, so all of them are sent again. What is in the
-// memory already is then merged into it once more.
+// memory already is then merged into it once more. A user who always has a session with the updater can reach the limit of
+// sessions before it is known; the oldest ones are then dead-lettered, although the memory may have them.
 //
 // Run the group with processors.ExactlyOnce for this updater. At least once, a crash can send a snapshot twice, and the second
 // answer would be taken for that of another one. Package updater needs no such care.
@@ -67,7 +75,7 @@
 //	WithPatience      10 s             how long the first snapshot of a session waits for another session's memory
 //	WithPasses        3                how many passes of a session may fail before it is dead-lettered
 //	WithBackoff       1 min, doubling  how long a session waits after a failed pass
-//	WithPendingLimit  64               how many ended sessions of a user may wait
+//	WithPendingLimit  64               how many sent sessions of a user are kept for further passes
 //	WithRemembered    7 days, 1000     how long repeats are recognized, and how long a row without a memory is kept
 //	WithRecordLimit   1 MiB            the largest record
 package memoir

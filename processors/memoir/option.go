@@ -25,8 +25,7 @@ func WithPassTimeout(d time.Duration) Option {
 
 // WithPatience sets how long an ended session waits for the memory of another one of its user before its snapshot is sent
 // (default 10 seconds, at least 0, which sends it at once). A short wait saves a model call, because a memory that is based on
-// an old one is made again. It is also how late the readers of snapshots learn of an end. While half of WithPendingLimit wait
-// for a further pass, first ones wait too.
+// an old one is made again. It is also how late the readers of snapshots learn of an end.
 func WithPatience(d time.Duration) Option {
 	return func(r *Rules) { r.Patience = d }
 }
@@ -44,8 +43,10 @@ func WithBackoff(d time.Duration) Option {
 	return func(r *Rules) { r.Backoff = d }
 }
 
-// WithPendingLimit sets how many ended sessions of a user may wait for the worker (default 64, 1 to 1000). The snapshots of
-// further ones are dead-lettered.
+// WithPendingLimit sets how many ended sessions of a user are kept until they are in the memory (default 64, 1 to 1000). Each has
+// its snapshot stored. The first snapshot of further ones is sent all the same: the oldest session that has been sent is
+// dead-lettered instead. Sessions that fill a quarter of a record in the row are treated the same way, which concerns groups
+// under plain goka.NewProcessor, whose rows contain the snapshots.
 func WithPendingLimit(n int) Option {
 	return func(r *Rules) { r.PendingLimit = n }
 }

@@ -41,28 +41,28 @@ func TestFurtherPassesAreSentOneAtATime(t *testing.T) {
 	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
 	a, b, c := sent(t, p.handle(p.ended("a"))), sent(t, p.handle(p.ended("b"))), sent(t, p.handle(p.ended("c")))
 	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Empty(t, p.handle(p.answer(b, "b")), "c is open")
-	at, _ := rowformat.Deadline(p.row)
-	require.Equal(t, c.DueMs, at, "b has no time: it waits for the answer of c")
-	b = sent(t, p.handle(p.answer(c, "c")))
+	b = sent(t, p.handle(p.answer(b, "b")))
 	require.Equal(t, "b/snapshot/2", b.ID)
+	require.Equal(t, "a", b.Snapshot.MemoirContext)
+	require.Empty(t, p.handle(p.answer(c, "c")), "b is open")
+	at, _ := rowformat.Deadline(p.row)
+	require.Equal(t, b.DueMs, at, "c has no time: it waits for the answer of b")
 	c = sent(t, p.handle(p.answer(b, "a b")))
+	require.Equal(t, "c/snapshot/2", c.ID)
 	require.Equal(t, "a b", c.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.answer(c, "a b c")))
 	require.Empty(t, p.state().Pending)
 }
 
-// A user whose sessions overlap all the time: an open pass must not keep the further passes of other sessions waiting forever.
-func TestFirstPassesWaitWhileManySessionsNeedAFurtherOne(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience, r.PendingLimit = 0, 4 })
-	a, b, c := sent(t, p.handle(p.ended("a"))), sent(t, p.handle(p.ended("b"))), sent(t, p.handle(p.ended("c")))
-	p.handle(p.edit("x"))
-	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Empty(t, p.handle(p.answer(b, "b")))
-	require.Empty(t, p.handle(p.ended("d")))
-	at, _ := rowformat.Deadline(p.row)
-	require.Equal(t, c.DueMs, at, "a first pass that waits has no deadline")
-	require.Equal(t, "a/snapshot/2", sent(t, p.handle(p.answer(c, "c"))).ID)
+// A user whose sessions overlap all the time: open passes that cannot succeed do not keep the further passes of others waiting.
+func TestFurtherPassIsSentWhileOnlyPassesOfOldVersionsAreOpen(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	a := sent(t, p.handle(p.ended("a")))
+	sent(t, p.handle(p.ended("b")))
+	require.Empty(t, p.handle(p.failure(a)))
+	p.now = p.now.Add(p.rules.Backoff)
+	require.Empty(t, p.handle(DeadlineCame{user}), "b may still succeed")
+	require.Equal(t, "a/snapshot/2", sent(t, p.handle(p.edit("x"))).ID)
 }
 
 func TestAnswersWithoutAVersionBelongToThePassesInTheOrderOfSending(t *testing.T) {
@@ -74,13 +74,13 @@ func TestAnswersWithoutAVersionBelongToThePassesInTheOrderOfSending(t *testing.T
 	sent(t, p.wait()) // b
 	require.Empty(t, p.handle(p.foreign("a")))
 	require.Equal(t, "a", p.state().Memory)
-	require.Empty(t, p.handle(p.foreign("c")), "it has the memory before a")
+	c := sent(t, p.handle(p.foreign("c")))
+	require.Equal(t, "c/snapshot/2", c.ID, "its first memory is based on the one before a")
+	require.Empty(t, p.handle(p.foreign("b")))
 	require.Len(t, p.state().Pending, 3, "a is not done before all have been answered")
-	c := sent(t, p.handle(p.foreign("b")))
-	require.Equal(t, "c/snapshot/2", c.ID)
-	require.Len(t, p.state().Pending, 2, "a is done")
 	b := sent(t, p.handle(p.foreign("a c")))
 	require.Equal(t, "b/snapshot/2", b.ID)
+	require.Len(t, p.state().Pending, 1, "a and c are done")
 	require.Empty(t, p.handle(p.foreign("a c b")))
 	require.Empty(t, p.state().Pending)
 }

@@ -16,33 +16,24 @@ func (e SessionEnded) apply(t *transition) {
 		return
 	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
 		return // a repeat, or a memory that was read before its session has it already
-	case len(t.key)+len(e.Value)+envelope > t.rules.RecordLimit:
-		t.deadLetter(reasonTooLarge)
-		return
-	case len(t.row.Pending) >= t.rules.PendingLimit:
-		t.deadLetter(reasonTooMany)
-		return
 	}
 	p := &Pending{End: end, DueMs: t.after(t.rules.Patience), Partition: e.Partition, Offset: e.Offset}
 	value := bytes.Clone(e.Value)
 	if t.parts == nil {
 		p.Snapshot = value
 	}
-	if t.pendingSize()+proto.Size(p) > t.rules.RecordLimit/4 {
-		t.deadLetter(reasonNoRoom)
+	switch {
+	case len(t.key)+len(value)+envelope > t.rules.RecordLimit:
+		t.sendOnce(p, value, reasonTooLarge)
 		return
-	}
-	if t.parts != nil {
+	case proto.Size(p) > t.rules.pendingBytes():
+		t.sendOnce(p, value, reasonNoRoom)
+		return
+	case t.parts != nil:
 		p.Part = t.newPart(value)
 	}
 	t.row.Pending, t.changed = append(t.row.Pending, p), true
-}
-
-func (t *transition) pendingSize() (size int) {
-	for _, p := range t.row.Pending {
-		size += proto.Size(p)
-	}
-	return size
+	t.makeRoom()
 }
 
 // newPart adds a part to the row. If a row was deleted and begins again, deletions of its old parts may still be in flight, so
@@ -101,7 +92,7 @@ func (t *transition) isDone(end string) bool { return t.remembers(ofEnd, end) }
 // pass that was sent first. If all have been answered, none was taken for the wrong one, and their sessions are done. Otherwise
 // it is not known which pass was not answered, so all that were are repeated.
 func (t *transition) settle() {
-	if t.open() != nil {
+	if t.open() != nil || t.row.Abandoned > 0 {
 		return
 	}
 	for _, p := range slices.Clone(t.row.Pending) {

@@ -125,7 +125,7 @@ func TestNoMemoryIsLost(t *testing.T) {
 	for name, foreign := range map[string]bool{"workers with versions": false, "FlightDeck's updater": true} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				w := newWorld(t, foreign, rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "patience"))
+				w := newWorld(t, foreign, rapid.IntRange(1, 5).Draw(t, "limit"), rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "patience"))
 				for range rapid.IntRange(0, 120).Draw(t, "moves") {
 					w.move(t)
 				}
@@ -147,7 +147,7 @@ func TestNoMemoryIsLost(t *testing.T) {
 
 func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, false, time.Second)
+		w := newWorld(t, false, 5, time.Second)
 		for range rapid.IntRange(0, 60).Draw(t, "moves") {
 			w.move(t)
 		}

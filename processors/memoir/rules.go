@@ -22,7 +22,7 @@ type Rules struct {
 	Patience time.Duration
 	// Backoff is the wait after the first failed pass. It doubles with each further one.
 	Backoff time.Duration
-	// PendingLimit is how many ended sessions of a user may wait.
+	// PendingLimit is how many ended sessions of a user are kept for further passes.
 	PendingLimit int
 	// RememberFor and RememberCount bound the digests by which a row deduplicates.
 	RememberFor   time.Duration

@@ -8,8 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// sendNext sends the passes that may be sent. Further passes of a session are sent one at a time: each needs the memory that the
-// one before it brings, otherwise it conflicts. A first pass does not wait that long, because others read the snapshots too.
+// sendNext sends the passes that may be sent. A first pass does not wait long, because others read the snapshots too. A further
+// pass needs the memory that the open ones bring, otherwise it conflicts. It waits only for those that are based on the current
+// memory: the others cannot change it, and a user whose sessions overlap all the time would never get to the further ones.
 func (t *transition) sendNext() {
 	for t.err == nil {
 		p := t.ready()
@@ -22,35 +23,31 @@ func (t *transition) sendNext() {
 
 // ready returns the first pending session whose next pass may be sent.
 func (t *transition) ready() *Pending {
-	open, crowded := t.load()
+	open, current := t.load()
 	for _, p := range t.row.Pending {
-		if at, ok := p.next(open, crowded); ok && at <= t.nowMS() {
+		if at, ok := p.next(open, current); ok && at <= t.nowMS() {
 			return p
 		}
 	}
 	return nil
 }
 
-// load reports whether a pass is open, and whether so many sessions wait for a further pass that no more first ones may be sent
-// before. Otherwise a user whose sessions overlap all the time would never get to the further ones.
-func (t *transition) load() (open, crowded bool) {
-	n := 0
+// load reports whether a pass is open, and whether one is that is based on the current memory.
+func (t *transition) load() (open, current bool) {
 	for _, p := range t.row.Pending {
-		switch {
-		case p.isOpen():
+		if p.isOpen() {
 			open = true
-		case p.Pass > 0:
-			n++
+			current = current || p.Base == t.row.MemoryVersion
 		}
 	}
-	return open, n > 0 && n >= t.rules.PendingLimit/2
+	return open, current
 }
 
 // next returns from when the next pass of a session may be sent, in milliseconds since the epoch. ok is false if an open pass must
-// end before.
-func (p *Pending) next(open, crowded bool) (at int64, ok bool) {
+// end before. See load for open and current.
+func (p *Pending) next(open, current bool) (at int64, ok bool) {
 	switch {
-	case p.Sent, open && (p.Pass > 0 || crowded):
+	case p.Sent, p.Pass > 0 && current:
 		return 0, false
 	case p.Pass == 0 && !open:
 		return 0, true

@@ -46,9 +46,15 @@ type State struct {
 	TouchedMs int64 `protobuf:"varint,8,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// A pass ended without an answer while others were open: the answers without a version may be those of other passes than
 	// they were taken for. It is reset when no pass is open.
-	Unsure        bool `protobuf:"varint,9,opt,name=unsure,proto3" json:"unsure,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unsure bool `protobuf:"varint,9,opt,name=unsure,proto3" json:"unsure,omitempty"`
+	// How many passes were with a worker when their sessions were given up. So many further memories without a version are taken
+	// for the answers of these passes, until the latest of the passes has timed out.
+	Abandoned        uint32 `protobuf:"varint,10,opt,name=abandoned,proto3" json:"abandoned,omitempty"`
+	AbandonedUntilMs int64  `protobuf:"varint,11,opt,name=abandoned_until_ms,json=abandonedUntilMs,proto3" json:"abandoned_until_ms,omitempty"`
+	// How many of the abandoned passes, the first ones, are of a user that was forgotten since.
+	AbandonedForgotten uint32 `protobuf:"varint,12,opt,name=abandoned_forgotten,json=abandonedForgotten,proto3" json:"abandoned_forgotten,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *State) Reset() {
@@ -144,6 +150,27 @@ func (x *State) GetUnsure() bool {
 	return false
 }
 
+func (x *State) GetAbandoned() uint32 {
+	if x != nil {
+		return x.Abandoned
+	}
+	return 0
+}
+
+func (x *State) GetAbandonedUntilMs() int64 {
+	if x != nil {
+		return x.AbandonedUntilMs
+	}
+	return 0
+}
+
+func (x *State) GetAbandonedForgotten() uint32 {
+	if x != nil {
+		return x.AbandonedForgotten
+	}
+	return 0
+}
+
 // Pending is an ended session that is not in the memory yet.
 type Pending struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -151,8 +178,8 @@ type Pending struct {
 	End string `protobuf:"bytes,1,opt,name=end,proto3" json:"end,omitempty"`
 	// The number of the last pass that was sent to a worker, 0 if there was none.
 	Pass uint32 `protobuf:"varint,2,opt,name=pass,proto3" json:"pass,omitempty"`
-	// The pass is with a worker until due_ms. Otherwise the next pass may be sent from due_ms; the first pass earlier if no other
-	// one is open.
+	// The pass is with a worker until due_ms. Otherwise the next pass may be sent from due_ms: the first pass earlier if no other
+	// one is open, a further one only while none is open that is based on the current memory.
 	Sent  bool  `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
 	DueMs int64 `protobuf:"varint,4,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
 	// The version of the memory that was sent with the pass.
@@ -307,7 +334,7 @@ var File_processors_memoir_state_proto protoreflect.FileDescriptor
 
 const file_processors_memoir_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1dprocessors/memoir/state.proto\x12\x13turntable.memoir.v1\"\xad\x02\n" +
+	"\x1dprocessors/memoir/state.proto\x12\x13turntable.memoir.v1\"\xaa\x03\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -321,7 +348,11 @@ const file_processors_memoir_state_proto_rawDesc = "" +
 	"\tnext_part\x18\a \x01(\rR\bnextPart\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\b \x01(\x03R\ttouchedMs\x12\x16\n" +
-	"\x06unsure\x18\t \x01(\bR\x06unsure\"\xe0\x02\n" +
+	"\x06unsure\x18\t \x01(\bR\x06unsure\x12\x1c\n" +
+	"\tabandoned\x18\n" +
+	" \x01(\rR\tabandoned\x12,\n" +
+	"\x12abandoned_until_ms\x18\v \x01(\x03R\x10abandonedUntilMs\x12/\n" +
+	"\x13abandoned_forgotten\x18\f \x01(\rR\x12abandonedForgotten\"\xe0\x02\n" +
 	"\aPending\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\tR\x03end\x12\x12\n" +
 	"\x04pass\x18\x02 \x01(\rR\x04pass\x12\x12\n" +

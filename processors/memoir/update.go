@@ -14,7 +14,7 @@ func (e MemoryWritten) apply(t *transition) {
 	switch {
 	case e.tombstone():
 		t.forget(e.Cause)
-	case e.Version == topics.MemoirEdit, foreign && t.open() == nil:
+	case e.Version == topics.MemoirEdit, foreign && t.open() == nil && t.row.Abandoned == 0:
 		t.edit(e, foreign)
 	case foreign:
 		t.applyForeign(e)
@@ -44,6 +44,10 @@ func (t *transition) applyForeign(e MemoryWritten) {
 		return
 	}
 	t.remember(ofRecord, e.Cause)
+	if t.row.Abandoned > 0 {
+		t.answerAbandoned(e)
+		return
+	}
 	p := t.open()
 	t.update(e, p.End, p, p.Base)
 }
@@ -66,7 +70,9 @@ func (t *transition) applyVersioned(e MemoryWritten) {
 	}
 	p := t.find(end)
 	if p == nil && base != t.row.MemoryVersion {
-		t.deadLetter(reasonUnknown)
+		if !t.remembers(ofGivenUp, end) { // otherwise its content is dead-lettered already
+			t.deadLetter(reasonUnknown)
+		}
 		return
 	}
 	if p != nil && !p.Forgotten && base != t.row.MemoryVersion && (pass < p.Pass || !p.Sent) {
@@ -129,7 +135,7 @@ func (t *transition) forget(cause string) {
 	if t.isRepeat(cause) || t.row.GetVersion() == 0 {
 		return // there is no row
 	}
-	t.out.Forgotten = true
+	t.out.Forgotten, t.row.AbandonedForgotten = true, t.row.Abandoned
 	for _, p := range slices.Clone(t.row.Pending) {
 		if !p.isOpen() {
 			t.finish(p.End)

@@ -220,26 +220,6 @@ func TestRecordsWithoutASessionAreDeadLettered(t *testing.T) {
 	require.Nil(t, p.row)
 }
 
-func TestPendingSessionsAreBounded(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit = 2 })
-	p.handle(p.ended("a"))
-	p.handle(p.ended("b"))
-	require.Equal(t, []Effect{DeadLetter{reasonTooMany}}, p.handle(p.ended("c")))
-	require.Len(t, p.state().Pending, 2)
-	big := p.ended("d")
-	big.Value = make([]byte, p.rules.RecordLimit)
-	p.rules.PendingLimit = 3
-	require.Equal(t, []Effect{DeadLetter{reasonTooLarge}}, p.handle(big))
-
-	p = newHarness(t)
-	p.inline = true
-	s := sent(t, p.handle(p.ended("a")))
-	big = p.ended("d")
-	big.Value = make([]byte, p.rules.RecordLimit/2)
-	require.Equal(t, []Effect{DeadLetter{reasonNoRoom}}, p.handle(big), "snapshots in the row itself leave room for the memory")
-	require.Empty(t, p.handle(p.answer(s, "a")))
-}
-
 func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
 	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.Limit = 128<<10, 64<<10 })
 	memory := strings.Repeat("x", p.rules.Limit)
