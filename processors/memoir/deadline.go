@@ -14,6 +14,7 @@ func (DeadlineCame) apply(t *transition) {
 		}
 	}
 	t.endAbandoned()
+	t.dropDue()
 	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
 		t.changed, t.erased = true, true
 	}
@@ -37,6 +38,11 @@ func (t *transition) deadline() (earliest int64) {
 	if at := t.row.AbandonedUntilMs; at != 0 && (earliest == 0 || at < earliest) {
 		earliest = at
 	}
+	for _, p := range t.row.Settled {
+		if earliest == 0 || p.DueMs < earliest {
+			earliest = p.DueMs
+		}
+	}
 	if at, ok := t.idleEnd(); ok {
 		return at
 	}
@@ -45,7 +51,7 @@ func (t *transition) deadline() (earliest int64) {
 
 // idleEnd returns when a row without a memory is deleted. ok is false for any other row.
 func (t *transition) idleEnd() (at int64, ok bool) {
-	if t.row.Memory != "" || len(t.row.Pending) > 0 || t.row.Abandoned > 0 {
+	if t.row.Memory != "" || len(t.row.Pending)+len(t.row.Settled) > 0 || t.row.Abandoned > 0 {
 		return 0, false
 	}
 	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true

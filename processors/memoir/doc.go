@@ -52,6 +52,12 @@
 //	longer than the limit                     dead-lettered; the pass has failed
 //	tombstone                                 the user is forgotten: memory, waiting sessions and the parts of the row are deleted
 //
+// A record without a version that a person writes while a snapshot is with a worker is taken for the worker's answer. When the
+// worker's own answer or failure arrives, the group knows better: the text stays as if it were an edit, and the snapshot is sent
+// again. For this the group keeps the snapshot until the deadline of its pass. Answers and failures that come after that, or after
+// WithPendingLimit newer sessions, are dead-lettered. Set the header topics.HeaderMemoirVersion to topics.MemoirEdit to save the
+// pass.
+//
 // # FlightDeck's updater
 //
 // The updater does not say which snapshot it answers. It must answer each at most once, in order and before its timeout, as it

@@ -141,6 +141,11 @@ func (p *harness) checkRow(e Event) {
 			require.Contains(p.tb, p.stored, d.Part, "the row has its parts")
 		}
 	}
+	for _, d := range s.Settled {
+		named[d.Part] = true
+		require.Contains(p.tb, p.stored, d.Part, "the row has its parts")
+		require.True(p.tb, d.Sent && d.Answered)
+	}
 	require.Len(p.tb, p.stored, len(named), "no part is left")
 	for i, d := range open {
 		for _, earlier := range open[:i] {
@@ -152,7 +157,7 @@ func (p *harness) checkRow(e Event) {
 		require.False(p.tb, s.Unsure)
 	}
 	at, ok := rowformat.Deadline(p.row)
-	require.Equal(p.tb, s.Memory == "" || len(s.Pending) > 0 || s.Abandoned > 0, ok, "a row that waits for something has a deadline")
+	require.Equal(p.tb, s.Memory == "" || len(s.Pending)+len(s.Settled) > 0 || s.Abandoned > 0, ok, "a row that waits for something has a deadline")
 	if _, timer := e.(DeadlineCame); timer && ok {
 		require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 	}

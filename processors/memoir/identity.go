@@ -14,6 +14,7 @@ import (
 const (
 	ofEnd     = "memoir end"
 	ofRecord  = "memoir record"
+	ofForeign = "memoir foreign end"
 	ofGivenUp = "memoir given up"
 	ofVersion = "memoir version"
 )

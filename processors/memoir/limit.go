@@ -2,19 +2,31 @@ package memoir
 
 import "google.golang.org/protobuf/proto"
 
-// pendingBytes is how much of a row the pending sessions may take, in bytes.
+// pendingBytes is how much of a row the sessions may take, in bytes.
 func (r Rules) pendingBytes() int { return r.RecordLimit / 4 }
 
 func (t *transition) pendingSize() (size int) {
-	for _, p := range t.row.Pending {
-		size += proto.Size(p)
+	for _, list := range [][]*Pending{t.row.Pending, t.row.Settled} {
+		for _, p := range list {
+			size += proto.Size(p)
+		}
 	}
 	return size
 }
 
-// makeRoom gives up sessions until the others are within the limits. Each of them has been sent at least once.
+// full reports whether more sessions have their snapshots stored than the limits allow.
+func (t *transition) full() bool {
+	return len(t.row.Pending)+len(t.row.Settled) > t.rules.PendingLimit || t.pendingSize() > t.rules.pendingBytes()
+}
+
+// makeRoom deletes kept snapshots, and then gives up sessions, until the others are within the limits. A session that is given up
+// has been sent at least once.
 func (t *transition) makeRoom() {
-	for t.err == nil && (len(t.row.Pending) > t.rules.PendingLimit || t.pendingSize() > t.rules.pendingBytes()) {
+	for t.err == nil && t.full() {
+		if len(t.row.Settled) > 0 {
+			t.drop(t.row.Settled[0])
+			continue
+		}
 		p := t.leastWanted()
 		if p.Pass == 0 {
 			t.send(p)

@@ -138,6 +138,7 @@ func TestForgottenUserWithSeveralOpenPasses(t *testing.T) {
 	require.Empty(t, p.handle(p.foreign("d")))
 	require.Equal(t, "d", p.state().Memory)
 	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.wait())
 	require.Empty(t, p.stored)
 }
 

@@ -2,7 +2,6 @@ package memoir
 
 import (
 	"bytes"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -72,7 +71,7 @@ func (t *transition) snapshotOf(p *Pending) []byte {
 // remove removes a pending session from the row.
 func (t *transition) remove(p *Pending) {
 	t.changed = true
-	t.row.Pending = slices.DeleteFunc(t.row.Pending, func(other *Pending) bool { return other == p })
+	t.row.Pending = without(t.row.Pending, p)
 	if p.Part != 0 {
 		t.out.Unused = append(t.out.Unused, p.Part)
 	}
@@ -84,27 +83,9 @@ func (t *transition) finish(end string) {
 	if p := t.find(end); p != nil {
 		t.remove(p)
 	}
-}
-
-func (t *transition) isDone(end string) bool { return t.remembers(ofEnd, end) }
-
-// settle ends the passes that were open together, after the last of them. A memory without a version is taken for that of the
-// pass that was sent first. If all have been answered, none was taken for the wrong one, and their sessions are done. Otherwise
-// it is not known which pass was not answered, so all that were are repeated.
-func (t *transition) settle() {
-	if t.open() != nil || t.row.Abandoned > 0 {
-		return
+	if p := t.kept(end); p != nil {
+		t.drop(p)
 	}
-	for _, p := range slices.Clone(t.row.Pending) {
-		switch {
-		case !p.Answered:
-		case t.row.Unsure:
-			t.conflict(p)
-		default:
-			t.finish(p.End)
-		}
-	}
-	t.row.Unsure = false
 }
 
 // unanswered ends a pass of which no memory came. Another one may have been taken for it, or its memory for that of another one.

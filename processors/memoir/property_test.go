@@ -15,10 +15,11 @@ func (w *world) move(t *rapid.T) {
 	if w.foreign {
 		moves = append(moves, "forget", "leave out", "time", "time")
 	} else {
-		moves = append(moves, "forget", "again", "fail", "time", "time", "repeat")
+		moves = append(moves, "forget", "again", "fail", "time", "time", "repeat", "by hand")
 	}
-	which := func() SnapshotSent {
-		return w.sent[rapid.IntRange(max(0, len(w.sent)-6), len(w.sent)-1).Draw(t, "which")]
+	which := func() (int, SnapshotSent) {
+		i := rapid.IntRange(max(0, len(w.sent)-6), len(w.sent)-1).Draw(t, "which")
+		return i, w.sent[i]
 	}
 	switch move := rapid.SampledFrom(moves).Draw(t, "move"); {
 	case move == "end":
@@ -58,16 +59,21 @@ func (w *world) move(t *rapid.T) {
 		if list := w.logs[sessions]; len(list) > 0 {
 			w.write(sessions, rapid.SampledFrom(list).Draw(t, "session"))
 		}
+	case move == "by hand":
+		w.write(memories, w.harness.foreign(rapid.SampledFrom([]string{"by hand", " "}).Draw(t, "text")))
 	case len(w.sent) == 0:
 	case move == "answer":
-		s := which()
-		w.write(memories, w.answer(s, text(s)))
+		i, s := which()
+		w.reply(i, memories, w.answer(s, text(s)))
 	case move == "blank":
-		w.write(memories, w.answer(which(), ""))
+		i, s := which()
+		w.reply(i, memories, w.answer(s, ""))
 	case move == "long":
-		w.write(memories, w.answer(which(), w.long()))
+		i, s := which()
+		w.reply(i, memories, w.answer(s, w.long()))
 	case move == "fail":
-		w.write(failures, w.failure(which()))
+		i, s := which()
+		w.reply(i, failures, w.failure(s))
 	}
 }
 
@@ -85,10 +91,10 @@ func (w *world) fire() {
 	w.apply(DeadlineCame{user})
 }
 
-// finish reads everything and lets a worker answer all that is sent, until nothing waits.
+// finish reads everything and lets a worker reply to all that is sent, until nothing waits.
 func (w *world) finish() {
 	w.tb.Helper()
-	for answered := len(w.sent); ; {
+	for {
 		for _, log := range w.unread() {
 			w.readFrom(log)
 		}
@@ -96,9 +102,7 @@ func (w *world) finish() {
 		case len(w.unread()) > 0:
 		case w.foreign && w.done < len(w.sent):
 			w.answerNext(same)
-		case !w.foreign && answered < len(w.sent):
-			w.write(memories, w.answer(w.sent[answered], text(w.sent[answered])))
-			answered++
+		case !w.foreign && w.replyNext():
 		case w.row != nil && len(w.state().Pending) > 0:
 			w.fire()
 		default:

@@ -11,6 +11,7 @@ const (
 	reasonTooLarge   = "memoir: the snapshot does not fit into a record"
 	reasonMemorySize = "memoir: the memory is longer than the limit"
 	reasonUnknown    = "memoir: no ended session of that ID waits for a memory"
+	reasonForeign    = "memoir: a memory without a version was taken for the answer, and the snapshot is no longer kept"
 	reasonVersion    = "memoir: the header turntable.memoir-version is invalid"
 	reasonConflicts  = "memoir: given up: the memory changed, or an answer was missing, during every pass"
 	reasonGivenUp    = "memoir: given up: "

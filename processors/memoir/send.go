@@ -1,7 +1,6 @@
 package memoir
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/turntable-streams/turntable/codec"
@@ -76,7 +75,7 @@ func (t *transition) send(p *Pending) {
 	t.changed = true
 	p.Pass++
 	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.rules.PassTimeout)
-	t.row.Pending = append(slices.DeleteFunc(t.row.Pending, func(other *Pending) bool { return other == p }), p)
+	t.row.Pending = append(without(t.row.Pending, p), p)
 	t.effect(SnapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
 }
 

@@ -53,8 +53,11 @@ type State struct {
 	AbandonedUntilMs int64  `protobuf:"varint,11,opt,name=abandoned_until_ms,json=abandonedUntilMs,proto3" json:"abandoned_until_ms,omitempty"`
 	// How many of the abandoned passes, the first ones, are of a user that was forgotten since.
 	AbandonedForgotten uint32 `protobuf:"varint,12,opt,name=abandoned_forgotten,json=abandonedForgotten,proto3" json:"abandoned_forgotten,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The sessions that a memory without a version has ended, oldest first. Their snapshots are kept until the deadline of their
+	// pass: the answer of a worker with versions shows that the memory was not the answer.
+	Settled       []*Pending `protobuf:"bytes,13,rep,name=settled,proto3" json:"settled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *State) Reset() {
@@ -169,6 +172,13 @@ func (x *State) GetAbandonedForgotten() uint32 {
 		return x.AbandonedForgotten
 	}
 	return 0
+}
+
+func (x *State) GetSettled() []*Pending {
+	if x != nil {
+		return x.Settled
+	}
+	return nil
 }
 
 // Pending is an ended session that is not in the memory yet.
@@ -334,7 +344,7 @@ var File_processors_memoir_state_proto protoreflect.FileDescriptor
 
 const file_processors_memoir_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1dprocessors/memoir/state.proto\x12\x13turntable.memoir.v1\"\xaa\x03\n" +
+	"\x1dprocessors/memoir/state.proto\x12\x13turntable.memoir.v1\"\xe2\x03\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -352,7 +362,8 @@ const file_processors_memoir_state_proto_rawDesc = "" +
 	"\tabandoned\x18\n" +
 	" \x01(\rR\tabandoned\x12,\n" +
 	"\x12abandoned_until_ms\x18\v \x01(\x03R\x10abandonedUntilMs\x12/\n" +
-	"\x13abandoned_forgotten\x18\f \x01(\rR\x12abandonedForgotten\"\xe0\x02\n" +
+	"\x13abandoned_forgotten\x18\f \x01(\rR\x12abandonedForgotten\x126\n" +
+	"\asettled\x18\r \x03(\v2\x1c.turntable.memoir.v1.PendingR\asettled\"\xe0\x02\n" +
 	"\aPending\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\tR\x03end\x12\x12\n" +
 	"\x04pass\x18\x02 \x01(\rR\x04pass\x12\x12\n" +
@@ -389,11 +400,12 @@ var file_processors_memoir_state_proto_goTypes = []any{
 }
 var file_processors_memoir_state_proto_depIdxs = []int32{
 	1, // 0: turntable.memoir.v1.State.pending:type_name -> turntable.memoir.v1.Pending
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	1, // 1: turntable.memoir.v1.State.settled:type_name -> turntable.memoir.v1.Pending
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_processors_memoir_state_proto_init() }

@@ -36,22 +36,6 @@ func (t *transition) edit(e MemoryWritten, keepBlank bool) {
 	}
 }
 
-// applyForeign takes a memory of an updater that knows no versions for that of the open pass that was sent first. Such an updater
-// answers in this order, but may leave out a pass. So the memory may be that of a later pass, but not of an earlier one, and if
-// the pass has the current version, so has the later one.
-func (t *transition) applyForeign(e MemoryWritten) {
-	if t.isRepeat(e.Cause) {
-		return
-	}
-	t.remember(ofRecord, e.Cause)
-	if t.row.Abandoned > 0 {
-		t.answerAbandoned(e)
-		return
-	}
-	p := t.open()
-	t.update(e, p.End, p, p.Base)
-}
-
 // applyVersioned applies the memory of a worker that says what it is based on. It may be of a session that this row does not
 // have, because after a crash a memory can be read before its session, and of one that was given up.
 func (t *transition) applyVersioned(e MemoryWritten) {
@@ -65,14 +49,15 @@ func (t *transition) applyVersioned(e MemoryWritten) {
 		t.deadLetter(reasonUnknown)
 		return
 	}
-	if t.isDone(end) {
+	if t.isMerged(end) {
 		return
 	}
 	p := t.find(end)
+	if p == nil {
+		p = t.kept(end)
+	}
 	if p == nil && base != t.row.MemoryVersion {
-		if !t.remembers(ofGivenUp, end) { // otherwise its content is dead-lettered already
-			t.deadLetter(reasonUnknown)
-		}
+		t.deadLetterAnswer(end)
 		return
 	}
 	if p != nil && !p.Forgotten && base != t.row.MemoryVersion && (pass < p.Pass || !p.Sent) {
@@ -84,7 +69,22 @@ func (t *transition) applyVersioned(e MemoryWritten) {
 	if p != nil && pass > p.Pass {
 		p.Pass, t.changed = pass, true
 	}
+	if p != nil {
+		t.reopen(p)
+	}
 	t.update(e, end, p, base)
+}
+
+// deadLetterAnswer dead-letters the event, an answer for a session that is neither pending nor kept, unless the session itself is
+// dead-lettered already.
+func (t *transition) deadLetterAnswer(end string) {
+	switch {
+	case t.remembers(ofGivenUp, end):
+	case t.endedByForeign(end):
+		t.deadLetter(reasonForeign)
+	default:
+		t.deadLetter(reasonUnknown)
+	}
 }
 
 // update applies the memory of a pass. p is nil if the row does not have the session.
@@ -146,6 +146,9 @@ func (t *transition) forget(cause string) {
 		}
 		p.Forgotten, p.Part, p.Snapshot = true, 0, nil
 	}
+	for _, p := range slices.Clone(t.row.Settled) {
+		t.finish(p.End)
+	}
 	t.replace("", cause)
 	t.remember(ofRecord, cause)
 }
@@ -158,13 +161,20 @@ func blank(text string) bool { return strings.TrimSpace(text) == "" }
 // apply ends the open pass of a session early.
 func (e PassFailed) apply(t *transition) {
 	end, pass, ok := passOf(e.Cause)
-	switch p := t.find(end); {
+	p := t.find(end)
+	if p == nil {
+		p = t.kept(end)
+	}
+	switch {
 	case e.tombstone():
 		t.deadLetter(reasonTombstone)
 	case !ok:
 		t.deadLetter(reasonUnknown)
 	case p != nil && p.Sent && p.Pass <= pass:
+		t.reopen(p)
 		p.Pass, t.changed = pass, true
 		t.unanswered(p, failedWorker)
+	case p == nil && t.endedByForeign(end) && !t.remembers(ofGivenUp, end):
+		t.deadLetter(reasonForeign)
 	}
 }

@@ -25,7 +25,9 @@ type world struct {
 	logs    [inputs][]Event
 	read    [inputs]int // offsets
 	sent    []SnapshotSent
-	done    int             // snapshots that the updater without versions has answered or left out
+	done    int          // snapshots that the updater without versions has answered or left out
+	replied map[int]bool // the snapshots in sent that a worker with versions has replied to
+	replies map[string]reply
 	excused map[string]bool // sessions that need not be in the memory: blank, edited away or forgotten
 	dead    map[string]bool
 	ends    []string
@@ -45,7 +47,7 @@ func newWorld(t tb, foreign bool, limit int, patience time.Duration) *world {
 			}
 			r.RememberCount, r.RememberFor = maxRemember, 1000*r.RememberFor // an expired digest allows a repeat
 		}),
-		excused: map[string]bool{}, dead: map[string]bool{}, foreign: foreign,
+		replied: map[int]bool{}, replies: map[string]reply{}, excused: map[string]bool{}, dead: map[string]bool{}, foreign: foreign,
 	}
 	w.mark()
 	return w
@@ -78,8 +80,9 @@ func (w *world) apply(e Event) {
 	after := w.state()
 	old, now := tokens(before.GetMemory()), tokens(after.GetMemory())
 	m, written := e.(MemoryWritten)
-	replaces := written && (m.tombstone() || m.Version == topics.MemoirEdit)
-	if written && m.Version == "" && !m.tombstone() && !w.remembered(before, m) {
+	byHand := written && m.Version == "" && !w.foreign // a person, without the header of an edit
+	replaces := written && (m.tombstone() || m.Version == topics.MemoirEdit) || byHand
+	if written && m.Version == "" && !m.tombstone() && w.foreign && !w.remembered(before, m) {
 		require.True(w.tb, before.Abandoned > 0 || (&transition{row: before}).open() != nil, "the pass of an answer is open")
 	}
 	for _, end := range old {
@@ -89,7 +92,7 @@ func (w *world) apply(e Event) {
 		}
 	}
 	for _, end := range w.ends {
-		if isDone(before, end) || !isDone(after, end) {
+		if w.isDone(before, end) || !w.isDone(after, end) {
 			continue
 		}
 		if forgotten(before, end) || written && (m.tombstone() || blank(m.Text) && !w.foreign) {
@@ -104,7 +107,7 @@ func (w *world) apply(e Event) {
 	for _, effect := range effects {
 		switch f := effect.(type) {
 		case SnapshotSent:
-			require.False(w.tb, isDone(before, *f.Snapshot.SessionID), "an ended session is sent until it is done")
+			require.False(w.tb, w.isDone(before, *f.Snapshot.SessionID), "an ended session is sent until it is done")
 			w.sent = append(w.sent, f)
 		case SnapshotDead:
 			require.NotEmpty(w.tb, f.Value)
@@ -112,6 +115,10 @@ func (w *world) apply(e Event) {
 		case DeadLetter:
 			_, ended := e.(SessionEnded)
 			require.False(w.tb, ended, "an ended session has a snapshot before it is dead-lettered")
+			end, _, _ := passOf(causeOf(e))
+			if f.Reason == reasonForeign || f.Reason == reasonMemorySize && w.isLate(after, end) {
+				w.dead[end] = true // the answer has its content
+			}
 		}
 	}
 }
@@ -120,8 +127,55 @@ func (w *world) remembered(s *State, m MemoryWritten) bool {
 	return s != nil && (&transition{row: s}).isRepeat(m.Cause)
 }
 
-func isDone(s *State, end string) bool {
-	return s != nil && (&transition{row: s}).isDone(end)
+// isDone reports whether a session has ended. A memory without a version ends only those of FlightDeck's updater.
+func (w *world) isDone(s *State, end string) bool {
+	t := &transition{row: s}
+	return s != nil && (t.isMerged(end) || w.foreign && t.isDone(end))
+}
+
+// isLate reports whether a memory without a version has ended a session whose snapshot is no longer kept.
+func (w *world) isLate(s *State, end string) bool {
+	t := &transition{row: s}
+	return s != nil && t.endedByForeign(end) && t.kept(end) == nil && t.find(end) == nil
+}
+
+func causeOf(e Event) string {
+	switch f := e.(type) {
+	case MemoryWritten:
+		return f.Cause
+	case PassFailed:
+		return f.Cause
+	}
+	return ""
+}
+
+// reply is what a worker with versions wrote for a snapshot: a memory or a failure.
+type reply struct {
+	log   int
+	event Event
+}
+
+// reply lets a worker with versions write its record for a snapshot in sent.
+func (w *world) reply(i, log int, e Event) {
+	w.replied[i], w.replies[w.sent[i].ID] = true, reply{log, e}
+	w.write(log, e)
+}
+
+// replyNext lets a worker with versions reply to the first snapshot that has no reply: with a memory, or with what it wrote when it
+// read the snapshot before. It returns false if there is none.
+func (w *world) replyNext() bool {
+	for i, s := range w.sent {
+		if w.replied[i] {
+			continue
+		}
+		r, ok := w.replies[s.ID]
+		if !ok {
+			r = reply{memories, w.answer(s, text(s))}
+		}
+		w.reply(i, r.log, r.event)
+		return true
+	}
+	return false
 }
 
 func forgotten(s *State, end string) bool {

@@ -1,0 +1,142 @@
+package memoir
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A record without a version is taken for the answer of the open pass. The answer of the worker shows that it was not.
+func TestMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *testing.T) {
+	for name, others := range map[string]bool{"alone": false, "while another pass is open": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+			a := sent(t, p.handle(p.ended("a")))
+			if others {
+				sent(t, p.handle(p.ended("b")))
+			}
+			require.Empty(t, p.handle(p.foreign("by hand")))
+			require.Equal(t, "by hand", p.state().Memory)
+			require.Empty(t, p.handle(p.ended("a")), "a repeat")
+			again := sent(t, p.handle(p.answer(a, "a")))
+			require.Equal(t, "a/snapshot/2", again.ID)
+			require.Equal(t, "by hand", again.Snapshot.MemoirContext, "the text is kept as an edit")
+			require.Equal(t, conversation("a"), again.Snapshot.Messages)
+			require.Empty(t, p.handle(p.answer(a, "a")), "a repeat")
+			require.Empty(t, p.handle(p.answer(again, "by hand, a")))
+			require.Equal(t, "by hand, a", p.state().Memory)
+			require.Empty(t, p.handle(p.answer(a, "a")), "a repeat after the end")
+			require.Empty(t, p.handle(p.ended("a")), "a repeat after the end")
+		})
+	}
+}
+
+func TestBlankMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign(" ")))
+	require.Len(t, p.state().Settled, 1)
+	require.Empty(t, p.handle(p.answer(a, "a")))
+	require.Equal(t, "a", p.state().Memory)
+	require.Empty(t, p.state().Settled)
+	require.Empty(t, p.stored)
+	require.Empty(t, p.handle(p.answer(a, "a")), "a repeat")
+}
+
+func TestTooLongAnswerAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign("by hand")))
+	require.Equal(t, []Effect{DeadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.rules.Limit+1)))))
+	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
+}
+
+func TestFailureAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign("by hand")))
+	require.Empty(t, p.handle(p.failure(a)))
+	again := sent(t, p.wait())
+	require.Equal(t, "a/snapshot/2", again.ID)
+	require.Equal(t, "by hand", again.Snapshot.MemoirContext)
+	require.Empty(t, p.handle(p.foreign("by hand again")))
+	require.Empty(t, p.handle(p.failure(a)), "a repeat")
+	require.Len(t, p.state().Settled, 1)
+}
+
+// The snapshot is kept until the pass would have timed out: workers with versions have answered by then.
+func TestSnapshotOfASessionThatAMemoryWithoutAVersionEndedIsKeptUntilItsDeadline(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign("a")))
+	require.Empty(t, p.state().Pending)
+	require.Len(t, p.stored, 1)
+	require.Empty(t, p.wait())
+	require.Equal(t, a.DueMs, p.now.UnixMilli())
+	require.Empty(t, p.stored)
+	require.Empty(t, p.state().Settled)
+	require.Empty(t, p.handle(p.ended("a")), "a repeat")
+	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.answer(a, "late")), "what comes later is not lost")
+	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.failure(a)))
+	require.Equal(t, "a", p.state().Memory)
+}
+
+func TestAnswerAfterItsDeadlineReplacesAMemoryThatDidNotChange(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign(" ")))
+	require.Empty(t, p.wait())
+	require.Empty(t, p.handle(p.answer(a, "a")))
+	require.Equal(t, "a", p.state().Memory)
+	require.Empty(t, p.handle(p.failure(a)), "it is in the memory")
+}
+
+func TestKeptSnapshotsCountForTheLimitAndGoFirst(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign("a")))
+	sent(t, p.handle(p.ended("b")))
+	require.Len(t, p.stored, 2)
+	sent(t, p.handle(p.ended("c")))
+	require.Len(t, p.stored, 2)
+	require.Empty(t, p.state().Settled)
+	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.answer(a, "a")))
+}
+
+func TestKeptSnapshotOfAForgottenUserIsDeleted(t *testing.T) {
+	p := newHarness(t)
+	a := sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign("secret a")))
+	require.Empty(t, p.handle(p.tombstone()))
+	require.Empty(t, p.stored)
+	require.Empty(t, p.handle(p.answer(a, "secret a")))
+	require.Empty(t, p.handle(p.failure(a)))
+	require.Empty(t, p.state().Memory)
+}
+
+func TestRowStaysWhileItKeepsASnapshot(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.RememberFor = time.Minute })
+	sent(t, p.handle(p.ended("a")))
+	require.Empty(t, p.handle(p.foreign(" ")))
+	p.now = p.now.Add(2 * time.Minute)
+	require.Empty(t, p.handle(DeadlineCame{user}))
+	require.Len(t, p.stored, 1)
+	require.Empty(t, p.wait())
+	require.Nil(t, p.row)
+}
+
+// Every record without a version is taken for an answer. In the end the session is dead-lettered.
+func TestSessionIsGivenUpIfMemoriesWithoutAVersionReplaceEveryPass(t *testing.T) {
+	p := newHarness(t)
+	s := sent(t, p.handle(p.ended("a")))
+	for range maxConflicts - 1 {
+		require.Empty(t, p.handle(p.foreign("by hand")))
+		s = sent(t, p.handle(p.answer(s, "a")))
+	}
+	require.Empty(t, p.handle(p.foreign("by hand")))
+	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(SnapshotDead).Reason)
+	require.Empty(t, p.handle(p.answer(s, "a")), "it is dead-lettered already")
+	require.Empty(t, p.handle(p.failure(s)), "it is dead-lettered already")
+	require.Empty(t, p.stored)
+}
