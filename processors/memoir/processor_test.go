@@ -214,22 +214,6 @@ func TestGivenUpSnapshotIsDeadLetteredAsItWasRead(t *testing.T) {
 	require.Contains(t, string(r.letters.Next().Headers[topics.HeaderErrorReason]), "no memory came in time")
 }
 
-func TestForgottenUserHasNoParts(t *testing.T) {
-	r := newRig(t)
-	r.end("s1", "mira")
-	pass := r.passes.Next()
-	state, _ := r.table.Get("mira")
-	part := state.Pending[0].Part
-	require.NotNil(t, r.table.Part("mira", part))
-	r.memories.PipeRaw("mira", nil)
-	require.Nil(t, r.table.Part("mira", part))
-	r.answer(pass, "likes tea")
-	r.lookups.PipeRaw("mira", []byte(step+"}"), headers("x"))
-	require.Nil(t, r.steps.Next().Value.MemoirContext)
-	r.Advance(8 * 24 * time.Hour)
-	require.Empty(t, r.table.Keys())
-}
-
 func TestGraphChecksItsArguments(t *testing.T) {
 	for want, o := range map[string]memoir.Option{
 		"limit is 1 bytes": memoir.WithLimit(1), "pass timeout": memoir.WithPassTimeout(0), "passes are": memoir.WithPasses(0),
