@@ -186,6 +186,19 @@ func TestEndedSessionBecomesMemory(t *testing.T) {
 	require.NoError(t, r.Replay())
 }
 
+func TestSnapshotKeepsTheCostsOfItsSession(t *testing.T) {
+	r := newRig(t)
+	user, session := "mira", "s1"
+	total, previous, think := 0.0081, 0.0063, 0.0018
+	want := topics.ThinkResponse{TotalSessionCost: &total, PreviousSessionCost: &previous, ThinkCost: &think, EndTurn: true}
+	r.ended.Pipe(user, topics.MemoirSnapshot{SessionID: &session, UserID: &user, ThinkResponse: &want}, headers("s1/snapshot/1"))
+	pass := r.passes.Next()
+	require.Equal(t, want.TotalSessionCost, pass.Value.ThinkResponse.TotalSessionCost)
+	require.Equal(t, want.PreviousSessionCost, pass.Value.ThinkResponse.PreviousSessionCost)
+	require.Equal(t, want.ThinkCost, pass.Value.ThinkResponse.ThinkCost)
+	require.Contains(t, string(pass.Raw), `"total_session_cost":0.0081,"previous_session_cost":0.0063,"think_cost":0.0018`)
+}
+
 func TestSnapshotIsSentAfterAShortTimeWithoutAWorker(t *testing.T) {
 	r := newRig(t)
 	r.end("s1", "mira")
