@@ -12,8 +12,8 @@ import (
 // because the model was paid. The row does not remember every dead-lettered record, so a repeat may be charged again: with
 // the same ID, by which the groups that add up drop it.
 
-// chargeResponse writes what a response cost. same is the digest of its bytes.
-func (s *transition) chargeResponse(e ThinkResponded, same digest) {
+// chargeResponse writes what a response cost its user. same is the digest of its bytes.
+func (s *transition) chargeResponse(e ThinkResponded, same digest, user *string) {
 	if !s.rules.Costs {
 		return
 	}
@@ -26,32 +26,33 @@ func (s *transition) chargeResponse(e ThinkResponded, same digest) {
 		c.InputTokens += max(0, r.CompactionInputTokens)
 		c.OutputTokens += max(0, r.CompactionOutputTokens)
 	}
-	s.charge(e.Record, same, r.UserID, c)
+	s.charge(e.Record, same, user, c)
 }
 
-// chargeFailure writes what a failed step cost. Two failures may have the same bytes, so the record counts and not they.
-func (s *transition) chargeFailure(from *Record, cost float64) {
-	s.charge(from, digests.Of(ofFailure, from.Topic, from.Cause), nil, ModelCharged{LLMCalls: 1, CostUSD: &cost})
+// chargeFailure writes what a failed step cost its user. Two failures may have the same bytes, so the record counts and not
+// they.
+func (s *transition) chargeFailure(from *Record, cost float64, user *string) {
+	s.charge(from, digests.Of(ofFailure, from.Topic, from.Cause), user, ModelCharged{LLMCalls: 1, CostUSD: &cost})
 }
 
 // chargeSummary writes what a summary cost.
 func (s *transition) chargeSummary(e Compacted) {
-	if e.Result.Cost != nil {
-		s.charge(e.Record, digests.Of(ofOutcome, e.Value), nil, ModelCharged{LLMCalls: 1, CostUSD: known(*e.Result.Cost)})
+	if e.Result.Cost == nil {
+		return
 	}
+	user := s.row.UserId // a late summary is of a turn that has ended or has asked the model already
+	if turn := s.row.Turn; turn != nil && (user == nil || e.Result.CompactionID == compactionID(turn.Message)) {
+		user = s.user(turn.Message)
+	}
+	s.charge(e.Record, digests.Of(ofOutcome, e.Value), user, ModelCharged{LLMCalls: 1, CostUSD: known(*e.Result.Cost)})
 }
 
-// charge writes what a record cost. A record that was held is charged when it is read, not when it is applied.
+// charge writes what a record cost a user, nil for none. A record that was held is charged when it is read, not when it is applied.
 func (s *transition) charge(from *Record, same digest, user *string, c ModelCharged) {
 	if !s.rules.Costs || s.replaying != nil {
 		return
 	}
-	if c.UserID = boundedID(notBlank(user)); c.UserID == nil {
-		c.UserID = s.row.UserId
-		if s.row.Turn != nil {
-			c.UserID = boundedID(notBlank(s.user(s.row.Turn.Message)))
-		}
-	}
+	c.UserID = boundedID(notBlank(user))
 	if s.rules.TenantOf != nil && c.UserID != nil {
 		tenant := s.rules.TenantOf(*c.UserID)
 		c.TenantID = boundedID(notBlank(&tenant))

@@ -69,6 +69,14 @@ func TestFailuresAndSummariesAreCharged(t *testing.T) {
 	require.NotEmpty(t, es.letters(), "it is charged although no turn waits for it")
 }
 
+func TestSummaryIsChargedToTheUserOfItsTurn(t *testing.T) {
+	p := newPlay(t, withCosts)
+	p.says("mira", "one", "eve")
+	p.send("message-input", by("otto", message("two")))
+	late := p.send("compaction-result", `{"compaction_id":"x","summary":"s","cost":0.25}`)
+	require.Equal(t, "mira", *the[ModelCharged](t, late).UserID, "the turn of otto asked for none")
+}
+
 // Older images report the cost of the call as that of the session: the sum counts.
 func TestCostsPerCallReachTheLimitOfASession(t *testing.T) {
 	for _, costs := range []bool{false, true} {

@@ -106,15 +106,21 @@
 //	turn --> {agent}-session-end, {agent}-memoir-sessions (the conversation), a tombstone on {agent}-think-request-response
 //	turn --> {agent}-memoir-lookups --> package memoir, which adds the memory --> {agent}-enriched-message-input --> the model
 //
-// The memory belongs to the message's user, or to the session if the message has none or the placeholder of FlightDeck's chat
-// API (topics.MemoryKey). Gates of other requesters keep a session open with WithGates.
+// A step for the model gets the memory of its message's user, or that of the session if the message has none or the placeholder
+// of FlightDeck's chat API (topics.MemoryKey). The conversation goes to the same memory. The user_id of a response counts only if
+// neither the message nor the session has a user, because a worker may write any. A conversation with answers to messages of
+// several users, as in a room, goes to none of their memories: its snapshot has no user_id and the key topics.SharedMemoryKey,
+// which no step reads. Messages without an answer are not part of the conversation. Gates of other requesters keep a session open
+// with WithGates.
 //
 // # Costs and latencies
 //
 // WithMaxSteps bounds the steps of a turn, WithMaxCost the cost of a session, and WithBudgets the costs of users and tenants:
 // beyond them the turn ends in an error output, code too_many_steps or over_budget. With WithCosts each answer of a model is
 // charged on model-costs, also one that comes too late; with WithLatencies each tool call is measured on tool-use-latency.
-// Packages memoir/cost and memoir/latency add them up.
+// Packages memoir/cost and memoir/latency add them up. The user who is charged is that of the message whose step the record
+// answers, which is the user whose budget was checked; a response without an open or waiting turn is charged to the user in the
+// message that it echoes. The user_id of a response counts only if these have none.
 //
 // # Structure
 //

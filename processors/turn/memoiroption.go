@@ -42,20 +42,23 @@ type Budgets struct {
 }
 
 // WithMemoir ends sessions by inactivity and gives the model a memory of its user (default off). A session that has had no
-// record for Memoir.After ends, unless a turn, a gate, a reply route or a held record is open: in one step it writes a record of
-// session-end and one of memoir-sessions, which has the conversation, and forgets the conversation. The next message of the
-// session begins a new one. The cost of the session stays until it has been idle for the time of WithRemembered. A session whose
-// last turn ended before the option was switched on ends after its next turn. Each step for the model goes to memoir-lookups instead of
-// enriched-message-input: package memoir has the group that adds the user's memory and passes it on. Without that group no
-// step reaches a model. The topics must exist (topics.WithMemoir), with as many partitions as the others.
+// record for Memoir.After ends, unless a turn, a gate, a reply route or a held record is open: in one step it writes a record
+// of session-end and one of memoir-sessions, which has the conversation, and forgets the conversation. The next message of the
+// session begins a new one. The cost of the session stays until it has been idle for the time of WithRemembered. A session
+// whose last turn ended before the option was switched on ends after its next turn. Each step for the model goes to
+// memoir-lookups instead of enriched-message-input: package memoir has the group that adds the user's memory and passes it on.
+// Without that group no step reaches a model. The conversation goes to the memory of the user of its messages. If messages of
+// several users were answered in it, it goes to none of their memories, but to that of topics.SharedMemoryKey, which no step
+// reads. The topics must exist (topics.WithMemoir), with as many partitions as the others.
 func WithMemoir(m Memoir) Option {
 	m = m.withDefaults()
 	return func(o *options) { o.rules.Memoir = &m }
 }
 
-// WithCosts writes what each answer of a model and each summary cost to model-costs (default off): also that of an answer
-// which no step waits for, because it was paid for. Package memoir/cost has the groups that add the costs up. The topics must
-// exist (topics.WithCosts), with as many partitions as the others.
+// WithCosts writes what each answer of a model and each summary cost to model-costs (default off): also that of an answer which
+// no step waits for, because it was paid for. The user of the message is charged, whatever user the answer names. Package
+// memoir/cost has the groups that add the costs up. The topics must exist (topics.WithCosts), with as many partitions as the
+// others.
 func WithCosts() Option {
 	return func(o *options) { o.rules.Costs = true }
 }

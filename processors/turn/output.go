@@ -109,11 +109,12 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 		return
 	}
 	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
-	kept, keptLength := s.storedHistory(), s.row.HistoryLength
+	kept, keptLength, keptKey := s.storedHistory(), s.row.HistoryLength, s.row.MemoryKey
+	s.joinMemory()
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
 	if !s.makeRoomInHistory(false) {
-		s.row.History, s.row.HistoryLength = kept, keptLength
+		s.row.History, s.row.HistoryLength, s.row.MemoryKey = kept, keptLength, keptKey
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // With Rules.Memoir a session ends when it has had no record for Memoir.After: its conversation goes to the memory of its
-// user, and the row forgets it. Both are one step of the row, so no response and no message can come between them: one that
+// user (see sessionuser.go), and the row forgets it. Both are one step of the row, so no response and no message can come between them: one that
 // is read before the end postpones it, and one that is read after the end belongs to a new conversation.
 //
 // A session with something open does not end: a turn, a waiting message, a reply route, a held record, or a gate of another
@@ -64,8 +64,8 @@ func (s *transition) endNow(control *Record) {
 // endSession writes the end of the session and its conversation, and forgets the conversation. What is remembered of records
 // stays, as does the cost. at is the time of the end, in milliseconds since the epoch.
 func (s *transition) endSession(at int64) {
-	key := topics.MemoryKey(s.key, s.row.UserId)
-	snapshot := s.memoirSession(at)
+	key, user := s.memory()
+	snapshot := s.memoirSession(at, user)
 	if snapshot.UserID != nil && *snapshot.UserID != key {
 		// FlightDeck's updater writes the memory under this ID if there is one, else under the key of the record.
 		snapshot.UserID = nil
@@ -86,19 +86,19 @@ func (s *transition) endSession(at int64) {
 	s.row.Cost, s.row.Spent = cost, spent
 }
 
-// memoirSession returns the conversation of the session as it goes to the memory of its user.
-func (s *transition) memoirSession(at int64) MemoirSession {
+// memoirSession returns the conversation of the session as it goes to the memory of its user, nil for none.
+func (s *transition) memoirSession(at int64, user *string) MemoirSession {
 	whole := s.storedHistory()
 	text := topics.Timestamp(time.UnixMilli(at))
 	timestamp := &text
-	room := s.rules.RecordLimit - envelope - 4*s.keySize() - 4*quoted(s.row.UserId) - s.rules.memoryRoom(nil)
+	room := s.rules.RecordLimit - envelope - 4*s.keySize() - 4*quoted(user) - s.rules.memoryRoom(nil)
 	previous := newest(whole, room)
 	// FlightDeck's updater reads the conversation in another field, where there is room for what is left of the record.
 	again := newest(whole, room-len(previous))
 	return MemoirSession{
-		SessionID: &s.key, UserID: s.row.UserId, Timestamp: timestamp, Messages: again,
+		SessionID: &s.key, UserID: user, Timestamp: timestamp, Messages: again,
 		ThinkResponse: &topics.ThinkResponse{
-			SessionID: &s.key, UserID: s.row.UserId, TotalSessionCost: s.row.Cost, PreviousMessages: previous, EndTurn: true,
+			SessionID: &s.key, UserID: user, TotalSessionCost: s.row.Cost, PreviousMessages: previous, EndTurn: true,
 			Timestamp: timestamp,
 		},
 	}

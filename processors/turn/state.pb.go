@@ -91,9 +91,10 @@ type State struct {
 	History []byte `protobuf:"bytes,3,opt,name=history,proto3" json:"history,omitempty"`
 	// Number of messages in the history.
 	HistoryLength uint32 `protobuf:"varint,4,opt,name=history_length,json=historyLength,proto3" json:"history_length,omitempty"`
-	// The session's cost and user from the last accepted think-response.
-	Cost   *float64 `protobuf:"fixed64,5,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
-	UserId *string  `protobuf:"bytes,6,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
+	// The session's cost as the last accepted think-response reports it.
+	Cost *float64 `protobuf:"fixed64,5,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	// The user of the turn of the last accepted think-response: that of the message, or of the response if the message has none.
+	UserId *string `protobuf:"bytes,6,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// The open turn, if there is one.
 	Turn *OpenTurn `protobuf:"bytes,7,opt,name=turn,proto3" json:"turn,omitempty"`
 	// Messages that wait for their turn, in that order.
@@ -135,7 +136,10 @@ type State struct {
 	LastTurn string `protobuf:"bytes,26,opt,name=last_turn,json=lastTurn,proto3" json:"last_turn,omitempty"`
 	// What the accepted responses, failures and summaries cost, as far as it is known (see charge.go). Unlike cost, it does not
 	// rely on workers to add up.
-	Spent         *float64 `protobuf:"fixed64,27,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
+	Spent *float64 `protobuf:"fixed64,27,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
+	// The key of the memory that the history goes to at the end of the session (see sessionuser.go); empty if the users whose
+	// messages are in the history are not known.
+	MemoryKey     string `protobuf:"bytes,28,opt,name=memory_key,json=memoryKey,proto3" json:"memory_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +363,13 @@ func (x *State) GetSpent() float64 {
 	return 0
 }
 
+func (x *State) GetMemoryKey() string {
+	if x != nil {
+		return x.MemoryKey
+	}
+	return ""
+}
+
 // Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -577,7 +588,7 @@ type OpenTurn struct {
 	Shared        uint64 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	Tail          []byte `protobuf:"bytes,7,opt,name=tail,proto3" json:"tail,omitempty"`
 	HistoryLength uint32 `protobuf:"varint,8,opt,name=history_length,json=historyLength,proto3" json:"history_length,omitempty"`
-	// The user of the last response, for the tool message.
+	// The user of the turn, for the tool message.
 	UserId *string `protobuf:"bytes,9,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// One for each item of the last response's tool_uses, in their order.
 	Calls []*Call `protobuf:"bytes,10,rep,name=calls,proto3" json:"calls,omitempty"`
@@ -1484,7 +1495,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xe2\b\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\x81\t\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1518,7 +1529,9 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\vother_gates\x18\x19 \x03(\v2\x1c.turntable.turn.v1.OtherGateR\n" +
 	"otherGates\x12\x1b\n" +
 	"\tlast_turn\x18\x1a \x01(\tR\blastTurn\x12\x19\n" +
-	"\x05spent\x18\x1b \x01(\x01H\x02R\x05spent\x88\x01\x01B\a\n" +
+	"\x05spent\x18\x1b \x01(\x01H\x02R\x05spent\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"memory_key\x18\x1c \x01(\tR\tmemoryKeyB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_idB\b\n" +

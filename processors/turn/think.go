@@ -26,13 +26,13 @@ func (e ThinkResponded) apply(s *transition) {
 		s.deadLetter(reasonSameResponse)
 		return
 	}
-	s.chargeResponse(e, same)
 	own := workerReply{kind: Held_RESPONSE, digest: same}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
 		own.length, own.anyLength = previous, r.Compaction || r.PreviousMessages == nil
 		p = s.echoPlace(&own, echoOf(r))
 	}
+	s.chargeResponse(e, same, s.payer(own, p, func() topics.Raw { return echoOf(r) }, r.UserID))
 	if !s.answersOpenStep(e.Record, own, p) {
 		return
 	}
@@ -43,7 +43,8 @@ func (e ThinkResponded) apply(s *transition) {
 	if s.rules.Costs {
 		s.spend(costOf(e.Response))
 	}
-	s.row.UserId = boundedID(r.UserID)
+	s.keepMemoryKey()
+	s.row.UserId = s.turnUser(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
 		if f, ok := s.mayAsk(); !ok {
@@ -61,6 +62,9 @@ func (e ThinkResponded) apply(s *transition) {
 // conversation.
 func (s *transition) forgetConversation() {
 	turn := s.row.Turn
+	if s.keepMemoryKey(); turn == nil { // else the model knows the history, and repeats it in its response
+		s.row.MemoryKey = ""
+	}
 	s.storedHistory() // requires the history to be loaded, so that its parts are deleted
 	if turn != nil && turn.Responded {
 		turn.Tail, _ = s.history()
@@ -126,14 +130,14 @@ func (e ThinkFailed) apply(s *transition) {
 		s.deadLetter(reasonSameFailure)
 		return
 	}
-	cost, costs := topics.Cost([]byte(e.headerText(topics.HeaderCost)))
-	if costs {
-		s.chargeFailure(e.Record, cost)
-	}
 	own := workerReply{kind: Held_THINK_FAILURE, digest: same, anyLength: true}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
 		p = s.failurePlace(&own, e.Failure.LatestInput)
+	}
+	cost, costs := topics.Cost([]byte(e.headerText(topics.HeaderCost)))
+	if costs {
+		s.chargeFailure(e.Record, cost, s.payer(own, p, func() topics.Raw { return e.Failure.LatestInput }, nil))
 	}
 	if !s.answersOpenStep(e.Record, own, p) {
 		return

@@ -1,0 +1,119 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// A session can have messages of several users, such as those of a room. What a user pays for, and whose memory a conversation
+// goes to, depends on the messages. The user that a response names counts only if neither its message nor the session has one,
+// because a worker may name any.
+//
+// The row has the key of the memory of its history. An answer to another user's message makes it topics.SharedMemoryKey, until
+// the conversation is forgotten: what one user said must not reach the memory of another. The messages of a turn that ends in an
+// error are not in the history.
+
+// turnUser returns the user of the open turn, to whose response the worker gave a user.
+func (s *transition) turnUser(response *string) *string {
+	if user := notBlank(s.user(s.row.Turn.Message)); user != nil {
+		return user
+	}
+	return boundedID(notBlank(response))
+}
+
+// keepMemoryKey remembers whose conversation the history is before the user of the row changes, if the row does not say it:
+// it is imported, or from an older build.
+func (s *transition) keepMemoryKey() {
+	if s.rules.Memoir != nil && s.row.MemoryKey == "" && (s.row.HistoryLength > 0 || s.row.hiddenSize() > 0) {
+		s.row.MemoryKey = topics.MemoryKey(s.key, s.row.UserId)
+	}
+}
+
+// joinMemory adds the user of the row, whose message is answered, to those of the history.
+func (s *transition) joinMemory() {
+	key := topics.MemoryKey(s.key, s.row.UserId)
+	switch s.row.MemoryKey {
+	case key:
+	case "":
+		if s.rules.Memoir != nil {
+			s.row.MemoryKey = key
+		}
+	default:
+		s.row.MemoryKey = topics.SharedMemoryKey(s.key)
+	}
+}
+
+// memory returns the key of the memory that the history goes to, and the ID of its user, nil if it has no user or several.
+func (s *transition) memory() (key string, user *string) {
+	s.keepMemoryKey()
+	last := topics.MemoryKey(s.key, s.row.UserId)
+	if key = s.row.MemoryKey; key == "" { // the history is empty
+		key = last
+	}
+	shared := topics.SharedMemoryKey(s.key)
+	if key != shared && s.namesOthers(s.storedHistory(), key) {
+		key = shared
+	}
+	switch key {
+	case last:
+		return key, s.row.UserId
+	case s.key, shared:
+		return key, nil
+	default: // a turn of another user ended in an error
+		return key, &key
+	}
+}
+
+// namesOthers reports whether a conversation has messages of a user whose memory has another key. The row does not know them
+// if the history is imported, or if an older build, which keeps no key, runs beside this one during a deployment.
+func (s *transition) namesOthers(conversation topics.Raw, key string) bool {
+	elements, _ := topics.Elements(conversation)
+	return slices.ContainsFunc(elements, func(raw topics.Raw) bool {
+		m, err := topics.DecodeMessage(raw)
+		return err == nil && (blank(m.Role) || *m.Role == roleUser) && !blank(m.UserID) && topics.MemoryKey(s.key, m.UserID) != key
+	})
+}
+
+// payer returns the user who pays for a model's record: that of the turn that the record answers, whose budget was checked. own
+// and at say what the record answers, echo returns the input that it repeats, and response is the user that it names.
+func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, response *string) *string {
+	if !s.rules.Costs || s.replaying != nil {
+		return nil
+	}
+	if turn := s.turnOf(own, at); turn != nil {
+		return first(s.user(turn), response)
+	}
+	var echoed, open *string
+	if m, err := topics.DecodeMessage(echo()); err == nil {
+		echoed = boundedID(m.UserID)
+	}
+	if s.row.Turn != nil {
+		open = s.user(s.row.Turn.Message)
+	}
+	return first(echoed, open, response, s.row.UserId)
+}
+
+// turnOf returns the message of the open or waiting turn that a model's record answers, nil if it is not known.
+func (s *transition) turnOf(own workerReply, at place) *Accepted {
+	turn := s.row.Turn
+	if at == stepOpen || turn != nil && own.name.turn == turn.Message.TurnId && own.name.turn != "" {
+		return turn.Message
+	}
+	for _, a := range s.row.Waiting {
+		if a.TurnId == own.name.turn {
+			return a
+		}
+	}
+	return nil
+}
+
+// first returns the first ID that is not blank, nil if all are.
+func first(ids ...*string) *string {
+	for _, id := range ids {
+		if id = notBlank(id); id != nil {
+			return id
+		}
+	}
+	return nil
+}
