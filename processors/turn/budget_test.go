@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"math"
 	"strconv"
 	"testing"
 
@@ -83,4 +84,100 @@ func TestResultsAfterALoweredStepLimitEndTheTurn(t *testing.T) {
 	require.Equal(t, topics.CodeTooManySteps, the[Answered](t, es).Error.Code)
 	require.Len(t, the[Completed](t, es).Results, 1, "every call has its result")
 	require.Nil(t, p.state().Turn)
+}
+
+// costing is a response that ends the turn and reports these costs.
+func costing(asked Enriched, costs string) string {
+	return `{"user_id":"mira","previous_messages":[],"last_input_message":` + string(asked.LatestInput) + `,` + costs + `,` + saying("Hello") + `}`
+}
+
+func TestReportedCostsDoNotLowerTheCostOfASession(t *testing.T) {
+	for name, costs := range map[string][]string{
+		"a negative total, then 2 spent": {`"total_session_cost":-100`, `"total_session_cost":-98,"previous_session_cost":-100`},
+		"without the total before":       {`"total_session_cost":-100`, `"total_session_cost":-98`},
+		"the cost of the step":           {`"total_session_cost":-100`, `"total_session_cost":-98,"think_cost":2`},
+		"a lower total":                  {`"total_session_cost":0.75`, `"total_session_cost":0.5,"think_cost":0.5`},
+		"a lower total than before":      {`"total_session_cost":0.75`, `"total_session_cost":0.5,"previous_session_cost":0.25`},
+		"a total of more than its steps": {`"total_session_cost":0.75,"think_cost":0.25`, `"total_session_cost":0,"think_cost":0.25`},
+		"none after a total":             {`"total_session_cost":0.75`, `"total_session_cost":null`, `"think_cost":0.25`},
+		"a negative step":                {`"total_session_cost":0.75`, `"think_cost":-0.75`, `"think_cost":0.25`},
+		"a negative compaction":          {`"think_cost":0.75,"compaction_cost":-0.75`, `"think_cost":0.25`},
+		"a lower total that grows":       {`"total_session_cost":0.75`, `"total_session_cost":0`, `"total_session_cost":0.5`},
+	} {
+		for _, rule := range []string{"budget of the session", "and costs"} {
+			t.Run(name+", "+rule, func(t *testing.T) {
+				p := newPlay(t, func(r *Rules) { r.MaxCost, r.Costs = 1, rule == "and costs" })
+				for i, c := range costs {
+					es := p.send("think-request-response", costing(p.ask(strconv.Itoa(i)), c))
+					require.Nil(t, the[Answered](t, es).Error)
+				}
+				es := p.send("message-input", message("and more"))
+				require.Empty(t, emitted[Enriched](es))
+				out := the[Answered](t, es)
+				require.Equal(t, topics.CodeOverBudget, out.Error.Code)
+				require.NotContains(t, out.Error.Message, "-")
+			})
+		}
+	}
+}
+
+func TestOutputsHaveTheCostThatTheWorkerReports(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.MaxCost = 10 })
+	p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":3`))
+	es := p.send("think-request-response", costing(p.ask("2"), `"total_session_cost":-1`))
+	require.Equal(t, -1.0, *the[Answered](t, es).Cost)
+	require.Equal(t, -1.0, *p.ask("3").Cost)
+}
+
+// Reported costs of a session that pays what it says are compared with its limit as they are.
+func TestCostsOfACorrectWorkerAreNotCountedTwice(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.MaxCost = 1 })
+	p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":0.25,"think_cost":0.25`))
+	p.send("think-request-response", costing(p.ask("2"), `"total_session_cost":0.5,"previous_session_cost":0.25,"think_cost":0.25`))
+	asked := p.ask("3")
+	p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, header(topics.HeaderCost, "0.25"))
+	p.send("think-request-response", costing(p.ask("4"), `"total_session_cost":0.875,"previous_session_cost":0.75`))
+	require.Equal(t, 0.875, *p.state().Cost)
+	require.Equal(t, 0.875, *p.state().Spent)
+	the[Enriched](t, p.send("message-input", message("5")))
+}
+
+func TestSumsOfCostsAreFinite(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.MaxCost = math.MaxFloat64 })
+	for i := range 2 {
+		asked := p.ask(strconv.Itoa(i))
+		es := p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, header(topics.HeaderCost, "1.7e308"))
+		cost := the[Answered](t, es).Cost
+		require.NotNil(t, cost)
+		require.False(t, math.IsInf(*cost, 0))
+		require.False(t, math.IsInf(*p.state().Spent, 0))
+	}
+	es := p.send("message-input", message("and more"))
+	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
+}
+
+func TestCostsThatAreNoAmountAddNothing(t *testing.T) {
+	for _, cost := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		require.Equal(t, 2.0, *addCost(new(2.0), &cost))
+		require.Nil(t, addCost(nil, &cost))
+	}
+	require.Equal(t, math.MaxFloat64, *addCost(new(1.7e308), new(1.7e308)))
+	require.Equal(t, 0.5, *addCost(nil, new(0.5)))
+	require.Nil(t, addCost(nil, nil))
+}
+
+func TestCostOfASummaryIsSpentUnlessItIsNegative(t *testing.T) {
+	for cost, spent := range map[string]float64{"-5": 0.5, "0.25": 0.75} {
+		p := newPlay(t, func(r *Rules) {
+			r.MaxCost, r.History.Messages = 1, 2
+			c := Compaction{Keep: 1}.withDefaults()
+			r.Compaction = &c
+		})
+		p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":0.5`))
+		p.respond(p.ask("2"), saying("x"))
+		id := the[CompactionRequested](t, p.send("message-input", message("3"))).CompactionID
+		es := p.send("compaction-result", `{"compaction_id":"`+id+`","summary":"s","cost":`+cost+`}`)
+		require.Equal(t, spent, *the[Enriched](t, es).Cost)
+		require.Equal(t, spent, *p.state().Spent)
+	}
 }

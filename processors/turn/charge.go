@@ -65,20 +65,33 @@ func (s *transition) charge(from *Record, same digest, user *string, c ModelChar
 	s.effects = append(s.effects, Emit{Key: s.key, ID: hex.EncodeToString(id[:]), Value: c})
 }
 
-// spend adds the cost of a record that was accepted to what the session has spent. Some model workers of FlightDeck report the
-// cost of a call as that of the session: for the limit of a session the larger of both counts.
+// spend adds the cost of a record that was accepted to what the session has spent, which its limit is compared with. It is called
+// before the cost that the record reports for the session is stored. Workers may report anything for the session: what they
+// report counts while it is more than what was spent, and never lowers it.
 func (s *transition) spend(cost *float64) {
-	if s.rules.Costs && cost != nil && *cost > 0 {
-		s.row.Spent = addCost(s.row.Spent, cost)
+	if s.rules.Costs || s.rules.MaxCost > 0 {
+		s.row.Spent = addCost(s.costSoFar(), cost)
 	}
 }
 
 // costSoFar returns the cost of the session that its limit is compared with; nil if it is not known.
-func (s *transition) costSoFar() *float64 {
-	if s.rules.Costs && s.row.Spent != nil && (s.row.Cost == nil || *s.row.Spent > *s.row.Cost) {
-		return s.row.Spent
+func (s *transition) costSoFar() *float64 { return larger(s.row.Spent, s.row.Cost) }
+
+// callCost returns what a response adds to the costs that the limit of the session is compared with; nil if it is not known. In a
+// response that reports only the cost of the session, that is the difference to the one before. Some model workers of FlightDeck
+// report the cost of a call as that of the session: with Rules.Costs the larger of both counts.
+func (s *transition) callCost(r topics.ThinkResponse) *float64 {
+	if r.ThinkCost != nil || r.TotalSessionCost == nil || r.PreviousSessionCost != nil {
+		return costOf(r)
 	}
-	return s.row.Cost
+	added := *r.TotalSessionCost
+	if s.row.Cost != nil {
+		added -= *s.row.Cost
+	}
+	if !s.rules.Costs {
+		return known(added)
+	}
+	return larger(&added, costOf(r))
 }
 
 // costOf returns the cost of a response; nil if it is not known. Older workers write only the costs of the session, or that of
@@ -86,7 +99,10 @@ func (s *transition) costSoFar() *float64 {
 func costOf(r topics.ThinkResponse) *float64 {
 	switch {
 	case r.ThinkCost != nil:
-		return known(*r.ThinkCost + r.CompactionCost)
+		if cost := known(*r.ThinkCost); cost != nil {
+			return addCost(cost, &r.CompactionCost)
+		}
+		return nil
 	case r.TotalSessionCost == nil:
 		return nil
 	case r.PreviousSessionCost == nil:
@@ -94,6 +110,29 @@ func costOf(r topics.ThinkResponse) *float64 {
 	default:
 		return known(*r.TotalSessionCost - *r.PreviousSessionCost)
 	}
+}
+
+// addCost returns a cost and the one that is added to it, at most the largest finite number. What is not a cost adds nothing.
+func addCost(to, cost *float64) *float64 {
+	if cost == nil || known(*cost) == nil {
+		return to
+	}
+	total := *cost
+	if to != nil {
+		total = min(*to+*cost, math.MaxFloat64)
+	}
+	return &total
+}
+
+// larger returns the larger of two costs. What is not a cost does not count.
+func larger(a, b *float64) *float64 {
+	var most *float64
+	for _, cost := range []*float64{a, b} {
+		if cost != nil && known(*cost) != nil && (most == nil || *cost > *most) {
+			most = cost
+		}
+	}
+	return most
 }
 
 // known returns a cost, or nil if it is not a finite number from 0.

@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -92,8 +91,8 @@ func (e Compacted) apply(s *transition) {
 		s.deadLetter(reasonNoCompaction)
 	default:
 		s.changed = true
-		s.row.Cost = addCost(s.row.Cost, e.Result.Cost)
 		s.spend(e.Result.Cost)
+		s.row.Cost = addCost(s.row.Cost, e.Result.Cost)
 		if e.Result.Error == nil {
 			s.summarize(e.Result.Summary)
 		}
@@ -136,13 +135,4 @@ func (s *transition) summarize(summary string) {
 	s.keepHidden(whole[:front])
 	s.row.History, s.row.HistoryLength = short, length
 	s.effects = append(s.effects, hidden)
-}
-
-// addCost returns the sum of two costs. An unknown cost adds nothing.
-func addCost(a, b *float64) *float64 {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	total := *a + *b
-	return &total
 }

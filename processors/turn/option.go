@@ -88,7 +88,8 @@ func WithMaxSteps(steps int) Option {
 // call the model or tools again: the turn ends in an error output, code over_budget, and so do later turns until the
 // session is purged or a tombstone on think-request-response clears its cost. The limit is checked before each step and
 // before tools are called, so a session can exceed it by the cost of one step. Costs are those that workers report: a model
-// without a price costs nothing.
+// without a price costs nothing. The larger of the cost of the session that a response reports and the sum of the known costs of
+// its calls counts; a lower or negative cost that is reported later appears in the outputs, but does not lower what counts.
 func WithMaxCost(dollars float64) Option {
 	return func(o *options) { o.rules.MaxCost = dollars }
 }

@@ -134,8 +134,8 @@ type State struct {
 	// The last turn that ended since the session last ended or was cleared; empty if the session cannot end (see sessionend.go).
 	// A row that has it has version 10.
 	LastTurn string `protobuf:"bytes,26,opt,name=last_turn,json=lastTurn,proto3" json:"last_turn,omitempty"`
-	// What the accepted responses, failures and summaries cost, as far as it is known (see charge.go). Unlike cost, it does not
-	// rely on workers to add up.
+	// What the accepted responses, failures and summaries cost, as far as it is known, and at least what cost was before the last of
+	// them (see charge.go). Unlike cost, it does not rely on workers to add up, and never decreases.
 	Spent *float64 `protobuf:"fixed64,27,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
 	// The key of the memory that the history goes to at the end of the session (see sessionuser.go); empty if the users whose
 	// messages are in the history are not known.

@@ -39,10 +39,8 @@ func (e ThinkResponded) apply(s *transition) {
 	s.changed = true
 	s.rememberCause(same)
 	r, previous = s.complete(r, previous)
+	s.spend(s.callCost(r))
 	s.row.Cost = r.TotalSessionCost
-	if s.rules.Costs {
-		s.spend(costOf(e.Response))
-	}
 	s.keepMemoryKey()
 	s.row.UserId = s.turnUser(r.UserID)
 	switch {
@@ -146,8 +144,8 @@ func (e ThinkFailed) apply(s *transition) {
 		s.rememberCause(same)
 	}
 	if costs {
-		s.row.Cost = addCost(s.row.Cost, &cost)
 		s.spend(&cost)
+		s.row.Cost = addCost(s.row.Cost, &cost)
 	}
 	code := topics.CodeThinkFailed
 	if e.headerText(topics.HeaderReason) == topics.ReasonDeadline {
