@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,16 @@ func TestNextMessageAfterTheEndBeginsANewConversation(t *testing.T) {
 	require.NotContains(t, string(the[MemoirSession](t, es).Messages), "hello")
 }
 
+func TestEndOfASessionDoesNotRenewItsBudget(t *testing.T) {
+	p := talked(t, func(r *Rules) { r.MaxCost, r.Costs = 1, true })
+	p.respond(p.ask("two"), saying("again")) // the worker reports the cost of the call as that of the session
+	require.Less(t, *p.state().Cost, *p.state().Spent)
+	require.Len(t, p.wait(endsAfter).ids(), 3)
+	es := p.send("message-input", message("three"))
+	require.Empty(t, emitted[Enriched](es))
+	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
+}
+
 func TestEndedSessionIsRemovedWhenItsMemoriesExpire(t *testing.T) {
 	p := talked(t)
 	p.wait(endsAfter)
@@ -133,6 +144,24 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 		"route": {
 			func(p *play) { p.send("reply-to", `{"to":1}`) },
 			func(p *play) { p.tombstone("reply-to") },
+		},
+		"held record": {
+			func(p *play) { // after a crash, the response to a message is read before the message
+				row := p.row
+				es := p.send("message-input", message("two"))
+				p.row = row
+				p.restart()
+				p.send("think-request-response", response(the[Enriched](p.tb, es), saying("early")),
+					header(topics.HeaderID, es.ids()[0]+"/think"))
+				require.Len(p.tb, p.state().Early, 1)
+			},
+			func(p *play) {
+				asks := slices.IndexFunc(p.past, func(e Event) bool {
+					m, ok := e.(MessageArrived)
+					return ok && topics.Text(m.Message.Content) == "two"
+				})
+				require.NotEmpty(p.tb, emitted[Answered](p.repeat(p.past[asks])))
+			},
 		},
 		"gate without a turn": {
 			func(p *play) { p.request(foldGate(p, "g1", "", 0)) },
