@@ -25,3 +25,16 @@ func TestUsersCannotNameTheMemoryOfSeveralUsers(t *testing.T) {
 	}
 	require.NotEqual(t, topics.SharedMemoryKey(strings.Repeat("s", 1024)), topics.SharedMemoryKey(strings.Repeat("t", 1024)))
 }
+
+// A caller without a user who may choose the ID of a session must not read what several users said in another one.
+func TestSessionsCannotNameTheMemoryOfAnotherSession(t *testing.T) {
+	keys := map[string]string{}
+	for _, session := range []string{"s1", "session/s1", "anonymous/session/s1", "anonymous/s1", strings.Repeat("s", 1024), "session/" + strings.Repeat("s", 1000)} {
+		for kind, key := range map[string]string{"own": topics.MemoryKey(session, nil), "shared": topics.SharedMemoryKey(session)} {
+			require.LessOrEqual(t, len(key), 1024)
+			require.NotContains(t, keys, key)
+			keys[key] = kind
+		}
+	}
+	require.Equal(t, "s1", topics.MemoryKey("s1", new("anonymous/session/s1")))
+}

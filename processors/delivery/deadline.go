@@ -2,7 +2,7 @@ package delivery
 
 import "slices"
 
-// apply expires routes, dead deliveries and the row itself. advance, which Apply calls after every event, handles the
+// apply expires routes, early outputs, dead deliveries and the row itself. advance, which Apply calls after every event, handles the
 // deadlines of open deliveries.
 func (DeadlineCame) apply(t *transition) {
 	t.expireRoutes()
@@ -41,6 +41,9 @@ func (t *transition) deadline() int64 {
 	for _, r := range t.row.Routes {
 		add(r.ExpiresMs)
 	}
+	for _, o := range t.row.Early {
+		add(o.ExpiresMs)
+	}
 	if at, ok := t.idleEnd(); ok {
 		add(at)
 	}
@@ -49,7 +52,7 @@ func (t *transition) deadline() int64 {
 
 // idleEnd returns when a row that holds only digests is deleted. ok is false for any other row.
 func (t *transition) idleEnd() (at int64, ok bool) {
-	if len(t.row.Open)+len(t.row.Dead)+len(t.row.Routes) > 0 {
+	if len(t.row.Open)+len(t.row.Dead)+len(t.row.Routes)+len(t.row.Early) > 0 {
 		return 0, false
 	}
 	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true

@@ -125,3 +125,16 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 		require.Equal(t, "tombstone", last, "after the last delivery")
 	})
 }
+
+// The row is kept for as long as a route may be late, and no longer.
+func TestEarlyOutputIsRememberedForAsLongAsARoute(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.RememberFor, r.RouteTTL = time.Hour, 10*time.Hour })
+	route, _ := p.routeOf(one)
+	a := attempt(t, p.handle(p.outputOf("t1", one)))
+	p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+	p.advance(9 * time.Hour)
+	require.Empty(t, p.handle(route))
+	require.Empty(t, p.state().Routes)
+	p.advance(time.Hour)
+	require.Nil(t, p.state(), "nothing is left to remember")
+}

@@ -100,8 +100,8 @@
 // and its conversation goes to the memory of its user. A session with an open turn, gate, reply route or held record does not
 // end. The end and the removal of the conversation are one step of the row: a record that is read before it postpones the
 // end, and one that is read after it belongs to a new conversation. A record that was written before the end was due is read
-// before it, also after a downtime or a lag: the end waits for it, for at most 10 minutes after the processor began to read the
-// partition.
+// before it, also after a downtime or a lag: the end waits for it, for at most 10 minutes after it was due or after the processor
+// began to read the partition, whichever is later.
 //
 //	turn --> {agent}-session-end, {agent}-memoir-sessions (the conversation), a tombstone on {agent}-think-request-response
 //	turn --> {agent}-memoir-lookups --> package memoir, which adds the memory --> {agent}-enriched-message-input --> the model

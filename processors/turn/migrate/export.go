@@ -19,7 +19,7 @@ const recordFrame = 1024
 
 // Export writes the sessions that were answered or ended since the import to the changelog of FlightDeck's history store:
 // FlightDeck's processing application then continues them when it starts again. Without an import before, it writes all
-// sessions. It may be repeated. opts are those of Import.
+// sessions. It may be repeated until the application has run. opts are those of Import.
 //
 // It also commits offsets of the application's group: past the records of tool-use-all-complete and session-end, which the
 // turn has written and the application would process again. And it removes the reply routes that were used since from the
