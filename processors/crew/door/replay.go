@@ -47,7 +47,7 @@ func (r *replay) repeat(x *Index, c *client, s *stream, seq int64) int {
 		return 0
 	}
 	frames, bytes := x.missed(c, events)
-	if bytes > r.room && r.events {
+	if bytes > max(r.room, 0) && r.events { // room is negative after a first stream that exceeds the limit
 		r.gap(s.subject)
 		return 0
 	}

@@ -97,6 +97,25 @@ func TestReplayBeyondItsBytesNamesTheSubjectsThatAreLeftOut(t *testing.T) {
 	b.next("resumed")
 }
 
+// The first subject of a replay may exceed the limit. No room is left then, but an up-to-date subject needs none.
+func TestReplayBeyondItsBytesHasNoGapForSubjectsThatMissNothing(t *testing.T) {
+	r := newRig(t, WithQueue(1024, 1<<10))
+	r.event("agent:content", "agent/a", "", "", `{"agentId":"a","content":"`+strings.Repeat("x", 2<<10)+`"}`)
+	for _, id := range []string{"b", "c", "d"} {
+		r.status(id, view.Idle)
+	}
+	r.agent("a", "c", "")
+	for _, id := range []string{"b", "c", "d"} {
+		r.agent(id, "c", "", func(row *agentRow) { row.seq = 1 })
+	}
+	b, _ := r.open() // the state does not include the event of a
+	require.Equal(t, "agent/a", b.next("agent:content").Subject)
+	b.send(`{"type":"resume","from":{"agent/a":0,"agent/b":1,"agent/c":0,"agent/d":1}}`)
+	require.Equal(t, "agent/a", b.next("agent:content").Subject)
+	require.Equal(t, "agent/c", b.next("resume_gap").Subject)
+	require.Equal(t, 1, b.next("resumed").Replayed)
+}
+
 // A client names subjects that the door does not know, for example after its index has started again.
 func TestManyUnknownSubjectsAreGaps(t *testing.T) {
 	r := newRig(t, WithQueue(16, 1<<10))
