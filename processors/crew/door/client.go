@@ -99,7 +99,18 @@ func (c *client) end(code ws.StatusCode, reason string) {
 	})
 }
 
-// serve passes the client's text frames to receive until the connection ends. Its goroutines have ended when it returns.
+// ended reports whether end was called.
+func (c *client) ended() bool {
+	select {
+	case <-c.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// serve passes the client's text frames to receive until the connection ends. Its goroutines have ended when it returns. receive
+// must not wait for the client: pongs are read between its calls.
 func (c *client) serve(receive func(frame []byte)) {
 	c.conn.SetReadLimit(c.options.inbound)
 	var running sync.WaitGroup

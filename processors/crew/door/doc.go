@@ -39,6 +39,10 @@
 //	{"type":"queue_open"}, {"type":"queue_closed"} open decisions do not confirm themselves while the person looks at them
 //	{"type":"resize",...}                        no effect
 //
+// resume and subscribe-project wait until the client has read what an earlier one was answered with. Later frames of the first
+// four types wait behind them, in their order. Other frames are handled immediately. A client with more waiting frames than 16 of
+// the maximum size (WithFrameLimit) is disconnected with status 1013.
+//
 // Frames that are no JSON objects and frames that cannot be carried out are answered with {"type":"error","message":"..."};
 // unknown types are ignored.
 //

@@ -41,7 +41,7 @@ func (s *session) openQueue(wish) error {
 }
 
 func (s *session) closeQueue(wish) error {
-	s.release()
+	s.releaseHold()
 	return nil
 }
 

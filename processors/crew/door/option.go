@@ -212,8 +212,9 @@ func WithClientLimit(n int) Option {
 //
 // An init frame with the events that follow it, and the events with which a client resumes, do not count, so a client that has
 // missed many events can resume. Their number is not limited. The events of several subjects are at most as many bytes together;
-// the client gets resume_gap for each further subject, and can resume it with another frame. The next frame that resumes or
-// changes the project is handled when the client has read them.
+// the client gets resume_gap for each further subject of which it missed events, and can resume it with another frame. The next frame
+// that resumes or changes the project, and frames behind it that select what the client gets, wait until the client has read
+// them (WithFrameLimit).
 func WithQueue(frames, bytes int) Option {
 	return func(o *options) {
 		o.atLeastOne("WithQueue", int64(min(frames, bytes)))
@@ -222,7 +223,8 @@ func WithQueue(frames, bytes int) Option {
 }
 
 // WithFrameLimit sets the maximum size of the frames that clients send, in bytes (default 64 KiB, at least 1). A client that
-// sends a longer one is disconnected with status 1009.
+// sends a longer one is disconnected with status 1009. Frames that wait until the client has read a replay (WithQueue) are at most
+// as many bytes as 16 of the maximum size. A client that sends more is disconnected with status 1013 and a reason.
 func WithFrameLimit(bytes int64) Option {
 	return func(o *options) {
 		o.atLeastOne("WithFrameLimit", bytes)

@@ -85,15 +85,16 @@ func (q *queue) first() (w waiting, ok bool) {
 	return w, true
 }
 
+// replaying reports whether a frame of a replay is in the queue.
+func (q *queue) replaying() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.replayed > 0
+}
+
 // awaitReplay waits until no frame of a replay is in the queue, or until ended is closed.
 func (q *queue) awaitReplay(ended <-chan struct{}) {
-	for {
-		q.mu.Lock()
-		n := q.replayed
-		q.mu.Unlock()
-		if n == 0 {
-			return
-		}
+	for q.replaying() {
 		select {
 		case <-q.caught:
 		case <-ended:

@@ -35,7 +35,7 @@ type wish struct {
 	permit
 }
 
-// receive handles a frame.
+// receive handles a frame, or adds it to the backlog. It does not wait for the client to read.
 func (s *session) receive(frame []byte) {
 	if !s.frames.AllowN(s.handler.options.clock.Now(), 1) {
 		s.client.end(ws.StatusPolicyViolation, reasonTooMany)
@@ -48,11 +48,7 @@ func (s *session) receive(frame []byte) {
 		s.client.show(problem(invalidJSON))
 		return
 	}
-	act := map[string]func(wish) error{
-		"subscribe": s.subscribe, "unsubscribe": s.unsubscribe, "subscribe-project": s.filter, "input": s.input,
-		"permission_response": s.permit, "queue_open": s.openQueue, "queue_closed": s.closeQueue, "resume": s.resume,
-	}[kind.Type]
-	if act == nil { // such as resize, which has no effect
+	if s.action(kind.Type) == nil { // such as resize, which has no effect
 		return
 	}
 	var w wish
@@ -64,7 +60,37 @@ func (s *session) receive(frame []byte) {
 		s.client.show(problem("An ID is too long"))
 		return
 	}
-	if err := act(w); err != nil {
+	if !s.postpone(w, frame) {
+		s.carryOut(w)
+	}
+}
+
+// action returns what handles frames of a type; nil for an unknown type.
+func (s *session) action(kind string) func(wish) error {
+	switch kind {
+	case "subscribe":
+		return s.subscribe
+	case "unsubscribe":
+		return s.unsubscribe
+	case "subscribe-project":
+		return s.filter
+	case "resume":
+		return s.resume
+	case "input":
+		return s.input
+	case "permission_response":
+		return s.permit
+	case "queue_open":
+		return s.openQueue
+	case "queue_closed":
+		return s.closeQueue
+	}
+	return nil
+}
+
+// carryOut handles a frame of a known type.
+func (s *session) carryOut(w wish) {
+	if err := s.action(w.Type)(w); err != nil {
 		s.client.show(problem(err.Error()))
 	}
 }
@@ -113,7 +139,6 @@ func (s *session) unsubscribe(w wish) error {
 func (s *session) filter(w wish) error {
 	x, c := s.handler.index, s.client
 	if w.ProjectID != "" {
-		s.slow()
 		x.prepare(func(crew, project string) bool { return project == w.ProjectID && c.maySee(crew) })
 	}
 	x.mu.Lock()
@@ -124,29 +149,11 @@ func (s *session) filter(w wish) error {
 	return nil
 }
 
-// slow makes a client wait that asks for much too often: all others wait while the index serves it. It also waits until the client
-// has read what it asked for before, so that at most one replay waits for it.
-func (s *session) slow() {
-	s.client.queue.awaitReplay(s.client.ending)
-	now := s.handler.options.clock.Now()
-	wait := s.heavy.ReserveN(now, 1).DelayFrom(now)
-	if wait <= 0 {
-		return
-	}
-	timer := s.handler.options.clock.NewTicker(min(wait, maxSlow))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-s.client.ending:
-	}
-}
-
 // resume sends the events of each subject after one that the client has, then "resumed", then new events.
 func (s *session) resume(w wish) error {
 	if len(w.From) > maxResumed {
 		return errors.New("too many subjects")
 	}
-	s.slow()
 	x, c := s.handler.index, s.client
 	x.mu.Lock()
 	defer x.mu.Unlock()

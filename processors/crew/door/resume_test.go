@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 
@@ -158,31 +156,4 @@ func TestReplayedTextIsRedacted(t *testing.T) {
 	f := b.next("agent:text")
 	require.Equal(t, "export API_KEY="+redacted+" ", f.Text)
 	require.Equal(t, []int64{1, 2}, []int64{f.FromSeq, f.Seq})
-}
-
-// A client that asks again and again without reading does not collect replays.
-func TestOneReplayWaitsForAClientAtATime(t *testing.T) {
-	r := newRig(t)
-	r.agent("a", "c", "")
-	for range 9 {
-		r.status("a", view.Idle)
-	}
-	c := newClient(&r.door.options, auth.Caller{}, "id")
-	s := &session{handler: r.door, client: c, heavy: rate.NewLimiter(heavyPerSecond, heavyBurst)}
-	again := wish{From: map[string]int64{"agent/a": 0}}
-	require.NoError(t, s.resume(again))
-	done := make(chan error, 2)
-	resume := func() { done <- s.resume(again) }
-	go resume()
-	for left := 10; left > 1; left-- {
-		require.Equal(t, left, c.queue.replayed)
-		_, _ = c.queue.take()
-	}
-	require.Empty(t, done)
-	_, _ = c.queue.take()
-	require.NoError(t, <-done)
-	require.Equal(t, 10, c.queue.replayed)
-	c.end(0, "")
-	resume()
-	require.NoError(t, <-done, "it does not wait for a client that has disconnected")
 }

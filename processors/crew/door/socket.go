@@ -89,18 +89,24 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 // errUnknownAgent is the answer to a frame about an agent that does not exist or is not the caller's.
 var errUnknownAgent = errors.New("unknown agent")
 
-// session handles the frames that a client sends. One goroutine uses it, but for hold.
+// session handles the frames that a client sends. The goroutine that reads them uses it, and those of hold and of backlog.
 type session struct {
 	handler *Handler
 	client  *client
 	visit   *entrance.Visit
 	frames  *rate.Limiter
 	heavy   *rate.Limiter
+	backlog backlog
 	hold    *hold // nil if the client has not opened the queue of decisions
 }
 
-// release ends what the client has begun.
+// release ends what the client has begun. The client has ended.
 func (s *session) release() {
+	s.backlog.running.Wait()
+	s.releaseHold()
+}
+
+func (s *session) releaseHold() {
 	if s.hold != nil {
 		s.hold.end()
 		s.hold = nil
