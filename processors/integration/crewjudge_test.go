@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -167,6 +168,18 @@ func (l *crewLog) sent(agent, text string) bool {
 	})
 }
 
+// judge checks that the log has each event once. Events may still arrive: agents are told things without end.
+func (l *crewLog) judge(t require.TestingT) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(t, l.differ, "repeats that differ")
+	for subject, events := range l.events {
+		for n := range int64(len(events)) {
+			require.Contains(t, events, n+1, "%s has a gap", subject)
+		}
+	}
+}
+
 // judge checks the promises, once what is in flight has settled.
 func (y *yard) judge() {
 	problem := y.settled()
@@ -175,14 +188,9 @@ func (y *yard) judge() {
 	}
 	require.NoError(y.t, problem, "not settled")
 
-	l := y.log
-	require.Empty(y.t, l.differ, "repeats that differ")
-	for subject, events := range l.events {
-		for n := range int64(len(events)) {
-			require.Contains(y.t, events, n+1, "%s has a gap", subject)
-		}
-	}
+	y.log.judge(y.t)
 	y.judgeCommits()
+	l := y.log
 	for _, name := range y.tries() {
 		for _, once := range [][2]string{
 			{"lock:acquired", name + ".txt"},
@@ -308,7 +316,9 @@ func (y *yard) tries() (names []string) {
 func (y *yard) judgeCommits() {
 	held := map[string]string{} // agent by path
 	byCommit := map[string]topics.CrewEvent{}
-	events := y.log.events["repository/"+yardRepo]
+	y.log.mu.Lock()
+	events := maps.Clone(y.log.events["repository/"+yardRepo])
+	y.log.mu.Unlock()
 	for n := range int64(len(events)) {
 		e := events[n+1]
 		f := fields(e)

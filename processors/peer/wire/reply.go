@@ -30,9 +30,11 @@ type Reply struct {
 	Status         Status
 	Result         string // empty for none
 	Error          string
-	ToolsUsed      []string
-	AgentID        string
-	Model          string
+	// ToolsUsed are the names of the tools that the run is known to have used. A call whose record is read after the run's output
+	// is missing: topics have no common order.
+	ToolsUsed []string
+	AgentID   string
+	Model     string
 	// PendingApprovalSummary says which approval the run needed, see ApprovalSummary. A reply with one is StatusRejected.
 	PendingApprovalSummary string
 	// Thrown says that the run failed before it could report. ToolsUsed, AgentID, Model and PendingApprovalSummary are then
