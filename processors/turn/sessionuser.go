@@ -76,7 +76,8 @@ func (s *transition) namesOthers(conversation topics.Raw, key string) bool {
 }
 
 // payer returns the user who pays for a model's record: that of the turn that the record answers, whose budget was checked. own
-// and at say what the record answers, echo returns the input that it repeats, and response is the user that it names.
+// and at say what the record answers, echo returns the input that it repeats, and response is the user that it names. The user of
+// the open turn counts only for a record that may answer it.
 func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, response *string) *string {
 	if !s.rules.Costs || s.replaying != nil {
 		return nil
@@ -88,7 +89,8 @@ func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, re
 	if m, err := topics.DecodeMessage(echo()); err == nil {
 		echoed = boundedID(m.UserID)
 	}
-	if s.row.Turn != nil {
+	answersOther := at == stepEnded || own.name.turn != "" // turnOf found no turn of that name
+	if s.row.Turn != nil && !answersOther {
 		open = s.user(s.row.Turn.Message)
 	}
 	return first(echoed, open, response, s.row.UserId)

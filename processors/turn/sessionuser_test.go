@@ -239,3 +239,43 @@ func TestFailureIsChargedToTheUserOfItsMessage(t *testing.T) {
 	require.NotEmpty(t, late.letters())
 	require.Equal(t, "mira", *the[ModelCharged](t, late).UserID)
 }
+
+// The answer of a step that timed out is read while another user's turn is open. Its message has no user, so the session's last
+// user, whom the worker repeats, had its budget checked.
+func TestLateResponseIsNotChargedToTheUserOfTheOpenTurn(t *testing.T) {
+	for name, c := range map[string]struct {
+		worker string
+		named  bool
+	}{
+		"named by echo":               {"mira", false},
+		"named by ID":                 {"mira", true},
+		"named by echo, without user": {"", false},
+		"named by ID, without user":   {"", true},
+		"named by ID, another user":   {"eve", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, withCosts)
+			p.says("mira", "zero", "mira")
+			es := p.send("message-input", by("", message("one")))
+			asked, id := the[Enriched](t, es), es.ids()[0]
+			require.Equal(t, "mira", *asked.UserID)
+			p.wait(p.rules.ThinkTimeout)
+			p.send("message-input", by("otto", message("two")))
+			var opts []recordOption
+			if c.named {
+				opts = append(opts, header(topics.HeaderID, id+"/0"))
+			}
+			value := `"last_input_message":` + string(asked.LatestInput) + `,"think_cost":0.25,` + saying("late") + `}`
+			if c.worker != "" {
+				value = `"user_id":"` + c.worker + `",` + value
+			}
+			late := p.send("think-request-response", "{"+value, opts...)
+			require.Len(t, late.letters(), 1)
+			want := c.worker
+			if want == "" {
+				want = "mira"
+			}
+			require.Equal(t, want, *the[ModelCharged](t, late).UserID)
+		})
+	}
+}
