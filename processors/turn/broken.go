@@ -54,6 +54,7 @@ func abandonWith(state *State, key string, f failure, now time.Time, rules Rules
 	unused := slices.Concat(numbersOf(state.Turn.GetTailParts()), numbersOf(state.Turn.GetResultsParts()),
 		numbersOf(state.Turn.GetPromptParts()))
 	state.Turn, state.Waiting, state.Routes, state.Early, state.OtherGates, state.DeadlineMs = nil, nil, nil, nil, nil, 0
+	state.dropMemoryKey()
 	state.Version = state.format()
 	return Outcome{Changed: true, State: state, Effects: s.effects, UnusedParts: unused}
 }

@@ -25,10 +25,21 @@ func (s *transition) turnUser(response *string) *string {
 // keepMemoryKey remembers whose conversation the history is before the user of the row changes, if the row does not say it:
 // it is imported, or from an older build.
 func (s *transition) keepMemoryKey() {
-	if s.rules.Memoir != nil && s.row.MemoryKey == "" && (s.row.HistoryLength > 0 || s.row.hiddenSize() > 0) {
+	if s.rules.Memoir != nil && s.row.MemoryKey == "" && s.row.hasConversation() {
 		s.row.MemoryKey = topics.MemoryKey(s.key, s.row.UserId)
 	}
 }
+
+// dropMemoryKey forgets whose conversation the history is when a turn ends without one: it was cleared while the turn was open,
+// and the turn has no answer.
+func (s *State) dropMemoryKey() {
+	if !s.hasConversation() {
+		s.MemoryKey = ""
+	}
+}
+
+// hasConversation reports whether the history has messages, or had some that are hidden now.
+func (s *State) hasConversation() bool { return s.HistoryLength > 0 || s.hiddenSize() > 0 }
 
 // joinMemory adds the user of the row, whose message is answered, to those of the history.
 func (s *transition) joinMemory() {

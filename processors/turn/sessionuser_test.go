@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -153,6 +154,41 @@ func TestTombstoneBetweenTurnsBeginsAConversationOfItsOwnUser(t *testing.T) {
 	p.says("otto", "two", "otto")
 	key, _ := p.end()
 	require.Equal(t, "otto", key)
+}
+
+// The open turn would have continued the conversation that the tombstone cleared. It has no answer, so nothing is left of it.
+func TestConversationAfterATombstoneAndAFailedTurnBelongsToItsOwnUser(t *testing.T) {
+	for name, end := range map[string]func(*play){
+		"timeout": func(p *play) { require.NotNil(p.tb, the[Answered](p.tb, p.wait(p.rules.ThinkTimeout)).Error) },
+		"cancel":  func(p *play) { p.send("session-control", `{"action":"cancel"}`) },
+		"defect": func(p *play) {
+			p.keep(abandon(p.state(), p.key, p.now, p.rules))
+			p.restart()
+		},
+	} {
+		for _, responded := range []bool{false, true} {
+			if responded && name == "timeout" {
+				continue // the model is asked again when its calls time out
+			}
+			t.Run(fmt.Sprint(name, ", responded: ", responded), func(t *testing.T) {
+				p := newPlay(t, withMemoir)
+				p.says("mira", "secret of mira", "mira")
+				asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
+				if responded {
+					p.send("think-request-response", by("otto", response(asked, calling("t1"))))
+				}
+				p.tombstone("think-request-response")
+				end(p)
+				require.Nil(t, p.state().Turn)
+				require.Empty(t, p.state().MemoryKey)
+				p.says("otto", "three", "otto")
+				key, snapshot := p.end()
+				require.Equal(t, "otto", key)
+				require.Equal(t, "otto", *snapshot.UserID)
+				require.NotContains(t, string(snapshot.Messages), "mira")
+			})
+		}
+	}
 }
 
 // Imported rows and those of older builds do not say whose conversation they have.

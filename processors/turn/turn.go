@@ -111,6 +111,7 @@ func (s *transition) close(o topics.Output) {
 	}
 	s.rememberStep()
 	s.row.Turn = nil
+	s.row.dropMemoryKey()
 	if s.rules.Memoir != nil || s.row.LastTurn != "" { // an instance without it may run beside others: IDs of ends must be new
 		s.row.LastTurn = turn.Message.TurnId
 	}
