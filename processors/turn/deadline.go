@@ -13,26 +13,33 @@ func (d DeadlineCame) apply(s *transition) {
 }
 
 // After a downtime or a lag, a deadline can fire while the record that it waits for has been on its topic for a long time: the
-// next message of an idle session, the answer of the model. The end of a session, its removal and the timeouts of steps and
-// calls are therefore postponed for as long as such a record may be unread. maxEndDelay and maxTimeoutDelay limit this, from the
-// deadline or from when the inputs began to be read, whichever is later: a partition whose inputs are never read to their ends,
-// for example because a handler fails indefinitely, must not keep turns and sessions open.
+// next message of an idle session, the answer of the model, the message of an answer that is held. The end of a session, its
+// removal, the timeouts of steps and calls, and the expiry of held records are therefore postponed for as long as such a record
+// may be unread. maxEndDelay and maxTimeoutDelay limit this, from the deadline or from when the inputs began to be read,
+// whichever is later: a partition whose inputs are never read to their ends, for example because a handler fails indefinitely,
+// must not keep turns and sessions open.
 const (
-	readAgain       = time.Second
 	maxEndDelay     = 10 * time.Minute
 	maxTimeoutDelay = 30 * time.Second
 )
+
+// readAgain is how long the timeout of a step or a call, or the expiry of a held record, is postponed before it is tried again.
+const readAgain = time.Second
 
 // postpone reports whether what is due at a time, in milliseconds since the epoch, must wait for records that may be unread.
 func (d DeadlineCame) postpone(s *transition, at int64, limit time.Duration) bool {
 	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
 		return false
 	}
-	last := max(at, d.Unread.Since.UnixMilli()) + limit.Milliseconds()
+	since := max(at, d.Unread.Since.UnixMilli())
+	last := since + limit.Milliseconds()
 	if s.nowMS() >= last {
 		return false
 	}
-	s.delayed = min(s.after(readAgain), last)
+	next := min(s.after(readAgain), last)
+	if s.delayed == 0 || next < s.delayed {
+		s.delayed = next
+	}
 	return true
 }
 
@@ -50,7 +57,7 @@ func (d DeadlineCame) end(s *transition) {
 		}
 	}
 	s.applyEarly() // before expiry: a record whose step opens now is not too late
-	s.expireEarly()
+	d.expireEarly(s)
 	s.expireRoutes()
 	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postpone(s, at, maxEndDelay) {
 		return
@@ -80,10 +87,10 @@ func (s *transition) deadline() int64 {
 		}
 	}
 	if s.row.Turn != nil {
-		add(max(s.turnDeadline(), s.delayed))
+		add(s.postponed(s.turnDeadline()))
 	}
 	for _, h := range s.row.Early {
-		add(h.ExpiresMs)
+		add(s.postponed(h.ExpiresMs))
 	}
 	for _, r := range s.row.Routes {
 		add(r.ExpiresMs)
@@ -97,9 +104,18 @@ func (s *transition) deadline() int64 {
 		}
 	}
 	if at, ok := s.idleAt(); ok {
-		add(max(at, s.delayed))
+		add(s.postponed(at))
 	}
 	return earliest
+}
+
+// postponed returns when a deadline is due again if it was postponed, else the deadline. Both are in milliseconds since the
+// epoch. Only a deadline that is due can have been postponed.
+func (s *transition) postponed(at int64) int64 {
+	if at > s.nowMS() {
+		return at
+	}
+	return max(at, s.delayed)
 }
 
 // turnDeadline returns when the open step or the first of the open calls times out, in milliseconds since the epoch. With

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // A deadline that fires before its time, because the clock was set back in between, must come again: the index hands it
@@ -70,6 +72,13 @@ var waiting = map[string]struct {
 			require.Nil(t, p.state().Turn)
 		},
 	},
+	"held record": {
+		func(t *testing.T) *play { return heldAnswer(t) }, 30 * time.Second,
+		func(t *testing.T, p *play, es effects) {
+			require.Equal(t, []string{reasonNotOpened}, es.letters())
+			require.Empty(t, p.state().Early)
+		},
+	},
 	"tool calls": {
 		func(t *testing.T) *play {
 			p := newPlay(t)
@@ -78,6 +87,15 @@ var waiting = map[string]struct {
 		}, 30 * time.Second,
 		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[Completed](es), 1) },
 	},
+}
+
+// heldAnswer is a session whose row a crash took back to before its message: the answer of the model is held until the message
+// is read again.
+func heldAnswer(t tb) *play {
+	p, asked, id := lostTurn(t)
+	require.Empty(t, p.send("think-request-response", response(asked, saying("to the lost one")), header(topics.HeaderID, id+"/think")))
+	require.Len(t, p.state().Early, 1)
+	return p
 }
 
 func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
@@ -138,15 +156,56 @@ func TestRecordOfBeforeTheDeadlineIsNotLate(t *testing.T) {
 	require.Equal(t, p.now.Add(p.rules.ThinkTimeout), p.dueAt(), "nothing of the postponed deadline is left")
 }
 
-// Whatever is read, and however far the inputs are read, a turn ends: at the last its timeout and the limit after its last event.
-func TestTurnsEndHoweverFarTheInputsAreRead(t *testing.T) {
+// The worker deduplicates: it does not answer the repeated step.
+func TestHeldAnswerIsKeptAfterADowntimeUntilItsMessageIsRead(t *testing.T) {
+	p := heldAnswer(t)
+	p.now = p.dueAt().Add(time.Hour)
+	since := p.now
+	require.Empty(t, p.unread(time.Time{}, since))
+	require.Equal(t, p.now.Add(time.Second), p.dueAt())
+	p.now = p.dueAt()
+	require.Empty(t, p.unread(time.Time{}, since))
+	es := p.repeat(p.past[0])
+	require.Equal(t, "to the lost one", the[Answered](t, es).Content)
+	require.Empty(t, es.letters())
+}
+
+// Another turn is open meanwhile: the deadline of its step stays as it is.
+func TestPostponedHeldRecordDoesNotMoveTheDeadlineOfTheOpenTurn(t *testing.T) {
+	p := heldAnswer(t)
+	expires := p.dueAt()
+	p.now = expires.Add(-p.rules.ThinkTimeout / 2)
+	p.ask("another")
+	p.now = expires
+	require.Empty(t, p.unread(time.Time{}, p.now))
+	require.Len(t, p.state().Early, 1)
+	require.Equal(t, p.now.Add(time.Second), p.dueAt())
+	step := p.now.Add(p.rules.ThinkTimeout / 2)
+	p.now = step.Add(-time.Second / 2)
+	require.Equal(t, []string{reasonNotOpened}, p.unread(expires, time.Time{}).letters(), "its message is on no topic")
+	require.Equal(t, step, p.dueAt())
+
+	p = heldAnswer(t)
+	p.now = p.now.Add(time.Second / 2)
+	p.ask("another")
+	p.now = p.now.Add(p.rules.ThinkTimeout - time.Second/2) // the held record is due, the step half a second later
+	require.Empty(t, p.unread(time.Time{}, p.now))
+	require.Equal(t, p.now.Add(time.Second/2).UnixMilli(), p.dueAt().UnixMilli())
+}
+
+// Whatever is read, and however far the inputs are read, a turn ends, and a held record is given up: at the last its timeout and
+// the limit after its last event.
+func TestTurnsAndHeldRecordsEndHoweverFarTheInputsAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlay(t, withMemoir)
 		since := p.now
 		var asked []Enriched
-		for range rapid.IntRange(1, 20).Draw(t, "events") {
+		for n := range rapid.IntRange(1, 20).Draw(t, "events") {
 			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(15*time.Minute)).Draw(t, "wait")))
-			switch rapid.IntRange(0, 3).Draw(t, "event") {
+			switch rapid.IntRange(0, 4).Draw(t, "event") {
+			case 4: // it names a turn whose message is on no topic
+				lost := turnID(p.key, fmt.Sprint("lost", n)) + "/1/enriched/0/think"
+				p.send("think-request-response", `{`+saying("hello")+`}`, header(topics.HeaderID, lost))
 			case 0:
 				asked = append(asked, emitted[Enriched](p.send("message-input", message("m")))...)
 			case 1:
@@ -162,13 +221,13 @@ func TestTurnsEndHoweverFarTheInputsAreRead(t *testing.T) {
 			}
 		}
 		for range 10_000 {
-			if p.row == nil || p.state().Turn == nil {
+			if p.row == nil || p.state().Turn == nil && len(p.state().Early) == 0 {
 				return
 			}
 			p.now = laterOf(p.now, p.dueAt())
 			p.unread(time.Time{}, since)
 		}
-		t.Fatal("the turn is still open")
+		t.Fatal("the turn is still open, or a record is still held")
 	})
 }
 

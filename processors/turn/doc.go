@@ -190,9 +190,9 @@
 //     writes a new one.
 //   - A worker's record that names a future step is held in the row and applied when that step opens, because after a crash
 //     the row can be older than the record. It is dead-lettered if its turn ends without that step, if the row has no room,
-//     or after the think timeout if its message was not read by then. A record whose turn or step is known to have ended is
-//     dead-lettered immediately. A record on tool-use-dlq is held or applied in the same way if its turntable.id is that of
-//     the call, or begins with it and a slash.
+//     or after the think timeout if its message was not read by then; as the timeout of a step, this waits for records that
+//     are not read yet. A record whose turn or step is known to have ended is dead-lettered immediately. A record on
+//     tool-use-dlq is held or applied in the same way if its turntable.id is that of the call, or begins with it and a slash.
 //   - A tool's result or failure whose turntable.id names a call ends only that call. A record without such an ID, as
 //     FlightDeck's workers write it, ends the open call with its tool_use_id; if it names another tool than the call, it is
 //     dead-lettered.

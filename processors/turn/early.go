@@ -164,14 +164,17 @@ func (s *transition) releaseEarly(a *Accepted) {
 }
 
 // expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
-// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends.
-func (s *transition) expireEarly() {
+// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends. A record whose message may
+// be unread is kept.
+func (d DeadlineCame) expireEarly(s *transition) {
 	for _, h := range s.row.Early {
 		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
 		}
 	}
-	s.giveUpEarly(reasonNotOpened, func(h *Held) bool { return h.ExpiresMs <= s.nowMS() })
+	s.giveUpEarly(reasonNotOpened, func(h *Held) bool {
+		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs, maxTimeoutDelay)
+	})
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.

@@ -104,7 +104,7 @@ type transition struct {
 	layout   rowLayout
 	rowLimit int   // maximum size of the row before divide, in bytes
 	oversize int   // the size of the stored row if it exceeded its limit, else 0
-	delayed  int64 // when a deadline that is postponed is due again, in milliseconds since the epoch; 0 for none
+	delayed  int64 // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
 	key      string
 	isNew    bool // the session had no row
 	now      time.Time
