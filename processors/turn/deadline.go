@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"hash/fnv"
 	"math"
 	"time"
 )
@@ -26,8 +27,28 @@ const (
 // readAgain is how long the timeout of a step or a call, or the expiry of a held record, is postponed before it is tried again.
 const readAgain = time.Second
 
-// postpone reports whether what is due at a time, in milliseconds since the epoch, must wait for records that may be unread.
-func (d DeadlineCame) postpone(s *transition, at int64, limit time.Duration) bool {
+// minEndAgain and maxEndAgain bound how long the end or the removal of a session is postponed before it is tried again. Each
+// attempt writes the row, in the goroutine that must read the records: after a downtime, all idle sessions of the partition are
+// due at once. Therefore the wait is as long as the wait before it, and differs by the session.
+const (
+	minEndAgain = 5 * time.Second
+	maxEndAgain = time.Minute
+)
+
+// postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records
+// that may be unread.
+func (d DeadlineCame) postpone(s *transition, at int64) bool {
+	return d.wait(s, at, maxTimeoutDelay, func(time.Duration) time.Duration { return readAgain })
+}
+
+// postponeEnd is postpone for the end or the removal of a session.
+func (d DeadlineCame) postponeEnd(s *transition, at int64) bool {
+	return d.wait(s, at, maxEndDelay, func(waited time.Duration) time.Duration { return endAgain(s.key, waited) })
+}
+
+// wait postpones what is due at a time for as long as again says of how long it was postponed so far. It reports false if no
+// record may be unread, or if the limit is reached.
+func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
 	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
 		return false
 	}
@@ -36,16 +57,26 @@ func (d DeadlineCame) postpone(s *transition, at int64, limit time.Duration) boo
 	if s.nowMS() >= last {
 		return false
 	}
-	next := min(s.after(readAgain), last)
+	waited := time.Duration(max(0, s.nowMS()-since)) * time.Millisecond
+	next := min(s.after(again(waited)), last)
 	if s.delayed == 0 || next < s.delayed {
 		s.delayed = next
 	}
 	return true
 }
 
+// endAgain returns how long the end of a session that was postponed for so long so far is postponed next. It is a pure function,
+// so that an event that is repeated writes the same row.
+func endAgain(session string, waited time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(session))
+	least := min(max(waited, minEndAgain), maxEndAgain*2/3)
+	return least + least/2*time.Duration(h.Sum32()%1024)/1024
+}
+
 func (d DeadlineCame) end(s *transition) {
 	s.expireOthers()
-	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() && !d.postpone(s, s.turnDeadline(), maxTimeoutDelay) {
+	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() && !d.postpone(s, s.turnDeadline()) {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		switch {
 		case s.compacting():
@@ -59,7 +90,7 @@ func (d DeadlineCame) end(s *transition) {
 	s.applyEarly() // before expiry: a record whose step opens now is not too late
 	d.expireEarly(s)
 	s.expireRoutes()
-	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postpone(s, at, maxEndDelay) {
+	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postponeEnd(s, at) {
 		return
 	}
 	if at, ok := s.endsAt(); ok && at <= s.nowMS() {

@@ -107,7 +107,11 @@ func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
 			since := p.now
 			for range 3 {
 				require.Empty(t, p.unread(time.Time{}, since))
-				require.Equal(t, p.now.Add(time.Second), p.dueAt())
+				if c.limit == maxTimeoutDelay {
+					require.Equal(t, p.now.Add(time.Second), p.dueAt())
+				} else {
+					require.Equal(t, p.now.Add(endAgain(p.key, p.now.Sub(since))).UnixMilli(), p.dueAt().UnixMilli())
+				}
 				p.now = p.dueAt()
 			}
 			require.Empty(t, p.unread(due.Add(-time.Millisecond), since))
@@ -138,6 +142,44 @@ func TestDeadlineOfAnInputThatIsNeverReadIsPostponedForALimitedTime(t *testing.T
 			})
 		}
 	}
+}
+
+// All idle sessions of a partition are due when it is read after a downtime.
+func TestEndsThatArePostponedAreTriedAgainAfterWaitsThatGrow(t *testing.T) {
+	p := talked(t)
+	p.now = p.dueAt().Add(time.Hour)
+	since, writes := p.now, 0
+	for len(emitted[SessionEnded](p.unread(time.Time{}, since))) == 0 {
+		writes++
+		require.GreaterOrEqual(t, p.dueAt().Sub(p.now), min(minEndAgain, since.Add(maxEndDelay).Sub(p.now)))
+		p.now = p.dueAt()
+	}
+	require.Equal(t, maxEndDelay, p.now.Sub(since))
+	require.LessOrEqual(t, writes, 20)
+}
+
+func TestEndsThatArePostponedAreSpread(t *testing.T) {
+	slots := map[time.Duration]int{}
+	for n := range 2000 {
+		slots[endAgain(fmt.Sprint("s", n), 0).Truncate(100*time.Millisecond)]++
+	}
+	for slot, n := range slots {
+		require.Less(t, n, 200, slot)
+	}
+}
+
+func TestWaitsForUnreadRecordsAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		session := rapid.String().Draw(t, "session")
+		waited := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "waited"))
+		more := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "more"))
+		again := endAgain(session, waited)
+		require.Equal(t, again, endAgain(session, waited))
+		require.GreaterOrEqual(t, again, minEndAgain)
+		require.GreaterOrEqual(t, again, min(waited, maxEndAgain/2))
+		require.LessOrEqual(t, again, maxEndAgain)
+		require.LessOrEqual(t, again, endAgain(session, waited+more))
+	})
 }
 
 // What was unread is applied as if the deadline had not come.

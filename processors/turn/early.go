@@ -173,7 +173,7 @@ func (d DeadlineCame) expireEarly(s *transition) {
 		}
 	}
 	s.giveUpEarly(reasonNotOpened, func(h *Held) bool {
-		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs, maxTimeoutDelay)
+		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs)
 	})
 }
 
