@@ -111,7 +111,8 @@ type (
 	// DeadlineCame states that the row's earliest deadline is due.
 	DeadlineCame struct {
 		Session string
-		// Unread is nil if all records that were written before the deadline have been applied.
+		// Unread is nil if all records that were written before now have been applied, or if nothing is due that would wait
+		// for them.
 		Unread *Unread
 	}
 )

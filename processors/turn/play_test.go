@@ -103,6 +103,9 @@ func (p *play) repeat(e Event) effects { return p.apply(e) }
 func (p *play) apply(e Event) effects {
 	p.tb.Helper()
 	fresh := p.decide(p.newBinding(), e)
+	if d, ok := e.(DeadlineCame); ok {
+		p.checkUnread(d, fresh)
+	}
 	p.bind.rules = p.rules
 	out := p.decide(p.bind, e)
 	require.Equal(p.tb, fresh.Effects, out.Effects, "a state that was kept is as good as its row")

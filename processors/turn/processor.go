@@ -127,16 +127,7 @@ func (b *binding) onGateRequest(c *processors.Context, in codec.Decoded[topics.G
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{Session: c.Key(), Unread: unreadAt(c)})
-}
-
-// unreadAt returns what is not read of the records that were written before a deadline; nil if there are none.
-func unreadAt(c *processors.Context) *Unread {
-	p := c.Progress()
-	if p.Through.UnixMilli() >= c.Offset() {
-		return nil
-	}
-	return &Unread{From: p.Through, Since: p.Since}
+	return b.apply(c, DeadlineCame{Session: c.Key()})
 }
 
 func recordOf(c *processors.Context, raw []byte) *Record {
@@ -191,6 +182,11 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 	}
 	if l, ok := row.(tableLookup); ok && b.rules.hasBudgets() {
 		from.spendings = lookedUp{l, goka.Table(b.topics.Spending.Name())}
+	}
+	if d, ok := e.(DeadlineCame); ok {
+		if r, ok := row.(reading); ok {
+			e = d.withUnread(from.state, now, b.rules, r)
+		}
 	}
 	if out, err = apply(from, e, now, b.rules); err != nil {
 		return Outcome{}, err
