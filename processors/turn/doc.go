@@ -106,12 +106,12 @@
 //	turn --> {agent}-session-end, {agent}-memoir-sessions (the conversation), a tombstone on {agent}-think-request-response
 //	turn --> {agent}-memoir-lookups --> package memoir, which adds the memory --> {agent}-enriched-message-input --> the model
 //
-// A step for the model gets the memory of its message's user, or that of the session if the message has none or the placeholder
-// of FlightDeck's chat API (topics.MemoryKey). The conversation goes to the same memory. The user_id of a response counts only if
-// neither the message nor the session has a user, because a worker may write any. A conversation with answers to messages of
-// several users, as in a room, goes to none of their memories: its snapshot has no user_id and the key topics.SharedMemoryKey,
-// which no step reads. Messages without an answer are not part of the conversation. Gates of other requesters keep a session open
-// with WithGates.
+// A step for the model gets the memory of its message's user. A message without a user belongs to the last user of the session.
+// If there is none, or for the placeholder of FlightDeck's chat API, the step gets the memory of the session (topics.MemoryKey).
+// The conversation goes to the same memory. The user_id of a response counts only if neither the message nor the session has a
+// user, because a worker may write any. A conversation with answers to messages of several users, as in a room, goes to none of
+// their memories: its snapshot has no user_id and the key topics.SharedMemoryKey, which no step reads. Messages without an
+// answer are not part of the conversation. Gates of other requesters keep a session open with WithGates.
 //
 // # Costs and latencies
 //
