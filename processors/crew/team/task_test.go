@@ -153,6 +153,26 @@ func TestSkippedTaskIsTakenFromItsAgent(t *testing.T) {
 	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "done", 0)))
 }
 
+func TestRefusedSkipReleasesNoLocks(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "")
+	withTasks(h)
+	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Lay the keel", "dagTaskId": "keel"})
+	h.status(dev, view.Running)
+	h.command(dev, "COMPLETE_TASK", nil)
+	require.Equal(t, taskDone, h.dag()["keel"])
+	h.by(mailbox.Repository("boats"), topics.CrewLockChanged{
+		Action: topics.CrewLockAcquired, Repository: "boats", FilePath: "next.go", AgentID: dev,
+	})
+	effects := h.command(leadID, "SKIP_TASK", map[string]any{"taskId": "keel"})
+	require.Contains(t, notes(leadID, effects), `SKIP_TASK error: the task "keel" is done`)
+	for _, e := range effects {
+		m, ok := e.(mailbox.Mail)
+		require.False(t, ok && m.To == mailbox.Repository("boats"), "the agent keeps its locks")
+	}
+	require.Empty(t, notes(dev, effects))
+}
+
 // A task that an agent works on cannot be cancelled. The agent of one that has failed loses its locks unless it works on another.
 func TestCancelledTaskReleasesTheLocksOfItsAgent(t *testing.T) {
 	for name, busy := range map[string]bool{"idle": false, "with another task": true} {

@@ -110,15 +110,15 @@ func (w *work) move(o order, taskID string, m move) {
 		w.refuse(o, "there is no task %q", first(taskID, shownID))
 		return
 	}
+	if !slices.Contains(m.from, t.Status) {
+		w.refuse(o, "the task %q is %s", t.Id, t.Status)
+		return
+	}
 	before := w.ready(o.from.Id)
-	was := t.Status
 	if m.to == taskSkipped {
 		w.free(t, "your lead has skipped it")
 	}
-	if !w.apply(t, m) {
-		w.refuse(o, "the task %q is %s", t.Id, was)
-		return
-	}
+	w.apply(t, m)
 	w.answer(o, "The task %q is %s.", t.Id, t.Status)
 	w.announce(o.from.Id, slices.DeleteFunc(w.ready(o.from.Id), func(r *Task) bool { return r == t || slices.Contains(before, r) }))
 }
