@@ -62,6 +62,21 @@ func TestMessageThatWaitsHoldsBackTheReportOfIdleness(t *testing.T) {
 	require.Equal(t, 1, w.pass(idleAfter).reports())
 }
 
+func TestClearedQueueMakesNoAgentIdleWithoutAProcess(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).endTurn()
+	w.host(topics.CrewExited{Run: w.run(), Stopped: true})
+	w.crew(normal("later")).crew(topics.CrewClearQueue{})
+	require.Equal(t, view.Creating, w.view().Status)
+	w.pass(time.Minute)
+	require.Empty(t, fields(w.last, "agent:status"))
+	require.Zero(t, w.reports())
+
+	w.epoch++
+	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).crew(topics.CrewClearQueue{})
+	require.Equal(t, view.Creating, w.view().Status, "it has no session yet")
+	require.Equal(t, 1, w.ready("s1", true).pass(idleAfter).reports(), "the turn that has ended is reported")
+}
+
 func TestAgentIsNotIdleBeforeItsCommandsAreAnswered(t *testing.T) {
 	for name, text := range map[string]string{
 		"lock": `⟦⟦ LOCK_FILE {"filePath":"a.go"} ⟧⟧`, "commit": `⟦⟦ COMMIT {"message":"m"} ⟧⟧`, "crew": `⟦⟦ QUERY_CREW ⟧⟧`,

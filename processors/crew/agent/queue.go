@@ -120,10 +120,10 @@ func (a *agent) refresh(c topics.CrewRefresh) {
 	a.deliver()
 }
 
-// clearQueue drops the messages that wait.
+// clearQueue drops the messages that wait. If they have held back the report of an ended turn, idleAfter begins again.
 func (a *agent) clearQueue(topics.CrewClearQueue) {
 	a.drop("the queue of the agent was cleared")
-	if a.Unreported { // what waited has held back the report
+	if a.Unreported && a.Process.GetReady() && a.Turn == nil {
 		a.rest(true)
 	}
 }
