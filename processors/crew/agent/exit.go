@@ -38,6 +38,7 @@ func (a *agent) ended(code int, text, cause string) {
 	if cause == topics.CrewExitHostStopped {
 		a.takeBack()
 	}
+	open := a.Turn != nil
 	a.closeTurn()
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, false)
 	a.Process = nil
@@ -51,6 +52,8 @@ func (a *agent) ended(code int, text, cause string) {
 		a.Phase, a.Crashes, restarting = phaseStopped, 0, a.Restarts
 	case topics.CrewExitHostStopped:
 		a.Phase, a.AwaitsHost, restarting = phaseStarting, true, true
+		// The next process may get no turn in its place. If it does, deliver clears this.
+		a.Unreported = a.Unreported || open
 	default:
 		restarting = a.crashed(code, p.FailedStage == topics.CrewStageResume)
 	}

@@ -140,6 +140,27 @@ func TestEndOfATurnIsReportedAfterTheLossOfTheHost(t *testing.T) {
 	require.Zero(t, w.pass(time.Minute).reports())
 }
 
+// The next process gets no turn in place of one that was cancelled, or interrupted too often.
+func TestTurnThatEndsWithTheHostIsReportedOnce(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say("I begin.").crew(topics.CrewInterrupt{})
+	w.host(topics.CrewExited{Run: w.run(), Stopped: true}).hostAgain()
+	require.Equal(t, 1, w.pass(time.Second).reports())
+	require.Equal(t, outcomeCancelled, bodies[topics.CrewAgentIdle](w.last)[0].StopReason)
+
+	w = newWorld(t).start().crew(normal("go"))
+	w.all = nil
+	for range mostInterruptions {
+		w.hostAgain()
+		require.Len(t, prompts(w.last), 1)
+		w.beat(time.Second)
+		require.Zero(t, w.reports(), "the turn was sent again")
+	}
+	w.hostAgain()
+	require.Empty(t, prompts(w.last))
+	require.Equal(t, 1, w.pass(time.Second).reports())
+	require.Len(t, bodies[topics.CrewAgentIdle](w.all), 1)
+}
+
 func TestAwaitedCommandsAreBounded(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go"))
 	for i := range 2 * awaitedLimit {
