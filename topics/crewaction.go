@@ -64,8 +64,11 @@ type CrewCommit struct {
 	Cwd     string `json:"cwd"`
 	// Paths are the locked paths, relative to the repository's root, with slashes. One that ends in "/*" is everything below
 	// the directory.
-	Paths   []string `json:"paths"`
-	Message string   `json:"message"`
+	Paths []string `json:"paths"`
+	// Released are paths that were in Paths when the action was first given to the host, and that the agent does not hold any more.
+	// The host does not commit them, but a commit that the action has already made may contain them.
+	Released []string `json:"released,omitzero"`
+	Message  string   `json:"message"`
 	// Author is the name of the commit's author.
 	Author string `json:"author"`
 	// Fence is the highest token of the locks. It is part of the trailer.

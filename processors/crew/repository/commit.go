@@ -107,16 +107,23 @@ func (t *step) leftOut(a *Agent, files []string) (left []string) {
 	return left
 }
 
-// actionOf is the action of an open commit, with the locks that it still has.
+// actionOf is the action of an open commit, with the locks that it still has. The paths that are released since are part of it, because
+// the host may have made the commit with them.
 func (t *step) actionOf(c *Commit) topics.CrewCommit {
 	var locks []*Lock
+	released := slices.Clone(c.Released)
 	for _, l := range t.row.Locks {
-		if l.Commit == c.ActionId && l.ReleasedMs == 0 {
+		switch {
+		case l.Commit != c.ActionId:
+		case l.ReleasedMs == 0:
 			locks = append(locks, l)
+		default:
+			released = append(released, l.Path)
 		}
 	}
-	a := t.row.agent(c.AgentId)
-	return t.action(a, c, locks)
+	action := t.action(t.row.agent(c.AgentId), c, locks)
+	action.Released = released
+	return action
 }
 
 func (t *step) action(a *Agent, c *Commit, locks []*Lock) topics.CrewCommit {

@@ -113,7 +113,12 @@ func (t *step) mayLock(a *Agent, path, reason string) error {
 
 // expire removes the locks whose time is over.
 func (t *step) expire() {
-	t.remove(func(l *Lock) bool { return l.ReleasedMs != 0 && l.ReleasedMs <= t.NowMS() }, func(l *Lock) { t.released(l, l.ReleasedBy) })
+	t.remove(func(l *Lock) bool { return l.ReleasedMs != 0 && l.ReleasedMs <= t.NowMS() }, func(l *Lock) {
+		if c := t.row.commit(l.Commit); c != nil {
+			c.Released = append(c.Released, l.Path)
+		}
+		t.released(l, l.ReleasedBy)
+	})
 	t.remove(func(l *Lock) bool { return l.Commit == "" && l.ExpiresMs <= t.NowMS() }, func(l *Lock) {
 		a := t.row.agent(l.AgentId)
 		t.happened(a, "lock:expired", map[string]any{

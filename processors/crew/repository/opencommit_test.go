@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/crew/host/git"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -63,12 +64,42 @@ func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
 	require.Equal(t, open.ActionID, again[0].ActionID)
 	body := actionBody[topics.CrewCommit](t, again[0])
 	require.Equal(t, []string{"b.go"}, body.Paths)
+	require.Equal(t, []string{"a.go"}, body.Released, "the host may have committed it before")
 	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), body.UntilMS)
 
 	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
 	require.Equal(t, "user", e.events("lock:released")[0]["by"])
 	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, e.actions()[0]).Paths, "the commit that waited")
 	h.locked(noor, "a.go")
+}
+
+// The host has made the commit and is restarted before its receipt is written. Git finds the commit although a person has released paths
+// of it meanwhile, also when those have another holder.
+func TestCommitThatWasMadeBeforeAForcedUnlockIsNotRepeated(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": 0, "after the time of the commit": commitWithin + clockMargin} {
+		t.Run(name, func(t *testing.T) {
+			d := newOnDisk(t, "a.txt", "b.txt")
+			m := d.in(mira)
+			d.locked(m, "a.txt", "b.txt")
+			d.write("a.txt", "changed\n")
+			d.write("b.txt", "changed\n")
+			action := d.commit(m, "Mine").actions()[0]
+			lost := git.Commit(t.Context(), actionBody[topics.CrewCommit](t, action), action.ActionID)
+			require.False(t, lost.Failed, lost.Error)
+			d.do("", topics.CrewUnlockAsked{FilePath: "a.txt", Force: true})
+			d.advance(wait)
+			d.write("b.txt", "later\n")
+			again := d.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
+			d.do("", topics.CrewUnlockAsked{FilePath: "b.txt", Force: true})
+			last := d.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 3}).actions()[0]
+			require.Empty(t, actionBody[topics.CrewCommit](t, last).Paths)
+			require.Equal(t, lost.Commit, git.Commit(t.Context(), actionBody[topics.CrewCommit](t, last), last.ActionID).Commit)
+			e := d.work(again)
+			require.Equal(t, []any{"a.txt", "b.txt"}, e.events("agent:committed")[0]["files"])
+			require.Equal(t, lost.Commit, e.events("agent:committed")[0]["commit"])
+			require.Equal(t, 2, d.commits())
+		})
+	}
 }
 
 // A host that does not answer does not keep a released path for good: it makes no commit that late.

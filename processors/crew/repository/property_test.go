@@ -30,6 +30,7 @@ type simulation struct {
 	pending []topics.CrewAction
 	done    []topics.CrewReceipt
 	forced  bool
+	commits map[string][]string // the paths of each commit when the host was first asked, by its action
 	moves   []string
 }
 
@@ -39,7 +40,7 @@ var allMoves = []string{
 }
 
 func newSimulation(t *rapid.T) *simulation {
-	return &simulation{harness: newHarness(t), t: t, owners: map[string]string{}, moves: allMoves}
+	return &simulation{harness: newHarness(t), t: t, owners: map[string]string{}, moves: allMoves, commits: map[string][]string{}}
 }
 
 var paths = []string{"a", "./a", "src", "src/*", "src/a", "src/a/*", "src/a/b", "srcx/y", "*x", "../a", `src\a`}
@@ -86,7 +87,8 @@ func (w *simulation) event(one effects, kind string) {
 	}
 }
 
-// action keeps an action for the host. A commit contains what its agent holds in this step, and nothing else.
+// action keeps an action for the host. A commit contains what its agent holds in this step, and nothing else. A repeated one names the
+// other paths with which the host may have made it.
 func (w *simulation) action(a topics.CrewAction) {
 	if a.Kind == (topics.CrewCommit{}).CrewKind() {
 		body := actionBody[topics.CrewCommit](w.t, a)
@@ -94,6 +96,13 @@ func (w *simulation) action(a topics.CrewAction) {
 			require.Equal(w.t, body.AgentID, w.owners[p], "a commit of %s", p)
 		}
 		require.True(w.t, w.forced || len(body.Paths) > 0)
+		all := slices.Sorted(slices.Values(slices.Concat(body.Paths, body.Released)))
+		if first, ok := w.commits[a.ActionID]; ok {
+			require.Equal(w.t, first, all)
+		} else {
+			require.Empty(w.t, body.Released)
+			w.commits[a.ActionID] = all
+		}
 	}
 	if !slices.ContainsFunc(w.pending, func(p topics.CrewAction) bool { return p.ActionID == a.ActionID }) {
 		w.pending = append(w.pending, a) // a host does no action twice

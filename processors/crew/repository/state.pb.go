@@ -366,7 +366,9 @@ type Commit struct {
 	// Files that the agent named and does not hold.
 	LeftOut []string `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// Until when the host may make the commit, in Unix milliseconds.
-	UntilMs       int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	UntilMs int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	// Paths of the action whose locks a person has released and that are gone. The host may have committed them before.
+	Released      []string `protobuf:"bytes,9,rep,name=released,proto3" json:"released,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -455,6 +457,13 @@ func (x *Commit) GetUntilMs() int64 {
 		return x.UntilMs
 	}
 	return 0
+}
+
+func (x *Commit) GetReleased() []string {
+	if x != nil {
+		return x.Released
+	}
+	return nil
 }
 
 type Queued struct {
@@ -643,7 +652,7 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\vreleased_by\x18\b \x01(\tR\n" +
 	"releasedBy\x12\x1f\n" +
 	"\vreleased_ms\x18\t \x01(\x03R\n" +
-	"releasedMs\"\xcc\x01\n" +
+	"releasedMs\"\xe8\x01\n" +
 	"\x06Commit\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\tR\bactionId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +
@@ -652,7 +661,8 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x14\n" +
 	"\x05fence\x18\x06 \x01(\x03R\x05fence\x12\x19\n" +
 	"\bleft_out\x18\a \x03(\tR\aleftOut\x12\x19\n" +
-	"\buntil_ms\x18\b \x01(\x03R\auntilMs\"S\n" +
+	"\buntil_ms\x18\b \x01(\x03R\auntilMs\x12\x1a\n" +
+	"\breleased\x18\t \x03(\tR\breleased\"S\n" +
 	"\x06Queued\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +

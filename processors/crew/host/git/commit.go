@@ -30,8 +30,9 @@ var (
 
 // Commit commits what has changed in the paths of an action, on the branch that is checked out in req.Cwd. Paths are relative to
 // the top of the work tree; one that has not changed, or does not exist, is left out and is in Missing of the receipt. Commit
-// blocks for at most 2 minutes, and makes no commit from req.UntilMS on. It may be called by several goroutines and processes at once, and again for the same action, which
-// returns the commit that the action has made.
+// blocks for at most 2 minutes, and makes no commit from req.UntilMS on. It may be called by several goroutines and processes at
+// once, and again for the same action, which returns the commit that the action has made, also if that contains paths that are in
+// req.Released now.
 //
 // A failed receipt says that there is no commit. Error of one that has not failed is a warning: the commit was made, but git
 // shows its files as changed until they are staged. Files are at most 1,000 paths and 128 KiB.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,6 +196,47 @@ func TestErrorsOfGitNameTheCommand(t *testing.T) {
 	require.True(t, errors.As(err, &f))
 	require.Equal(t, 128, f.code)
 	require.ErrorContains(t, err, "git rev-parse: fatal: ")
+}
+
+// A person releases paths of a commit that the host has made, and the host is asked again before it has answered.
+func TestCommitWithPathsThatAreReleasedMeanwhileIsFound(t *testing.T) {
+	f := newFixture(t, "a.txt", "b.txt", "dir/c.txt")
+	for _, name := range []string{"a.txt", "b.txt", "dir/c.txt"} {
+		f.write(name, "mine\n")
+	}
+	first := f.commit(killedAction, []string{"a.txt", "b.txt", "dir/*"}, []string{"a.txt", "b.txt", "dir/c.txt"})
+	f.write("a.txt", "of the next holder\n")
+	f.write("b.txt", "later\n")
+	for _, paths := range [][]string{{"b.txt", "dir/*"}, {"b.txt"}, {}} {
+		req := f.request(paths...)
+		for _, p := range []string{"a.txt", "b.txt", "dir/*"} {
+			if !slices.Contains(paths, p) {
+				req.Released = append(req.Released, p)
+			}
+		}
+		again := Commit(t.Context(), req, killedAction)
+		require.False(t, again.Failed, "%v: %s", paths, again.Error)
+		require.Equal(t, first.Commit, again.Commit, "%v", paths)
+		require.Equal(t, first.Files, again.Files, "%v", paths)
+		require.Equal(t, 2, f.commits(), "%v", paths)
+	}
+}
+
+// The action has made no commit. Its released paths may have another holder, so they are in none.
+func TestReleasedPathsAreNotCommitted(t *testing.T) {
+	f := newFixture(t, "a.txt", "b.txt")
+	f.write("a.txt", "of the next holder\n")
+	f.write("b.txt", "mine\n")
+	req := f.request()
+	req.Released = []string{"a.txt", "b.txt"}
+	r := Commit(t.Context(), req, killedAction)
+	require.True(t, r.Failed)
+	require.Equal(t, errNothing.Error(), r.Error)
+	req.Paths, req.Released = []string{"b.txt"}, []string{"a.txt"}
+	r = Commit(t.Context(), req, killedAction)
+	require.False(t, r.Failed, r.Error)
+	require.Equal(t, []string{"b.txt"}, f.filesOf(r.Commit))
+	require.Equal(t, []string{" M a.txt"}, f.status())
 }
 
 // The row gives the paths to other agents when the host is too late. A commit that was made before is found nevertheless.

@@ -55,9 +55,11 @@ func (j job) find(ctx context.Context, head string) (done made, err error) {
 	return made{}, nil
 }
 
-// mayHaveMade reports whether the action can have made a commit with these files. A commit of another program may quote the trailer.
+// mayHaveMade reports whether the action can have made a commit with these files: an earlier attempt may have committed paths that are
+// released now. A commit of another program may quote the trailer.
 func (j job) mayHaveMade(files []string) bool {
-	return len(files) > 0 && !slices.ContainsFunc(files, func(f string) bool { return !j.held.covers(f) })
+	released := held(j.req.Released)
+	return len(files) > 0 && !slices.ContainsFunc(files, func(f string) bool { return !j.held.covers(f) && !released.covers(f) })
 }
 
 // messages reads the output of rev-list with the format of find, and keeps no more of it than it needs.
