@@ -3,18 +3,13 @@ package agent
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/command"
-	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The commands whose answers may follow long after the step that executes them: the repository asks a host first.
-const (
-	commitCommand = "COMMIT"
-	unlockCommand = "UNLOCK_FILE"
-)
+// commitCommand is the command whose answer takes longest: a host runs git, and may do that for other commits first.
+const commitCommand = "COMMIT"
 
 // rest makes the agent idle. Clients and the crew are told after idleAfter, unless a turn begins before. turn says that a turn has
 // ended, so that the crew gets a CrewAgentIdle.
@@ -74,27 +69,13 @@ func (a *agent) await(item command.Item) {
 	a.Awaited = a.Awaited[max(0, len(a.Awaited)-awaitedLimit):]
 }
 
-// answered notes that a note answers a command. The repository answers COMMIT and UNLOCK_FILE when a host has done its part, in the
-// order of the commands and without their IDs.
+// answered notes that a note answers a command. Notes without a command's ID answer none: they say that a lock has expired, or that a
+// commit waits for the one before it.
 func (a *agent) answered(c topics.CrewNote) {
 	a.forgetOverdue()
-	i := -1
-	switch {
-	case c.CommandID != "":
-		i = slices.IndexFunc(a.Awaited, func(w *Awaited) bool { return a.commandID(w.Offset) == c.CommandID })
-		if i >= 0 && a.Awaited[i].Name == commitCommand && hasCommit(a.Awaited[:i]) {
-			return // the note says that the commit waits for the one before it
-		}
-	case strings.HasPrefix(a.in.From, mailbox.OfRepository):
-		i = slices.IndexFunc(a.Awaited, func(w *Awaited) bool { return w.Name == commitCommand || w.Name == unlockCommand })
+	if c.CommandID != "" {
+		a.Awaited = slices.DeleteFunc(a.Awaited, func(w *Awaited) bool { return a.commandID(w.Offset) == c.CommandID })
 	}
-	if i >= 0 {
-		a.Awaited = slices.Delete(a.Awaited, i, i+1)
-	}
-}
-
-func hasCommit(list []*Awaited) bool {
-	return slices.ContainsFunc(list, func(w *Awaited) bool { return w.Name == commitCommand })
 }
 
 func (a *agent) forgetOverdue() {

@@ -101,18 +101,31 @@ func TestCommandsWithoutAnAnswerAreNotAwaited(t *testing.T) {
 	require.Equal(t, 1, w.rest().reports())
 }
 
-// A receipt of git may take long, and the answer to a later commit longer. The repository answers them in order.
+// A receipt of git may take long, and the answer to a later commit longer.
 func TestCommitIsAwaitedUntilItsReceipt(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"a"} ⟧⟧ ⟦⟦ COMMIT {"message":"b"} ⟧⟧`)
 	ids := commandIDs(w.last)
-	w.repository("COMMIT waits for your commit before it.", ids[1]).endTurn()
+	w.repository("COMMIT waits for your commit before it.", "").endTurn()
 	require.Zero(t, w.rest().reports(), "both commits are open")
 	w.beat(time.Minute)
 	require.Zero(t, w.reports())
-	w.repository("COMMIT: a", "")
+	w.repository("COMMIT: a", ids[0])
 	require.Zero(t, w.rest().reports(), "the second commit is open")
-	w.repository("COMMIT failed: b", "")
+	w.repository("COMMIT failed: b", ids[1])
 	require.Equal(t, []string{"COMMIT failed: b"}, prompts(w.last))
+	require.Equal(t, 1, w.rest().reports())
+}
+
+func TestNotesThatAnswerNoCommandDoNotEndTheWait(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"m"} ⟧⟧`)
+	id := commandIDs(w.last)[0]
+	w.rest()
+	for _, text := range []string{"A person has released your lock on a.go.", "Your lock on b.go has expired."} {
+		w.repository(text, "")
+		require.Equal(t, []string{text}, prompts(w.last))
+		require.Zero(t, w.rest().reports(), "git has not answered")
+	}
+	w.repository("COMMIT: m", id)
 	require.Equal(t, 1, w.rest().reports())
 }
 

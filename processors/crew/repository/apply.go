@@ -98,18 +98,19 @@ func (t *step) command(c topics.CrewCommand) string {
 	if a == nil {
 		return reasonMember
 	}
+	id := t.Cause
 	body, err := command.Decode(c.Name, c.Payload)
 	if err != nil {
-		t.note(a.Id, err.Error())
+		t.answer(a.Id, id, err.Error())
 		return ""
 	}
 	switch body := body.(type) {
 	case command.LockFile:
-		t.acquire(a, body.FilePath, body.Reason, t.rules.ttl)
+		t.acquire(a, body.FilePath, body.Reason, t.rules.ttl, id)
 	case command.UnlockFile:
-		t.release(a, body.FilePath)
+		t.release(a, body.FilePath, id)
 	case command.Commit:
-		t.commit(a, body.Message, body.Files)
+		t.commit(a, body.Message, body.Files, id)
 	default:
 		return reasonKind
 	}
@@ -139,9 +140,12 @@ func (t *step) hostStarted(h topics.CrewHostStarted) string {
 	return ""
 }
 
-// note answers an agent, unless it has ended.
-func (t *step) note(agentID, text string) {
+// answer answers a command of an agent for good, unless the agent has ended. The agent waits for a note with the ID of the command.
+func (t *step) answer(agentID, commandID, text string) {
 	if a := t.row.agent(agentID); a == nil || a.EndedMs == 0 {
-		t.Send(mailbox.Agent(agentID), topics.CrewNote{Text: text})
+		t.Send(mailbox.Agent(agentID), topics.CrewNote{Text: text, CommandID: commandID})
 	}
 }
+
+// note tells an agent something that answers none of its commands, or not yet.
+func (t *step) note(agentID, text string) { t.answer(agentID, "", text) }

@@ -34,9 +34,9 @@ func (s *State) commit(actionID string) *Commit {
 }
 
 // commit answers COMMIT: at once, or after the agent's commit before it.
-func (t *step) commit(a *Agent, message string, files []string) {
+func (t *step) commit(a *Agent, message string, files []string, commandID string) {
 	message = cut(strings.TrimSpace(message), messageLimit)
-	size := len(message) + 300
+	size := len(message) + len(commandID) + 300
 	for _, f := range files {
 		size += len(f) + 4
 	}
@@ -49,21 +49,23 @@ func (t *step) commit(a *Agent, message string, files []string) {
 	open := slices.ContainsFunc(t.row.Commits, func(c *Commit) bool { return c.AgentId == a.Id })
 	switch {
 	case !t.roomFor(size):
-		t.note(a.Id, "COMMIT refused: too much is going on in the repository. Try again later.")
+		t.answer(a.Id, commandID, "COMMIT refused: too much is going on in the repository. Try again later.")
 	case waiting >= queueLimit:
-		t.note(a.Id, "COMMIT refused: "+strconv.Itoa(waiting)+" of your commits wait for the one before them.")
+		t.answer(a.Id, commandID, "COMMIT refused: "+strconv.Itoa(waiting)+" of your commits wait for the one before them.")
 	case open:
-		t.row.Queue = append(t.row.Queue, &Queued{AgentId: a.Id, Message: message, Files: files})
+		t.row.Queue = append(t.row.Queue, &Queued{AgentId: a.Id, Message: message, Files: files, CommandId: commandID})
 		t.note(a.Id, "COMMIT waits for your commit before it.")
 	default:
-		t.open(a, message, files)
+		t.open(a, message, files, commandID)
 	}
 }
 
 // open has the host commit what the agent has locked.
-func (t *step) open(a *Agent, message string, files []string) {
+func (t *step) open(a *Agent, message string, files []string, commandID string) {
 	left := t.leftOut(a, files)
-	c := &Commit{AgentId: a.Id, Host: a.Host, Cwd: a.Cwd, Message: message, LeftOut: left, UntilMs: t.commitUntil()}
+	c := &Commit{
+		AgentId: a.Id, Host: a.Host, Cwd: a.Cwd, Message: message, LeftOut: left, UntilMs: t.commitUntil(), CommandId: commandID,
+	}
 	if c.Message == "" {
 		c.Message = "Changes by " + called(a)
 	}
@@ -76,11 +78,11 @@ func (t *step) open(a *Agent, message string, files []string) {
 	}
 	switch {
 	case len(locks) == 0:
-		t.note(a.Id, strings.Join(append([]string{"COMMIT refused: you have locked no files. Lock what you change with LOCK_FILE."},
+		t.answer(a.Id, commandID, strings.Join(append([]string{"COMMIT refused: you have locked no files. Lock what you change with LOCK_FILE."},
 			leftOutText(left)...), "\n"))
 		return
 	case a.Host == "":
-		t.note(a.Id, "COMMIT refused: you work on no host that could commit.")
+		t.answer(a.Id, commandID, "COMMIT refused: you work on no host that could commit.")
 		return
 	}
 	c.ActionId = t.Do(c.Host, 0, t.action(a, c, locks))
@@ -153,7 +155,7 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 	}
 	a := t.row.agent(c.AgentId)
 	if r.Failed {
-		t.note(c.AgentId, failedText(c, r))
+		t.answer(c.AgentId, c.CommandId, failedText(c, r))
 	} else {
 		t.happened(a, "agent:committed", map[string]any{
 			"agentId": c.AgentId, "commit": r.Commit, "files": r.Files, "message": c.Message,
@@ -163,7 +165,7 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 				AgentID: c.AgentId, Commit: r.Commit, Files: r.Files, Message: c.Message,
 			})
 		}
-		t.note(c.AgentId, committedText(c, r))
+		t.answer(c.AgentId, c.CommandId, committedText(c, r))
 	}
 	if a.GetEndedMs() != 0 {
 		t.releaseAll(a)
@@ -184,6 +186,6 @@ func (t *step) next(a *Agent) {
 		}
 		q := t.row.Queue[i]
 		t.row.Queue = slices.Delete(t.row.Queue, i, i+1)
-		t.open(a, q.Message, q.Files)
+		t.open(a, q.Message, q.Files, q.CommandId)
 	}
 }

@@ -49,24 +49,24 @@ func (t *step) lockAsked(in topics.CrewLockAsked) string {
 	if ttl == 0 {
 		ttl = t.rules.ttl
 	}
-	t.acquire(a, in.FilePath, in.Reason, max(ttl, minTTL))
+	t.acquire(a, in.FilePath, in.Reason, max(ttl, minTTL), "")
 	return ""
 }
 
-// acquire locks a path for an agent, extends its lock, or denies it.
-func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration) {
+// acquire locks a path for an agent, extends its lock, or denies it. commandID is empty for a person's request.
+func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandID string) {
 	reason = cut(reason, reasonLimit)
 	path, err := Path(raw)
 	if err != nil {
 		problem := strings.TrimPrefix(err.Error(), ErrPath.Error()+": ")
 		t.denied(a, cut(raw, reasonLimit), reason, nil)
-		t.note(a.Id, "LOCK_FILE refused for "+quoted(cut(raw, reasonLimit))+": "+problem+".")
+		t.answer(a.Id, commandID, "LOCK_FILE refused for "+quoted(cut(raw, reasonLimit))+": "+problem+".")
 		return
 	}
 	expires := t.NowMS() + ttl.Milliseconds()
 	if l := t.row.lock(a.Id, path); l != nil {
 		l.ExpiresMs, l.Reason = max(l.ExpiresMs, expires), reason
-		t.note(a.Id, "Your lock on "+quoted(path)+" is extended until "+view.Time(l.ExpiresMs)+".")
+		t.answer(a.Id, commandID, "Your lock on "+quoted(path)+" is extended until "+view.Time(l.ExpiresMs)+".")
 		return
 	}
 	if i := slices.IndexFunc(t.row.Locks, func(l *Lock) bool {
@@ -74,12 +74,12 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration) {
 	}); i >= 0 {
 		holder := t.row.Locks[i]
 		t.denied(a, path, reason, holder)
-		t.note(a.Id, deniedText(path, holder, t.row.agent(holder.AgentId)))
+		t.answer(a.Id, commandID, deniedText(path, holder, t.row.agent(holder.AgentId)))
 		return
 	}
 	if err := t.mayLock(a, path, reason); err != nil {
 		t.denied(a, path, reason, nil)
-		t.note(a.Id, "LOCK_FILE refused for "+quoted(path)+": "+err.Error()+".")
+		t.answer(a.Id, commandID, "LOCK_FILE refused for "+quoted(path)+": "+err.Error()+".")
 		return
 	}
 	t.row.Token++
@@ -91,7 +91,7 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration) {
 		"filePath": path, "agentId": a.Id, "agentRole": a.RoleId, "reason": reason, "token": l.Token, "expiresAt": view.Time(expires),
 	})
 	t.changed(a, topics.CrewLockChanged{Action: topics.CrewLockAcquired, FilePath: path, Reason: reason, ExpiresMS: expires})
-	t.note(a.Id, acquiredText(l))
+	t.answer(a.Id, commandID, acquiredText(l))
 }
 
 // mayLock returns an error if there is no room for a lock.

@@ -12,22 +12,22 @@ import (
 const answerWithin = 20 * time.Second
 
 // release answers UNLOCK_FILE. The lock goes when the host says that its files have no changes.
-func (t *step) release(a *Agent, raw string) {
+func (t *step) release(a *Agent, raw, commandID string) {
 	path, err := Path(raw)
 	if err != nil {
-		t.note(a.Id, "UNLOCK_FILE: you have no lock on "+quoted(cut(raw, reasonLimit))+".")
+		t.answer(a.Id, commandID, "UNLOCK_FILE: you have no lock on "+quoted(cut(raw, reasonLimit))+".")
 		return
 	}
 	l := t.row.lock(a.Id, path)
 	switch {
 	case l == nil:
-		t.note(a.Id, "UNLOCK_FILE: you have no lock on "+quoted(path)+".")
+		t.answer(a.Id, commandID, "UNLOCK_FILE: you have no lock on "+quoted(path)+".")
 	case slices.ContainsFunc(t.row.Releases, func(r *Release) bool { return r.Token == l.Token }):
-		// the first UNLOCK_FILE will be answered
-	case !t.roomFor(len(path) + 300):
-		t.note(a.Id, "UNLOCK_FILE: too much is going on in the repository. Try again later.")
+		t.answer(a.Id, commandID, "UNLOCK_FILE: "+quoted(path)+" is being released already. The answer to your first UNLOCK_FILE follows.")
+	case !t.roomFor(len(path) + len(commandID) + 300):
+		t.answer(a.Id, commandID, "UNLOCK_FILE: too much is going on in the repository. Try again later.")
 	default:
-		r := &Release{AgentId: a.Id, Path: path, Token: l.Token, Host: a.Host}
+		r := &Release{AgentId: a.Id, Path: path, Token: l.Token, Host: a.Host, CommandId: commandID}
 		t.row.Releases = append(t.row.Releases, r)
 		t.ask(r, l)
 	}
@@ -60,13 +60,12 @@ func (t *step) checked(in topics.CrewReceipt) {
 	r := t.row.Releases[i]
 	l := t.row.lock(r.AgentId, r.Path)
 	switch {
-	case l == nil || l.Token != r.Token: // released by a person, or expired
-		t.drop(r)
+	case l == nil || l.Token != r.Token: // giveUp answers it
 	case l.Commit != "":
 		t.ask(r, l)
 	case !in.Failed && len(in.Dirty) > 0:
 		t.drop(r)
-		t.note(r.AgentId, "UNLOCK_FILE refused for "+quoted(r.Path)+": there are changes that are in no commit: "+names(in.Dirty)+
+		t.answer(r.AgentId, r.CommandId, "UNLOCK_FILE refused for "+quoted(r.Path)+": there are changes that are in no commit: "+names(in.Dirty)+
 			". COMMIT first, or undo them.")
 	default: // without git's help no one can tell, and a lock that cannot be released helps no one
 		t.letGo(r, l)
@@ -77,23 +76,24 @@ func (t *step) checked(in topics.CrewReceipt) {
 func (t *step) letGo(r *Release, l *Lock) {
 	t.drop(r)
 	t.remove(func(other *Lock) bool { return other == l }, func(l *Lock) { t.released(l, "") })
-	t.note(r.AgentId, "Released "+quoted(r.Path)+".")
+	t.answer(r.AgentId, r.CommandId, "Released "+quoted(r.Path)+".")
 }
 
 func (t *step) drop(r *Release) {
 	t.row.Releases = slices.DeleteFunc(t.row.Releases, func(other *Release) bool { return other == r })
 }
 
-// giveUp ends the releases whose host is silent, and those whose lock is gone.
+// giveUp ends the releases whose host is silent, and those whose lock is gone: a person has released it, or it has expired.
 func (t *step) giveUp() {
 	for _, r := range slices.Clone(t.row.Releases) {
 		l := t.row.lock(r.AgentId, r.Path)
 		switch {
 		case l == nil || l.Token != r.Token:
 			t.drop(r)
+			t.answer(r.AgentId, r.CommandId, "UNLOCK_FILE: you have no lock on "+quoted(r.Path)+" any more.")
 		case r.DeadlineMs != 0 && r.DeadlineMs <= t.NowMS():
 			t.drop(r)
-			t.note(r.AgentId, "UNLOCK_FILE: no one could tell whether "+quoted(r.Path)+" has changes, because the host "+quoted(r.Host)+
+			t.answer(r.AgentId, r.CommandId, "UNLOCK_FILE: no one could tell whether "+quoted(r.Path)+" has changes, because the host "+quoted(r.Host)+
 				" does not answer. The lock is kept. Try again later.")
 		}
 	}

@@ -368,7 +368,9 @@ type Commit struct {
 	// Until when the host may make the commit, in Unix milliseconds.
 	UntilMs int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	// Paths of the action whose locks a person has released and that are gone. The host may have committed them before.
-	Released      []string `protobuf:"bytes,9,rep,name=released,proto3" json:"released,omitempty"`
+	Released []string `protobuf:"bytes,9,rep,name=released,proto3" json:"released,omitempty"`
+	// The input ID of the COMMIT, which the answer names.
+	CommandId     string `protobuf:"bytes,10,opt,name=command_id,json=commandId,proto3" json:"command_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,11 +468,20 @@ func (x *Commit) GetReleased() []string {
 	return nil
 }
 
+func (x *Commit) GetCommandId() string {
+	if x != nil {
+		return x.CommandId
+	}
+	return ""
+}
+
 type Queued struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AgentId       string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Files         []string               `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	AgentId string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Files   []string               `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	// The input ID of the COMMIT.
+	CommandId     string `protobuf:"bytes,4,opt,name=command_id,json=commandId,proto3" json:"command_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -526,6 +537,13 @@ func (x *Queued) GetFiles() []string {
 	return nil
 }
 
+func (x *Queued) GetCommandId() string {
+	if x != nil {
+		return x.CommandId
+	}
+	return ""
+}
+
 type Release struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The action that asks whether the file has changes, empty while a commit of the file is open.
@@ -536,7 +554,9 @@ type Release struct {
 	Token int64  `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	Host  string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
 	// Until when the host may answer, in Unix milliseconds, 0 while a commit is open.
-	DeadlineMs    int64 `protobuf:"varint,6,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	DeadlineMs int64 `protobuf:"varint,6,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// The input ID of the UNLOCK_FILE, which the answer names.
+	CommandId     string `protobuf:"bytes,7,opt,name=command_id,json=commandId,proto3" json:"command_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -613,6 +633,13 @@ func (x *Release) GetDeadlineMs() int64 {
 	return 0
 }
 
+func (x *Release) GetCommandId() string {
+	if x != nil {
+		return x.CommandId
+	}
+	return ""
+}
+
 var File_processors_crew_repository_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_repository_state_proto_rawDesc = "" +
@@ -652,7 +679,7 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\vreleased_by\x18\b \x01(\tR\n" +
 	"releasedBy\x12\x1f\n" +
 	"\vreleased_ms\x18\t \x01(\x03R\n" +
-	"releasedMs\"\xe8\x01\n" +
+	"releasedMs\"\x87\x02\n" +
 	"\x06Commit\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\tR\bactionId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +
@@ -662,11 +689,16 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\x05fence\x18\x06 \x01(\x03R\x05fence\x12\x19\n" +
 	"\bleft_out\x18\a \x03(\tR\aleftOut\x12\x19\n" +
 	"\buntil_ms\x18\b \x01(\x03R\auntilMs\x12\x1a\n" +
-	"\breleased\x18\t \x03(\tR\breleased\"S\n" +
+	"\breleased\x18\t \x03(\tR\breleased\x12\x1d\n" +
+	"\n" +
+	"command_id\x18\n" +
+	" \x01(\tR\tcommandId\"r\n" +
 	"\x06Queued\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05files\x18\x03 \x03(\tR\x05files\"\xa0\x01\n" +
+	"\x05files\x18\x03 \x03(\tR\x05files\x12\x1d\n" +
+	"\n" +
+	"command_id\x18\x04 \x01(\tR\tcommandId\"\xbf\x01\n" +
 	"\aRelease\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\tR\bactionId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +
@@ -674,7 +706,9 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\x03R\x05token\x12\x12\n" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x1f\n" +
 	"\vdeadline_ms\x18\x06 \x01(\x03R\n" +
-	"deadlineMsBCZAgithub.com/turntable-streams/turntable/processors/crew/repositoryb\x06proto3"
+	"deadlineMs\x12\x1d\n" +
+	"\n" +
+	"command_id\x18\a \x01(\tR\tcommandIdBCZAgithub.com/turntable-streams/turntable/processors/crew/repositoryb\x06proto3"
 
 var (
 	file_processors_crew_repository_state_proto_rawDescOnce sync.Once

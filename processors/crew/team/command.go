@@ -24,6 +24,8 @@ func (w *work) command(m *roster.Member, in topics.CrewCommand) {
 	if view.Ended(m.Status) || w.duty(m).Terminating {
 		return
 	}
+	w.step.Answering = true
+	defer func() { w.step.Answering = false }()
 	cmd, err := command.Decode(in.Name, in.Payload)
 	if err != nil {
 		w.note(m, err.Error())

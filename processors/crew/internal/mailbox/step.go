@@ -34,6 +34,8 @@ type Step struct {
 	Effects []Effect
 	// CrewID and ProjectID are those of the events of the step.
 	CrewID, ProjectID string
+	// Answering says that notes to the agent whose command the step executes answer the command: they get its ID.
+	Answering bool
 
 	box *Mailbox
 	// command and commander are the ID and the sender of the input if it is a command.
@@ -111,8 +113,7 @@ func (s *Step) NewID(prefix string) string {
 	return prefix + "-" + hexOf(d[:8])
 }
 
-// Send sends an input to the row of a subject. The row may be that of the step. A note to the agent whose command the step executes
-// is an answer: it gets the ID of the command unless it has one.
+// Send sends an input to the row of a subject. The row may be that of the step. See Answering for notes.
 func (s *Step) Send(to string, body topics.CrewBody) {
 	n := s.next()
 	s.send(s.Subject+">"+to+"/"+strconv.FormatInt(n, 10), to, n, body)
@@ -122,7 +123,7 @@ func (s *Step) Send(to string, body topics.CrewBody) {
 func (s *Step) SendAs(id, to string, body topics.CrewBody) { s.send(id, to, s.next(), body) }
 
 func (s *Step) send(id, to string, n int64, body topics.CrewBody) {
-	if note, ok := body.(topics.CrewNote); ok && note.CommandID == "" && to == s.commander {
+	if note, ok := body.(topics.CrewNote); ok && s.Answering && note.CommandID == "" && to == s.commander {
 		note.CommandID = s.command
 		body = note
 	}

@@ -69,20 +69,26 @@ func TestEventsHaveWhatAgentsWrite(t *testing.T) {
 	require.Len(t, s.Effects, 3)
 }
 
-func TestAnswersToCommandsHaveTheirIDs(t *testing.T) {
+// A step also does what is due, and the notes about that answer nothing.
+func TestOnlyAnswersToCommandsHaveTheirIDs(t *testing.T) {
 	in := topics.CrewInput{InputID: "agent/a/s1/7", Kind: topics.CrewCommand{}.CrewKind(), From: "agent/a", Number: 1}
 	s, ok := mailbox.Begin(&mailbox.Mailbox{}, "crew/c", in, noon, noon)
 	require.True(t, ok)
+	s.Send("agent/a", topics.CrewNote{Text: "due before the command"})
+	s.Answering = true
 	s.Send("agent/a", topics.CrewNote{Text: "done"})
 	s.Send("agent/a", topics.CrewNote{Text: "of another command", CommandID: "agent/a/s1/3"})
 	s.Send("agent/b", topics.CrewNote{Text: "news"})
-	for i, want := range []string{in.InputID, "agent/a/s1/3", ""} {
+	s.Answering = false
+	s.Send("agent/a", topics.CrewNote{Text: "due after the command"})
+	for i, want := range []string{"", in.InputID, "agent/a/s1/3", "", ""} {
 		note, err := topics.DecodeCrewBody[topics.CrewNote](s.Effects[i].(mailbox.Mail).Input.Body)
 		require.NoError(t, err)
 		require.Equal(t, want, note.CommandID)
 	}
 	s, ok = mailbox.Begin(&mailbox.Mailbox{}, "crew/c", input("1", "agent/a", 1), noon, noon)
 	require.True(t, ok)
+	s.Answering = true
 	s.Send("agent/a", topics.CrewNote{Text: "no command"})
 	note, err := topics.DecodeCrewBody[topics.CrewNote](s.Effects[0].(mailbox.Mail).Input.Body)
 	require.NoError(t, err)
