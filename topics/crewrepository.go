@@ -31,9 +31,18 @@ type CrewAgentActive struct {
 
 func (CrewAgentActive) CrewKind() string { return "agent_active" }
 
-// CrewAgentEnded releases the locks of an agent, except those whose commit waits for its receipt.
+// CrewAgentEnded releases the locks of an agent that has ended. Those whose commit waits for its receipt are released with the receipt.
+// The agent gets no answers to its commands.
 type CrewAgentEnded struct {
 	AgentID string `json:"agent_id"`
 }
 
 func (CrewAgentEnded) CrewKind() string { return "agent_ended" }
+
+// CrewReleaseLocks releases the locks of an agent that goes on, because its lead has taken its task back. Those whose commit waits for
+// its receipt are released with the receipt. Commits that wait for that one are refused. The agent gets the answers to its commands.
+type CrewReleaseLocks struct {
+	AgentID string `json:"agent_id"`
+}
+
+func (CrewReleaseLocks) CrewKind() string { return "release_locks" }

@@ -103,7 +103,9 @@ func (a *agent) reportExit(code int, cause string, restarting bool, heard int64)
 	})
 }
 
+// releaseLocks has the repository release what the agent has locked. It does not answer the agent's open commands then.
 func (a *agent) releaseLocks() {
+	a.Awaited = nil
 	if r := a.Member.Repository; r != "" {
 		a.step.Send(mailbox.Repository(r), topics.CrewAgentEnded{AgentID: a.id()})
 	}

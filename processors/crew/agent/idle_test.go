@@ -174,6 +174,22 @@ func TestTurnThatEndsWithTheHostIsReportedOnce(t *testing.T) {
 	require.Len(t, bodies[topics.CrewAgentIdle](w.all), 1)
 }
 
+// The repository does not answer the commands of an agent that has ended. The agent may continue its session nevertheless.
+func TestCommandsOfACrashedProcessAreNotAwaited(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"m"} ⟧⟧`).exit(1)
+	require.Len(t, bodies[topics.CrewAgentEnded](w.last), 1)
+	w.pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true).crew(normal("go on"))
+	require.Equal(t, []string{"go on"}, prompts(w.last))
+	require.Equal(t, 1, w.rest().reports())
+
+	// A host that was killed gets the commit again, and the agent keeps its locks.
+	w = newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"m"} ⟧⟧`)
+	id := commandIDs(w.last)[0]
+	w.hostAgain()
+	require.Zero(t, w.rest().reports())
+	require.Equal(t, 1, w.repository("COMMIT: m", id).rest().reports())
+}
+
 func TestAwaitedCommandsAreBounded(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go"))
 	for i := range 2 * awaitedLimit {

@@ -87,6 +87,29 @@ func (t *step) ended(in topics.CrewAgentEnded) string {
 	return ""
 }
 
+// releaseLocks releases what an agent has that goes on. Its locks in an open commit are released with the receipt. The releases that it
+// has asked for are answered when their locks are gone.
+func (t *step) releaseLocks(in topics.CrewReleaseLocks) string {
+	a := t.row.agent(in.AgentID)
+	if a == nil {
+		return "" // it has no locks
+	}
+	t.row.Queue = slices.DeleteFunc(t.row.Queue, func(q *Queued) bool {
+		if q.AgentId != a.Id {
+			return false
+		}
+		t.answer(a.Id, q.CommandId, "COMMIT refused: your locks were released. Lock what you change with LOCK_FILE.")
+		return true
+	})
+	for _, l := range t.row.Locks {
+		if l.AgentId == a.Id && l.Commit != "" {
+			l.Releases = true
+		}
+	}
+	t.releaseAll(a)
+	return ""
+}
+
 // releaseAll releases the locks of an agent that are not part of a commit.
 func (t *step) releaseAll(a *Agent) {
 	t.remove(func(l *Lock) bool { return l.AgentId == a.Id && l.Commit == "" }, func(l *Lock) { t.released(l, "") })

@@ -73,3 +73,46 @@ func TestUnlockIsAnsweredWhateverBecomesOfTheLock(t *testing.T) {
 		})
 	}
 }
+
+// Its lead takes a task back from an agent that goes on. The agent waits for the answers to its commands.
+func TestAgentWhoseLocksAreReleasedGetsItsAnswers(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go", "b.go")
+	open := h.commit(mira, "One").actions()[0]
+	one := h.lastID()
+	h.commit(mira, "Two")
+	two := h.lastID()
+	h.unlock(mira, "a.go")
+	unlock := h.lastID()
+	h.locked(mira, "c.go")
+	h.unlock(mira, "c.go")
+	other := h.lastID()
+
+	e := h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: mira.AgentID})
+	require.Equal(t, []string{"lock:released"}, e.kinds())
+	require.Equal(t, []string{two, other}, e.ids(mira), "c.go is in no commit")
+	require.Equal(t, []string{"a.go", "b.go"}, h.held(mira), "the host may be committing them")
+	again := h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions()
+	require.Equal(t, []string{"a.go", "b.go"}, actionBody[topics.CrewCommit](t, again[0]).Paths)
+
+	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
+	require.Equal(t, []string{"agent:committed", "lock:released", "lock:released"}, e.kinds())
+	require.ElementsMatch(t, []string{one, unlock}, e.ids(mira))
+	require.Contains(t, e.notes(mira), "Your locks are released")
+	require.Empty(t, h.held(mira))
+	require.Empty(t, h.state().Commits)
+	require.Empty(t, h.state().Releases)
+}
+
+// An agent that gets another task meanwhile locks a path of the open commit for it.
+func TestPathThatIsLockedAgainIsKeptAfterTheCommit(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go", "b.go")
+	open := h.commit(mira, "One").actions()[0]
+	h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: mira.AgentID})
+	require.Contains(t, h.lock(mira, "a.go").notes(mira), "is extended")
+	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"})
+	require.Equal(t, "b.go", e.events("lock:released")[0]["filePath"])
+	require.Equal(t, []string{"a.go"}, h.held(mira))
+	require.Empty(t, h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: noor.AgentID}), "it has no locks")
+}

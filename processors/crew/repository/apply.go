@@ -45,6 +45,8 @@ func (t *step) input(in topics.CrewInput) (reason string) {
 		return of(in, t.active)
 	case topics.CrewAgentEnded{}.CrewKind():
 		return of(in, t.ended)
+	case topics.CrewReleaseLocks{}.CrewKind():
+		return of(in, t.releaseLocks)
 	case topics.CrewReceipt{}.CrewKind():
 		return of(in, t.receipt)
 	case topics.CrewHostStarted{}.CrewKind():

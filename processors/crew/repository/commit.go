@@ -147,13 +147,9 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 	}
 	c := t.row.Commits[i]
 	t.row.Commits = slices.Delete(t.row.Commits, i, i+1)
-	t.remove(func(l *Lock) bool { return l.Commit == c.ActionId && l.ReleasedMs != 0 }, func(l *Lock) { t.released(l, l.ReleasedBy) })
-	for _, l := range t.row.Locks {
-		if l.Commit == c.ActionId {
-			l.Commit = ""
-		}
-	}
 	a := t.row.agent(c.AgentId)
+	gone := func(l *Lock) bool { return l.Commit == c.ActionId && (l.ReleasedMs != 0 || l.Releases) }
+	kept := slices.ContainsFunc(t.row.Locks, func(l *Lock) bool { return l.Commit == c.ActionId && !gone(l) })
 	if r.Failed {
 		t.answer(c.AgentId, c.CommandId, failedText(c, r))
 	} else {
@@ -165,7 +161,13 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 				AgentID: c.AgentId, Commit: r.Commit, Files: r.Files, Message: c.Message,
 			})
 		}
-		t.answer(c.AgentId, c.CommandId, committedText(c, r))
+		t.answer(c.AgentId, c.CommandId, committedText(c, r, kept))
+	}
+	t.remove(gone, func(l *Lock) { t.released(l, l.ReleasedBy) })
+	for _, l := range t.row.Locks {
+		if l.Commit == c.ActionId {
+			l.Commit = ""
+		}
 	}
 	if a.GetEndedMs() != 0 {
 		t.releaseAll(a)

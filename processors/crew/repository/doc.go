@@ -8,7 +8,7 @@
 // crews and projects share the locks of a repository. A lock that is denied is not waited for.
 //
 // A lock expires after WithLockTTL. Whatever its agent does extends it. Each lock has a fencing token, which rises with every
-// lock of the repository. When an agent ends, its locks are released.
+// lock of the repository. When an agent ends, or its lead takes its task back, its locks are released.
 //
 // A lock is released only if its files have no changes that are in no commit. The agent's host is asked. If the host cannot
 // tell, because git fails, the lock is released; if the host is silent for 20 seconds, the lock is kept. A person may release

@@ -37,7 +37,7 @@ func hostileMember(t *rapid.T) topics.CrewMember {
 func hostileBody(t *rapid.T, actions []string) topics.CrewBody {
 	n := rapid.SampledFrom([]int64{0, -1, 1, 1000, math.MinInt64, math.MaxInt64, 1_790_000_000_000}).Draw(t, "number")
 	action := rapid.SampledFrom(append([]string{"", "none"}, actions...)).Draw(t, "action")
-	switch rapid.IntRange(0, 8).Draw(t, "kind") {
+	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0:
 		return topics.CrewLockAsked{Member: hostileMember(t), FilePath: hostileText(t, "path"), Reason: hostileText(t, "reason"), TTLMS: n}
 	case 1:
@@ -57,6 +57,8 @@ func hostileBody(t *rapid.T, actions []string) topics.CrewBody {
 		return topics.CrewHostStarted{Host: hostileText(t, "host"), Epoch: n}
 	case 6:
 		return topics.CrewDue{AtMS: n}
+	case 7:
+		return topics.CrewReleaseLocks{AgentID: hostileText(t, "agent")}
 	default:
 		payload, err := json.Marshal(map[string]any{
 			"filePath": strings.ToValidUTF8(hostileText(t, "path"), "?"), "reason": "r", "message": strings.ToValidUTF8(hostileText(t, "message"), "?"),

@@ -65,7 +65,7 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandI
 	}
 	expires := t.NowMS() + ttl.Milliseconds()
 	if l := t.row.lock(a.Id, path); l != nil {
-		l.ExpiresMs, l.Reason = max(l.ExpiresMs, expires), reason
+		l.ExpiresMs, l.Reason, l.Releases = max(l.ExpiresMs, expires), reason, false
 		t.answer(a.Id, commandID, "Your lock on "+quoted(path)+" is extended until "+view.Time(l.ExpiresMs)+".")
 		return
 	}

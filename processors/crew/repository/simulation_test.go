@@ -36,7 +36,7 @@ type simulation struct {
 }
 
 var allMoves = []string{
-	"lock", "lock", "lock", "unlock", "unlock", "commit", "commit", "active", "end", "ask", "force", "answer", "answer", "answer",
+	"lock", "lock", "lock", "unlock", "unlock", "commit", "commit", "active", "end", "free", "ask", "force", "answer", "answer", "answer",
 	"again", "start", "wait", "wait", "repeat",
 }
 
@@ -214,6 +214,8 @@ func (w *simulation) move() {
 		w.say(from, topics.CrewAgentActive{Member: m})
 	case "end":
 		w.say(from, topics.CrewAgentEnded{AgentID: m.AgentID})
+	case "free":
+		w.say("crew/"+m.CrewID, topics.CrewReleaseLocks{AgentID: m.AgentID})
 	case "ask":
 		w.say("", topics.CrewLockAsked{Member: m, FilePath: path, TTLMS: rapid.Int64Range(-1, 1_000_000).Draw(w.t, "ttl")})
 	case "force":

@@ -255,8 +255,10 @@ type Lock struct {
 	Commit string `protobuf:"bytes,7,opt,name=commit,proto3" json:"commit,omitempty"`
 	// Who has released the lock during the commit, and until when the path is kept for the commit at the latest, in Unix
 	// milliseconds. Both are empty for a lock that is not released.
-	ReleasedBy    string `protobuf:"bytes,8,opt,name=released_by,json=releasedBy,proto3" json:"released_by,omitempty"`
-	ReleasedMs    int64  `protobuf:"varint,9,opt,name=released_ms,json=releasedMs,proto3" json:"released_ms,omitempty"`
+	ReleasedBy string `protobuf:"bytes,8,opt,name=released_by,json=releasedBy,proto3" json:"released_by,omitempty"`
+	ReleasedMs int64  `protobuf:"varint,9,opt,name=released_ms,json=releasedMs,proto3" json:"released_ms,omitempty"`
+	// The lock is released with the receipt of its commit: the agent's lead has taken its task back.
+	Releases      bool `protobuf:"varint,10,opt,name=releases,proto3" json:"releases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +354,13 @@ func (x *Lock) GetReleasedMs() int64 {
 		return x.ReleasedMs
 	}
 	return 0
+}
+
+func (x *Lock) GetReleases() bool {
+	if x != nil {
+		return x.Releases
+	}
+	return false
 }
 
 type Commit struct {
@@ -665,7 +674,7 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\trole_name\x18\x05 \x01(\tR\broleName\x12\x12\n" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12\x10\n" +
 	"\x03cwd\x18\a \x01(\tR\x03cwd\x12\x19\n" +
-	"\bended_ms\x18\b \x01(\x03R\aendedMs\"\xfd\x01\n" +
+	"\bended_ms\x18\b \x01(\x03R\aendedMs\"\x99\x02\n" +
 	"\x04Lock\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x16\n" +
@@ -679,7 +688,9 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\vreleased_by\x18\b \x01(\tR\n" +
 	"releasedBy\x12\x1f\n" +
 	"\vreleased_ms\x18\t \x01(\x03R\n" +
-	"releasedMs\"\x87\x02\n" +
+	"releasedMs\x12\x1a\n" +
+	"\breleases\x18\n" +
+	" \x01(\bR\breleases\"\x87\x02\n" +
 	"\x06Commit\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\tR\bactionId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +

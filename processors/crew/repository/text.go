@@ -36,13 +36,17 @@ func deniedText(path string, holder *Lock, by *Agent) string {
 	return text + ". Work on something else, or ask that agent."
 }
 
-// committedText answers a COMMIT that was made.
-func committedText(c *Commit, r topics.CrewReceipt) string {
+// committedText answers a COMMIT that was made. kept says that the agent has locks of the commit left.
+func committedText(c *Commit, r topics.CrewReceipt, kept bool) string {
 	count := strconv.Itoa(len(r.Files)) + " files"
 	if len(r.Files) == 1 {
 		count = "1 file"
 	}
-	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + count + "). Your locks are kept."}
+	locks := "Your locks are kept."
+	if !kept {
+		locks = "Your locks are released."
+	}
+	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + count + "). " + locks}
 	if len(r.Missing) > 0 {
 		lines = append(lines, "Warning: not in the commit, because they have no changes or do not exist: "+names(r.Missing))
 	}

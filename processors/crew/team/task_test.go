@@ -119,7 +119,7 @@ func TestReassignedTaskIsTakenBack(t *testing.T) {
 	require.Contains(t, assign("ASSIGN_TASK", two), "use REASSIGN_TASK")
 	effects := h.command(leadID, "REASSIGN_TASK", map[string]any{"taskId": "keel", "agentId": two})
 	require.Contains(t, mailOf[topics.CrewPrompt](one, effects)[0].Text, "Stop working")
-	require.Equal(t, []topics.CrewAgentEnded{{AgentID: one}}, mailOf[topics.CrewAgentEnded]("", effects), "its locks are released")
+	require.Equal(t, []topics.CrewReleaseLocks{{AgentID: one}}, mailOf[topics.CrewReleaseLocks]("", effects), "its locks are released")
 	require.Equal(t, "[DAG Task: keel] Lay the keel", mailOf[topics.CrewPrompt](two, effects)[0].Text)
 	require.Equal(t, cancelled, h.delegation(0).Status)
 	require.Equal(t, active, h.delegation(1).Status)
@@ -139,7 +139,7 @@ func TestSkippedTaskIsTakenFromItsAgent(t *testing.T) {
 	require.Equal(t, cancelled, h.delegation(0).Status)
 	require.Contains(t, mailOf[topics.CrewPrompt](dev, effects)[0].Text, `Stop working on the task "keel", and do not begin it: your lead has skipped it`)
 	require.True(t, mailOf[topics.CrewPrompt](dev, effects)[0].Priority)
-	require.Equal(t, []topics.CrewAgentEnded{{AgentID: dev}}, mailOf[topics.CrewAgentEnded]("", effects), "its locks are released")
+	require.Equal(t, []topics.CrewReleaseLocks{{AgentID: dev}}, mailOf[topics.CrewReleaseLocks]("", effects), "its locks are released")
 	require.Equal(t, []topics.CrewTask{{}}, mailOf[topics.CrewTask](dev, effects))
 	require.Empty(t, statuses(h.idle(dev, "I stopped", 0)), "no report about a task that its lead has skipped")
 
@@ -193,10 +193,10 @@ func TestCancelledTaskReleasesTheLocksOfItsAgent(t *testing.T) {
 			effects := h.command(leadID, "CANCEL_TASK", map[string]any{"taskId": "keel"})
 			require.NotContains(t, h.dag(), "keel")
 			if busy {
-				require.Empty(t, mailOf[topics.CrewAgentEnded]("", effects))
+				require.Empty(t, mailOf[topics.CrewReleaseLocks]("", effects))
 				return
 			}
-			require.Equal(t, []topics.CrewAgentEnded{{AgentID: dev}}, mailOf[topics.CrewAgentEnded]("", effects))
+			require.Equal(t, []topics.CrewReleaseLocks{{AgentID: dev}}, mailOf[topics.CrewReleaseLocks]("", effects))
 			require.Contains(t, notes(dev, effects), "Your locks are released")
 		})
 	}

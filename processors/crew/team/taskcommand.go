@@ -232,10 +232,10 @@ func (w *work) free(t *Task, why string) {
 	w.note(m, fmt.Sprintf("Your locks are released. You worked on the task %q: %s.", t.Id, why))
 }
 
-// unlock releases all locks of an agent.
+// unlock releases all locks of an agent that goes on.
 func (w *work) unlock(m *roster.Member) {
 	if m.Repository != "" {
-		w.step.Send(mailbox.Repository(m.Repository), topics.CrewAgentEnded{AgentID: m.Id})
+		w.step.Send(mailbox.Repository(m.Repository), topics.CrewReleaseLocks{AgentID: m.Id})
 	}
 }
 
