@@ -69,15 +69,19 @@ func (d *downtime) memories() {
 	d.running(p)
 }
 
-// follow starts a model that answers with the number of messages that it was sent, and follows the outputs.
-func (d *downtime) follow(answered func()) {
+// model starts a model that answers with the number of messages that it was sent.
+func (d *downtime) model() {
 	d.t.Helper()
 	model, err := think.New(d.agent, d.to, think.Func(func(_ context.Context, s think.Step) (think.Reply, error) {
-		answered()
 		return think.Say(strconv.Itoa(len(s.Messages))), nil
 	}))
 	require.NoError(d.t, err)
 	serve(d.t, func(ctx context.Context) error { return model.Run(ctx, d.brokers) })
+}
+
+// follow follows the outputs.
+func (d *downtime) follow() {
+	d.t.Helper()
 	follower, err := processors.NewFollower(d.brokers, []string{d.topics.MessageOutput.Name()}, func(r processors.Inbound) {
 		d.outputs <- d.topics.MessageOutput.Codec().Unmarshal(r.Value).Value
 	})
@@ -115,11 +119,12 @@ func pass(d time.Duration) { <-time.After(d) }
 func TestSessionWhoseNextMessageWaitsDoesNotEndAfterADowntime(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		d := newDowntime(t, guarantee)
-		const after = 3 * time.Second
+		const after = 6 * time.Second
 		option := turn.WithMemoir(turn.Memoir{After: after})
 		stop := d.turn(option)
 		d.memories()
-		d.follow(func() {})
+		d.model()
+		d.follow()
 		d.say("s1", "one")
 		require.Equal(t, "1", d.answer().Content)
 		d.say("s2", "one") // has no other message
@@ -146,16 +151,18 @@ func TestSessionWhoseNextMessageWaitsDoesNotEndAfterADowntime(t *testing.T) {
 func TestAnswerThatWasWrittenDuringADowntimeIsNotLateAfterIt(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		d := newDowntime(t, guarantee)
-		const timeout = 2 * time.Second
+		const timeout = 5 * time.Second
 		stop := d.turn(turn.WithThinkTimeout(timeout))
 		d.say("s1", "one")
 		require.Eventually(t, func() bool {
 			return len(allOf(t.Context(), t, d.brokers, d.topics.EnrichedMessageInput.Name())) == 1
 		}, waitLimit, 10*time.Millisecond)
 		stop()
-		answered := make(chan struct{}, 100)
-		d.follow(func() { answered <- struct{}{} })
-		<-answered
+		d.follow()
+		require.NoError(t, d.to.Publish(t.Context(), processors.Outbound{
+			Topic: d.topics.ThinkRequestResponse.Name(), Key: "s1",
+			Value: []byte(`{"session_id":"s1","last_input_response":[{"role":"assistant","content":"1"}],"end_turn":true}`),
+		}))
 		pass(timeout + 500*time.Millisecond)
 		d.turn(turn.WithThinkTimeout(timeout))
 		out := d.answer()
