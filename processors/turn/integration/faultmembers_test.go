@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"fmt"
 	"math"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -43,11 +45,16 @@ func (f *field) membersOr(n int, enough func() bool) {
 	require.NoError(f, err)
 	defer client.Close()
 	group := wiretest.NamesOf(f.agent).Group
-	require.Eventually(f, func() bool {
+	var last atomic.Value
+	last.Store("")
+	if !assert.Eventually(f, func() bool {
 		groups, err := kadm.NewClient(client).DescribeGroups(f.ctx, group)
 		g := groups[group]
+		last.Store(fmt.Sprintf("state %q, %d members, errors: %v, %v", g.State, len(g.Members), err, g.Err))
 		return enough() || err == nil && g.Err == nil && g.State == "Stable" && len(g.Members) == n
-	}, wait, poll, "the group has not %d members", n)
+	}, wait, poll) {
+		f.Fatalf("the group has not %d members: %s", n, last.Load())
+	}
 }
 
 // takeoverBound is the longest time until other members process the partitions of a member that ended.
