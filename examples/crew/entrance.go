@@ -21,7 +21,7 @@ import (
 // entrance is the door for people, on a port of this machine.
 type entrance struct {
 	address string // host:port
-	token   string // whoever has it may do everything
+	token   string // a caller with this token has all rights
 	index   *door.Index
 	cancel  context.CancelFunc
 	group   *errgroup.Group

@@ -24,12 +24,8 @@ func (t *transition) expectRoute(token string, writtenMS int64) {
 // usedEarly reports whether an early output has used a route whose record is now read. Like supersedeRoutes, it drops the
 // older routes. If only those withheld the tombstone after the delivery, it writes the tombstone. A route that was written
 // after the output belongs to a later output with the same token: callers may use one token for all their messages.
-func (t *transition) usedEarly(routeID string, token *string, writtenMS int64) bool {
-	text := ""
-	if token != nil {
-		text = *token
-	}
-	want := digestOfToken(text)
+func (t *transition) usedEarly(r *ReplyRoute, writtenMS int64) bool {
+	want := digestOfToken(r.GetToken())
 	i := slices.IndexFunc(t.row.Early, func(o *EarlyOutput) bool {
 		return bytes.Equal(o.Token, want) && o.WrittenMs >= writtenMS && o.ExpiresMs > t.nowMS()
 	})
@@ -42,7 +38,7 @@ func (t *transition) usedEarly(routeID string, token *string, writtenMS int64) b
 		t.takeRoute(t.row.Routes[0].Id)
 	}
 	if withheld && !t.routedIsOpen() {
-		t.emit(routeID, "route", 0, RouteRemoved{})
+		t.emit(r.Id, "route", 0, RouteRemoved{})
 	}
 	return true
 }

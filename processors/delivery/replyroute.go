@@ -30,7 +30,8 @@ func (e RouteGiven) apply(t *transition) {
 			taken = true
 		}
 	}
-	if taken || t.usedEarly(id, token, e.WrittenMS) {
+	route := &ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)}
+	if taken || t.usedEarly(route, e.WrittenMS) {
 		t.remember(used)
 		t.changed = true
 		return
@@ -39,7 +40,7 @@ func (e RouteGiven) apply(t *transition) {
 		t.deadLetter(reasonRouteSize)
 		return
 	}
-	t.keepRoute(&ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)})
+	t.keepRoute(route)
 }
 
 // keepRoute stores a route until an output names it. A session keeps maxRoutes of them, and no more than its row has

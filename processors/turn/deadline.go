@@ -1,9 +1,10 @@
 package turn
 
 import (
-	"hash/fnv"
 	"math"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/retry/backoff"
 )
 
 func (d DeadlineCame) apply(s *transition) {
@@ -68,10 +69,8 @@ func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again f
 // endAgain returns how long the end of a session that was postponed for so long so far is postponed next. It is a pure function,
 // so that an event that is repeated writes the same row.
 func endAgain(session string, waited time.Duration) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(session))
 	least := min(max(waited, minEndAgain), maxEndAgain*2/3)
-	return least + least/2*time.Duration(h.Sum32()%1024)/1024
+	return least + backoff.Jitter(least/2, "end again", session)
 }
 
 func (d DeadlineCame) end(s *transition) {

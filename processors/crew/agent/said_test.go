@@ -33,7 +33,7 @@ func TestCommandsGoToTheRowThatCarriesThemOut(t *testing.T) {
 }
 
 // A process is killed after it wrote the commands of a step and before it stored the row. The next one repeats the step, with the same
-// IDs and numbers, by which the receivers know a repeat; it goes on with the command that the step began.
+// IDs and numbers, so the receivers recognize the repeat. Then it completes the command that the step began.
 func TestX13_RepeatedStepRepeatsItsCommandsWithTheirIDs(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ BROADCAST {"content":"one"} ⟧⟧ ⟦⟦ BROADCAST {"cont`)
 	first := commandIDs(w.last)

@@ -121,7 +121,7 @@ func TestReleasedPathOfAnUnansweredCommitIsFreeAfterItsTime(t *testing.T) {
 	require.Equal(t, []string{"b.go"}, h.held(mira), "what was not released is kept for the commit")
 }
 
-// A host can be gone for good. What waits for it is not kept for ever, or nothing else would fit into the row.
+// A host may never return. What waits for it is dropped with the last lock; otherwise nothing else would fit into the row.
 func TestCommitOfAnEndedAgentIsGivenUpWithItsLastLock(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
