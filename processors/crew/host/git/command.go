@@ -9,13 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
 const (
 	// commandTimeout is how long one call of git may take.
 	commandTimeout = 30 * time.Second
-	// killDelay is how long git's output is waited for after git was killed: a filter may keep it open.
+	// killDelay is how long git may take to end after it was told to, and until its output is closed: a filter may keep it open.
 	killDelay = 2 * time.Second
 	// outputLimit is the most output of git that is kept in memory.
 	outputLimit = 16 << 20
@@ -79,6 +80,7 @@ func (w worktree) gitTo(ctx context.Context, out io.Writer, stdin []byte, args .
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, "git", append(append([]string(nil), settings...), args...)...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // git then removes its locks
 	c.Dir, c.Env, c.WaitDelay = w.dir, append(environment(os.Environ()), w.env...), killDelay
 	stderr := &limited{limit: errorLimit}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), out, stderr
