@@ -28,6 +28,7 @@ type crewLog struct {
 	mu      sync.Mutex
 	events  map[string]map[int64]topics.CrewEvent // by subject and number
 	order   []topics.CrewEvent                    // as they came, without repeats
+	read    []time.Time                           // when each of order was read
 	prompts []string                              // of the actions
 	inputs  map[string]map[string][]processors.Inbound
 	rows    map[string]map[string][]byte
@@ -95,6 +96,7 @@ func (l *crewLog) event(r processors.Inbound, e topics.CrewEvent) {
 	l.events[e.Subject][e.Seq] = e
 	if !repeat {
 		l.order = append(l.order, e)
+		l.read = append(l.read, time.Now())
 	}
 	l.mu.Unlock()
 	if !repeat && e.Type == "agent:permission_request" {
@@ -147,6 +149,18 @@ func (l *crewLog) committed(name string) bool {
 		message, _ := fields(e)["message"].(string)
 		return strings.HasPrefix(message, "work "+name+"\n") || message == "work "+name
 	})
+}
+
+// last describes the newest n events of the log, and says when they were read.
+func (l *crewLog) last(n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var b strings.Builder
+	for i := max(0, len(l.order)-n); i < len(l.order); i++ {
+		e := l.order[i]
+		fmt.Fprintf(&b, "\n%s %s %d %s %.150s", l.read[i].Format(time.TimeOnly), e.Subject, e.Seq, e.Type, e.Fields)
+	}
+	return b.String()
 }
 
 // count returns how many events of a type have a text in their fields.

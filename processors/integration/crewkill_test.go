@@ -230,7 +230,7 @@ func (y *yard) work(ctx context.Context, n, round int) error {
 				break
 			}
 			if waited > 6000 {
-				return fmt.Errorf("%s was not committed", name)
+				return fmt.Errorf("%s was not committed; last happened: %s", name, y.log.last(30))
 			}
 			rest(ctx)
 		}
@@ -244,7 +244,8 @@ func yardScript(store string) crewtest.Script {
 	say := func(text string) crewtest.Step { return crewtest.Step{Text: text, Split: 5} }
 	return crewtest.Script{Load: true, Store: store, Rules: []crewtest.Rule{
 		{Match: `gather (\S+)`, Steps: []crewtest.Step{say(command("CREATE_GROUP", `{"name":"all","members":[{{1}}]}`))}},
-		{Match: `work on (m[0-9-]+)`, Steps: []crewtest.Step{
+		// A prompt that was taken back is sent together with the next try, which is last.
+		{Match: `(?s).*work on (m[0-9-]+)`, Steps: []crewtest.Step{
 			say("I begin. " + command("LOCK_FILE", `{"filePath":"{{1}}.txt"}`) + command("LOCK_FILE", `{"filePath":"shared.txt"}`)),
 			{Save: &crewtest.File{Path: "{{1}}.txt", Content: "{{1}}"}},
 			{Save: &crewtest.File{Path: "shared.txt", Content: "{{1}}"}},
