@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -77,7 +78,7 @@ func (h *Handler) spawn(r *request) answer {
 		return tooMany("Too many agents: at most 30 per minute", wait)
 	}
 	agent := uuidOf(id)
-	return h.send(r, h.topics.CrewInputs, b.CrewID, id, topics.CrewSpawnAsked{
+	return h.sendFirst(r, mailbox.Agent(agent), b.CrewID, id, topics.CrewSpawnAsked{
 		AgentID: agent, RoleID: b.RoleID, ParentID: b.ParentID, Task: b.Task, Context: b.Context, Model: b.Model, Provider: b.Provider,
 		Cwd: b.Cwd, SessionID: b.SessionID, Autopilot: b.Autopilot, NoRestart: b.NoRestart, By: nameOf(r.Caller),
 	}, "id", agent, "agentId", agent, "crewId", b.CrewID)

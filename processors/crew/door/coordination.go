@@ -2,10 +2,13 @@ package door
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -55,23 +58,23 @@ func (h *Handler) unlock(r *request) answer {
 	b.Force = b.Force || q.Get("force") == "true"
 	path := r.parts[0]
 	if b.AgentID == "" {
-		if err := h.index.catchUp(r.Context()); err != nil {
+		var locks []view.FileLock
+		err := h.index.catchUp(r.Context())
+		if err == nil {
+			err = h.index.look(r.Context(), r.Caller, ofRepositories, func() bool {
+				locks = h.index.locksOf(r.Caller, path, b.Repository)
+				return len(locks) > 0
+			})
+		}
+		switch {
+		case err != nil:
 			return notReady()
-		}
-		h.index.mu.Lock()
-		locks := h.index.shownLocks(wantedBy(r.Caller, "", ""))
-		h.index.mu.Unlock()
-		for _, l := range locks {
-			if l.FilePath == path && (b.Repository == "" || b.Repository == l.Repository) {
-				if b.AgentID != "" {
-					return errorAnswer(http.StatusConflict, "The path is locked in more than one repository: name repository or agentId")
-				}
-				b.AgentID, b.Repository = l.AgentID, l.Repository
-			}
-		}
-		if b.AgentID == "" {
+		case len(locks) == 0:
 			return errorAnswer(http.StatusNotFound, "Unknown lock")
+		case len(locks) > 1:
+			return errorAnswer(http.StatusConflict, "The path is locked in more than one repository: name repository or agentId")
 		}
+		b.AgentID, b.Repository = locks[0].AgentID, locks[0].Repository
 	}
 	row, rejection, ok := h.agent(r, b.AgentID)
 	switch {
@@ -87,6 +90,15 @@ func (h *Handler) unlock(r *request) answer {
 	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, topics.CrewUnlockAsked{
 		AgentID: b.AgentID, FilePath: path, Force: b.Force, By: nameOf(r.Caller),
 	}, "agentId", b.AgentID, "filePath", path)
+}
+
+// locksOf returns the locks of a path that a caller may see: only that in a repository unless repository is empty.
+func (x *Index) locksOf(c auth.Caller, path, repository string) []view.FileLock {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.DeleteFunc(x.shownLocks(wantedBy(c, "", "")), func(l view.FileLock) bool {
+		return l.FilePath != path || repository != "" && repository != l.Repository
+	})
 }
 
 // configure says where a crew works.
@@ -113,7 +125,7 @@ func (h *Handler) configure(r *request) answer {
 	if rejection, ok := h.crew(r, b.CrewID); !ok {
 		return rejection
 	}
-	return h.send(r, h.topics.CrewInputs, b.CrewID, id, topics.CrewConfigure{
+	return h.sendFirst(r, mailbox.Crew(b.CrewID), b.CrewID, id, topics.CrewConfigure{
 		ProjectID: b.ProjectID, ProjectName: b.ProjectName, Host: b.Host, Cwd: b.Cwd, Repository: b.Repository,
 	}, "crewId", b.CrewID)
 }

@@ -45,12 +45,22 @@ func (h *Handler) decide(r *request) answer {
 		return badBody(err)
 	}
 	action := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	crew, d, ok := h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
-	if !ok || d.Status == recorded {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return notReady()
-		}
+	var (
+		crew string
+		d    view.Decision
+		ok   bool
+	)
+	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
 		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+		return ok
+	})
+	if err == nil && d.Status == recorded { // it may be resolved by now
+		if err = h.index.catchUp(r.Context()); err == nil {
+			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+		}
+	}
+	if err != nil {
+		return notReady()
 	}
 	switch {
 	case !ok:
@@ -83,10 +93,20 @@ func (h *Handler) decideAll(r *request) answer {
 	if err != nil || statuses[b.Action] == "" || len(ids) == 0 || len(ids) > maxBatch {
 		return badBody(errBody)
 	}
-	if err := h.index.catchUp(r.Context()); err != nil {
+	var crews []namedCrew
+	err = h.index.catchUp(r.Context())
+	if err == nil {
+		err = h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
+			crews = h.index.crewsOf(r.Caller, "")
+			return !slices.ContainsFunc(ids, func(id string) bool {
+				_, _, ok := h.index.decision(crews, id)
+				return !ok
+			})
+		})
+	}
+	if err != nil {
 		return notReady()
 	}
-	crews := h.index.crewsOf(r.Caller, "")
 	byCrew, taken, skipped := map[string][]string{}, []string{}, []string{}
 	for _, id := range ids {
 		if slices.Contains(taken, id) {

@@ -85,6 +85,9 @@
 // stands, 202 if it is not known yet, 404 for an unknown request, 422 for an option that the request does not have, or to allow a
 // dangerous request always.
 //
+// What an event or an answer of this door has named in the last 5 seconds may be used at once: a request waits up to 5 seconds until
+// the groups have written the row of the agent or the crew.
+//
 // Errors are JSON objects with the member "error":
 //
 //	400  the body, a parameter or the Idempotency-Key is not usable

@@ -12,20 +12,18 @@ import (
 // group returns the crew of a group that a request names: crewId is needed only if several crews have a group of the name.
 func (h *Handler) group(r *request, name, crew string) (id string, rejection answer, ok bool) {
 	set(&crew, r.URL.Query().Get("crewId"))
-	look := func() (found []string) {
+	var found []string
+	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
+		found = nil
 		for _, c := range h.index.crewsOf(r.Caller, crew) {
 			if slices.ContainsFunc(c.Groups(), func(g view.Group) bool { return g.Name == name }) {
 				found = append(found, c.id)
 			}
 		}
-		return found
-	}
-	found := look()
-	if len(found) == 0 {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return "", notReady(), false
-		}
-		found = look()
+		return len(found) > 0
+	})
+	if err != nil {
+		return "", notReady(), false
 	}
 	switch len(found) {
 	case 0:

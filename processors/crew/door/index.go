@@ -37,7 +37,9 @@ type Index struct {
 	gone         *list.List // of *agentRow: those that have ended, the one that was changed first in front
 	crews        map[string]*crewRow
 	repositories map[string]*repositoryRow
-	full         bool // rows were left out
+	full         bool                // rows were left out
+	expected     map[string]expected // by subject
+	moved        chan struct{}       // closed when a row is set; nil if no one waits
 	streams      *streams
 	unshown      []*stream // with text that waits to be shown
 	bus          busHistory
@@ -113,7 +115,8 @@ func NewIndex(agent string, opts ...Option) (*Index, error) {
 	return &Index{
 		catalog: catalog, options: o, ready: make(chan struct{}), ended: make(chan struct{}), late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
-		streams: newStreams(o.history, o.text), outcomes: newOutcomes(), clients: map[*client]struct{}{},
+		expected: map[string]expected{},
+		streams:  newStreams(o.history, o.text), outcomes: newOutcomes(), clients: map[*client]struct{}{},
 	}, nil
 }
 
@@ -157,6 +160,7 @@ func (x *Index) removeAgent(id string) {
 func (x *Index) setAgent(id string, r *agentRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Agent(id))
 	x.removeAgent(id)
 	if r == nil || !x.room() {
 		return
@@ -171,6 +175,7 @@ func (x *Index) setAgent(id string, r *agentRow) {
 func (x *Index) setCrew(id string, r *crewRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Crew(id))
 	delete(x.crews, id)
 	if r != nil && x.room() {
 		x.crews[id] = r
@@ -181,6 +186,7 @@ func (x *Index) setCrew(id string, r *crewRow) {
 func (x *Index) setRepository(name string, r *repositoryRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Repository(name))
 	delete(x.repositories, name)
 	if r != nil && x.room() {
 		x.repositories[name] = r
@@ -225,6 +231,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 	if s == nil {
 		return
 	}
+	s.applied = x.options.clock.Now()
 	if e.Type == textEvent {
 		x.delay(s, e)
 		return

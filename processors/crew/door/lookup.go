@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -48,10 +49,7 @@ func (x *Index) agentOf(ctx context.Context, c auth.Caller, id string) (row, kno
 		known = x.agent(id)
 		return known != nil && mayUse(c, known.view.CrewID)
 	}
-	if may() {
-		return known, nil, nil
-	}
-	if err = x.catchUp(ctx); err == nil && may() {
+	if err = x.look(ctx, c, only(mailbox.Agent(id)), may); err == nil && may() {
 		return known, nil, nil
 	}
 	return nil, known, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -122,13 +123,12 @@ func (h *Handler) broadcast(r *request) answer {
 	if rejection, ok := h.crew(r, crew); !ok {
 		return rejection
 	}
-	if len(h.index.crewsOf(r.Caller, crew)) == 0 {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return notReady()
-		}
-		if len(h.index.crewsOf(r.Caller, crew)) == 0 {
-			return errorAnswer(http.StatusNotFound, "Unknown crew")
-		}
+	known := func() bool { return len(h.index.crewsOf(r.Caller, crew)) > 0 }
+	if err := h.index.look(r.Context(), r.Caller, only(mailbox.Crew(crew)), known); err != nil {
+		return notReady()
+	}
+	if !known() {
+		return errorAnswer(http.StatusNotFound, "Unknown crew")
 	}
 	id, err := r.inputID(h.topics.Agent)
 	if err != nil {

@@ -99,6 +99,15 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 	return accepted(append(members, "inputId", id)...)
 }
 
+// sendFirst sends an input to a crew that makes the row of a subject, so that the caller's next requests find it.
+func (h *Handler) sendFirst(r *request, subject, crew, id string, body topics.CrewBody, members ...any) answer {
+	a := h.send(r, h.topics.CrewInputs, crew, id, body, members...)
+	if a.status == http.StatusAccepted {
+		h.index.expect(subject, crew)
+	}
+	return a
+}
+
 // written writes the records of a request. ok is false if the request must be answered with rejection.
 func (h *Handler) written(r *request, records ...processors.Outbound) (rejection answer, ok bool) {
 	switch err := h.publish(r.Context(), h.publishes.request, records...); {

@@ -3,16 +3,18 @@ package door
 import (
 	"container/list"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
 // stream is what the index remembers of the events of a subject. The lock of the index guards it.
 type stream struct {
 	subject string
-	last    *event   // the newest event
-	events  []*event // the newest ones, without gaps; the last one is last
-	bytes   int      // of events and of text
-	text    []byte   // the end of the agent's text, for clients that subscribe
+	last    *event    // the newest event
+	applied time.Time // when the index got it
+	events  []*event  // the newest ones, without gaps; the last one is last
+	bytes   int       // of events and of text
+	text    []byte    // the end of the agent's text, for clients that subscribe
 	element *list.Element
 
 	// unshown is text that waits to be shown with what follows it, and from is the seq of its first event.

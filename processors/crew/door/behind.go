@@ -1,0 +1,137 @@
+package door
+
+import (
+	"context"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+)
+
+const (
+	// rowWait is how long a request waits for rows that are behind what clients have seen.
+	rowWait = 5 * time.Second
+	// maxExpected is how many rows are expected at once because of the door's own answers.
+	maxExpected = 2000
+)
+
+// expected is a row that an answer of the door has promised: of an agent that is asked for, or of a crew that is configured.
+type expected struct {
+	crew  string
+	until time.Time
+}
+
+// expect remembers that a row comes into being.
+func (x *Index) expect(subject, crew string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.options.clock.Now()
+	if len(x.expected) >= maxExpected {
+		for s, e := range x.expected {
+			if !now.Before(e.until) {
+				delete(x.expected, s)
+			}
+		}
+	}
+	if len(x.expected) < maxExpected && x.rowSeq(subject) < 0 {
+		x.expected[subject] = expected{crew, now.Add(rowWait)}
+	}
+}
+
+// rowSeq returns the seq of the last event that the row of a subject knows, -1 if there is no row. The caller holds the lock.
+func (x *Index) rowSeq(subject string) int64 {
+	if id, ok := cutPrefix(subject, mailbox.OfAgent); ok {
+		if r := x.agents[id]; r != nil {
+			return r.seq
+		}
+	} else if id, ok := cutPrefix(subject, mailbox.OfCrew); ok {
+		if r := x.crews[id]; r != nil {
+			return r.seq
+		}
+	} else if r := x.repositories[mailbox.ID(subject)]; r != nil {
+		return r.seq
+	}
+	return -1
+}
+
+// rowSet tells those that wait for rows that one has changed. The caller holds the lock.
+func (x *Index) rowSet(subject string) {
+	delete(x.expected, subject)
+	if x.moved != nil {
+		close(x.moved)
+		x.moved = nil
+	}
+}
+
+// look blocks until found returns true, or until the index has the rows that an answer of "unknown" depends on: all that are
+// committed, and those of the subjects that of accepts as far as clients have seen their events or were promised them. At least
+// once, a row is written up to seconds after its events. It waits for a few seconds at most, and only for crews that the caller
+// may use: the time of an answer must not tell what exists in others. The error wraps ErrNotReady. found is called without the lock.
+func (x *Index) look(ctx context.Context, c auth.Caller, of func(subject string) bool, found func() bool) error {
+	if found() {
+		return nil
+	}
+	if err := x.catchUp(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, rowWait)
+	defer cancel()
+	x.mu.Lock()
+	wanted := x.behind(c, of)
+	x.mu.Unlock()
+	for !found() {
+		x.mu.Lock()
+		for subject, seq := range wanted {
+			if x.rowSeq(subject) >= seq {
+				delete(wanted, subject)
+			}
+		}
+		if len(wanted) == 0 {
+			x.mu.Unlock()
+			return nil
+		}
+		if x.moved == nil {
+			x.moved = make(chan struct{})
+		}
+		moved := x.moved
+		x.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// behind returns the subjects whose rows are older than what clients have seen lately, with the seq that they will have. The caller
+// holds the lock.
+func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]int64 {
+	wanted, now := map[string]int64{}, x.options.clock.Now()
+	for at := x.streams.used.Back(); at != nil; at = at.Prev() {
+		s := at.Value.(*stream)
+		if now.Sub(s.applied) >= rowWait {
+			break
+		}
+		if of(s.subject) && x.rowSeq(s.subject) < s.last.Seq && mayUse(c, x.crewOf(s.last)) {
+			wanted[s.subject] = s.last.Seq
+		}
+	}
+	for subject, e := range x.expected {
+		if of(subject) && wanted[subject] == 0 && now.Before(e.until) && mayUse(c, e.crew) {
+			wanted[subject] = 0 // whatever the row is
+		}
+	}
+	return wanted
+}
+
+// only accepts one subject.
+func only(subject string) func(string) bool { return func(s string) bool { return s == subject } }
+
+// ofCrews accepts the subjects of crews, and ofRepositories those of repositories.
+func ofCrews(subject string) bool { _, ok := cutPrefix(subject, mailbox.OfCrew); return ok }
+
+func ofRepositories(subject string) bool {
+	_, ok := cutPrefix(subject, mailbox.OfRepository)
+	return ok
+}
