@@ -123,7 +123,7 @@ func TestInterruptCancelsTheTurnAndKeepsTheQueue(t *testing.T) {
 	w.crew(topics.CrewInterrupt{Text: "stop that", FromID: "lead"})
 	require.Equal(t, []topics.CrewCancel{{AgentID: agentID, Run: w.run(), SessionID: "s1"}}, bodies[topics.CrewCancel](w.last))
 	w.crew(topics.CrewInterrupt{Text: "really"})
-	require.Empty(t, bodies[topics.CrewCancel](w.last), "one cancel for a turn")
+	require.Len(t, bodies[topics.CrewCancel](w.last), 1, "the agent may have lost the first one")
 	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: "cancelled"})
 	require.Equal(t, []string{"stop that\nreally\nof another agent"}, prompts(w.last))
 

@@ -92,11 +92,14 @@ func (a *agent) closeTurn() {
 	a.cutText()
 }
 
-// interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part.
+// interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part. A turn that goes on is cancelled again by
+// the next interrupt: agents that handle messages side by side may see a cancellation before its prompt, and lose it.
 func (a *agent) interrupt(c topics.CrewInterrupt) {
-	if a.Turn != nil && !a.Turn.Cancelled && !a.Process.Stopping {
-		a.Turn.Cancelled = true
-		a.asked().CancelAll(a.step, a.who(), topics.CauseSuperseded, true)
+	if a.Turn != nil && !a.Process.Stopping {
+		if !a.Turn.Cancelled {
+			a.Turn.Cancelled = true
+			a.asked().CancelAll(a.step, a.who(), topics.CauseSuperseded, true)
+		}
 		a.do(topics.CrewCancel{AgentID: a.id(), Run: a.Process.Run, SessionID: a.SessionId})
 	}
 	if c.Text != "" {
