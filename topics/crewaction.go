@@ -26,10 +26,11 @@ type CrewSend struct {
 
 func (CrewSend) CrewKind() string { return "send" }
 
-// CrewCancel sends session/cancel.
+// CrewCancel sends session/cancel, if the prompt is still open: empty cancels any.
 type CrewCancel struct {
 	AgentID   string `json:"agent_id"`
 	Run       string `json:"run"`
+	PromptID  string `json:"prompt_id,omitzero"`
 	SessionID string `json:"session_id"`
 }
 

@@ -121,7 +121,9 @@ func TestB09_PauseHoldsBackAndResumeDeliversInOrder(t *testing.T) {
 func TestInterruptCancelsTheTurnAndKeepsTheQueue(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).crew(normal("of another agent"))
 	w.crew(topics.CrewInterrupt{Text: "stop that", FromID: "lead"})
-	require.Equal(t, []topics.CrewCancel{{AgentID: agentID, Run: w.run(), SessionID: "s1"}}, bodies[topics.CrewCancel](w.last))
+	require.Equal(t, []topics.CrewCancel{{
+		AgentID: agentID, Run: w.run(), PromptID: w.state().Turn.PromptId, SessionID: "s1",
+	}}, bodies[topics.CrewCancel](w.last))
 	w.crew(topics.CrewInterrupt{Text: "really"})
 	require.Len(t, bodies[topics.CrewCancel](w.last), 1, "the agent may have lost the first one")
 	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: "cancelled"})

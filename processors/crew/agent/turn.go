@@ -100,7 +100,7 @@ func (a *agent) interrupt(c topics.CrewInterrupt) {
 			a.Turn.Cancelled = true
 			a.asked().CancelAll(a.step, a.who(), topics.CauseSuperseded, true)
 		}
-		a.do(topics.CrewCancel{AgentID: a.id(), Run: a.Process.Run, SessionID: a.SessionId})
+		a.do(topics.CrewCancel{AgentID: a.id(), Run: a.Process.Run, PromptID: a.Turn.PromptId, SessionID: a.SessionId})
 	}
 	if c.Text != "" {
 		a.prompt(topics.CrewPrompt{Text: c.Text, Priority: true, FromID: c.FromID})

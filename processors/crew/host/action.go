@@ -78,7 +78,7 @@ func (h *Host) do(ctx context.Context, a topics.CrewAction) error {
 	case topics.CrewSend{}.CrewKind():
 		return with(a, func(c topics.CrewSend) { h.of(c.AgentID, c.Run, func(r *run) { r.prompt(c) }) })
 	case topics.CrewCancel{}.CrewKind():
-		return with(a, func(c topics.CrewCancel) { h.of(c.AgentID, c.Run, func(r *run) { r.cancel(c.SessionID) }) })
+		return with(a, func(c topics.CrewCancel) { h.of(c.AgentID, c.Run, func(r *run) { r.cancel(c) }) })
 	case topics.CrewAnswer{}.CrewKind():
 		return with(a, func(c topics.CrewAnswer) { h.of(c.AgentID, c.Run, func(r *run) { r.asks.decide(c) }) })
 	case topics.CrewStop{}.CrewKind():

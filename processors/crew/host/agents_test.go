@@ -188,8 +188,29 @@ func TestCancellationAnswersOpenRequestsAndEndsTheTurn(t *testing.T) {
 		r.prompt(run, session, "hang")
 		// An agent that handles messages side by side may lose a cancellation that it gets at the same time as the prompt.
 		require.Eventually(t, func() bool { return r.text() == "not asked any more; begun" }, waitLimit, 5*time.Millisecond)
-		r.act(topics.CrewCancel{AgentID: agentID, Run: run, SessionID: session})
+		r.act(topics.CrewCancel{AgentID: agentID, Run: run, PromptID: "hang", SessionID: session})
 		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](r, 2)[1].StopReason)
+	})
+}
+
+// A turn can end while its cancellation is on the way. The next turn goes on.
+func TestCancellationOfAnEndedTurnCancelsNothing(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{
+			{Match: "ask", Steps: []crewtest.Step{{Ask: &crewtest.Ask{
+				Allowed: []crewtest.Step{{Text: "allowed"}}, Cancelled: []crewtest.Step{{Text: "not asked any more"}},
+			}}}},
+			{Steps: []crewtest.Step{{Text: "first; "}}},
+		}}))
+		run, session := r.started()
+		r.prompt(run, session, "one")
+		await[topics.CrewTurnEnded](r, 1)
+		r.prompt(run, session, "ask")
+		q := await[topics.CrewPermission](r, 1)[0]
+		r.act(topics.CrewCancel{AgentID: agentID, Run: run, PromptID: "one", SessionID: session})
+		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
+		require.Equal(t, "end_turn", await[topics.CrewTurnEnded](r, 2)[1].StopReason)
+		require.Equal(t, "first; allowed", r.text())
 	})
 }
 

@@ -11,7 +11,9 @@ import (
 
 // prompt sends a prompt. Its answer ends the turn; the end of the process ends it, too, without a record of its own.
 func (r *run) prompt(p topics.CrewSend) {
+	r.prompting.Store(&p.PromptID)
 	r.request("session/prompt", map[string]any{"sessionId": p.SessionID, "prompt": p.Blocks}, func(raw topics.Raw, err error) {
+		r.prompting.CompareAndSwap(&p.PromptID, nil)
 		end := topics.CrewTurnEnded{Run: r.id, PromptID: p.PromptID}
 		var result struct {
 			StopReason string     `json:"stopReason"`
@@ -29,9 +31,13 @@ func (r *run) prompt(p topics.CrewSend) {
 	})
 }
 
-// cancel cancels the turn. The open requests of the session are answered as cancelled, which ACP demands of the client.
-func (r *run) cancel(session string) {
-	r.send(message{Method: "session/cancel", Params: encoded(map[string]any{"sessionId": session})})
+// cancel cancels the turn. The open requests of the session are answered as cancelled, which ACP demands of the client. The turn may
+// have ended since the action was written: then nothing is cancelled, because the agent could take it for the next turn's.
+func (r *run) cancel(c topics.CrewCancel) {
+	if open := r.prompting.Load(); c.PromptID != "" && (open == nil || *open != c.PromptID) {
+		return
+	}
+	r.send(message{Method: "session/cancel", Params: encoded(map[string]any{"sessionId": c.SessionID})})
 	r.asks.cancelAll()
 }
 

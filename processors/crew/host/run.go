@@ -34,6 +34,8 @@ type run struct {
 	shells  shells
 	garbage int // lines that were no messages; only the reader counts
 
+	prompting atomic.Pointer[string] // prompt_id of the prompt that is open; nil for none
+
 	spawned  atomic.Bool   // the process exists
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
