@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -66,27 +67,52 @@ func (x *Index) rowSet(subject string) {
 // look blocks until found returns true, or until the index has the rows that an answer of "unknown" depends on: all that are
 // committed, and those of the subjects that of accepts as far as clients have seen their events or were promised them. At least
 // once, a row is written up to seconds after its events. It waits for a few seconds at most, and only for crews that the caller
-// may use: the time of an answer must not tell what exists in others. The error wraps ErrNotReady. found is called without the lock.
+// may use: the time of an answer must not tell what exists in others. The error wraps ErrNotReady. found is called without the lock,
+// and once more after the last row that it depends on.
 func (x *Index) look(ctx context.Context, c auth.Caller, of func(subject string) bool, found func() bool) error {
 	if found() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, rowWait)
+	defer cancel()
 	if err := x.catchUp(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, rowWait)
-	defer cancel()
 	x.mu.Lock()
 	wanted := x.behind(c, of)
 	x.mu.Unlock()
-	for !found() {
+	for !found() && len(wanted) > 0 {
+		if err := x.awaitRow(ctx, wanted); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// wantedRow is a row that is behind: the seq that it has, -1 if there is no row, and the one that it will have at least, 0 for any.
+type wantedRow struct{ has, needs int64 }
+
+// awaitRow blocks until one of the rows has changed since it was noted, or ctx ends, and leaves out of wanted what is not behind any
+// more. It returns ErrNotReady if the index ends.
+func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error {
+	for {
+		changed := false
 		x.mu.Lock()
-		for subject, seq := range wanted {
-			if x.rowSeq(subject) >= seq {
+		for subject, w := range wanted {
+			_, expected := x.expected[subject]
+			switch has := x.rowSeq(subject); {
+			case has >= w.needs || w.needs == 0 && !expected:
 				delete(wanted, subject)
+				changed = true
+			case has != w.has:
+				wanted[subject] = wantedRow{has, w.needs}
+				changed = true
 			}
 		}
-		if len(wanted) == 0 {
+		if changed {
 			x.mu.Unlock()
 			return nil
 		}
@@ -99,30 +125,50 @@ func (x *Index) look(ctx context.Context, c auth.Caller, of func(subject string)
 		case <-moved:
 		case <-ctx.Done():
 			return nil
+		case <-x.ended:
+			return ErrNotReady
 		}
 	}
-	return nil
 }
 
-// behind returns the subjects whose rows are older than what clients have seen lately, with the seq that they will have. The caller
-// holds the lock.
-func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]int64 {
-	wanted, now := map[string]int64{}, x.options.clock.Now()
+// behind returns the subjects whose rows are older than what clients have seen lately. The caller holds the lock.
+func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]wantedRow {
+	wanted, now := map[string]wantedRow{}, x.options.clock.Now()
 	for at := x.streams.used.Back(); at != nil; at = at.Prev() {
 		s := at.Value.(*stream)
 		if now.Sub(s.applied) >= rowWait {
 			break
 		}
-		if of(s.subject) && x.rowSeq(s.subject) < s.last.Seq && mayUse(c, x.crewOf(s.last)) {
-			wanted[s.subject] = s.last.Seq
+		has := x.rowSeq(s.subject)
+		if !of(s.subject) || has < 0 && (x.full || s.last.Type == spawnErrorEvent) { // it was left out, or there is none
+			continue
+		}
+		for _, e := range slices.Backward(s.events) { // those of a repository are of several crews
+			if e.Seq <= has {
+				break
+			}
+			if mayUse(c, x.crewOf(e)) {
+				wanted[s.subject] = wantedRow{has, e.Seq}
+				break
+			}
+			if !ofRepositories(s.subject) {
+				break
+			}
 		}
 	}
 	for subject, e := range x.expected {
-		if of(subject) && wanted[subject] == 0 && now.Before(e.until) && mayUse(c, e.crew) {
-			wanted[subject] = 0 // whatever the row is
+		if _, known := wanted[subject]; !known && !x.full && of(subject) && now.Before(e.until) && mayUse(c, e.crew) {
+			wanted[subject] = wantedRow{has: -1} // whatever the row is
 		}
 	}
 	return wanted
+}
+
+// refused notes an event that says that an agent does not come into being. The caller holds the lock.
+func (x *Index) refused(e *event) {
+	if e.Type == spawnErrorEvent && e.about != "" {
+		x.rowSet(mailbox.Agent(e.about))
+	}
 }
 
 // only accepts one subject.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 
@@ -120,6 +121,72 @@ func TestRequestsDoNotWaitForRowsThatDoNotCome(t *testing.T) {
 	r.clock.Advance(rowWait)
 	unknown("secret", all)
 	unknown(asked.members(t)["id"].(string), all)
+}
+
+func TestRefusedAgentIsNotWaitedFor(t *testing.T) {
+	r := newRig(t)
+	asked := r.do("POST", "/api/agents", `{"crewId":"c","roleId":"lead"}`)
+	require.Equal(t, http.StatusAccepted, asked.status)
+	id := asked.members(t)["id"].(string)
+	method, path, body := "POST", "/api/agents/"+id+"/message", `{"text":"go"}`
+	a := r.whileWaiting(method, path, body, func() { r.event("agent:spawn_error", "crew/c", "c", "p", `{"agentId":"`+id+`","message":"no"}`) })
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Equal(t, http.StatusNotFound, r.do(method, path, body).status)
+	require.Equal(t, http.StatusNotFound, r.do("POST", "/api/crews/c/message", `{"text":"go"}`).status, "the crew has no row")
+	require.False(t, r.waits())
+}
+
+// The row may be set right after it was looked for.
+func TestRowIsLookedForAfterItIsSet(t *testing.T) {
+	r := newRig(t)
+	r.event("agent:spawned", "agent/a", "c", "p", `{"agentId":"a"}`)
+	looks := 0
+	require.NoError(t, r.index.look(t.Context(), auth.Caller{}, only("agent/a"), func() bool {
+		looks++
+		if looks == 2 {
+			r.agent("a", "c", "p", func(row *agentRow) { row.seq = 1 })
+		}
+		return looks == 3
+	}))
+	require.Equal(t, 3, looks)
+}
+
+func TestRequestsDoNotWaitForADoorThatEnds(t *testing.T) {
+	r := newRig(t)
+	r.event("agent:spawned", "agent/a", "c", "p", `{"agentId":"a"}`)
+	a := r.whileWaiting("GET", "/api/agents/a", "", func() { close(r.index.ended) })
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+}
+
+func TestRowsThatAreLeftOutAndReplayedEventsAreNotWaitedFor(t *testing.T) {
+	r := newRig(t)
+	ready := r.index.ready
+	r.index.ready = make(chan struct{})
+	r.event("agent:spawned", "agent/old", "c", "p", `{"agentId":"old"}`)
+	r.index.ready = ready
+	require.Equal(t, http.StatusNotFound, r.do("GET", "/api/agents/old", "").status)
+	r.event("agent:spawned", "agent/a", "c", "p", `{"agentId":"a"}`)
+	r.index.full = true
+	require.Equal(t, http.StatusNotFound, r.do("GET", "/api/agents/a", "").status)
+	require.False(t, r.waits())
+}
+
+// A repository may be that of several crews.
+func TestLockIsWaitedForAlsoIfAnotherCrewHasTheNewestEvent(t *testing.T) {
+	r := newRig(t, WithAuthenticate(callers))
+	r.agent("a", "mine", "p")
+	r.event("lock:acquired", "repository/repo", "mine", "p", `{"agentId":"a","filePath":"x"}`)
+	r.event("lock:acquired", "repository/repo", "theirs", "p", `{"agentId":"b","filePath":"y"}`)
+	answered := make(chan got, 1)
+	go func() {
+		answered <- r.do("DELETE", "/api/coordination/locks/x?repository=repo", "", "Authorization", "Bearer eve.read-write-answer-control.mine")
+	}()
+	require.Eventually(t, r.waits, waitLimit, time.Millisecond)
+	r.index.setRepository("repo", &repositoryRow{seq: 2, locks: func(int64) []view.FileLock {
+		return []view.FileLock{{Repository: "repo", FilePath: "x", AgentID: "a"}}
+	}})
+	a := <-answered
+	require.Equal(t, http.StatusAccepted, a.status, a.body)
 }
 
 func TestExpectedRowsAreLimited(t *testing.T) {

@@ -59,9 +59,13 @@ func (h *Handler) unlock(r *request) answer {
 	path := r.parts[0]
 	if b.AgentID == "" {
 		var locks []view.FileLock
+		of := ofRepositories
+		if b.Repository != "" {
+			of = only(mailbox.Repository(b.Repository))
+		}
 		err := h.index.catchUp(r.Context())
 		if err == nil {
-			err = h.index.look(r.Context(), r.Caller, ofRepositories, func() bool {
+			err = h.index.look(r.Context(), r.Caller, of, func() bool {
 				locks = h.index.locksOf(r.Caller, path, b.Repository)
 				return len(locks) > 0
 			})

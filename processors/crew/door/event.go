@@ -15,6 +15,8 @@ const (
 	askedEvent    = "agent:permission_request"
 	resolvedEvent = "agent:permission_resolved"
 	busEvent      = "bus:message"
+	// spawnErrorEvent is of a crew if an agent is refused, and of the agent if its host does not start it.
+	spawnErrorEvent = "agent:spawn_error"
 )
 
 // event is a record of the topic of events. It is constant.

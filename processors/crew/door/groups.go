@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -13,7 +14,11 @@ import (
 func (h *Handler) group(r *request, name, crew string) (id string, rejection answer, ok bool) {
 	set(&crew, r.URL.Query().Get("crewId"))
 	var found []string
-	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
+	of := ofCrews
+	if crew != "" {
+		of = only(mailbox.Crew(crew))
+	}
+	err := h.index.look(r.Context(), r.Caller, of, func() bool {
 		found = nil
 		for _, c := range h.index.crewsOf(r.Caller, crew) {
 			if slices.ContainsFunc(c.Groups(), func(g view.Group) bool { return g.Name == name }) {

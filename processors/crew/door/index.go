@@ -231,7 +231,10 @@ func (x *Index) apply(in topics.CrewEvent) {
 	if s == nil {
 		return
 	}
-	s.applied = x.options.clock.Now()
+	if x.isReady() { // what is replayed is old
+		s.applied = x.options.clock.Now()
+	}
+	x.refused(e)
 	if e.Type == textEvent {
 		x.delay(s, e)
 		return
