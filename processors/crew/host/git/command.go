@@ -80,7 +80,12 @@ func (w worktree) gitTo(ctx context.Context, out io.Writer, stdin []byte, args .
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, "git", append(append([]string(nil), settings...), args...)...)
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // git then removes its locks
+	c.Cancel = func() error { // told to end, git removes its locks
+		if c.Process.Signal(syscall.SIGTERM) == nil {
+			return nil
+		}
+		return c.Process.Kill() // Windows has no such signal
+	}
 	c.Dir, c.Env, c.WaitDelay = w.dir, append(environment(os.Environ()), w.env...), killDelay
 	stderr := &limited{limit: errorLimit}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), out, stderr
