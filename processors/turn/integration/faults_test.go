@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -235,10 +236,12 @@ func (f *field) runs(i *instance) {
 func (f *field) answered(more int) {
 	f.Helper()
 	start := f.load.Progress()
-	require.Eventually(f, func() bool {
+	if !assert.Eventually(f, func() bool {
 		p := f.load.Progress()
 		return p.Answered+p.Failed >= start.Answered+start.Failed+more
-	}, wait, 5*time.Millisecond, "no turns end")
+	}, wait, 5*time.Millisecond) {
+		f.Fatalf("no turns end: %s", f.stuck())
+	}
 }
 
 // gone reports whether the process has ended.
