@@ -60,8 +60,8 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## run all tests under the race detector (about eight minutes on two cores, and two more the first time)
-	$(GO) test -race -vet=off -p 5 -timeout 30m $(SLOWEST) ./...
+test: ## run all tests under the race detector (about ten minutes on two cores, and two more the first time)
+	$(GO) test -race -vet=off -p 4 -timeout 30m $(SLOWEST) ./...
 
 # Property tests of make test draw a few cases from one seed, so that a run fails only for a change. make test-long draws more from
 # it, without the race detector, which takes eight times as long and finds nothing in pure functions. make property tries new cases.

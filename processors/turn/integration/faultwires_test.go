@@ -16,7 +16,7 @@ import (
 
 // The timeout and the interval of polls that wait for a broker.
 const (
-	wait = 2 * time.Minute
+	wait = 4 * time.Minute
 	poll = 20 * time.Millisecond
 )
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	waitLimit  = 2 * time.Minute
+	waitLimit  = 4 * time.Minute
 	partitions = 6
 	// tick is how often the turn checks deadlines.
 	tick = 50 * time.Millisecond
@@ -161,16 +162,19 @@ func (a *agent) ended() int {
 func (a *agent) settle() time.Time {
 	a.Helper()
 	now := time.Now()
-	a.eventually(func() bool {
+	missing := func() (sessions []string) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for session, sent := range a.sent {
 			if _, ended := a.outputs[session]; !ended && sent.Before(now) {
-				return false
+				sessions = append(sessions, session)
 			}
 		}
-		return true
-	}, "a session has no output")
+		return sessions
+	}
+	if !assert.Eventually(a, func() bool { return len(missing()) == 0 }, waitLimit, 10*time.Millisecond) {
+		a.Fatalf("sessions have no output: %v; %d sessions have one", missing(), a.ended())
+	}
 	return now
 }
 
