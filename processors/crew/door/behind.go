@@ -73,6 +73,11 @@ func (x *Index) look(ctx context.Context, c auth.Caller, of func(subject string)
 	if found() {
 		return nil
 	}
+	return x.lookNewest(ctx, c, of, found)
+}
+
+// lookNewest is look for what may have changed: what it finds is as new as what was committed when it was called.
+func (x *Index) lookNewest(ctx context.Context, c auth.Caller, of func(subject string) bool, found func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, rowWait)
 	defer cancel()
 	if err := x.catchUp(ctx); err != nil {
@@ -164,8 +169,8 @@ func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]w
 	return wanted
 }
 
-// refused notes an event that says that an agent does not come into being. The caller holds the lock.
-func (x *Index) refused(e *event) {
+// withdraw notes an event that says that an agent does not come into being. The caller holds the lock.
+func (x *Index) withdraw(e *event) {
 	if e.Type == spawnErrorEvent && e.about != "" {
 		x.rowSet(mailbox.Agent(e.about))
 	}

@@ -63,13 +63,10 @@ func (h *Handler) unlock(r *request) answer {
 		if b.Repository != "" {
 			of = only(mailbox.Repository(b.Repository))
 		}
-		err := h.index.catchUp(r.Context())
-		if err == nil {
-			err = h.index.look(r.Context(), r.Caller, of, func() bool {
-				locks = h.index.locksOf(r.Caller, path, b.Repository)
-				return len(locks) > 0
-			})
-		}
+		err := h.index.lookNewest(r.Context(), r.Caller, of, func() bool {
+			locks = h.index.locksOf(r.Caller, path, b.Repository)
+			return len(locks) > 0
+		})
 		switch {
 		case err != nil:
 			return notReady()

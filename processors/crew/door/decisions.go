@@ -94,17 +94,13 @@ func (h *Handler) decideAll(r *request) answer {
 		return badBody(errBody)
 	}
 	var crews []namedCrew
-	err = h.index.catchUp(r.Context())
-	if err == nil {
-		err = h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
-			crews = h.index.crewsOf(r.Caller, "")
-			return !slices.ContainsFunc(ids, func(id string) bool {
-				_, _, ok := h.index.decision(crews, id)
-				return !ok
-			})
+	if err := h.index.lookNewest(r.Context(), r.Caller, ofCrews, func() bool {
+		crews = h.index.crewsOf(r.Caller, "")
+		return !slices.ContainsFunc(ids, func(id string) bool {
+			_, _, ok := h.index.decision(crews, id)
+			return !ok
 		})
-	}
-	if err != nil {
+	}); err != nil {
 		return notReady()
 	}
 	byCrew, taken, skipped := map[string][]string{}, []string{}, []string{}

@@ -234,7 +234,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 	if x.isReady() { // what is replayed is old
 		s.applied = x.options.clock.Now()
 	}
-	x.refused(e)
+	x.withdraw(e)
 	if e.Type == textEvent {
 		x.delay(s, e)
 		return
