@@ -29,7 +29,8 @@ type Health struct {
 	State State `json:"state"`
 	// Since is when the processor entered the state.
 	Since time.Time `json:"since"`
-	// Restarts is the number of consecutive failures. It is reset after a minute without a failure.
+	// Restarts is the number of consecutive failures. It is reset when records are committed, or after a minute
+	// without a failure.
 	Restarts int `json:"restarts"`
 	// Err is the last failure, of the processor or of a handler, or the reason why offsets cannot be committed. A failure is
 	// kept after the restart or the next attempt.

@@ -250,8 +250,8 @@ func WithInstance(id string) Option {
 // over immediately.
 func WithKeepMembership() Option { return func(o *options) { o.instance.KeepMembership = true } }
 
-// WithRestartLimit sets how many consecutive restarts may fail before Run returns ErrGaveUp. The default is 20. A
-// negative n means no limit; 0 is an error. Once the processor has been running, restarts that reach no broker are not
+// WithRestartLimit sets how many consecutive restarts may fail before Run returns ErrGaveUp. The default is 20. A restart
+// that commits records has not failed. A negative n means no limit; 0 is an error. Once the processor has been running, restarts that reach no broker are not
 // counted: it waits for the brokers indefinitely.
 func WithRestartLimit(n int) Option {
 	return func(o *options) {
@@ -263,7 +263,7 @@ func WithRestartLimit(n int) Option {
 }
 
 // WithRestartBackoff sets the first and the longest wait before a restart, and before a failed handler is called again. Each
-// wait is twice the one before. The defaults are 100 ms and 15 s. initial must be positive, and longest not shorter than initial.
+// wait is twice the one before, until records are committed. The defaults are 100 ms and 15 s. initial must be positive, and longest not shorter than initial.
 func WithRestartBackoff(initial, longest time.Duration) Option {
 	return func(o *options) {
 		if initial <= 0 || longest < initial {

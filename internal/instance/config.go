@@ -75,7 +75,8 @@ type Restart struct {
 	// Limit is how many consecutive restarts may fail before Run returns ErrGaveUp; 20. Negative: no limit. Once the
 	// instance has been Running, restarts that reach no broker are not counted.
 	Limit int
-	// Reset is how long a run must have lasted for the counter and the wait to be reset; 1 min.
+	// Reset is how long a run must have lasted for the counter and the wait to be reset; 1 min. A run that has committed
+	// records resets them too, however short it was.
 	Reset time.Duration
 }
 

@@ -88,7 +88,17 @@ func (r *run) groupEvents() cut.Events {
 			log.Info("generation ended", zap.Int32("generation", generation), zap.Int64("cuts", cuts))
 			inst.health.enter(Recovering)
 		},
-		Made: inst.cfg.Hooks.Cut,
+		Made: inst.made,
+	}
+}
+
+// made notes that the run makes progress, and passes the cut to the hook.
+func (inst *Instance) made(m cut.Made) {
+	if m.Records > 0 {
+		inst.progressed.Store(true)
+	}
+	if inst.cfg.Hooks.Cut != nil {
+		inst.cfg.Hooks.Cut(m)
 	}
 }
 

@@ -41,7 +41,7 @@ func (s State) String() string {
 type Health struct {
 	State State
 	Since time.Time // when the state was entered
-	// Restarts counts consecutive failures; it starts again at zero after Restart.Reset without one.
+	// Restarts counts consecutive failures; it starts again at zero when records were committed, or after Restart.Reset.
 	Restarts int
 	// Err is the last failure, also that of a handler that is called again, or why offsets are not committed. A failure stays
 	// after the instance has recovered from it.

@@ -49,7 +49,9 @@ type Instance struct {
 	inputs   inputs      // as they were then
 	relist   bool        // the metadata of committed offsets is out of date
 	unlisted atomic.Bool // the brokers reject metadata of this size
-	attempts *cut.Attempts
+	// progressed says that the current run has committed records.
+	progressed atomic.Bool
+	attempts   *cut.Attempts
 }
 
 // New returns an instance that is not running. It sends no requests. Its error wraps ErrConfig and joins every reason

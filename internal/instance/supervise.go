@@ -28,6 +28,7 @@ func (inst *Instance) supervise(ctx context.Context) error {
 	for {
 		started := time.Now()
 		inst.health.enter(Recovering)
+		inst.progressed.Store(false)
 		err := inst.runOnce(ctx)
 		switch {
 		case err == nil:
@@ -39,7 +40,7 @@ func (inst *Instance) supervise(ctx context.Context) error {
 		case hopeless(err):
 			return err
 		}
-		if time.Since(started) >= inst.cfg.Restart.Reset {
+		if inst.progressed.Load() || time.Since(started) >= inst.cfg.Restart.Reset {
 			restarts = 0
 			wait.Reset()
 		}

@@ -207,6 +207,34 @@ func TestFailureCountIsResetAfterAStableRun(t *testing.T) {
 	require.Equal(t, 1, inst.Health().Restarts)
 }
 
+// Faults every few seconds never add up to the limit as long as records are committed between them.
+func TestFailureCountIsResetByCommittedRecords(t *testing.T) {
+	t.Parallel()
+	_, brokers := cluster(t, "in", "out")
+	var broken atomic.Bool
+	down := make(chan time.Duration, 10)
+	cuts := make(chan int, 1000)
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: breaking(&broken),
+		Restart: instance.Restart{Initial: 5 * time.Millisecond, Limit: 1},
+		Hooks: instance.Hooks{
+			Restart: func(_ error, wait time.Duration) { broken.Store(false); down <- wait },
+			Cut:     func(m cut.Made) { cuts <- m.Records },
+		},
+	})
+	for i := range 4 {
+		put(t, brokers, keyed("in", good(), "x"))
+		for receive(t, cuts) == 0 {
+		}
+		take(t, brokers, "out", 2*i+1)
+		broken.Store(true)
+		put(t, brokers, keyed("in", "bad", "x"))
+		require.LessOrEqual(t, receive(t, down), 6*time.Millisecond, "the first wait and its jitter")
+		take(t, brokers, "out", 2*i+2)
+	}
+	require.Equal(t, 1, inst.Health().Restarts)
+}
+
 // Run returns nil if the instance is stopped at any moment, and ErrKilled if it is killed at any moment.
 func TestRunEndsWhenItIsStoppedOrKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
