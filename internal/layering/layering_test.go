@@ -214,7 +214,7 @@ var confined = []struct {
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
 		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",
-		"processors/worker/internal/share", // Sarama has no share groups
+		"internal/testing/kill", "processors/worker/internal/share", // Sarama has no share groups
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
@@ -237,6 +237,7 @@ var confined = []struct {
 	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "examples/bench"}},
 	{module + "/internal/testing/testbroker", nil},
 	{module + "/internal/testing/leaktest", nil},
+	{module + "/internal/testing/kill", nil},
 	{module + "/internal/embedded", []string{"internal/testing/testbroker", "examples/"}},
 }
 
