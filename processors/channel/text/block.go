@@ -134,6 +134,9 @@ func (r *renderer) code(s string) {
 	if !visible(s) {
 		return
 	}
+	if r.d.strict && strings.Contains(s, "```") { // it would end the code
+		s = strings.ReplaceAll(s, "``", "`\u200b`")
+	}
 	leads := r.leads
 	if r.d.fence != nil && r.d.fence.open != "" && r.leadMissing() {
 		r.flush() // the marker of a list is before the code

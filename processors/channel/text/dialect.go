@@ -21,7 +21,8 @@ type dialect struct {
 	plainLabels bool
 	// alone says that code is in no other inline markup.
 	alone bool
-	// strict says that inline markup begins and ends at the edges of words and of lines, and that code has no backticks.
+	// strict says that inline markup begins and ends at the edges of words and of lines, and that code has no
+	// backticks: a block of code ends at the first three, so an invisible character is written between those in it.
 	strict bool
 }
 

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +27,26 @@ func TestSlackTextIsEscapedAndCannotMention(t *testing.T) {
 	} {
 		require.Equal(t, want, text.Render(markdown, text.SlackMrkdwn), markdown)
 	}
+}
+
+// Slack ends a block of code at the first three backticks, whatever opened it.
+func TestSlackCodeIsNotEndedByAFenceInIt(t *testing.T) {
+	for _, md := range []string{
+		"````markdown\n# T\n\n```python\nprint(1 < 2)\n```\n\nmore\n````\n\nDone **now**.",
+		"~~~\n```\ncode\n```\n~~~\n\nDone **now**.",
+		"    ```\n    code\n    ```\n\nDone **now**.",
+		"~~~\na ``````` b\n~~~\n\nDone **now**.",
+		"- list\n\n  ````\n  ```\n  x\n  ```\n  ````\n\nDone **now**.",
+	} {
+		whole := text.Render(md, text.SlackMrkdwn)
+		require.Equal(t, 2, strings.Count(whole, "```"), whole)
+		require.True(t, strings.HasSuffix(whole, "\n```\n\nDone *now*."), whole)
+		for _, max := range []int{24, 30, 40} {
+			for _, part := range text.Split(md, text.SlackMrkdwn, text.Limit{Max: max, Unit: text.Runes}) {
+				require.Zero(t, strings.Count(part, "```")%2, "a part has a fence that is not closed: %q", part)
+			}
+		}
+	}
+	whole := text.Render("~~~\na ```` b `` c\n~~~", text.SlackMrkdwn)
+	require.Equal(t, "```\na ```` b `` c\n```", strings.ReplaceAll(whole, "\u200b", ""), "nothing else is changed")
 }

@@ -68,6 +68,26 @@ func TestCallIsUpdatedUntilItsResult(t *testing.T) {
 	}, "\n"), taken(t, &turn))
 }
 
+func TestLaterCallWithAKnownIDHasAnIDOfItsOwn(t *testing.T) {
+	var turn bridge.Turn
+	first, second := turn.Begin("t", nil, topics.Raw(`1`)), turn.Begin("t", nil, topics.Raw(`2`))
+	turn.Begin("t-2", nil, nil)
+	turn.Update(first, topics.Raw(`3`))
+	turn.Update(second, topics.Raw(`4`))
+	require.Equal(t, "t-2", turn.EventID("t"))
+	require.Equal(t, "t-2-2", turn.EventID("t-2"))
+	turn.Result("t", topics.Raw(`"a"`), false)
+	turn.Result("t", topics.Raw(`"b"`), false)
+	turn.Result("t", topics.Raw(`"c"`), false)
+	turn.Result("t-2", topics.Raw(`"d"`), false)
+	require.Equal(t, strings.Join([]string{
+		`{"type":"tool_call","id":"t","input":1}`, `{"type":"tool_call","id":"t-2","input":2}`, `{"type":"tool_call","id":"t-2-2"}`,
+		`{"type":"tool_call","id":"t","input":3}`, `{"type":"tool_call","id":"t-2","input":4}`,
+		`{"type":"tool_result","id":"t","output":"a","isError":false}`, `{"type":"tool_result","id":"t-2","output":"b","isError":false}`,
+		`{"type":"tool_result","id":"t-2-2","output":"d","isError":false}`,
+	}, "\n"), taken(t, &turn))
+}
+
 func TestTooDeepEventFails(t *testing.T) {
 	var turn bridge.Turn
 	turn.Call("t", nil, topics.Raw(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))

@@ -21,10 +21,13 @@ type Turn struct {
 	blocks int
 	open   *kind
 	id     string
-	calls  map[string]*call
+	calls  map[string][]*Call // by the caller's ID, in their order
+	ids    map[string]bool    // of events
 }
 
-type call struct {
+// Call is a tool call of a turn.
+type Call struct {
+	id          string // in the events
 	name, input topics.Raw
 	settled     bool
 }
@@ -65,35 +68,74 @@ func (t *Turn) Close() {
 	}
 }
 
-// Call adds a tool call and closes the open block. If the call exists, it updates the call's input and keeps its first
-// name. An update is ignored if the input is empty (nil, null or {}) or unchanged, or if the call has a result.
+// Call adds a tool call and closes the open block. If the call exists, it updates the call's input and keeps its first name.
 func (t *Turn) Call(id string, name, input topics.Raw) {
-	if c := t.calls[id]; c != nil {
-		if c.settled || empty(input) || bytes.Equal(c.input, input) {
-			return
-		}
-		name, c.input = c.name, bytes.Clone(input)
-	} else {
-		if t.calls == nil {
-			t.calls = map[string]*call{}
-		}
-		t.calls[id] = &call{name: bytes.Clone(name), input: bytes.Clone(input)}
+	if all := t.calls[id]; len(all) > 0 {
+		t.Update(all[len(all)-1], input)
+		return
 	}
-	t.Close()
-	t.Emit("tool_call", Fields{}.Text("id", id).Value("name", name).Value("input", input))
+	t.Begin(id, name, input)
 }
 
-// Called reports whether a call with that id was added.
-func (t *Turn) Called(id string) bool { return t.calls[id] != nil }
+// Begin adds a tool call and closes the open block. If an earlier call of the turn has the same ID, as with models that
+// count their calls anew in every step, the events of this one have an ID of their own.
+func (t *Turn) Begin(id string, name, input topics.Raw) *Call {
+	if t.calls == nil {
+		t.calls, t.ids = map[string][]*Call{}, map[string]bool{}
+	}
+	c := &Call{id: id, name: bytes.Clone(name), input: bytes.Clone(input)}
+	for n := 2; t.ids[c.id]; n++ {
+		c.id = id + "-" + strconv.Itoa(n)
+	}
+	t.ids[c.id] = true
+	t.calls[id] = append(t.calls[id], c)
+	t.announce(c)
+	return c
+}
 
-// Result adds the result of a call. Further results of the call are ignored. An output that is not a string becomes the
-// text of its JSON, and is also added as the result's structured data.
-func (t *Turn) Result(id string, output topics.Raw, isError bool) {
-	if c := t.calls[id]; c != nil {
-		if c.settled {
-			return
+// Update replaces the input of a call, and closes the open block. It is ignored if the input is empty (nil, null or {}) or
+// unchanged, or if the call has a result.
+func (t *Turn) Update(c *Call, input topics.Raw) {
+	if c.settled || empty(input) || bytes.Equal(c.input, input) {
+		return
+	}
+	c.input = bytes.Clone(input)
+	t.announce(c)
+}
+
+func (t *Turn) announce(c *Call) {
+	t.Close()
+	t.Emit("tool_call", Fields{}.Text("id", c.id).Value("name", c.name).Value("input", c.input))
+}
+
+// Calls returns the number of calls with that ID.
+func (t *Turn) Calls(id string) int { return len(t.calls[id]) }
+
+// Open returns the oldest call with that ID that has no result; nil if there is none.
+func (t *Turn) Open(id string) *Call {
+	for _, c := range t.calls[id] {
+		if !c.settled {
+			return c
 		}
-		c.settled = true
+	}
+	return nil
+}
+
+// EventID returns the ID that the events of the newest call with that ID have.
+func (t *Turn) EventID(id string) string {
+	if all := t.calls[id]; len(all) > 0 {
+		return all[len(all)-1].id
+	}
+	return id
+}
+
+// Result adds the result of the oldest call with that ID that has none. It is ignored if all of them have one. An output
+// that is not a string becomes the text of its JSON, and is also added as the result's structured data.
+func (t *Turn) Result(id string, output topics.Raw, isError bool) {
+	if c := t.Open(id); c != nil {
+		c.settled, id = true, c.id
+	} else if t.Calls(id) > 0 {
+		return
 	}
 	var data topics.Raw
 	if k := jsontext.Value(output).Kind(); k != '"' && k != 'n' && len(output) > 0 {

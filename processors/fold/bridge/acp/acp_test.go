@@ -226,3 +226,25 @@ func ExampleBridge() {
 	// Output:
 	// {"messages":[{"role":"assistant","content":"Done."}],"stop_reason":"end_turn"}
 }
+
+func TestCallWithTheIDOfAnEndedOneIsAnotherCall(t *testing.T) {
+	var b acp.Bridge
+	one := func(u string) string {
+		events, err := b.Update(update(u))
+		require.NoError(t, err)
+		return data(events)
+	}
+	const call = `{"sessionUpdate":"tool_call","toolCallId":"t","title":"ls","rawInput":{"n":1},"status":"completed","rawOutput":"a"}`
+	require.Contains(t, one(call), `{"type":"tool_result","id":"t","output":"a","isError":false}`)
+	require.Empty(t, one(`{"sessionUpdate":"tool_call_update","toolCallId":"t","rawInput":{"n":2}}`), "an update of the ended call")
+	require.Equal(t, `{"type":"tool_call","id":"t-2","name":"cat","input":{"n":3}}`,
+		one(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"cat","rawInput":{"n":3},"status":"pending"}`))
+	events, err := b.Permission("p", topics.Raw(`{"toolCall":{"toolCallId":"t"},"options":[]}`))
+	require.NoError(t, err)
+	require.Contains(t, data(events), `"payload":{"toolCallId":"t-2"`)
+	events, err = b.Decision("p", "t", true)
+	require.NoError(t, err)
+	require.Contains(t, data(events), `"toolCallId":"t-2"`)
+	require.Equal(t, `{"type":"tool_result","id":"t-2","output":"","isError":false}`,
+		one(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}`), "without the output of the first one")
+}

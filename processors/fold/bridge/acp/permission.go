@@ -37,6 +37,9 @@ func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) 
 		}
 		list = append(list, bridge.Text(reply)...)
 	}
+	if known := bridge.String(callID); b.turn.Calls(known) > 0 {
+		callID = bridge.Text(b.turn.EventID(known))
+	}
 	payload := bridge.Fields{}.Value("toolCallId", callID).Value("toolCall", call).
 		Value("availableReplies", append(list, ']')).Value("options", bridge.Get(params, "options"))
 	b.turn.Close()
@@ -47,7 +50,7 @@ func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) 
 
 // Decision adds the user's answer to an approval request.
 func (b *Bridge) Decision(id, toolCallID string, approved bool) ([]fold.Event, error) {
-	payload := bridge.Fields{}.Flag("approved", approved).Text("toolCallId", toolCallID)
+	payload := bridge.Fields{}.Flag("approved", approved).Text("toolCallId", b.turn.EventID(toolCallID))
 	b.turn.Emit("interaction_response",
 		bridge.Fields{}.Text("id", id).Text("kind", "user_approval").Value("payload", payload.Object()))
 	return b.turn.Take()

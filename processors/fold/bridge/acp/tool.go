@@ -9,9 +9,13 @@ import (
 )
 
 // toolCall holds the output fields of a call. Each update replaces the fields that it contains.
-type toolCall struct{ content, rawOutput topics.Raw }
+type toolCall struct {
+	call               *bridge.Call
+	content, rawOutput topics.Raw
+}
 
-// tool translates a call and its updates. An update of an unknown call adds the call.
+// tool translates a call and its updates. An update of an unknown call adds the call. A tool_call with the ID of one that
+// has its result is another call: some agents count their calls anew for every request to their model.
 func (b *Bridge) tool(update topics.Raw) {
 	id := bridge.String(bridge.Get(update, "toolCallId"))
 	if id == "" {
@@ -20,14 +24,16 @@ func (b *Bridge) tool(update topics.Raw) {
 	if b.calls == nil {
 		b.calls = map[string]*toolCall{}
 	}
-	c := b.calls[id]
-	if c == nil {
-		c = &toolCall{}
+	c, input := b.calls[id], bridge.Get(update, "rawInput")
+	announced := bridge.String(bridge.Get(update, "sessionUpdate")) == "tool_call"
+	if c == nil || announced && b.turn.Open(id) == nil {
+		c = &toolCall{call: b.turn.Begin(id, name(update), input)}
 		b.calls[id] = c
+	} else {
+		b.turn.Update(c.call, input)
 	}
 	replace(&c.content, bridge.Get(update, "content"))
 	replace(&c.rawOutput, bridge.Get(update, "rawOutput"))
-	b.turn.Call(id, name(update), bridge.Get(update, "rawInput"))
 	switch status := bridge.String(bridge.Get(update, "status")); status {
 	case "completed", "failed":
 		b.turn.Result(id, c.output(), status == "failed")

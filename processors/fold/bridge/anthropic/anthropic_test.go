@@ -173,3 +173,29 @@ func ExampleBridge() {
 	// Output:
 	// {"messages":[{"role":"assistant","content":"Paris"}],"stop_reason":"end_turn"} {"input":12,"output":3,"total":15}
 }
+
+func TestCallsOfLaterMessagesWithAKnownIDAreKept(t *testing.T) {
+	var b anthropic.Bridge
+	message := func(inputs ...string) (lines string) {
+		all := []string{`{"type":"message_start","message":{}}`}
+		for i, input := range inputs {
+			index := fmt.Sprintf(`"index":%d`, i)
+			all = append(all, `{"type":"content_block_start",`+index+`,"content_block":{"type":"tool_use","id":"tu","name":"n","input":{}}}`,
+				`{"type":"content_block_delta",`+index+`,"delta":{"type":"input_json_delta","partial_json":"`+input+`"}}`,
+				`{"type":"content_block_stop",`+index+`}`)
+		}
+		return translate(t, &b, all...)
+	}
+	require.Contains(t, message("1"), `{"type":"tool_call","id":"tu","name":"n","input":1}`)
+	events, err := b.ToolResult("tu", topics.Raw(`"one"`), false)
+	require.NoError(t, err)
+	require.Contains(t, string(events[0].Data()), `"id":"tu","output":"one"`)
+	said := message("2", "3")
+	require.Contains(t, said, `{"type":"tool_call","id":"tu-2","name":"n","input":2}`)
+	require.Contains(t, said, `{"type":"tool_call","id":"tu-3","name":"n","input":3}`)
+	for _, id := range []string{"tu-2", "tu-3"} {
+		events, err = b.ToolResult("tu", topics.Raw(`"x"`), false)
+		require.NoError(t, err)
+		require.Contains(t, string(events[0].Data()), `"id":"`+id+`","output":"x"`)
+	}
+}

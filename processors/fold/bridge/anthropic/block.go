@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
@@ -10,8 +9,7 @@ import (
 
 // block is an open content block.
 type block struct {
-	id    string     // of a tool call, else empty
-	name  topics.Raw // of a tool call
+	call  *bridge.Call // nil if it is not a tool call
 	input strings.Builder
 }
 
@@ -30,9 +28,8 @@ func (b *Bridge) blockStart(data topics.Raw) {
 	case kind == "thinking":
 		b.turn.Thought(bridge.Get(content, "thinking"))
 	case strings.HasSuffix(kind, "tool_use"): // the client's, the server's, those of MCP
-		if open.id = bridge.String(bridge.Get(content, "id")); open.id != "" {
-			open.name = bytes.Clone(bridge.Get(content, "name"))
-			b.turn.Call(open.id, open.name, bridge.Get(content, "input"))
+		if id := bridge.String(bridge.Get(content, "id")); id != "" {
+			open.call = b.turn.Begin(id, bridge.Get(content, "name"), bridge.Get(content, "input"))
 		}
 	case strings.HasSuffix(kind, "tool_result"): // of a tool that the server ran
 		result := bridge.Get(content, "content")
@@ -63,10 +60,10 @@ func (b *Bridge) blockStop(data topics.Raw) {
 	open := b.blocks[index]
 	delete(b.blocks, index)
 	b.turn.Close()
-	if open == nil || open.id == "" {
+	if open == nil || open.call == nil {
 		return
 	}
 	if input := topics.Raw(open.input.String()); valid(input) {
-		b.turn.Call(open.id, open.name, input)
+		b.turn.Update(open.call, input)
 	}
 }

@@ -15,7 +15,7 @@ var blocks = map[string]func(*Bridge, topics.Raw){
 	"thinking": func(b *Bridge, v topics.Raw) { b.whole("thought", bridge.Get(v, "thinking")) },
 	"tool_use": func(b *Bridge, v topics.Raw) {
 		if id := bridge.String(bridge.Get(v, "id")); id != "" {
-			b.turn.Call(id, bridge.Get(v, "name"), bridge.Get(v, "input"))
+			b.turn.Begin(id, bridge.Get(v, "name"), bridge.Get(v, "input"))
 		}
 	},
 }

@@ -18,13 +18,22 @@ type Bridge struct {
 // Response translates a think-response. If it ends the turn, the last event is done with the stop reason end_turn. The
 // previous messages are not part of the turn and are ignored.
 func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
+	known := map[string]int{} // calls of the turn with that ID, from earlier steps and of this one so far
+	for _, tool := range r.ToolUses {
+		if tool.ToolUseID != nil {
+			known[*tool.ToolUseID] = b.turn.Calls(*tool.ToolUseID)
+		}
+	}
 	for _, message := range bridge.Elements(r.LastInputResponse) {
 		b.message(message)
 	}
 	for _, tool := range r.ToolUses {
+		if tool.ToolUseID == nil {
+			continue
+		}
 		// The message may contain the call already.
-		if tool.ToolUseID != nil && !b.turn.Called(*tool.ToolUseID) {
-			b.turn.Call(*tool.ToolUseID, text(tool.Name), tool.Input)
+		if known[*tool.ToolUseID]++; b.turn.Calls(*tool.ToolUseID) < known[*tool.ToolUseID] {
+			b.turn.Begin(*tool.ToolUseID, text(tool.Name), tool.Input)
 		}
 	}
 	b.input += r.ThinkInputTokens

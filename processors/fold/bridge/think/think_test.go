@@ -85,3 +85,41 @@ func ExampleBridge() {
 	// Output:
 	// {"messages":[{"role":"assistant","content":"Berth N4 is free."}],"stop_reason":"end_turn"}
 }
+
+// Some models count their calls anew in every step, or give parallel calls one ID.
+func TestEveryCallOfATurnAndItsResultAreInTheBatch(t *testing.T) {
+	var b think.Bridge
+	folder := fold.NewFolder()
+	add := func(events []fold.Event, err error) {
+		require.NoError(t, err)
+		for _, e := range events {
+			require.NoError(t, folder.Add(e))
+		}
+	}
+	call := func(said string) string {
+		return `{"type":"tool_use","id":"search:0","name":"search","input":{"q":"` + said + `"}}`
+	}
+	tool := func(said string) topics.ToolUseItem {
+		return topics.ToolUseItem{ToolUseID: ptr("search:0"), Name: ptr("search"), Input: topics.Raw(`{"q":"` + said + `"}`)}
+	}
+	result := func(said string) topics.ToolUseResult {
+		return topics.ToolUseResult{ToolUseID: ptr("search:0"), Result: topics.Raw(`"found ` + said + `"`), Status: ptr("success")}
+	}
+	add(b.Response(topics.ThinkResponse{
+		LastInputResponse: topics.Raw(`[{"role":"assistant","content":[` + call("one") + `]}]`), ToolUses: []topics.ToolUseItem{tool("one")},
+	}))
+	add(b.Results(topics.ToolResults{Results: []topics.ToolUseResult{result("one")}}))
+	add(b.Response(topics.ThinkResponse{
+		LastInputResponse: topics.Raw(`[{"role":"assistant","content":[` + call("two") + "," + call("three") + `]}]`),
+		ToolUses:          []topics.ToolUseItem{tool("two"), tool("three"), tool("four")}, // the last one is not in the message
+	}))
+	add(b.Results(topics.ToolResults{Results: []topics.ToolUseResult{result("two"), result("three"), result("four")}}))
+	batch, err := folder.Batch(fold.End{})
+	require.NoError(t, err)
+	all := string(batch.AppendEnvelope(nil))
+	for i, said := range []string{"one", "two", "three", "four"} {
+		id := []string{"search:0", "search:0-2", "search:0-3", "search:0-4"}[i]
+		require.Equal(t, 1, strings.Count(all, `"`+said+`"`), all)
+		require.Contains(t, all, `{"role":"tool","content":"found `+said+`","tool_call_id":"`+id+`"`)
+	}
+}
