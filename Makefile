@@ -12,8 +12,8 @@ WORKERS     := ModelCallsAreRepeatedOnlyAfterCrashes
 ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
 	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
 # The packages whose tests take longest start first, so that none of them runs alone at the end.
-SLOWEST     := ./processors/turn/integration ./processors/turn ./internal/layering ./processors/integration ./examples/processing \
-	./processors/fold/invoke ./internal/instance ./processors/worker/internal/consumer ./processors/peer/integration ./processors/crew/host
+SLOWEST     := ./processors/turn/integration ./processors/turn ./internal/layering ./internal/integration/whole ./examples/processing \
+	./processors/fold/invoke ./internal/instance ./processors/worker/internal/consumer ./internal/integration/agents ./processors/crew/host
 # The packages with property tests.
 PROPERTIES   = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
@@ -84,16 +84,16 @@ LONG_CHECKS      ?= 300
 
 .PHONY: test-long
 test-long: ## run the kill, model and property tests and the long session of the turn at full size (LONG_KILLS=20 LONG_SEEDS=1000 ...)
-	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m $(filter-out %/integration/ ./processors/fold/invoke/ ./internal/layering/,$(PROPERTIES))
+	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m $(filter-out %/integration/ ./internal/integration/% ./processors/fold/invoke/ ./internal/layering/,$(PROPERTIES))
 	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m -run 'GateIndexIsBounded|IndexFromRowAndTail' ./processors/fold/invoke
 	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
 	TURNTABLE_TURNS=$(LONG_TURNS) $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=$(LONG_SEEDS) $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
-	TURNTABLE_DELEGATIONS=$(LONG_DELEGATIONS) TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./processors/integration
+	TURNTABLE_DELEGATIONS=$(LONG_DELEGATIONS) TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./internal/integration/whole
 	TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
-	TURNTABLE_SESSIONS=100 TURNTABLE_KILLS=10 $(GO) test -count 1 -timeout 30m -run MemoriesLoseNothing ./processors/integration
-	TURNTABLE_ROUNDS=12 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run CrewsSurviveKills ./processors/integration
+	TURNTABLE_SESSIONS=100 TURNTABLE_KILLS=10 $(GO) test -count 1 -timeout 30m -run MemoriesLoseNothing ./internal/integration/whole
+	TURNTABLE_ROUNDS=12 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run CrewsSurviveKills ./internal/integration/whole
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)

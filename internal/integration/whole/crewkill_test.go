@@ -1,0 +1,259 @@
+package whole
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/crewtest"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The long form: TURNTABLE_ROUNDS=20 TURNTABLE_KILLS=20.
+const (
+	roundsVariable = "TURNTABLE_ROUNDS"
+	crewInstances  = 2
+	crewMembers    = 3 // beside the lead
+)
+
+// Two processes with the groups of crews and gates, and the host of the agents, are killed at random moments, while agents lock
+// files, write them, ask for permission, send messages and commit. Every permission ends once, every command is carried out at
+// most once, no commit has a file that its agent did not hold, no message is lost, and the tables are what the log says.
+func TestCrewsSurviveKills(t *testing.T) {
+	rounds, kills := 3, 4
+	if !testbroker.Embedded {
+		rounds, kills = 4, 6
+	}
+	rounds, kills = fromEnv(t, roundsVariable, rounds), fromEnv(t, killsVariable, kills)
+	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+		t.Run(string(g), func(t *testing.T) { surviveCrewKills(t, g, rounds, kills) })
+	}
+}
+
+func surviveCrewKills(t *testing.T, guarantee processors.Guarantee, rounds, kills int) {
+	y := newYard(t, guarantee)
+	y.start()
+	working, ctx := errgroup.WithContext(y.ctx)
+	done := make(chan struct{}, rounds*crewMembers)
+	for n := range crewMembers {
+		working.Go(func() error {
+			for round := range rounds {
+				if err := y.work(ctx, n, round); err != nil {
+					return err
+				}
+				done <- struct{}{}
+			}
+			return nil
+		})
+	}
+	go func() { _ = working.Wait(); close(done) }()
+	random := rand.New(rand.NewPCG(7, uint64(kills)))
+	for range kills {
+		if random.IntN(2) == 0 {
+			<-done
+		}
+		for range random.IntN(40) {
+			rest(y.ctx)
+		}
+		switch victim := random.IntN(crewInstances + 1); victim {
+		case crewInstances:
+			y.killHost()
+		default:
+			y.kill(victim)
+			y.launch(victim)
+		}
+	}
+	for range done {
+	}
+	require.NoError(t, working.Wait())
+	y.judge()
+}
+
+// yard is the system under test and the people who talk to the agents.
+type yard struct {
+	t         *testing.T
+	ctx       context.Context
+	agent     string
+	brokers   []string
+	guarantee processors.Guarantee
+	catalog   topics.Catalog
+	to        *processors.KafkaPublisher
+	dir       string // of the repository
+	store     string // of the agents' sessions
+	dirs      [crewInstances]string
+	running   [crewInstances]*process.Process
+	host      *process.Process
+	log       *crewLog
+
+	inputs    atomic.Int64
+	hostKills atomic.Int64
+}
+
+const (
+	yardCrew = "crew"
+	yardRepo = "repo"
+	yardLead = "1ead0000-0000-4000-8000-000000000000"
+)
+
+// memberID is the ID of the n-th agent.
+func memberID(n int) string { return fmt.Sprintf("a%07d-0000-4000-8000-000000000000", n) }
+
+func newYard(t *testing.T, guarantee processors.Guarantee) *yard {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	y := &yard{
+		t: t, ctx: ctx, agent: testbroker.Agent(), brokers: testbroker.Start(t), guarantee: guarantee, dir: t.TempDir(), store: t.TempDir(),
+	}
+	var err error
+	y.catalog, err = topics.For(y.agent, topics.WithCrews(), topics.WithGates())
+	require.NoError(t, err)
+	y.to, err = processors.NewPublisher(y.brokers)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, y.to.Close()) })
+	for n := range y.dirs {
+		y.dirs[n] = t.TempDir()
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(y.dir, "README"), []byte("yard\n"), 0o600))
+	y.git("init", "-q")
+	y.git("add", ".")
+	y.git("-c", "user.name=y", "-c", "user.email=y@example.com", "commit", "-q", "-m", "begin")
+	return y
+}
+
+func (y *yard) git(args ...string) string {
+	c := exec.Command("git", append([]string{"-C", y.dir}, args...)...)
+	out, err := c.CombinedOutput()
+	require.NoError(y.t, err, string(out))
+	return string(out)
+}
+
+// start launches the processes, spawns the agents and has the lead make a group.
+func (y *yard) start() {
+	require.NoError(y.t, processors.EnsureTopics(y.ctx, y.brokers, processors.WithTopics(y.catalog), processors.WithPartitions(gatePartitions)))
+	y.log = followCrew(y)
+	for n := range y.running {
+		y.launch(n)
+	}
+	y.launchHost()
+	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: yardRepo})
+	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSpawnAsked{AgentID: yardLead, RoleID: "lead"})
+	y.await("the lead is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", yardLead) })
+	members := []string{}
+	for n := range crewMembers {
+		y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSpawnAsked{AgentID: memberID(n), RoleID: "developer", ParentID: yardLead})
+		members = append(members, strconv.Quote(memberID(n)))
+	}
+	for n := range crewMembers {
+		y.await("an agent is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", memberID(n)) })
+	}
+	y.say(yardLead, "gather "+strings.Join(members, ","))
+	y.await("the group is there", func(l *crewLog) bool { return l.has("group:created", "name", "all") })
+}
+
+func (y *yard) launch(n int) {
+	y.running[n] = process.Spawn(y.t, append(y.childEnv(), crewRole+"="+crewGroups, childDir+"="+y.dirs[n], childInstance+"=i"+strconv.Itoa(n))...)
+}
+
+func (y *yard) launchHost() {
+	y.host = process.Spawn(y.t, append(y.childEnv(), crewRole+"="+crewHost)...)
+}
+
+func (y *yard) childEnv() []string {
+	return []string{
+		childAgent + "=" + y.agent, childBrokers + "=" + strings.Join(y.brokers, ","), childGuarantee + "=" + string(y.guarantee),
+		crewWork + "=" + y.dir, crewStore + "=" + y.store,
+	}
+}
+
+func (y *yard) kill(n int) {
+	require.NoError(y.t, y.running[n].Process.Kill())
+	<-y.running[n].Ended
+}
+
+func (y *yard) killHost() {
+	require.NoError(y.t, y.host.Process.Kill())
+	<-y.host.Ended
+	y.hostKills.Add(1)
+	y.launchHost()
+}
+
+// put writes an input to a row.
+func (y *yard) put(to topics.Topic[topics.CrewInput], key string, body topics.CrewBody) {
+	in := topics.CrewInput{InputID: "test/" + strconv.FormatInt(y.inputs.Add(1), 10), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+	out, err := processors.OutboundOf(to, key, in, in.InputID)
+	require.NoError(y.t, err)
+	y.publish(out)
+}
+
+func (y *yard) publish(out processors.Outbound) {
+	var err error
+	for err = y.to.Publish(y.ctx, out); err != nil && y.ctx.Err() == nil; err = y.to.Publish(y.ctx, out) { // the topics may not exist yet
+		rest(y.ctx)
+	}
+	require.NoError(y.t, err)
+}
+
+func (y *yard) say(to, text string) {
+	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSay{To: to, Text: text})
+}
+
+func (y *yard) await(what string, is func(*crewLog) bool) {
+	require.Eventually(y.t, func() bool { return y.ctx.Err() != nil || is(y.log) }, 2*time.Minute, 10*time.Millisecond, what)
+	require.NoError(y.t, y.ctx.Err(), what)
+}
+
+// work has the n-th agent do a round until it is done. A try that a death of the host interrupted is followed by another one
+// with other names: the agent does not know how far it came.
+func (y *yard) work(ctx context.Context, n, round int) error {
+	for try := 0; ctx.Err() == nil; try++ {
+		kills, name := y.hostKills.Load(), fmt.Sprintf("m%d-%d-%d", n, round, try)
+		y.say(memberID(n), "work on "+name)
+		for waited := 0; ctx.Err() == nil; waited++ {
+			if y.log.committed(name) {
+				return nil
+			}
+			if y.hostKills.Load() > kills && waited > 300 { // 3 s after it began
+				break
+			}
+			if waited > 6000 {
+				return fmt.Errorf("%s was not committed; last happened: %s", name, y.log.last(30))
+			}
+			rest(ctx)
+		}
+	}
+	return ctx.Err()
+}
+
+// yardScript is what the agents do. A try has a file of its own, and all want shared.txt.
+func yardScript(store string) crewtest.Script {
+	command := func(name, payload string) string { return "⟦⟦ " + name + " " + payload + " ⟧⟧" }
+	say := func(text string) crewtest.Step { return crewtest.Step{Text: text, Split: 5} }
+	return crewtest.Script{Load: true, Store: store, Rules: []crewtest.Rule{
+		{Match: `gather (\S+)`, Steps: []crewtest.Step{say(command("CREATE_GROUP", `{"name":"all","members":[{{1}}]}`))}},
+		// A prompt that was taken back is sent together with the next try, which is last.
+		{Match: `(?s).*work on (m[0-9-]+)`, Steps: []crewtest.Step{
+			say("I begin. " + command("LOCK_FILE", `{"filePath":"{{1}}.txt"}`) + command("LOCK_FILE", `{"filePath":"shared.txt"}`)),
+			{Save: &crewtest.File{Path: "{{1}}.txt", Content: "{{1}}"}},
+			{Save: &crewtest.File{Path: "shared.txt", Content: "{{1}}"}},
+			{Ask: &crewtest.Ask{Allowed: []crewtest.Step{say("allowed ")}, Cancelled: []crewtest.Step{say("cancelled ")}}},
+			say(command("AGENT_MESSAGE", `{"to":"`+yardLead+`","content":"said {{1}}"}`) + " and " +
+				command("GROUP_MESSAGE", `{"group":"all","content":"told {{1}}"}`)),
+			say(command("COMMIT", `{"message":"work {{1}}","files":["shared.txt"]}`) + " then " +
+				command("UNLOCK_FILE", `{"filePath":"shared.txt"}`)),
+		}},
+	}}
+}

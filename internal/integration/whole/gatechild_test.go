@@ -1,0 +1,106 @@
+package whole
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/httpserver"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The environment variables of a child process.
+const (
+	childAgent     = "TURNTABLE_CHILD_AGENT"
+	childBrokers   = "TURNTABLE_CHILD_BROKERS"
+	childDir       = "TURNTABLE_CHILD_DIR"
+	childInstance  = "TURNTABLE_CHILD_INSTANCE"
+	childGuarantee = "TURNTABLE_CHILD_GUARANTEE"
+)
+
+// addressFile is the file in a child's directory with the address of its door.
+const addressFile = "address"
+
+// unanswered is how long the gates wait for which no one decides.
+const unanswered = 3 * time.Second
+
+// gatePolicy asks for every payment. Payments to "nobody" expire soon.
+func gatePolicy() approval.Policy {
+	return approval.Policy{TTL: time.Hour, Rules: []approval.Rule{
+		{Tool: "pay", Effect: approval.Ask, Edit: true},
+		{
+			Tool: "pay", Effect: approval.Ask, TTL: unanswered,
+			Args: map[string]approval.Condition{"/to": {Equals: topics.Raw(`"nobody"`)}},
+		},
+	}}
+}
+
+// gateChild is the main function of the process that is killed. It runs turns, gates, and the door of the gates.
+func gateChild() error {
+	agent, brokers, dir := os.Getenv(childAgent), strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
+	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
+	if err != nil {
+		return err
+	}
+	catalog, err := topics.For(agent, topics.WithGates())
+	if err != nil {
+		return err
+	}
+	turns, turnsErr := turn.Graph(agent, turn.WithApproval(gatePolicy()))
+	gates, gatesErr := gate.Graph(agent, gate.WithPolicy(gatePolicy()))
+	grants, grantsErr := gate.GrantsGraph(agent)
+	index, indexErr := door.NewIndex(agent, door.WithLogger(logger))
+	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
+	if err := errors.Join(turnsErr, gatesErr, grantsErr, indexErr, toErr); err != nil {
+		return err
+	}
+	handler, err := door.New(index, to, door.WithLogger(logger))
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(context.Background())
+	for _, graph := range []*goka.GroupGraph{turns, gates, grants} {
+		p, err := processors.New(brokers, graph,
+			processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
+			processors.WithInstance(os.Getenv(childInstance)),
+			processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
+			processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
+		)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return p.Run(ctx) })
+	}
+	group.Go(func() error { return index.Run(ctx, brokers) })
+	group.Go(func() error { return serveGates(dir, handler) })
+	return group.Wait()
+}
+
+// serveGates serves until the process ends, at an address that it writes to the directory.
+func serveGates(dir string, handler http.Handler) error {
+	listener, err := httpserver.Listen("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	written := filepath.Join(dir, addressFile+".new")
+	if err := os.WriteFile(written, []byte(listener.Addr().String()), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(written, filepath.Join(dir, addressFile)); err != nil {
+		return err
+	}
+	return httpserver.New(handler).Serve(listener)
+}

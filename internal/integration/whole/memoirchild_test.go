@@ -1,0 +1,91 @@
+package whole
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/memoir"
+	"github.com/turntable-streams/turntable/processors/memoir/updater"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// memoirRole is the environment variable that makes a child process one of turns and memories.
+const memoirRole = "TURNTABLE_CHILD_MEMOIR"
+
+// memoirAfter is how long a session of these tests is idle before it ends. Some calls of the model take longer.
+const memoirAfter = 700 * time.Millisecond
+
+// memoirChild is the main function of the process that is killed. It runs turns, memories, and the worker that updates them.
+func memoirChild() error {
+	agent, brokers, dir := os.Getenv(childAgent), strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
+	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
+	if err != nil {
+		return err
+	}
+	catalog, err := topics.For(agent, topics.WithMemoir())
+	if err != nil {
+		return err
+	}
+	turns, turnsErr := turn.Graph(agent, turn.WithMemoir(turn.Memoir{After: memoirAfter}))
+	memories, memoriesErr := memoir.Graph(agent, memoir.WithPatience(0)) // sessions of one user are with workers at the same time
+	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
+	if err := errors.Join(turnsErr, memoriesErr, toErr); err != nil {
+		return err
+	}
+	worker, err := updater.New(agent, to, updater.Func(addFacts), updater.WithLogger(logger))
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(context.Background())
+	for _, graph := range []*goka.GroupGraph{turns, memories} {
+		p, err := processors.New(brokers, graph,
+			processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
+			processors.WithInstance(os.Getenv(childInstance)), processors.WithTick(20*time.Millisecond),
+			processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
+			processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
+		)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return p.Run(ctx) })
+	}
+	group.Go(func() error { return worker.Run(ctx, brokers) })
+	return group.Wait()
+}
+
+// addFacts is the model that updates memories: it adds the facts of a conversation, each once. It takes a moment, so that
+// sessions of one user that end together are based on the same memory.
+func addFacts(ctx context.Context, ended updater.Ended) (updater.Memory, error) {
+	facts := factsIn(ended.Memory)
+	for _, m := range ended.Messages {
+		if m.Role != nil && *m.Role == "user" {
+			facts = append(facts, factsIn(topics.Text(m.Content))...)
+		}
+	}
+	for range 5 {
+		rest(ctx)
+	}
+	slices.Sort(facts)
+	return updater.Memory{Text: strings.Join(slices.Compact(facts), " ")}, ctx.Err()
+}
+
+// factsIn returns the facts that a text has: its words that begin with fact-.
+func factsIn(text string) (facts []string) {
+	for word := range strings.FieldsSeq(text) {
+		if strings.HasPrefix(word, "fact-") {
+			facts = append(facts, word)
+		}
+	}
+	return facts
+}

@@ -1,0 +1,275 @@
+package whole
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The long form: TURNTABLE_TASKS=300 TURNTABLE_KILLS=20.
+const (
+	tasksVariable = "TURNTABLE_TASKS"
+	peerInstances = 2 // of each side
+	peerToken     = "a token of the tests"
+)
+
+// Two processes of the dispatcher, with its turns, tasks and sink, and two of the receiver, with its turns, tasks and door,
+// are killed at random moments while sessions delegate. Each task ends in one tool result, with the receiver's answer, and in
+// one pair of audit records on each side. With exactly-once processors the receiver runs each task once.
+func TestDelegatedTasksEndOnceWhileProcessesAreKilled(t *testing.T) {
+	tasks, kills := 24, 4
+	if !testbroker.Embedded {
+		tasks, kills = 300, 20
+	}
+	tasks, kills = fromEnv(t, tasksVariable, tasks), fromEnv(t, killsVariable, kills)
+	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+		t.Run(string(g), func(t *testing.T) { survivePeerKills(t, g, tasks, kills) })
+	}
+}
+
+func survivePeerKills(t *testing.T, guarantee processors.Guarantee, tasks, kills int) {
+	p := newPair(t, guarantee)
+	p.start()
+	sessions, ctx := errgroup.WithContext(p.ctx)
+	sessions.SetLimit(16)
+	ended := make(chan struct{}, tasks)
+	go func() {
+		defer close(ended)
+		for n := range tasks {
+			sessions.Go(func() error {
+				err := p.delegate(ctx, n)
+				ended <- struct{}{}
+				return err
+			})
+		}
+		_ = sessions.Wait()
+	}()
+	random := rand.New(rand.NewPCG(2, uint64(kills)))
+	for range kills {
+		for range 1 + random.IntN(1+tasks/kills) { // some kills meet a process that starts
+			if _, more := <-ended; !more {
+				break
+			}
+		}
+		s := p.sides[random.IntN(2)]
+		victim := random.IntN(peerInstances)
+		s.kill(victim)
+		s.launch(victim)
+	}
+	for range ended {
+	}
+	require.NoError(t, sessions.Wait())
+	p.judge(tasks)
+}
+
+// pair is the two instances under test, and the users of the dispatcher.
+type pair struct {
+	t         *testing.T
+	ctx       context.Context
+	brokers   []string
+	guarantee processors.Guarantee
+	dir       string // of the configurations
+	to        *processors.KafkaPublisher
+	sides     [2]*side // the dispatcher, then the receiver
+
+	mu      sync.Mutex
+	outputs map[string]chan string // by session of the dispatcher
+}
+
+// side is one instance: its agent and its processes.
+type side struct {
+	*pair
+	role, agent string
+	catalog     topics.Catalog
+	dirs        [peerInstances]string
+	running     [peerInstances]*process.Process
+}
+
+func newPair(t *testing.T, guarantee processors.Guarantee) *pair {
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
+	t.Cleanup(cancel)
+	p := &pair{
+		t: t, ctx: ctx, brokers: testbroker.Start(t), guarantee: guarantee, dir: t.TempDir(), outputs: map[string]chan string{},
+	}
+	var err error
+	p.to, err = processors.NewPublisher(p.brokers)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.to.Close()) })
+	for i, role := range []string{dispatcherRole, receiverRole} {
+		s := &side{pair: p, role: role, agent: testbroker.Agent()}
+		s.catalog, err = topics.For(s.agent, topics.WithPeers())
+		require.NoError(t, err)
+		for n := range s.dirs {
+			s.dirs[n] = filepath.Join(p.dir, role+strconv.Itoa(n))
+			require.NoError(t, os.Mkdir(s.dirs[n], 0o700))
+		}
+		p.sides[i] = s
+	}
+	return p
+}
+
+// configure writes the configurations of both sides. The dispatcher knows the receiver by the address of a proxy that stays
+// the same while the receiver's processes come and go.
+func (p *pair) configure(receiver string) {
+	sum := sha256.Sum256([]byte(peerToken))
+	for role, peers := range map[string]map[string]any{
+		dispatcherRole: {
+			"enabled": true, "instanceId": "hq",
+			"outbound": []any{map[string]any{"id": "tenant", "baseUrl": receiver, "token": peerToken, "timeoutMs": 20_000}},
+		},
+		receiverRole: {
+			"enabled": true, "instanceId": "tenant-1", "inboundMaxConcurrent": 64,
+			"inboundTokens": []any{map[string]any{"id": "hq", "tokenSha256": hex.EncodeToString(sum[:])}},
+		},
+	} {
+		body, err := json.Marshal(map[string]any{"peers": peers})
+		require.NoError(p.t, err)
+		require.NoError(p.t, os.WriteFile(filepath.Join(p.dir, peerSettingsFile+"."+role), body, 0o600))
+	}
+}
+
+// start launches the processes, and what outlives them: the models, the users, and the proxy before the receiver's doors.
+func (p *pair) start() {
+	dispatcher, receiver := p.sides[0], p.sides[1]
+	proxy := httptest.NewServer(receiver.balancer())
+	p.t.Cleanup(proxy.Close)
+	p.configure(proxy.URL)
+	for _, s := range p.sides {
+		for n := range s.running {
+			s.launch(n)
+		}
+	}
+	require.Eventually(p.t, func() bool { // the topics of the receiver exist once its door serves
+		r, err := http.Get(proxy.URL + "/.well-known/hybridclaw-peer.json")
+		if err != nil {
+			return false
+		}
+		_ = r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	}, waitLimit, 50*time.Millisecond)
+	outputs, err := processors.NewFollower(p.brokers, []string{dispatcher.catalog.MessageOutput.Name()}, p.onOutput)
+	require.NoError(p.t, err)
+	ctx, cancel := context.WithCancel(p.ctx)
+	var workers errgroup.Group
+	for i, s := range p.sides {
+		model, err := think.New(s.agent, p.to, think.Func([]think.Func{asking, working}[i]))
+		require.NoError(p.t, err)
+		workers.Go(func() error { return model.Run(ctx, p.brokers) })
+	}
+	workers.Go(func() error { return outputs.Run(ctx) })
+	p.t.Cleanup(func() {
+		cancel()
+		require.NoError(p.t, workers.Wait())
+	})
+	select {
+	case <-outputs.Ready():
+	case <-p.ctx.Done():
+		require.Fail(p.t, "the follower is not ready")
+	}
+}
+
+// balancer forwards each request to one of the side's processes. A process that was killed does not answer.
+func (s *side) balancer() http.Handler {
+	var next atomic.Int64
+	return &httputil.ReverseProxy{
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			address, err := os.ReadFile(filepath.Join(s.dirs[int(next.Add(1))%peerInstances], addressFile))
+			if err != nil {
+				address = []byte("127.0.0.1:1")
+			}
+			r.SetURL(&url.URL{Scheme: "http", Host: string(address)})
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+}
+
+func (s *side) launch(n int) {
+	s.running[n] = process.Spawn(s.t, childAgent+"="+s.agent, childBrokers+"="+strings.Join(s.brokers, ","), peerRole+"="+s.role,
+		childDir+"="+s.dirs[n], childInstance+"="+s.role+strconv.Itoa(n), childGuarantee+"="+string(s.guarantee))
+}
+
+func (s *side) kill(n int) {
+	require.NoError(s.t, s.running[n].Process.Kill())
+	<-s.running[n].Ended
+}
+
+// asking is the dispatcher's model: it delegates what it is asked, and then repeats what it was told.
+func asking(_ context.Context, s think.Step) (think.Reply, error) {
+	in := s.Input()
+	if in.Role != nil && *in.Role == "tool" {
+		return think.Say(string(in.Content)), nil
+	}
+	input, err := json.Marshal(map[string]string{"peerId": "tenant", "content": topics.Text(in.Content)})
+	return think.Reply{Blocks: []think.Block{
+		{Call: &think.Call{ID: "call-" + s.SessionID, Name: "delegate_to_peer", Input: input}},
+	}}, err
+}
+
+// working is the receiver's model. It takes some time, so that kills meet tasks in progress.
+func working(ctx context.Context, s think.Step) (think.Reply, error) {
+	for range 1 + len(topics.Text(s.Input().Content))%3 + int(s.SessionID[len(s.SessionID)-1])%16 {
+		rest(ctx)
+	}
+	return think.Say("done: " + topics.Text(s.Input().Content)), nil
+}
+
+func (p *pair) onOutput(r processors.Inbound) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.outputs[string(r.Key)]; ok {
+		delete(p.outputs, string(r.Key))
+		c <- p.sides[0].catalog.MessageOutput.Codec().Unmarshal(r.Value).Value.Content
+	}
+}
+
+// delegate sends a message whose turn delegates a task, and waits for the turn's answer.
+func (p *pair) delegate(ctx context.Context, n int) error {
+	session, answer := fmt.Sprintf("s%03d", n), make(chan string, 1)
+	p.mu.Lock()
+	p.outputs[session] = answer
+	p.mu.Unlock()
+	role, content := "user", topics.Raw(strconv.Quote("task of "+session))
+	m, err := processors.OutboundOf(p.sides[0].catalog.MessageInput, session,
+		topics.Message{SessionID: &session, Role: &role, Content: content}, session)
+	if err != nil {
+		return err
+	}
+	if err := p.to.Publish(ctx, m); err != nil {
+		return err
+	}
+	select {
+	case text := <-answer:
+		if want := "done: task of " + session; !strings.Contains(text, want) {
+			return fmt.Errorf("%s was told %q, which does not have %q", session, text, want)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s has no output: %w", session, context.Cause(ctx))
+	}
+}

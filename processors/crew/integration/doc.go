@@ -1,2 +1,0 @@
-// Package integration tests the parts of crews together: host, groups and door.
-package integration
