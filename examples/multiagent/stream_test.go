@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/bridge/think"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	model "github.com/turntable-streams/turntable/processors/turn/think"
 	workers "github.com/turntable-streams/turntable/processors/worker"
@@ -166,8 +166,8 @@ func TestStreamedStepIsABatchThatEqualsItsResponse(t *testing.T) {
 		return len(s.responses) == 1
 	}, waitLimit, 5*time.Millisecond)
 	// The bridge of think-responses makes the same batch of the response as the fold made of the events.
-	var bridge think.Bridge
-	events, err := bridge.Response(s.responses[0])
+	var translation bridge.Think
+	events, err := translation.Response(s.responses[0])
 	require.NoError(t, err)
 	want, err := fold.Fold(events)
 	require.NoError(t, err)

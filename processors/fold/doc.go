@@ -9,8 +9,8 @@
 //   - Trim cuts the messages of a batch to the last one and, if that is a tool's, those that belong to it.
 //
 // Payloads keep their bytes, and integers of any size are exact. A malformed event is omitted and counted; with Strict it
-// is an error. The packages below bridge translate updates of the Agent Client Protocol (ACP), Anthropic's streaming events
-// and think-responses into events. testdata/turns.jsonl is a corpus of turns for implementations in other languages.
+// is an error. Packages bridge and bridge/acp translate Anthropic's streaming events, think-responses and updates of the Agent
+// Client Protocol (ACP) into events. testdata/turns.jsonl is a corpus of turns for implementations in other languages.
 //
 // Package group folds a stream on Kafka, one batch message per turn.
 //

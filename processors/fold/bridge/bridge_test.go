@@ -12,15 +12,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func taken(t *testing.T, turn *bridge.Turn) string {
-	t.Helper()
-	events, err := turn.Take()
-	require.NoError(t, err)
-	var lines []string
-	for _, e := range events {
-		lines = append(lines, string(e.Data()))
+// data returns the JSON of a translation's events, one a line.
+func data(t *testing.T) func([]fold.Event, error) string {
+	return func(events []fold.Event, err error) string {
+		t.Helper()
+		require.NoError(t, err)
+		var lines []string
+		for _, e := range events {
+			lines = append(lines, string(e.Data()))
+		}
+		return strings.Join(lines, "\n")
 	}
-	return strings.Join(lines, "\n")
 }
 
 func TestBlocksNeverOverlap(t *testing.T) {
@@ -47,7 +49,7 @@ func TestBlocksNeverOverlap(t *testing.T) {
 		`{"type":"message_delta","id":"msg-2","delta":"c"}`,
 		`{"type":"message_end","id":"msg-2"}`,
 		`{"type":"done"}`,
-	}, "\n"), taken(t, &turn))
+	}, "\n"), data(t)(turn.Take()))
 }
 
 func TestCallIsUpdatedUntilItsResult(t *testing.T) {
@@ -65,7 +67,7 @@ func TestCallIsUpdatedUntilItsResult(t *testing.T) {
 		`{"type":"tool_call","id":"t","name":"first","input":{"a":1}}`,
 		`{"type":"tool_result","id":"t","output":"{\"rows\":1.0}","data":{"rows":1.0},"isError":true}`,
 		`{"type":"tool_result","id":"orphan","isError":false}`,
-	}, "\n"), taken(t, &turn))
+	}, "\n"), data(t)(turn.Take()))
 }
 
 func TestLaterCallWithAKnownIDHasAnIDOfItsOwn(t *testing.T) {
@@ -85,7 +87,7 @@ func TestLaterCallWithAKnownIDHasAnIDOfItsOwn(t *testing.T) {
 		`{"type":"tool_call","id":"t","input":3}`, `{"type":"tool_call","id":"t-2","input":4}`,
 		`{"type":"tool_result","id":"t","output":"a","isError":false}`, `{"type":"tool_result","id":"t-2","output":"b","isError":false}`,
 		`{"type":"tool_result","id":"t-2-2","output":"d","isError":false}`,
-	}, "\n"), taken(t, &turn))
+	}, "\n"), data(t)(turn.Take()))
 }
 
 func TestTooDeepEventFails(t *testing.T) {

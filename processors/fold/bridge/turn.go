@@ -1,6 +1,6 @@
-// Package bridge builds the events of a turn for packages that translate other event formats. Turn guarantees the order
-// that fold expects: at most one open block, which a tool call closes, and one result per call. Each translation is a
-// package of its own below this one, so that a program links only those it uses.
+// Package bridge translates other event formats into the events of a turn: Anthropic those of Anthropic's Messages API, Think
+// think-responses, and package acp, which needs an SDK, the updates of the Agent Client Protocol. They build on Turn, which
+// guarantees the order that fold expects: at most one open block, which a tool call closes, and one result per call.
 package bridge
 
 import (

@@ -1,6 +1,4 @@
-// Package anthropic translates the streaming events of Anthropic's Messages API into events. It reads the JSON of the SSE
-// data lines and needs no SDK.
-package anthropic
+package bridge
 
 import (
 	"strconv"
@@ -8,14 +6,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn, which can consist of several messages of the API: when a message stops for tool calls, the turn
-// continues with their results and the next message. The zero value is ready to use. It is not safe for concurrent use.
-type Bridge struct {
-	turn   bridge.Turn
+// Anthropic translates the streaming events of one turn on Anthropic's Messages API. It reads the JSON of the SSE data lines
+// and needs no SDK. A turn can consist of several messages of the API: when a message stops for tool calls, the turn continues
+// with their results and the next message. The zero value is ready to use. It is not safe for concurrent use.
+type Anthropic struct {
+	turn   Turn
 	blocks map[string]*block // open blocks of the current message, by index
 	stop   string
 	// Tokens of the earlier messages, and of the current one.
@@ -27,24 +25,24 @@ type tokens struct{ input, written, cached, output int64 }
 
 func (t tokens) in() int64 { return t.input + t.written + t.cached }
 
-// events maps the kinds of streaming events to their translations. Other kinds are ignored.
-var events = map[string]func(*Bridge, topics.Raw){
-	"message_start":       (*Bridge).messageStart,
-	"content_block_start": (*Bridge).blockStart,
-	"content_block_delta": (*Bridge).blockDelta,
-	"content_block_stop":  (*Bridge).blockStop,
-	"message_delta":       (*Bridge).messageDelta,
-	"message_stop":        (*Bridge).messageStop,
-	"error":               (*Bridge).failure,
+// anthropicEvents maps the kinds of streaming events to their translations. Other kinds are ignored.
+var anthropicEvents = map[string]func(*Anthropic, topics.Raw){
+	"message_start":       (*Anthropic).messageStart,
+	"content_block_start": (*Anthropic).blockStart,
+	"content_block_delta": (*Anthropic).blockDelta,
+	"content_block_stop":  (*Anthropic).blockStop,
+	"message_delta":       (*Anthropic).messageDelta,
+	"message_stop":        (*Anthropic).messageStop,
+	"error":               (*Anthropic).failure,
 }
 
 // Event translates the data of one streaming event. It fails with fold.ErrSyntax if it is not JSON. With fold.ErrDepth it
 // also returns the valid events.
-func (b *Bridge) Event(data topics.Raw) ([]fold.Event, error) {
+func (b *Anthropic) Event(data topics.Raw) ([]fold.Event, error) {
 	if !valid(data) {
 		return nil, fold.ErrSyntax
 	}
-	if translate := events[bridge.String(bridge.Get(data, "type"))]; translate != nil {
+	if translate := anthropicEvents[String(Get(data, "type"))]; translate != nil {
 		translate(b, data)
 	}
 	return b.turn.Take()
@@ -52,7 +50,7 @@ func (b *Bridge) Event(data topics.Raw) ([]fold.Event, error) {
 
 // ToolResult adds the result of a tool that the caller ran between two messages. The output is any JSON value; otherwise
 // ToolResult fails with fold.ErrSyntax.
-func (b *Bridge) ToolResult(id string, output topics.Raw, isError bool) ([]fold.Event, error) {
+func (b *Anthropic) ToolResult(id string, output topics.Raw, isError bool) ([]fold.Event, error) {
 	if !valid(output) {
 		return nil, fold.ErrSyntax
 	}
@@ -60,36 +58,36 @@ func (b *Bridge) ToolResult(id string, output topics.Raw, isError bool) ([]fold.
 	return b.turn.Take()
 }
 
-func (b *Bridge) messageStart(data topics.Raw) {
+func (b *Anthropic) messageStart(data topics.Raw) {
 	b.turn.Close()
 	b.blocks = map[string]*block{}
 	b.before.input += b.now.in()
 	b.before.output += b.now.output
 	b.now, b.stop = tokens{}, ""
-	b.count(bridge.Get(data, "message", "usage"))
+	b.count(Get(data, "message", "usage"))
 }
 
-func (b *Bridge) messageDelta(data topics.Raw) {
-	if reason := bridge.String(bridge.Get(data, "delta", "stop_reason")); reason != "" {
+func (b *Anthropic) messageDelta(data topics.Raw) {
+	if reason := String(Get(data, "delta", "stop_reason")); reason != "" {
 		b.stop = reason
 	}
-	b.count(bridge.Get(data, "usage"))
+	b.count(Get(data, "usage"))
 }
 
 // count replaces the token counts of the current message, which are totals. An absent count is not changed.
-func (b *Bridge) count(usage topics.Raw) {
+func (b *Anthropic) count(usage topics.Raw) {
 	for key, held := range map[string]*int64{
 		"input_tokens": &b.now.input, "cache_creation_input_tokens": &b.now.written,
 		"cache_read_input_tokens": &b.now.cached, "output_tokens": &b.now.output,
 	} {
-		if n, ok := number(bridge.Get(usage, key)); ok {
+		if n, ok := number(Get(usage, key)); ok {
 			*held = n
 		}
 	}
 }
 
 // messageStop ends the turn, unless the message stopped for tool calls or was paused.
-func (b *Bridge) messageStop(topics.Raw) {
+func (b *Anthropic) messageStop(topics.Raw) {
 	b.turn.Close()
 	input, output := b.before.input+b.now.in(), b.before.output+b.now.output
 	b.turn.Usage(integer(input), integer(output), integer(input+output), nil)
@@ -98,10 +96,10 @@ func (b *Bridge) messageStop(topics.Raw) {
 	}
 }
 
-func (b *Bridge) failure(data topics.Raw) {
-	message := bridge.String(bridge.Get(data, "error", "message"))
+func (b *Anthropic) failure(data topics.Raw) {
+	message := String(Get(data, "error", "message"))
 	if message == "" {
-		message = bridge.String(bridge.Get(data, "error", "type"))
+		message = String(Get(data, "error", "type"))
 	}
 	b.turn.Fail(message)
 }

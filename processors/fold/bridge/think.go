@@ -1,30 +1,27 @@
-// Package think translates the think-responses of a turn into events: the model's texts, its tool calls and their results.
-// Each text is a complete message, not a block of deltas.
-package think
+package bridge
 
 import (
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn: its think-responses and the tool results between them, in order. The zero value is ready to
-// use. It is not safe for concurrent use.
-type Bridge struct {
-	turn          bridge.Turn
+// Think translates one turn: its think-responses (the model's texts, its tool calls) and the tool results between them, in order.
+// Each text is a complete message, not a block of deltas. The zero value is ready to use. It is not safe for concurrent use.
+type Think struct {
+	turn          Turn
 	input, output int64
 }
 
 // Response translates a think-response. If it ends the turn, the last event is done with the stop reason end_turn. The
 // previous messages are not part of the turn and are ignored.
-func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
+func (b *Think) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 	known := map[string]int{} // calls of the turn with that ID, from earlier steps and of this one so far
 	for _, tool := range r.ToolUses {
 		if tool.ToolUseID != nil {
 			known[*tool.ToolUseID] = b.turn.Calls(*tool.ToolUseID)
 		}
 	}
-	for _, message := range bridge.Elements(r.LastInputResponse) {
+	for _, message := range Elements(r.LastInputResponse) {
 		b.message(message)
 	}
 	for _, tool := range r.ToolUses {
@@ -33,7 +30,7 @@ func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 		}
 		// The message may contain the call already.
 		if known[*tool.ToolUseID]++; b.turn.Calls(*tool.ToolUseID) < known[*tool.ToolUseID] {
-			b.turn.Begin(*tool.ToolUseID, text(tool.Name), tool.Input)
+			b.turn.Begin(*tool.ToolUseID, optional(tool.Name), tool.Input)
 		}
 	}
 	b.input += r.ThinkInputTokens
@@ -46,7 +43,7 @@ func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 }
 
 // Results translates the results of a response's tool calls.
-func (b *Bridge) Results(r topics.ToolResults) ([]fold.Event, error) {
+func (b *Think) Results(r topics.ToolResults) ([]fold.Event, error) {
 	for _, result := range r.Results {
 		if result.ToolUseID != nil {
 			b.turn.Result(*result.ToolUseID, result.Result, result.Status != nil && *result.Status == "error")
@@ -56,7 +53,7 @@ func (b *Bridge) Results(r topics.ToolResults) ([]fold.Event, error) {
 }
 
 // Failure ends a turn whose think step failed.
-func (b *Bridge) Failure(f topics.ThinkFailure) ([]fold.Event, error) {
+func (b *Think) Failure(f topics.ThinkFailure) ([]fold.Event, error) {
 	message := "think step failed"
 	if f.Reason != nil {
 		message = *f.Reason

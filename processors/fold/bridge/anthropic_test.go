@@ -1,4 +1,4 @@
-package anthropic_test
+package bridge_test
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/bridge/anthropic"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func translate(t *testing.T, b *anthropic.Bridge, stream ...string) string {
+func translate(t *testing.T, b *bridge.Anthropic, stream ...string) string {
 	t.Helper()
 	var lines []string
 	for _, raw := range stream {
@@ -26,7 +26,7 @@ func translate(t *testing.T, b *anthropic.Bridge, stream ...string) string {
 }
 
 func TestTextAndThinkingStream(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	require.Equal(t, `{"type":"thought_start","id":"reason-0"}
 {"type":"thought_delta","id":"reason-0","delta":"hm"}
 {"type":"thought_end","id":"reason-0"}
@@ -55,7 +55,7 @@ func TestTextAndThinkingStream(t *testing.T) {
 }
 
 func TestToolsSpanMessages(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	require.Equal(t, `{"type":"tool_call","id":"tu","name":"search","input":{}}
 {"type":"tool_call","id":"tu","name":"search","input":{"q": "a\nb", "n": 9007199254740993}}
 {"type":"usage","input":1,"output":2,"total":3}`, translate(
@@ -88,7 +88,7 @@ func TestToolsSpanMessages(t *testing.T) {
 }
 
 func TestServerToolsAndCutInputs(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	require.Equal(t, `{"type":"tool_call","id":"s","name":"web_search","input":{}}
 {"type":"tool_result","id":"s","output":"{\"type\":\"web_search_tool_result_error\"}","data":{"type":"web_search_tool_result_error"},"isError":true}`,
 		translate(
@@ -104,7 +104,7 @@ func TestServerToolsAndCutInputs(t *testing.T) {
 }
 
 func TestErrorsEndTheTurn(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	require.Equal(t, `{"type":"message_start","id":"msg-0"}
 {"type":"message_delta","id":"msg-0","delta":"par"}
 {"type":"message_end","id":"msg-0"}
@@ -118,7 +118,7 @@ func TestErrorsEndTheTurn(t *testing.T) {
 }
 
 func TestUnknownKindsAreIgnored(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	require.Empty(t, translate(
 		t, &b, `{"type":"of_tomorrow"}`, `{}`, `null`, `5`, `{"type":["x"]}`,
 		`{"type":"content_block_start"}`, `{"type":"content_block_start","index":7,"content_block":{"type":"tool_use"}}`,
@@ -132,12 +132,12 @@ func TestUnknownKindsAreIgnored(t *testing.T) {
 	require.ErrorIs(t, err, fold.ErrSyntax)
 }
 
-func FuzzEvent(f *testing.F) {
+func FuzzAnthropicEvent(f *testing.F) {
 	f.Add([]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t",` +
 		`"input":{"a":1}}}`))
 	f.Add([]byte(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var b anthropic.Bridge
+		var b bridge.Anthropic
 		for range 2 {
 			events, _ := b.Event(data)
 			_, err := fold.Fold(events, fold.Strict())
@@ -146,8 +146,8 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-func ExampleBridge() {
-	var b anthropic.Bridge
+func ExampleAnthropic() {
+	var b bridge.Anthropic
 	folder := fold.NewFolder()
 	for _, data := range []string{
 		`{"type":"message_start","message":{"usage":{"input_tokens":12}}}`,
@@ -175,7 +175,7 @@ func ExampleBridge() {
 }
 
 func TestCallsOfLaterMessagesWithAKnownIDAreKept(t *testing.T) {
-	var b anthropic.Bridge
+	var b bridge.Anthropic
 	message := func(inputs ...string) (lines string) {
 		all := []string{`{"type":"message_start","message":{}}`}
 		for i, input := range inputs {

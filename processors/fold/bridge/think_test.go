@@ -1,4 +1,4 @@
-package think_test
+package bridge_test
 
 import (
 	"fmt"
@@ -8,26 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/bridge/think"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func ptr[T any](v T) *T { return &v }
 
-func data(t *testing.T) func([]fold.Event, error) string {
-	return func(events []fold.Event, err error) string {
-		t.Helper()
-		require.NoError(t, err)
-		var lines []string
-		for _, e := range events {
-			lines = append(lines, string(e.Data()))
-		}
-		return strings.Join(lines, "\n")
-	}
-}
-
 func TestResponsesAndResultsBecomeATurn(t *testing.T) {
-	var b think.Bridge
+	var b bridge.Think
 	require.Equal(t, `{"type":"thought","text":"hm"}
 {"type":"message","text":"Let me look."}
 {"type":"tool_call","id":"a","name":"berth","input":{"at":"18:00","n":9007199254740993}}
@@ -62,14 +50,14 @@ func TestResponsesAndResultsBecomeATurn(t *testing.T) {
 }
 
 func TestFailuresEndTheTurn(t *testing.T) {
-	var b think.Bridge
+	var b bridge.Think
 	require.Equal(t, "{\"type\":\"error\",\"message\":\"quota\"}\n{\"type\":\"done\"}",
 		data(t)(b.Failure(topics.ThinkFailure{Reason: ptr("quota")})))
 	require.Contains(t, data(t)(b.Failure(topics.ThinkFailure{})), "think step failed")
 }
 
-func ExampleBridge() {
-	var b think.Bridge
+func ExampleThink() {
+	var b bridge.Think
 	events, err := b.Response(topics.ThinkResponse{
 		LastInputResponse: topics.Raw(`[{"role":"assistant","content":"Berth N4 is free."}]`),
 		EndTurn:           true,
@@ -88,7 +76,7 @@ func ExampleBridge() {
 
 // Some models count their calls anew in every step, or give parallel calls one ID.
 func TestEveryCallOfATurnAndItsResultAreInTheBatch(t *testing.T) {
-	var b think.Bridge
+	var b bridge.Think
 	folder := fold.NewFolder()
 	add := func(events []fold.Event, err error) {
 		require.NoError(t, err)
