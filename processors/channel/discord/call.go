@@ -13,7 +13,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // redirected sends the requests of discordgo, whose addresses are constants of its package, to the configured address. It keeps what
@@ -86,12 +86,12 @@ var missing = map[int]string{
 
 func (a *Adapter) failure(s seen, err error) *adapter.Failure {
 	if s.status == 0 {
-		return netfail.Error(err)
+		return platform.Failure(err)
 	}
-	f := netfail.Status(s.status, s.header, a.config.Clock.Now())
+	f := platform.StatusFailure(s.status, s.header, a.config.Clock.Now())
 	if f == nil {
 		// The response was lost after its status. Discord has the message, which the nonce of the retry identifies.
-		return netfail.Error(err)
+		return platform.Failure(err)
 	}
 	var limited *discordgo.RateLimitError
 	var refused *discordgo.RESTError

@@ -28,9 +28,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/socket"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -100,25 +98,25 @@ func New(c Config) (*Adapter, error) {
 	if c.Account == "" {
 		errs = append(errs, errors.New("field Account is empty"))
 	}
-	if !rest.Header(c.Token) {
+	if !platform.HeaderValue(c.Token) {
 		errs = append(errs, errors.New("field Token: want the bot's token without \"Bot \""))
 	}
 	key, err := hex.DecodeString(c.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize && len(key) != 0 {
 		errs = append(errs, errors.New("field PublicKey: want 64 hexadecimal digits"))
 	}
-	base, err := netfail.Base(c.BaseURL)
+	base, err := platform.BaseURL(c.BaseURL)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
-	gateway, err := socket.URL(strings.TrimRight(c.GatewayURL, "/"))
+	gateway, err := platform.SocketURL(strings.TrimRight(c.GatewayURL, "/"))
 	if err != nil {
 		errs = append(errs, fmt.Errorf("field GatewayURL: %w", err))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("discord: %w", errors.Join(errs...))
 	}
-	a := &Adapter{config: c, key: key, gateway: gateway, client: netfail.Client(c.Timeout)}
+	a := &Adapter{config: c, key: key, gateway: gateway, client: platform.Client(c.Timeout)}
 	if a.places, err = lru.New[string, place](places); err != nil {
 		return nil, fmt.Errorf("discord: %w", err)
 	}

@@ -7,8 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/reconnect"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // ready is https://discord.com/developers/docs/topics/gateway-events#ready.
@@ -27,7 +26,7 @@ func (a *Adapter) handle(ctx context.Context, f frame, r *resumable, to adapter.
 		}
 		a.config.Logger.Warn("discord: event was not handled; it is tried again after a wait",
 			zap.String("account", a.config.Account), zap.String("event", adapter.Code(f.Event)), zap.Int64("sequence", f.Sequence))
-		if !clock.Sleep(ctx, a.config.Clock, reconnect.Wait(failed)) {
+		if !clock.Sleep(ctx, a.config.Clock, platform.ReconnectWait(failed)) {
 			return ctx.Err()
 		}
 	}
@@ -43,13 +42,13 @@ func (a *Adapter) dispatch(ctx context.Context, f frame, r *resumable, to adapte
 	switch f.Event {
 	case "READY":
 		var is ready
-		if err := rest.Decode(f.Data, &is); err != nil || is.Session == "" {
+		if err := platform.Decode(f.Data, &is); err != nil || is.Session == "" {
 			return &adapter.Failure{Reason: "session has no ID"}
 		}
 		r.id, r.url, r.bot = is.Session, a.resumeAt(is.Resume), is.User.ID
 	case "MESSAGE_CREATE":
 		var m message
-		if err := rest.Decode(f.Data, &m); err != nil {
+		if err := platform.Decode(f.Data, &m); err != nil {
 			return unreadable()
 		}
 		if !m.written() || m.Author.ID == r.bot {
@@ -62,7 +61,7 @@ func (a *Adapter) dispatch(ctx context.Context, f frame, r *resumable, to adapte
 		return to.Receive(ctx, a.inbound(m, where, r.bot))
 	case "INTERACTION_CREATE":
 		var i interaction
-		if err := rest.Decode(f.Data, &i); err != nil {
+		if err := platform.Decode(f.Data, &i); err != nil {
 			return unreadable()
 		}
 		if err := a.pressed(ctx, i, to); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -49,10 +48,10 @@ type member struct {
 func (u user) name(nick string) string {
 	for _, n := range []string{nick, u.GlobalName} {
 		if n != "" {
-			return ingress.Name(n)
+			return platform.DisplayName(n)
 		}
 	}
-	return ingress.Name(u.Username)
+	return platform.DisplayName(u.Username)
 }
 
 // written reports whether a person wrote a message: its type is a message or a reply
@@ -106,7 +105,7 @@ func (a *Adapter) locate(ctx context.Context, channel, guild string) (place, err
 		return place{}, err
 	}
 	var found channelObject
-	if err := rest.Decode(body, &found); err != nil {
+	if err := platform.Decode(body, &found); err != nil {
 		return place{}, &adapter.Failure{Reason: "response cannot be read"}
 	}
 	p := found.place(channel)

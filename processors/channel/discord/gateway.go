@@ -13,9 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/reconnect"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/socket"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // The opcodes of the gateway (https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-opcodes).
@@ -78,7 +76,7 @@ type resumable struct {
 // messages of a longer pause are not received. Run must be running only once per bot.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 	r := &resumable{}
-	return reconnect.Loop(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (bool, error) {
+	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (bool, error) {
 		return a.connection(ctx, r, to)
 	})
 }
@@ -90,7 +88,7 @@ func (a *Adapter) connection(ctx context.Context, r *resumable, to adapter.Recei
 		address = *r.url
 	}
 	address.RawQuery = "v=" + discordgo.APIVersion + "&encoding=json"
-	conn, err := socket.Dial(ctx, address.String(), nil, maxMessage)
+	conn, err := platform.Dial(ctx, address.String(), nil, maxMessage)
 	if err != nil {
 		r.url = nil // the address of the session may be gone
 		return false, err
@@ -128,7 +126,7 @@ func (a *Adapter) connection(ctx context.Context, r *resumable, to adapter.Recei
 
 // connected is a connection whose session was opened.
 type connected struct {
-	conn     *socket.Conn
+	conn     *platform.Conn
 	clock    clock.Clock
 	interval time.Duration // of heartbeats
 	events   chan frame    // closed when the connection is lost
@@ -196,7 +194,7 @@ func (c *connected) reads(ctx context.Context) error {
 // closed returns the failure of a connection that was closed
 // (https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes).
 func (c *connected) closed(err error) error {
-	switch code := socket.Code(err); code {
+	switch code := platform.CloseCode(err); code {
 	case 1000, 1001, 4003, 4007, 4009:
 		c.over = true
 	case 4004, 4010, 4011, 4012, 4013, 4014: // wrong token or shard, or intents that are not enabled
@@ -207,7 +205,7 @@ func (c *connected) closed(err error) error {
 }
 
 // hello reads the first message and returns the interval of heartbeats.
-func hello(ctx context.Context, conn *socket.Conn) (time.Duration, error) {
+func hello(ctx context.Context, conn *platform.Conn) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
 	var f frame
@@ -217,7 +215,7 @@ func hello(ctx context.Context, conn *socket.Conn) (time.Duration, error) {
 	var h struct {
 		Interval int64 `json:"heartbeat_interval"`
 	}
-	if f.Op != opHello || rest.Decode(f.Data, &h) != nil || h.Interval <= 0 || h.Interval > int64(time.Hour/time.Millisecond) {
+	if f.Op != opHello || platform.Decode(f.Data, &h) != nil || h.Interval <= 0 || h.Interval > int64(time.Hour/time.Millisecond) {
 		return 0, &adapter.Failure{Reason: "first message is not as documented"}
 	}
 	return time.Duration(h.Interval) * time.Millisecond, nil
@@ -226,7 +224,7 @@ func hello(ctx context.Context, conn *socket.Conn) (time.Duration, error) {
 const helloWithin = 30 * time.Second
 
 // open starts a session or resumes the last one.
-func (a *Adapter) open(ctx context.Context, conn *socket.Conn, r *resumable) error {
+func (a *Adapter) open(ctx context.Context, conn *platform.Conn, r *resumable) error {
 	if r.id != "" {
 		return conn.Write(ctx, struct {
 			Op   int    `json:"op"`
@@ -244,7 +242,7 @@ func (a *Adapter) open(ctx context.Context, conn *socket.Conn, r *resumable) err
 // resumeAt returns the address at which a session is resumed. It is used only if it is of the configured host, or of the domain
 // discord.gg if the gateway is Discord's: the token is sent to it.
 func (a *Adapter) resumeAt(text string) *url.URL {
-	u, err := socket.URL(strings.TrimRight(text, "/"))
+	u, err := platform.SocketURL(strings.TrimRight(text, "/"))
 	if err != nil || u.Scheme != a.gateway.Scheme {
 		return nil
 	}

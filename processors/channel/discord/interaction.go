@@ -14,8 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -62,7 +61,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if len(a.key) == 0 {
 		return nil, errors.New("discord: an interactions endpoint needs Config.PublicKey")
 	}
-	door := ingress.New(ingress.Config{})
+	door := platform.NewDoor(platform.DoorConfig{})
 	ordered := adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error { return door.Submit(ctx, to, in) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
@@ -71,12 +70,12 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if !a.current(r.Header.Get("X-Signature-Timestamp")) || !discordgo.VerifyInteraction(r, a.key) {
-			ingress.Refuse(w, http.StatusUnauthorized)
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		}
 		var i interaction
-		if err := rest.Decode(body, &i); err != nil {
-			ingress.Refuse(w, http.StatusBadRequest)
+		if err := platform.Decode(body, &i); err != nil {
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -87,12 +86,12 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 			ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 			defer cancel()
 			if err := a.pressed(ctx, i, ordered); err != nil {
-				ingress.Refuse(w, http.StatusServiceUnavailable)
+				platform.Refuse(w, http.StatusServiceUnavailable)
 				return
 			}
 			_, _ = io.WriteString(w, seenIt)
 		default:
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 		}
 	}), nil
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // createMessage are the parameters of https://discord.com/developers/docs/resources/message#create-message.
@@ -80,7 +79,7 @@ func (a *Adapter) create(ctx context.Context, channel string, c adapter.Chunk) (
 	var created struct {
 		ID string `json:"id"`
 	}
-	if rest.Decode(body, &created) != nil {
+	if platform.Decode(body, &created) != nil {
 		return adapter.Sent{}, nil // it was sent
 	}
 	return adapter.Sent{ID: adapter.Code(created.ID)}, nil
@@ -89,7 +88,7 @@ func (a *Adapter) create(ctx context.Context, channel string, c adapter.Chunk) (
 // startThread starts a thread from the message that is answered. The thread's ID is the message's
 // (https://discord.com/developers/docs/resources/channel#start-thread-from-message).
 func (a *Adapter) startThread(ctx context.Context, c adapter.Chunk) error {
-	name := []rune(ingress.Name(c.SenderName))
+	name := []rune(platform.DisplayName(c.SenderName))
 	if len(name) == 0 {
 		name = []rune("Conversation")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // connecting is the failure of an attempt that ended before the mail. Nothing here is about the mail: a refused login and a
@@ -44,10 +44,10 @@ func sending(ctx context.Context, err error) *adapter.Failure {
 func networkReason(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return netfail.ReasonInterrupted
+		return platform.ReasonInterrupted
 	case ctx.Err() != nil:
-		return netfail.ReasonTimeout
+		return platform.ReasonTimeout
 	default:
-		return netfail.Reason(err)
+		return platform.Reason(err)
 	}
 }

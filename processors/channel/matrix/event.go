@@ -13,8 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,7 +45,7 @@ type content struct {
 // (https://spec.matrix.org/latest/client-server-api/#mnotice), and m.replace an edit.
 func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, to func(context.Context, adapter.Inbound) error) error {
 	var e event
-	if err := rest.Decode(raw, &e); err != nil {
+	if err := platform.Decode(raw, &e); err != nil {
 		a.config.Logger.Warn("matrix: event cannot be read; it is skipped", zap.String("account", a.config.Account))
 		return nil
 	}
@@ -55,7 +54,7 @@ func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, 
 	}
 	var c content
 	if e.Type != "m.room.message" || e.Sender == a.config.UserID || e.Sender == "" || e.ID == "" || e.Room == "" ||
-		rest.Decode(e.Content, &c) != nil || c.Type != "m.text" || c.Body == "" || c.Relation.Type == "m.replace" {
+		platform.Decode(e.Content, &c) != nil || c.Type != "m.text" || c.Body == "" || c.Relation.Type == "m.replace" {
 		return nil
 	}
 	direct, err := a.isDirect(ctx, e.Room)
@@ -64,7 +63,7 @@ func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, 
 	}
 	in := adapter.Inbound{Event: e.ID, Origin: topics.Origin{
 		Channel: Channel, Account: a.config.Account, Recipient: e.Room, MessageID: e.ID, User: e.Sender,
-		UserName: ingress.Name(e.Sender), Group: !direct,
+		UserName: platform.DisplayName(e.Sender), Group: !direct,
 	}}
 	if c.Relation.Type == "m.thread" {
 		in.Origin.Thread = c.Relation.Event
@@ -128,7 +127,7 @@ func (a *Adapter) isDirect(ctx context.Context, room string) (bool, error) {
 	if m, ok := a.direct.Get(room); ok && now.Sub(m.at).Abs() < memberFor {
 		return m.direct, nil
 	}
-	answer, err := rest.Do(ctx, a.poll, http.MethodGet, a.base+"/rooms/"+url.PathEscape(room)+"/joined_members", a.config.AccessToken, nil)
+	answer, err := platform.Do(ctx, a.poll, http.MethodGet, a.base+"/rooms/"+url.PathEscape(room)+"/joined_members", a.config.AccessToken, nil)
 	if err != nil {
 		return false, err
 	}
@@ -140,7 +139,7 @@ func (a *Adapter) isDirect(ctx context.Context, room string) (bool, error) {
 		Joined map[string]jsontext.Value `json:"joined"`
 	}
 	if f == nil {
-		if err := rest.Decode(answer.Body, &members); err != nil {
+		if err := platform.Decode(answer.Body, &members); err != nil {
 			return false, errors.New("matrix: list of members cannot be read")
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -239,4 +239,4 @@ func room(id string, events ...string) string {
 	return `"` + id + `":{"timeline":{"events":[` + strings.Join(events, ",") + `],"limited":false}}`
 }
 
-func decode(raw string, into any) error { return rest.Decode([]byte(raw), into) }
+func decode(raw string, into any) error { return platform.Decode([]byte(raw), into) }

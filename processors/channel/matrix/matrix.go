@@ -18,8 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -89,13 +88,13 @@ func New(c Config) (*Adapter, error) {
 	if !strings.HasPrefix(c.UserID, "@") || !strings.Contains(c.UserID, ":") {
 		errs = append(errs, errors.New("field UserID: want @name:server"))
 	}
-	if !rest.Header(c.AccessToken) {
+	if !platform.HeaderValue(c.AccessToken) {
 		errs = append(errs, errors.New("field AccessToken: want printable ASCII characters"))
 	}
-	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !rest.Header(c.HomeserverToken)) {
+	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !platform.HeaderValue(c.HomeserverToken)) {
 		errs = append(errs, fmt.Errorf("field HomeserverToken: want at least %d printable ASCII characters", minSecret))
 	}
-	base, err := netfail.Base(c.BaseURL)
+	base, err := platform.BaseURL(c.BaseURL)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
@@ -108,7 +107,7 @@ func New(c Config) (*Adapter, error) {
 	}
 	return &Adapter{
 		config: c, base: base + "/_matrix/client/v3", direct: direct,
-		client: netfail.Client(c.Timeout), poll: netfail.ClientUpTo(pollTimeout+netfail.DefaultTimeout, maxSync),
+		client: platform.Client(c.Timeout), poll: platform.ClientUpTo(pollTimeout+platform.DefaultTimeout, maxSync),
 	}, nil
 }
 

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // roomMessage is the content of an event m.room.message (https://spec.matrix.org/latest/client-server-api/#mroommessage).
@@ -54,7 +53,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 		m.Relation = &relation{Type: "m.thread", Event: thread, FallingBack: true, Reply: eventID{latest}}
 	}
 	to := a.base + "/rooms/" + url.PathEscape(c.To.Recipient) + "/send/m.room.message/" + transactionID(c.Key)
-	answer, err := rest.Do(ctx, a.client, http.MethodPut, to, a.config.AccessToken, m)
+	answer, err := platform.Do(ctx, a.client, http.MethodPut, to, a.config.AccessToken, m)
 	if err != nil {
 		return adapter.Sent{}, err
 	}
@@ -62,7 +61,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 		return adapter.Sent{}, f
 	}
 	var sent eventID
-	_ = rest.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
+	_ = platform.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
 	if len(sent.ID) > maxEventID {
 		sent.ID = ""
 	}
@@ -82,8 +81,8 @@ func transactionID(key string) string {
 // failure returns the failure of an answer, nil if it succeeded
 // (https://spec.matrix.org/latest/client-server-api/#standard-error-response). One without an errcode is not the homeserver's: a
 // proxy, or a wrong address, which the operator can repair.
-func (a *Adapter) failure(answer rest.Answer) *adapter.Failure {
-	f := netfail.Status(answer.Status, answer.Header, a.config.Clock.Now())
+func (a *Adapter) failure(answer platform.Answer) *adapter.Failure {
+	f := platform.StatusFailure(answer.Status, answer.Header, a.config.Clock.Now())
 	if f == nil {
 		return nil
 	}
@@ -91,7 +90,7 @@ func (a *Adapter) failure(answer rest.Answer) *adapter.Failure {
 		Code  string `json:"errcode"`
 		Retry int64  `json:"retry_after_ms"`
 	}
-	_ = rest.Decode(answer.Body, &refused) // then it has no code
+	_ = platform.Decode(answer.Body, &refused) // then it has no code
 	switch {
 	case strings.HasPrefix(refused.Code, "M_"):
 		f.Reason += ", " + adapter.Code(refused.Code)

@@ -14,8 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/reconnect"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // Since keeps the position of a bot in its events. Its methods are called by one goroutine at a time.
@@ -77,7 +76,7 @@ type syncResponse struct {
 // pause, at most the newest 50 of each room are received. After a failed request Run waits, from one second to one minute, or as
 // long as the homeserver says. Run must be running only once per bot.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
-	return reconnect.Loop(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
+	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
 		for ctx.Err() == nil {
 			if err := a.sync(ctx, to); err != nil {
 				return progress, err
@@ -99,7 +98,7 @@ func (a *Adapter) sync(ctx context.Context, to adapter.Receiver) error {
 		query.Set("since", since)
 		query.Set("timeout", strconv.FormatInt(pollTimeout.Milliseconds(), 10))
 	}
-	answer, err := rest.Do(ctx, a.poll, http.MethodGet, a.base+"/sync?"+query.Encode(), a.config.AccessToken, nil)
+	answer, err := platform.Do(ctx, a.poll, http.MethodGet, a.base+"/sync?"+query.Encode(), a.config.AccessToken, nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (a *Adapter) sync(ctx context.Context, to adapter.Receiver) error {
 		return f
 	}
 	var s syncResponse
-	if err := rest.Decode(answer.Body, &s); err != nil || s.Next == "" {
+	if err := platform.Decode(answer.Body, &s); err != nil || s.Next == "" {
 		return &adapter.Failure{Reason: "response cannot be read"}
 	}
 	if since != "" {

@@ -12,9 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 const (
@@ -37,7 +35,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
-	door := ingress.New(ingress.Config{Method: http.MethodPut, Limit: maxTransaction, ReadWithin: 30 * time.Second, Readers: 8, PerAddress: 8})
+	door := platform.NewDoor(platform.DoorConfig{Method: http.MethodPut, Limit: maxTransaction, ReadWithin: 30 * time.Second, Readers: 8, PerAddress: 8})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "M_UNRECOGNIZED") })
 	mux.HandleFunc("POST /_matrix/app/v1/ping", a.authorized(func(w http.ResponseWriter, _ *http.Request) { done(w) }))
@@ -58,7 +56,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		var t struct {
 			Events []jsontext.Value `json:"events"`
 		}
-		if err := rest.Decode(body, &t); err != nil {
+		if err := platform.Decode(body, &t); err != nil {
 			refuse(w, http.StatusBadRequest, "M_NOT_JSON")
 			return
 		}
@@ -79,11 +77,11 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 // (https://spec.matrix.org/latest/application-service-api/#authorization).
 func (a *Adapter) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		token, ok := secret.Bearer(r.Header)
+		token, ok := platform.BearerToken(r.Header)
 		switch {
 		case !ok:
 			refuse(w, http.StatusUnauthorized, "M_UNAUTHORIZED")
-		case !secret.Equal(token, a.config.HomeserverToken):
+		case !platform.EqualSecret(token, a.config.HomeserverToken):
 			refuse(w, http.StatusForbidden, "M_FORBIDDEN")
 		default:
 			next(w, r)

@@ -11,9 +11,7 @@ import (
 	"strconv"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -66,19 +64,19 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 	if a.config.CallbackURL == "" {
 		return nil, errors.New("mattermost: buttons need Config.CallbackURL")
 	}
-	door := ingress.New(ingress.Config{})
+	door := platform.NewDoor(platform.DoorConfig{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
 		if !ok {
 			return
 		}
 		var q actionRequest
-		if err := rest.Decode(body, &q); err != nil {
-			ingress.Refuse(w, http.StatusBadRequest)
+		if err := platform.Decode(body, &q); err != nil {
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
-		if p := q.Context; !secret.Equal(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
-			ingress.Refuse(w, http.StatusUnauthorized)
+		if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		}
 		err := door.Submit(r.Context(), to, adapter.Inbound{
@@ -87,11 +85,11 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 			Mentioned: true, Guild: q.Team, Decision: &adapter.Decision{GateID: q.Context.Gate, Approve: q.Context.Approve},
 			Origin: topics.Origin{
 				Channel: Channel, Account: a.config.Account, Recipient: q.Channel, Thread: q.Context.Thread, MessageID: q.Post,
-				User: q.User, UserName: ingress.Name(q.UserName), Group: q.Context.Group,
+				User: q.User, UserName: platform.DisplayName(q.UserName), Group: q.Context.Group,
 			},
 		})
 		if err != nil {
-			ingress.Refuse(w, http.StatusServiceUnavailable)
+			platform.Refuse(w, http.StatusServiceUnavailable)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -18,8 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -78,15 +77,15 @@ func New(c Config) (*Adapter, error) {
 	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
 		errs = append(errs, errors.New("field Username: want the bot's name without @"))
 	}
-	if !rest.Header(c.Token) {
+	if !platform.HeaderValue(c.Token) {
 		errs = append(errs, errors.New("field Token: want printable ASCII characters"))
 	}
-	base, err := netfail.Base(c.BaseURL)
+	base, err := platform.BaseURL(c.BaseURL)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
 	if c.CallbackURL != "" {
-		if _, err := netfail.Base(c.CallbackURL); err != nil {
+		if _, err := platform.BaseURL(c.CallbackURL); err != nil {
 			errs = append(errs, fmt.Errorf("field CallbackURL: %w", err))
 		}
 		if len(c.CallbackSecret) < minSecret {
@@ -96,7 +95,7 @@ func New(c Config) (*Adapter, error) {
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("mattermost: %w", errors.Join(errs...))
 	}
-	return &Adapter{config: c, api: base + "/api/v4", client: netfail.Client(c.Timeout)}, nil
+	return &Adapter{config: c, api: base + "/api/v4", client: platform.Client(c.Timeout)}, nil
 }
 
 // Channel implements adapter.Adapter.

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // newPost are the parameters of https://developers.mattermost.com/api-documentation/#/operations/CreatePost.
@@ -53,7 +52,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 			a.button("approve", "Approve", "good", true, c), a.button("deny", "Deny", "danger", false, c),
 		}}}}
 	}
-	answer, err := rest.Do(ctx, a.client, http.MethodPost, a.api+"/posts", a.config.Token, p)
+	answer, err := platform.Do(ctx, a.client, http.MethodPost, a.api+"/posts", a.config.Token, p)
 	if err != nil {
 		return adapter.Sent{}, err
 	}
@@ -63,7 +62,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	var sent struct {
 		ID string `json:"id"`
 	}
-	_ = rest.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
+	_ = platform.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
 	return adapter.Sent{ID: adapter.Code(sent.ID)}, nil
 }
 
@@ -84,22 +83,22 @@ func pendingID(key string) string {
 // failure returns the failure of an answer, nil if it succeeded. Errors have an ID from a list
 // (https://developers.mattermost.com/api-documentation/#error-handling). One without is not Mattermost's: a proxy, or a wrong
 // address, which the operator can repair.
-func (a *Adapter) failure(answer rest.Answer) *adapter.Failure {
-	f := netfail.Status(answer.Status, answer.Header, a.config.Clock.Now())
+func (a *Adapter) failure(answer platform.Answer) *adapter.Failure {
+	f := platform.StatusFailure(answer.Status, answer.Header, a.config.Clock.Now())
 	if f == nil {
 		return nil
 	}
 	var refused struct {
 		ID string `json:"id"`
 	}
-	if rest.Decode(answer.Body, &refused) == nil && strings.HasSuffix(refused.ID, ".app_error") {
+	if platform.Decode(answer.Body, &refused) == nil && strings.HasSuffix(refused.ID, ".app_error") {
 		f.Reason += ", " + adapter.Code(refused.ID)
 	} else if f.Status == http.StatusForbidden || f.Status == http.StatusNotFound {
 		f.Final = false
 	}
 	if f.Status == http.StatusTooManyRequests && f.RetryAfter == 0 {
 		// The header has the seconds until the limit is reset (https://developers.mattermost.com/api-documentation/#rate-limiting).
-		if wait := netfail.RetryAfter(answer.Header.Get("X-Ratelimit-Reset"), a.config.Clock.Now()); wait <= time.Hour {
+		if wait := platform.RetryAfter(answer.Header.Get("X-Ratelimit-Reset"), a.config.Clock.Now()); wait <= time.Hour {
 			f.RetryAfter = wait
 		}
 	}

@@ -15,10 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/reconnect"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/socket"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,7 +70,7 @@ type link struct {
 // running only once per bot.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 	l := &link{}
-	return reconnect.Loop(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (bool, error) {
+	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (bool, error) {
 		return a.connection(ctx, l, to)
 	})
 }
@@ -84,7 +81,7 @@ func (a *Adapter) connection(ctx context.Context, l *link, to adapter.Receiver) 
 		return false, err
 	}
 	query := url.Values{"connection_id": {l.connection}, "sequence_number": {strconv.FormatInt(l.next, 10)}}
-	conn, err := socket.Dial(ctx, "ws"+strings.TrimPrefix(a.api, "http")+"/websocket?"+query.Encode(), nil, maxMessage)
+	conn, err := platform.Dial(ctx, "ws"+strings.TrimPrefix(a.api, "http")+"/websocket?"+query.Encode(), nil, maxMessage)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +128,7 @@ func (a *Adapter) connection(ctx context.Context, l *link, to adapter.Receiver) 
 
 // me returns the bot's user ID.
 func (a *Adapter) me(ctx context.Context) (string, error) {
-	answer, err := rest.Do(ctx, a.client, http.MethodGet, a.api+"/users/me", a.config.Token, nil)
+	answer, err := platform.Do(ctx, a.client, http.MethodGet, a.api+"/users/me", a.config.Token, nil)
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +138,7 @@ func (a *Adapter) me(ctx context.Context) (string, error) {
 	var is struct {
 		ID string `json:"id"`
 	}
-	if rest.Decode(answer.Body, &is) != nil || is.ID == "" {
+	if platform.Decode(answer.Body, &is) != nil || is.ID == "" {
 		return "", &adapter.Failure{Reason: "response cannot be read"}
 	}
 	return is.ID, nil
@@ -154,7 +151,7 @@ func (a *Adapter) handle(ctx context.Context, e event, l *link, bot string, to a
 		var h struct {
 			Connection string `json:"connection_id"`
 		}
-		_ = rest.Decode(e.Data, &h) // older servers name no connection
+		_ = platform.Decode(e.Data, &h) // older servers name no connection
 		if h.Connection != l.connection {
 			l.connection, l.next = h.Connection, 0 // a new one
 		}
@@ -166,7 +163,7 @@ func (a *Adapter) handle(ctx context.Context, e event, l *link, bot string, to a
 			}
 			a.config.Logger.Warn("mattermost: post was not handled; it is tried again after a wait",
 				zap.String("account", a.config.Account), zap.String("post", adapter.Code(in.Event)))
-			if !clock.Sleep(ctx, a.config.Clock, reconnect.Wait(failed)) {
+			if !clock.Sleep(ctx, a.config.Clock, platform.ReconnectWait(failed)) {
 				return ctx.Err()
 			}
 		}
@@ -178,7 +175,7 @@ func (a *Adapter) handle(ctx context.Context, e event, l *link, bot string, to a
 func (a *Adapter) posted(e event, bot string) (adapter.Inbound, bool) {
 	var d posted
 	var p post
-	if rest.Decode(e.Data, &d) != nil || rest.Decode([]byte(d.Post), &p) != nil || p.ID == "" || p.Channel == "" {
+	if platform.Decode(e.Data, &d) != nil || platform.Decode([]byte(d.Post), &p) != nil || p.ID == "" || p.Channel == "" {
 		a.config.Logger.Warn("mattermost: event cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("sequence", e.Sequence))
 		return adapter.Inbound{}, false
 	}
@@ -186,12 +183,12 @@ func (a *Adapter) posted(e event, bot string) (adapter.Inbound, bool) {
 		return adapter.Inbound{}, false
 	}
 	var mentions []string
-	_ = rest.Decode([]byte(d.Mentions), &mentions) // absent if there are none
+	_ = platform.Decode([]byte(d.Mentions), &mentions) // absent if there are none
 	in := adapter.Inbound{
 		Event: p.ID, Guild: d.Team, Text: a.withoutMention(p.Message), Mentioned: slices.Contains(mentions, bot),
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: p.Channel, Thread: p.Root, MessageID: p.ID, User: p.User,
-			UserName: ingress.Name(strings.TrimPrefix(d.SenderName, "@")), Group: d.ChannelType != "D",
+			UserName: platform.DisplayName(strings.TrimPrefix(d.SenderName, "@")), Group: d.ChannelType != "D",
 		},
 	}
 	if p.CreateAt > 0 {

@@ -13,9 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -47,7 +45,7 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 	if a.config.WebhookToken == "" {
 		return nil, errors.New("mattermost: a webhook needs Config.WebhookToken")
 	}
-	door := ingress.New(ingress.Config{Media: []string{mediaJSON, mediaForm}})
+	door := platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
 		if !ok {
@@ -56,19 +54,19 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 		o, err := readOutgoing(r.Header.Get("Content-Type"), body)
 		switch {
 		case err != nil:
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
-		case !secret.Equal(o.Token, a.config.WebhookToken):
-			ingress.Refuse(w, http.StatusUnauthorized)
+		case !platform.EqualSecret(o.Token, a.config.WebhookToken):
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		case o.Post == "" || o.Channel == "" || o.User == "":
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		if o.Text != "" && !strings.EqualFold(o.UserName, a.config.Username) {
 			if err := door.Submit(r.Context(), to, a.outgoing(o)); err != nil {
 				a.config.Logger.Warn("mattermost: message was not handled", zap.String("account", a.config.Account), zap.String("post", adapter.Code(o.Post)))
-				ingress.Refuse(w, http.StatusServiceUnavailable)
+				platform.Refuse(w, http.StatusServiceUnavailable)
 				return
 			}
 		}
@@ -79,7 +77,7 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 
 func readOutgoing(contentType string, body []byte) (o outgoing, err error) {
 	if media, _, _ := mime.ParseMediaType(contentType); media == mediaJSON {
-		err = rest.Decode(body, &o)
+		err = platform.Decode(body, &o)
 		return o, err
 	}
 	form, err := url.ParseQuery(string(body))
@@ -99,7 +97,7 @@ func (a *Adapter) outgoing(o outgoing) adapter.Inbound {
 		Event: o.Post, Guild: o.Team, Mentioned: o.Trigger != "",
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: o.Channel, MessageID: o.Post, User: o.User,
-			UserName: ingress.Name(o.UserName), Group: true, // outgoing webhooks are for public channels
+			UserName: platform.DisplayName(o.UserName), Group: true, // outgoing webhooks are for public channels
 		},
 	}
 	in.Text = a.withoutMention(o.Text)

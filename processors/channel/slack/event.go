@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -159,7 +159,7 @@ func (i *interaction) inbound(c Config) (adapter.Inbound, bool) {
 		Event: strings.Join([]string{"action", i.Channel.ID, i.Message.TS, i.User.ID, action.ActionTS, action.ActionID}, "/"),
 		Origin: topics.Origin{
 			Channel: Channel, Account: c.Account, Recipient: i.Channel.ID, Thread: threadOf(i.Message.ThreadTS, i.Message.TS),
-			MessageID: i.Message.TS, User: i.User.ID, UserName: ingress.Name(i.User.Username),
+			MessageID: i.Message.TS, User: i.User.ID, UserName: platform.DisplayName(i.User.Username),
 			Group: !strings.HasPrefix(i.Channel.ID, "D"),
 		},
 		Mentioned: true,

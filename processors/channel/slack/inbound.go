@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 const (
@@ -39,7 +39,7 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			return
 		}
 		if !a.signed(r.Header, body) {
-			ingress.Refuse(w, http.StatusUnauthorized)
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		}
 		if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == mediaForm {
@@ -76,13 +76,13 @@ func (a *Adapter) signed(h http.Header, body []byte) bool {
 func (a *Adapter) event(w http.ResponseWriter, r *http.Request, to adapter.Receiver, body []byte) {
 	var e envelope
 	if err := json.Unmarshal(body, &e); err != nil {
-		ingress.Refuse(w, http.StatusBadRequest)
+		platform.Refuse(w, http.StatusBadRequest)
 		return
 	}
 	switch e.Type {
 	case "url_verification":
 		if e.Challenge == "" || len(e.Challenge) > maxChallenge {
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -100,12 +100,12 @@ func (a *Adapter) event(w http.ResponseWriter, r *http.Request, to adapter.Recei
 func (a *Adapter) interaction(w http.ResponseWriter, r *http.Request, to adapter.Receiver, body []byte) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || len(form["payload"]) != 1 {
-		ingress.Refuse(w, http.StatusBadRequest)
+		platform.Refuse(w, http.StatusBadRequest)
 		return
 	}
 	var i interaction
 	if err := json.Unmarshal([]byte(form.Get("payload")), &i); err != nil {
-		ingress.Refuse(w, http.StatusBadRequest)
+		platform.Refuse(w, http.StatusBadRequest)
 		return
 	}
 	if in, ok := i.inbound(a.config); ok {
@@ -115,7 +115,7 @@ func (a *Adapter) interaction(w http.ResponseWriter, r *http.Request, to adapter
 
 func (a *Adapter) submit(w http.ResponseWriter, r *http.Request, to adapter.Receiver, in adapter.Inbound) {
 	if in.Origin.Check() != nil {
-		ingress.Refuse(w, http.StatusBadRequest)
+		platform.Refuse(w, http.StatusBadRequest)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
@@ -131,6 +131,6 @@ func (a *Adapter) submit(w http.ResponseWriter, r *http.Request, to adapter.Rece
 		return nil
 	})
 	if err := a.door.Submit(ctx, once, in); err != nil {
-		ingress.Refuse(w, http.StatusServiceUnavailable)
+		platform.Refuse(w, http.StatusServiceUnavailable)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	slackapi "github.com/slack-go/slack"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -26,9 +26,9 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	_, ts, err := api.PostMessageContext(ctx, c.To.Recipient, options(c)...)
 	switch refusal := (slackapi.SlackErrorResponse{}); {
 	case exchange.err != nil:
-		return adapter.Sent{}, netfail.Error(exchange.err)
+		return adapter.Sent{}, platform.Failure(exchange.err)
 	case exchange.status != 0 && exchange.status != http.StatusOK:
-		if f := netfail.Status(exchange.status, exchange.header, a.now()); f != nil {
+		if f := platform.StatusFailure(exchange.status, exchange.header, a.now()); f != nil {
 			if f.Status == http.StatusForbidden || f.Status == http.StatusNotFound {
 				f.Final = false // Slack refuses with 200: this is a proxy, or a wrong address, which the operator can repair
 			}
@@ -36,7 +36,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 		}
 		return adapter.Sent{}, &adapter.Failure{Reason: reasonUnclear, Status: exchange.status}
 	case errors.As(err, &refusal):
-		return adapter.Sent{}, refused(refusal.Err, netfail.RetryAfter(exchange.header.Get("Retry-After"), a.now()))
+		return adapter.Sent{}, refused(refusal.Err, platform.RetryAfter(exchange.header.Get("Retry-After"), a.now()))
 	case err != nil || ts == "": // the library takes {"ok":false} without an error for a success
 		return adapter.Sent{}, &adapter.Failure{Reason: reasonUnclear, Status: exchange.status}
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -60,7 +59,7 @@ const limit = 3000
 type Adapter struct {
 	config Config
 	client *http.Client
-	door   *ingress.Door
+	door   *platform.Door
 	passed *passed
 	now    func() time.Time
 }
@@ -90,7 +89,7 @@ func New(c Config) (*Adapter, error) {
 	if c.URL == "" {
 		c.URL = DefaultURL
 	}
-	base, err := netfail.Base(c.URL)
+	base, err := platform.BaseURL(c.URL)
 	if err != nil {
 		invalid("URL: %w", err)
 	}
@@ -105,8 +104,8 @@ func New(c Config) (*Adapter, error) {
 	}
 	c.URL = base
 	return &Adapter{
-		config: c, client: netfail.Client(c.Timeout), passed: newPassed(), now: c.Clock.Now,
-		door: ingress.New(ingress.Config{Media: []string{mediaJSON, mediaForm}}),
+		config: c, client: platform.Client(c.Timeout), passed: newPassed(), now: c.Clock.Now,
+		door: platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}}),
 	}, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -78,7 +78,7 @@ func (m *activity) inbound(account string) (adapter.Inbound, bool) {
 		Event: m.Conversation.ID + "/" + m.ID,
 		Origin: topics.Origin{
 			Channel: Channel, Account: account, Recipient: room, Thread: thread, MessageID: m.ID, User: user,
-			UserName: ingress.Name(m.From.Name), Group: !personal, Adapter: topics.Raw(to),
+			UserName: platform.DisplayName(m.From.Name), Group: !personal, Adapter: topics.Raw(to),
 		},
 		Guild: m.team(),
 		At:    at,

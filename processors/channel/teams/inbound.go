@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // receiveWithin is below the 15 s after which the Bot Framework gives up.
@@ -33,7 +33,7 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			if errors.Is(err, errKeys) {
 				status = http.StatusServiceUnavailable
 			}
-			ingress.Refuse(w, status)
+			platform.Refuse(w, status)
 			return
 		}
 		body, ok := a.door.Read(w, r)
@@ -42,11 +42,11 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 		}
 		var m activity
 		if err := json.Unmarshal(body, &m); err != nil {
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		if !a.permitted(proof, &m) {
-			ingress.Refuse(w, http.StatusForbidden)
+			platform.Refuse(w, http.StatusForbidden)
 			return
 		}
 		in, ok := m.inbound(a.config.Account)
@@ -55,11 +55,11 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			return
 		}
 		if in.Origin.Check() != nil {
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		if err := a.door.Submit(ctx, to, in); err != nil {
-			ingress.Refuse(w, http.StatusServiceUnavailable)
+			platform.Refuse(w, http.StatusServiceUnavailable)
 			return
 		}
 		acknowledge(w, &m)

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -84,11 +84,11 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	r.Header.Set("Authorization", "Bearer "+token)
 	response, err := a.client.Do(r)
 	if err != nil {
-		return adapter.Sent{}, netfail.Error(err)
+		return adapter.Sent{}, platform.Failure(err)
 	}
 	defer func() { _ = response.Body.Close() }() // the status is the result
 	answer, _ := io.ReadAll(response.Body)
-	if f := netfail.Status(response.StatusCode, response.Header, a.now()); f != nil {
+	if f := platform.StatusFailure(response.StatusCode, response.Header, a.now()); f != nil {
 		return adapter.Sent{}, a.refused(f, token, answer)
 	}
 	return adapter.Sent{ID: idOf(answer)}, nil

@@ -13,8 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -66,7 +65,7 @@ const limit = 12000
 type Adapter struct {
 	config   Config
 	client   *http.Client
-	door     *ingress.Door
+	door     *platform.Door
 	services []*url.URL
 	verify   *verifier
 	tokens   *tokens
@@ -91,7 +90,7 @@ func New(c Config) (*Adapter, error) {
 	}
 	a := &Adapter{}
 	for _, service := range c.ServiceURLs {
-		base, err := netfail.Base(service)
+		base, err := platform.BaseURL(service)
 		u, parseErr := url.Parse(base)
 		if err != nil || parseErr != nil || u.Path != "" {
 			invalid("ServiceURLs: want a scheme and a host")
@@ -107,7 +106,7 @@ func New(c Config) (*Adapter, error) {
 		if *u.value == "" {
 			*u.value = u.or
 		}
-		if _, err := netfail.Base(*u.value); err != nil {
+		if _, err := platform.BaseURL(*u.value); err != nil {
 			invalid("%s: %w", u.name, err)
 		}
 	}
@@ -126,8 +125,8 @@ func New(c Config) (*Adapter, error) {
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
-	a.config, a.now, a.client = c, c.Clock.Now, netfail.Client(c.Timeout)
-	a.door = ingress.New(ingress.Config{})
+	a.config, a.now, a.client = c, c.Clock.Now, platform.Client(c.Timeout)
+	a.door = platform.NewDoor(platform.DoorConfig{})
 	a.verify = newVerifier(c, a.client, a.now)
 	a.tokens = newTokens(c, a.client, a.now)
 	return a, nil

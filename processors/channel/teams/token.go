@@ -11,7 +11,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // early is how long before its end a token is replaced.
@@ -44,7 +44,7 @@ func (t *tokens) get(ctx context.Context) (string, *adapter.Failure) {
 	select {
 	case t.turn <- struct{}{}:
 	case <-ctx.Done():
-		return "", netfail.Error(ctx.Err())
+		return "", platform.Failure(ctx.Err())
 	}
 	defer func() { <-t.turn }()
 	if t.current != nil && (t.current.Expiry.IsZero() || t.now().Add(early).Before(t.current.Expiry)) {
@@ -62,7 +62,7 @@ func (t *tokens) get(ctx context.Context) (string, *adapter.Failure) {
 func (t *tokens) failure(err error) *adapter.Failure {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
-		f := netfail.Error(err)
+		f := platform.Failure(err)
 		f.Reason = "no token: " + f.Reason
 		return f
 	}
@@ -70,7 +70,7 @@ func (t *tokens) failure(err error) *adapter.Failure {
 	if refused.Response != nil {
 		f.Status = refused.Response.StatusCode
 		f.Reason += ": status " + strconv.Itoa(f.Status)
-		f.RetryAfter = netfail.RetryAfter(refused.Response.Header.Get("Retry-After"), t.now())
+		f.RetryAfter = platform.RetryAfter(refused.Response.Header.Get("Retry-After"), t.now())
 	}
 	return f
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // response is what every method returns (https://core.telegram.org/bots/api#making-requests).
@@ -27,12 +26,12 @@ type response struct {
 
 // call calls a method and returns its result. Its error is always an *adapter.Failure.
 func (a *Adapter) call(ctx context.Context, client *http.Client, method string, params any) (jsontext.Value, error) {
-	answer, err := rest.Do(ctx, client, http.MethodPost, a.method+method, "", params)
+	answer, err := platform.Do(ctx, client, http.MethodPost, a.method+method, "", params)
 	if err != nil {
 		return nil, err
 	}
 	var r response
-	decoded := rest.Decode(answer.Body, &r) == nil
+	decoded := platform.Decode(answer.Body, &r) == nil
 	if decoded && r.OK && answer.Status == http.StatusOK {
 		return r.Result, nil
 	}
@@ -40,7 +39,7 @@ func (a *Adapter) call(ctx context.Context, client *http.Client, method string, 
 	if decoded && r.ErrorCode != 0 {
 		code = r.ErrorCode
 	}
-	f := netfail.Status(code, answer.Header, a.config.Clock.Now())
+	f := platform.StatusFailure(code, answer.Header, a.config.Clock.Now())
 	switch {
 	case f == nil:
 		return nil, &adapter.Failure{Reason: "response cannot be read", Status: code}

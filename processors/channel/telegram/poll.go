@@ -8,14 +8,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/reconnect"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 const (
 	// pollTimeout is how long Telegram holds a request open while there are no updates.
 	pollTimeout = 50 * time.Second
-	// pollLimit is how many updates are read at once, so that a response stays below netfail.MaxResponse.
+	// pollLimit is how many updates are read at once, so that a response stays below platform.MaxResponse.
 	pollLimit = 10
 )
 
@@ -33,7 +32,7 @@ type getUpdates struct {
 // says. No webhook may be set, and Run may be running only once per bot: Telegram answers 409 otherwise, and Run tries again.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 	var next int64 // the first update that was not handled; 0 before the first
-	return reconnect.Loop(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
+	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
 		for ctx.Err() == nil {
 			result, err := a.call(ctx, a.poll, "getUpdates", getUpdates{
 				Offset: next, Limit: pollLimit, Timeout: int(pollTimeout / time.Second), Allowed: []string{"message", "callback_query"},
@@ -42,7 +41,7 @@ func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 				return progress, err
 			}
 			var updates []jsontext.Value
-			if err := rest.Decode(result, &updates); err != nil {
+			if err := platform.Decode(result, &updates); err != nil {
 				return progress, &adapter.Failure{Reason: "response cannot be read"}
 			}
 			before := next
@@ -68,7 +67,7 @@ func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 // because it would be read again indefinitely.
 func (a *Adapter) handle(ctx context.Context, raw jsontext.Value, to adapter.Receiver) (int64, bool) {
 	var u update
-	if err := rest.Decode(raw, &u); err != nil {
+	if err := platform.Decode(raw, &u); err != nil {
 		return a.unreadable(raw), true
 	}
 	in, ok := a.inbound(u)
@@ -89,7 +88,7 @@ func (a *Adapter) unreadable(raw []byte) int64 {
 	var only struct {
 		ID int64 `json:"update_id"`
 	}
-	_ = rest.Decode(raw, &only) // the ID is decoded even if other members are not as expected
+	_ = platform.Decode(raw, &only) // the ID is decoded even if other members are not as expected
 	a.config.Logger.Warn("telegram: update cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("update_id", only.ID))
 	return only.ID
 }

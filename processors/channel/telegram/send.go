@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -64,7 +64,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	var sent struct {
 		ID int64 `json:"message_id"`
 	}
-	if rest.Decode(result, &sent) != nil || sent.ID == 0 {
+	if platform.Decode(result, &sent) != nil || sent.ID == 0 {
 		return adapter.Sent{}, nil // it was sent
 	}
 	return adapter.Sent{ID: strconv.FormatInt(sent.ID, 10)}, nil

@@ -23,7 +23,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -48,7 +48,7 @@ type Config struct {
 	// Secret is the secret_token of setWebhook (https://core.telegram.org/bots/api#setwebhook): 16 to 256 letters, digits, "_"
 	// and "-". It is required for Handler only.
 	Secret string
-	// BaseURL is the address of the Bot API (default DefaultBaseURL). See netfail.Base for what it may be.
+	// BaseURL is the address of the Bot API (default DefaultBaseURL). See platform.BaseURL for what it may be.
 	BaseURL string
 	// Quote lets the first message of an answer in a group quote the message that it answers.
 	Quote bool
@@ -95,7 +95,7 @@ func New(c Config) (*Adapter, error) {
 	if c.Secret != "" && (!word(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
 		errs = append(errs, errors.New("field Secret: want 16 to 256 letters, digits, _ and -"))
 	}
-	base, err := netfail.Base(c.BaseURL)
+	base, err := platform.BaseURL(c.BaseURL)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
@@ -104,7 +104,7 @@ func New(c Config) (*Adapter, error) {
 	}
 	return &Adapter{
 		config: c, user: user, method: base + "/bot" + c.Token + "/",
-		client: netfail.Client(c.Timeout), poll: netfail.Client(pollTimeout + netfail.DefaultTimeout),
+		client: platform.Client(c.Timeout), poll: platform.Client(pollTimeout + platform.DefaultTimeout),
 	}, nil
 }
 

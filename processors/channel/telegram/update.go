@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -105,7 +105,7 @@ func (a *Adapter) event(u update, m message, from user) adapter.Inbound {
 	o := topics.Origin{
 		Channel: Channel, Account: a.config.Account, Recipient: strconv.FormatInt(m.Chat.ID, 10),
 		MessageID: strconv.FormatInt(m.ID, 10), User: strconv.FormatInt(from.ID, 10),
-		UserName: ingress.Name(from.FirstName + " " + from.LastName),
+		UserName: platform.DisplayName(from.FirstName + " " + from.LastName),
 		Group:    m.Chat.Type != "private",
 	}
 	if m.Topic && m.Thread > 0 {

@@ -10,7 +10,7 @@ import (
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -19,7 +19,7 @@ func read(t *testing.T, raw string) (adapter.Inbound, bool) {
 	t.Helper()
 	a, _ := newAdapter(t, DefaultBaseURL)
 	var u update
-	require.NoError(t, rest.Decode([]byte(raw), &u))
+	require.NoError(t, platform.Decode([]byte(raw), &u))
 	return a.inbound(u)
 }
 

@@ -7,9 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
-	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 // secretHeader has the secret_token of setWebhook (https://core.telegram.org/bots/api#setwebhook).
@@ -26,10 +24,10 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if a.config.Secret == "" {
 		return nil, errors.New("telegram: a webhook needs Config.Secret")
 	}
-	door := ingress.New(ingress.Config{})
+	door := platform.NewDoor(platform.DoorConfig{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !secret.Equal(r.Header.Get(secretHeader), a.config.Secret) {
-			ingress.Refuse(w, http.StatusUnauthorized)
+		if !platform.EqualSecret(r.Header.Get(secretHeader), a.config.Secret) {
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		}
 		body, ok := door.Read(w, r)
@@ -37,9 +35,9 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 			return
 		}
 		var u update
-		if err := rest.Decode(body, &u); err != nil || u.ID <= 0 {
+		if err := platform.Decode(body, &u); err != nil || u.ID <= 0 {
 			if a.unreadable(body) <= 0 {
-				ingress.Refuse(w, http.StatusBadRequest)
+				platform.Refuse(w, http.StatusBadRequest)
 			}
 			return
 		}
@@ -50,7 +48,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		if err := door.Submit(r.Context(), to, in); err != nil {
 			a.config.Logger.Warn("telegram: update was not handled; Telegram sends it again",
 				zap.String("account", a.config.Account), zap.Int64("update_id", u.ID))
-			ingress.Refuse(w, http.StatusServiceUnavailable)
+			platform.Refuse(w, http.StatusServiceUnavailable)
 			return
 		}
 		if u.Callback != nil {

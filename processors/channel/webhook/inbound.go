@@ -11,7 +11,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -50,18 +50,18 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			return
 		}
 		if !a.verify.valid(r.Header, body, a.now()) {
-			ingress.Refuse(w, http.StatusUnauthorized)
+			platform.Refuse(w, http.StatusUnauthorized)
 			return
 		}
 		in, ok := a.inbound(r.Header, body)
 		if !ok {
-			ingress.Refuse(w, http.StatusBadRequest)
+			platform.Refuse(w, http.StatusBadRequest)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
 		defer cancel()
 		if err := a.door.Submit(ctx, to, in); err != nil {
-			ingress.Refuse(w, http.StatusServiceUnavailable)
+			platform.Refuse(w, http.StatusServiceUnavailable)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -90,7 +90,7 @@ func (a *Adapter) inbound(h http.Header, body []byte) (in adapter.Inbound, ok bo
 		Event: h.Get(standardwebhooks.HeaderWebhookID),
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: recipient, Thread: m.ThreadID, MessageID: m.MessageID,
-			User: m.SenderID, UserName: ingress.Name(m.SenderName), Group: m.IsGroup, Adapter: topics.Raw(m.Metadata),
+			User: m.SenderID, UserName: platform.DisplayName(m.SenderName), Group: m.IsGroup, Adapter: topics.Raw(m.Metadata),
 		},
 		Text: m.Message, Mentioned: m.Mentioned, Guild: m.Guild, Roles: m.Roles,
 	}

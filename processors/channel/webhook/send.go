@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -65,11 +65,11 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	}
 	response, err := a.client.Do(r)
 	if err != nil {
-		return adapter.Sent{}, netfail.Error(err)
+		return adapter.Sent{}, platform.Failure(err)
 	}
 	defer func() { _ = response.Body.Close() }() // the status is the result
 	answer, _ := io.ReadAll(response.Body)       // an ID of the receiver is optional
-	if f := netfail.Status(response.StatusCode, response.Header, a.now()); f != nil {
+	if f := platform.StatusFailure(response.StatusCode, response.Header, a.now()); f != nil {
 		return adapter.Sent{}, f
 	}
 	return adapter.Sent{ID: idOf(answer)}, nil

@@ -10,8 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -56,7 +55,7 @@ type Adapter struct {
 	verify keys
 	sign   keys
 	client *http.Client
-	door   *ingress.Door
+	door   *platform.Door
 	now    func() time.Time
 }
 
@@ -74,7 +73,7 @@ func New(c Config) (*Adapter, error) {
 		invalid("Account", errors.New("want 1 to 256 bytes"))
 	}
 	withoutQuery, _, _ := strings.Cut(c.URL, "?")
-	_, err := netfail.Base(withoutQuery)
+	_, err := platform.BaseURL(withoutQuery)
 	invalid("URL", err)
 	if _, err := http.NewRequest(http.MethodPost, c.URL, nil); err != nil || strings.Contains(c.URL, "#") {
 		invalid("URL", errors.New("want a URL without a fragment"))
@@ -105,8 +104,8 @@ func New(c Config) (*Adapter, error) {
 		c.Clock = clock.System()
 	}
 	return &Adapter{
-		config: c, verify: verify, sign: sign, client: netfail.Client(c.Timeout),
-		door: ingress.New(ingress.Config{Limit: c.MaxBody}), now: c.Clock.Now,
+		config: c, verify: verify, sign: sign, client: platform.Client(c.Timeout),
+		door: platform.NewDoor(platform.DoorConfig{Limit: c.MaxBody}), now: c.Clock.Now,
 	}, nil
 }
 

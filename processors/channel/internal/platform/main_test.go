@@ -1,4 +1,4 @@
-package ingress_test
+package platform_test
 
 import (
 	"testing"

@@ -1,5 +1,4 @@
-// Package rest makes the JSON requests of adapters.
-package rest
+package platform
 
 import (
 	"bytes"
@@ -11,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
 )
 
 // Answer is a response.
@@ -43,12 +41,12 @@ func Do(ctx context.Context, client *http.Client, method, url, token string, bod
 	}
 	response, err := client.Do(r)
 	if err != nil {
-		return Answer{}, netfail.Error(err)
+		return Answer{}, Failure(err)
 	}
 	defer func() { _ = response.Body.Close() }() // the body is read
 	a := Answer{Status: response.StatusCode, Header: response.Header}
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
-		return Answer{}, netfail.Error(err)
+		return Answer{}, Failure(err)
 	}
 	return a, nil
 }
@@ -59,8 +57,8 @@ func Decode(raw []byte, into any) error {
 	return json.Unmarshal(raw, into, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// Header reports whether a secret can be sent in a header: it is not empty and has only printable ASCII characters.
-func Header(secret string) bool {
+// HeaderValue reports whether a secret can be sent in a header: it is not empty and has only printable ASCII characters.
+func HeaderValue(secret string) bool {
 	for i := range len(secret) {
 		if secret[i] <= ' ' || secret[i] >= 0x7f {
 			return false

@@ -1,4 +1,4 @@
-package socket
+package platform
 
 import (
 	"net/http"
@@ -58,9 +58,9 @@ func TestMessagesAreJSON(t *testing.T) {
 func TestCloseCodeIsReported(t *testing.T) {
 	c := dial(t, serve(t, func(c *websocket.Conn, _ *http.Request) { _ = c.Close(4004, "s3cret") }))
 	err := c.Read(t.Context(), new(any))
-	require.Equal(t, 4004, Code(err))
+	require.Equal(t, 4004, CloseCode(err))
 	require.NotContains(t, err.Error(), "s3cret")
-	require.Zero(t, Code(nil))
+	require.Zero(t, CloseCode(nil))
 }
 
 func TestRefusedHandshakeHasItsStatus(t *testing.T) {
@@ -91,11 +91,11 @@ func TestKeepAliveNoticesADeadConnection(t *testing.T) {
 
 func TestURL(t *testing.T) {
 	for _, good := range []string{"wss://gateway.example", "ws://127.0.0.1:9/x", "ws://localhost"} {
-		_, err := URL(good)
+		_, err := SocketURL(good)
 		require.NoError(t, err)
 	}
 	for _, bad := range []string{"", "ws://elsewhere.example", "https://a.example", "wss://u:s3cret@a.example", "wss://a.example?x=s3cret"} {
-		_, err := URL(bad)
+		_, err := SocketURL(bad)
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "s3cret")
 	}

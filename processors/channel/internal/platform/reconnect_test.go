@@ -1,4 +1,4 @@
-package reconnect
+package platform
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 func TestWaitGrowsToTheLongest(t *testing.T) {
 	var got []time.Duration
 	for n := range 8 {
-		got = append(got, Wait(n)/time.Second)
+		got = append(got, ReconnectWait(n)/time.Second)
 	}
 	require.Equal(t, []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}, got)
-	require.Equal(t, Longest, Wait(1<<40))
+	require.Equal(t, longestWait, ReconnectWait(1<<40))
 }
 
 // instant ends every wait at once and records it.
@@ -43,7 +43,7 @@ func TestLoopRepeatsUntilItsContextEnds(t *testing.T) {
 	var waits []time.Duration
 	n := 0
 	secret := errors.New("https://host/bot-s3cret")
-	require.NoError(t, Loop(ctx, instant{waits: &waits}, zap.New(core), func(context.Context) (bool, error) {
+	require.NoError(t, Reconnect(ctx, instant{waits: &waits}, zap.New(core), func(context.Context) (bool, error) {
 		switch n++; n {
 		case 1, 2:
 			return false, secret
@@ -68,7 +68,7 @@ func TestLoopEndsDuringAWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- Loop(ctx, clock.NewFake(time.UnixMilli(0)), nil, func(context.Context) (bool, error) { return false, nil })
+		ended <- Reconnect(ctx, clock.NewFake(time.UnixMilli(0)), nil, func(context.Context) (bool, error) { return false, nil })
 	}()
 	cancel()
 	require.NoError(t, <-ended)

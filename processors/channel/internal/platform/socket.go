@@ -1,5 +1,4 @@
-// Package socket is the WebSocket connection of an adapter to a platform.
-package socket
+package platform
 
 import (
 	"context"
@@ -12,11 +11,9 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
 )
 
 const (
@@ -24,10 +21,9 @@ const (
 	// take to be written.
 	connectTimeout = 30 * time.Second
 	writeTimeout   = 10 * time.Second
-	maxHeaders     = 32 << 10
 )
 
-// Conn is a connection. Reads must not be concurrent; everything else may be.
+// Conn is a WebSocket connection to a platform. Reads must not be concurrent; everything else may be.
 type Conn struct {
 	conn *websocket.Conn
 	free func()
@@ -51,40 +47,40 @@ func Dial(ctx context.Context, to string, header http.Header, maxMessage int64) 
 	if err != nil {
 		transport.CloseIdleConnections()
 		if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
-			if f := netfail.Status(response.StatusCode, response.Header, time.Now()); f != nil {
+			if f := StatusFailure(response.StatusCode, response.Header, time.Now()); f != nil {
 				return nil, f
 			}
 		}
-		return nil, netfail.Error(err)
+		return nil, Failure(err)
 	}
 	conn.SetReadLimit(maxMessage)
 	return &Conn{conn: conn, free: transport.CloseIdleConnections}, nil
 }
 
-// URL checks the URL of a WebSocket: it must have wss, because the connection carries secrets, or be of this host. The error does
+// SocketURL checks the URL of a WebSocket: it must have wss, because the connection carries secrets, or be of this host. The error does
 // not quote it.
-func URL(text string) (*url.URL, error) {
+func SocketURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "":
 		return nil, errors.New("want a URL without a user, query and fragment")
-	case u.Scheme != "wss" && (u.Scheme != "ws" || !netfail.Loopback(u.Hostname())):
+	case u.Scheme != "wss" && (u.Scheme != "ws" || !Loopback(u.Hostname())):
 		return nil, errors.New("want wss: anyone on the network path could read the secrets")
 	}
 	return u, nil
 }
 
 // Read reads a message of JSON. It returns an *adapter.Failure when the connection is lost, also with the platform's close code, see
-// Code, and when a message is not JSON.
+// CloseCode, and when a message is not JSON.
 func (c *Conn) Read(ctx context.Context, into any) error {
 	_, raw, err := c.conn.Read(ctx)
 	if err != nil {
 		if code := websocket.CloseStatus(err); code >= 0 {
 			return &adapter.Failure{Reason: "closed by the platform with code " + strconv.Itoa(int(code)), Status: int(code)}
 		}
-		return netfail.Error(err)
+		return Failure(err)
 	}
-	if err := json.Unmarshal(raw, into, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+	if err := Decode(raw, into); err != nil {
 		return &adapter.Failure{Reason: "message is not as documented"}
 	}
 	return nil
@@ -99,7 +95,7 @@ func (c *Conn) Write(ctx context.Context, message any) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if err := c.conn.Write(ctx, websocket.MessageText, raw); err != nil {
-		return netfail.Error(err)
+		return Failure(err)
 	}
 	return nil
 }
@@ -112,7 +108,7 @@ func (c *Conn) KeepAlive(ctx context.Context, clk clock.Clock, period time.Durat
 		err := c.conn.Ping(ping)
 		cancel()
 		if err != nil {
-			return &adapter.Failure{Reason: netfail.ReasonTimeout}
+			return &adapter.Failure{Reason: ReasonTimeout}
 		}
 	}
 	return nil
@@ -128,8 +124,8 @@ func (c *Conn) Close(code int) {
 	c.free()
 }
 
-// Code returns the platform's close code of an error of Read, 0 if it has none.
-func Code(err error) int {
+// CloseCode returns the platform's close code of an error of Read, 0 if it has none.
+func CloseCode(err error) int {
 	var f *adapter.Failure
 	if errors.As(err, &f) {
 		return f.Status

@@ -1,4 +1,4 @@
-package ingress
+package platform
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest name in bytes that Name returns. Origins can have it.
+// maxName is the longest name in bytes that DisplayName returns. Origins can have it.
 const maxName = 256
 
-// Name returns a name as a person's client shows it: on one line, without invisible characters, and cut to 256 bytes at a
+// DisplayName returns a name as a person's client shows it: on one line, without invisible characters, and cut to 256 bytes at a
 // character. A platform's name of a person is chosen by that person, so it must not make a message unusable.
-func Name(s string) string {
+func DisplayName(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

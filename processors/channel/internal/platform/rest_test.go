@@ -1,4 +1,4 @@
-package rest
+package platform
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
 )
 
 func client(t *testing.T) *http.Client {
 	t.Helper()
-	c := netfail.Client(0)
+	c := Client(0)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -46,20 +45,20 @@ func TestNetworkErrorIsAFailureWithoutTheURL(t *testing.T) {
 	_, err := Do(t.Context(), client(t), http.MethodPost, s.URL+"/bot1:s3cret/", "", struct{}{})
 	var f *adapter.Failure
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, adapter.Failure{Reason: netfail.ReasonConnectionLost}, *f)
+	require.Equal(t, adapter.Failure{Reason: ReasonConnectionLost}, *f)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = Do(ctx, client(t), http.MethodGet, s.URL, "", nil)
 	require.ErrorAs(t, err, &f)
-	require.Equal(t, netfail.ReasonInterrupted, f.Reason)
+	require.Equal(t, ReasonInterrupted, f.Reason)
 	_, err = Do(t.Context(), client(t), "BAD METHOD", s.URL, "", nil)
 	require.ErrorAs(t, err, &f)
 	require.True(t, f.Final)
 }
 
 func TestHeader(t *testing.T) {
-	require.True(t, Header("abc.DEF-123"))
+	require.True(t, HeaderValue("abc.DEF-123"))
 	for _, bad := range []string{"", "a b", "a\n", "a\x7f", "é"} {
-		require.False(t, Header(bad), bad)
+		require.False(t, HeaderValue(bad), bad)
 	}
 }

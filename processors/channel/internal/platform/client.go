@@ -1,4 +1,4 @@
-package netfail
+package platform
 
 import (
 	"errors"
@@ -86,9 +86,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Base returns the base URL of an API without a slash at its end. It must have HTTPS, because requests carry secrets, or be of
+// BaseURL returns the base URL of an API without a slash at its end. It must have HTTPS, because requests carry secrets, or be of
 // this host, for tests and gateways on it, and no user, query or fragment. The error does not quote the URL.
-func Base(text string) (string, error) {
+func BaseURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.ForceQuery:

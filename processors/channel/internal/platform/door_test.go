@@ -1,4 +1,4 @@
-package ingress_test
+package platform_test
 
 import (
 	"bufio"
@@ -21,14 +21,14 @@ import (
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // serve returns the address of a server that answers with the body that the door reads.
-func serve(t *testing.T, c ingress.Config) string {
+func serve(t *testing.T, c platform.DoorConfig) string {
 	t.Helper()
-	door := ingress.New(c)
+	door := platform.NewDoor(c)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if body, ok := door.Read(w, r); ok {
 			_, _ = w.Write(body)
@@ -53,7 +53,7 @@ func send(t *testing.T, method, url, media, body string) (int, string) {
 }
 
 func TestReadRefusesOtherMethodsTypesAndSizes(t *testing.T) {
-	url := serve(t, ingress.Config{Limit: 8})
+	url := serve(t, platform.DoorConfig{Limit: 8})
 	for _, c := range []struct {
 		method, media, body string
 		want                int
@@ -75,7 +75,7 @@ func TestReadRefusesOtherMethodsTypesAndSizes(t *testing.T) {
 }
 
 func TestBodyOfUnknownLengthIsBounded(t *testing.T) {
-	url := serve(t, ingress.Config{Limit: 8})
+	url := serve(t, platform.DoorConfig{Limit: 8})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("123456789")))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
@@ -101,12 +101,12 @@ func partial(t *testing.T, url string) func() int {
 }
 
 func TestSlowBodyIsGivenUp(t *testing.T) {
-	status := partial(t, serve(t, ingress.Config{ReadWithin: 10 * time.Millisecond}))
+	status := partial(t, serve(t, platform.DoorConfig{ReadWithin: 10 * time.Millisecond}))
 	require.Equal(t, http.StatusRequestTimeout, status())
 }
 
 func TestSlowBodiesOccupyOnlyTheShareOfTheirAddress(t *testing.T) {
-	door := ingress.New(ingress.Config{Readers: 2, PerAddress: 1})
+	door := platform.NewDoor(platform.DoorConfig{Readers: 2, PerAddress: 1})
 	read := func(address string, body io.Reader) int {
 		r := httptest.NewRequest(http.MethodPost, "/", body)
 		r.Header.Set("Content-Type", "application/json")
@@ -132,7 +132,7 @@ func in(recipient, event string) adapter.Inbound {
 }
 
 func TestEventsOfOneConversationArePassedOneAfterTheOther(t *testing.T) {
-	door := ingress.New(ingress.Config{})
+	door := platform.NewDoor(platform.DoorConfig{})
 	started, proceed := make(chan string), make(chan struct{})
 	receiver := adapter.ReceiverFunc(func(_ context.Context, in adapter.Inbound) error {
 		started <- in.Event
@@ -157,7 +157,7 @@ func TestEventsOfOneConversationArePassedOneAfterTheOther(t *testing.T) {
 
 func TestOnlyOneEventOfAConversationIsInProgress(t *testing.T) {
 	const events = 64
-	door := ingress.New(ingress.Config{PerKey: events})
+	door := platform.NewDoor(platform.DoorConfig{PerKey: events})
 	var inProgress, most atomic.Int32
 	receiver := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
 		most.Store(max(most.Load(), inProgress.Add(1)))
@@ -180,7 +180,7 @@ func TestOnlyOneEventOfAConversationIsInProgress(t *testing.T) {
 }
 
 func TestAnEventThatGivesUpDoesNotStopTheNextOnes(t *testing.T) {
-	door := ingress.New(ingress.Config{PerKey: 2})
+	door := platform.NewDoor(platform.DoorConfig{PerKey: 2})
 	started, proceed := make(chan struct{}), make(chan struct{})
 	blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
 		started <- struct{}{}
@@ -204,7 +204,7 @@ func TestAnEventThatGivesUpDoesNotStopTheNextOnes(t *testing.T) {
 }
 
 func TestABusyConversationDoesNotStarveOthers(t *testing.T) {
-	door := ingress.New(ingress.Config{Events: 3, PerKey: 2})
+	door := platform.NewDoor(platform.DoorConfig{Events: 3, PerKey: 2})
 	started, proceed := make(chan struct{}, 2), make(chan struct{})
 	blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
 		started <- struct{}{}
@@ -222,7 +222,7 @@ func TestABusyConversationDoesNotStarveOthers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		return door.Submit(ctx, quick, in("room", "x")) == ingress.ErrBusy
+		return door.Submit(ctx, quick, in("room", "x")) == platform.ErrBusy
 	}, 10*time.Second, time.Millisecond)
 	require.NoError(t, door.Submit(t.Context(), quick, in("other", "2")))
 	stop()
@@ -231,12 +231,12 @@ func TestABusyConversationDoesNotStarveOthers(t *testing.T) {
 }
 
 func TestNamesAreOneShortPrintableLine(t *testing.T) {
-	require.Equal(t, "Ann B", ingress.Name(" Ann\r\n\tB\u202e\x00"))
+	require.Equal(t, "Ann B", platform.DisplayName(" Ann\r\n\tB\u202e\x00"))
 	rapid.Check(t, func(t *rapid.T) {
-		name := ingress.Name(rapid.String().Draw(t, "name"))
+		name := platform.DisplayName(rapid.String().Draw(t, "name"))
 		require.True(t, utf8.ValidString(name))
 		require.LessOrEqual(t, len(name), 256)
-		require.Equal(t, name, ingress.Name(name))
+		require.Equal(t, name, platform.DisplayName(name))
 	})
-	require.Len(t, ingress.Name(strings.Repeat("é", 300)), 256)
+	require.Len(t, platform.DisplayName(strings.Repeat("é", 300)), 256)
 }

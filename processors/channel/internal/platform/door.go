@@ -1,4 +1,4 @@
-package ingress
+package platform
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Config bounds a door. Zero values are the defaults.
-type Config struct {
+// DoorConfig bounds a door. Zero values are the defaults.
+type DoorConfig struct {
 	// Method is the method of requests (default POST).
 	Method string
 	// Media are the content types that the door accepts, without parameters. Empty: application/json.
@@ -42,14 +42,14 @@ const (
 
 // Door is the first part of an HTTP door. It is safe for concurrent use.
 type Door struct {
-	config  Config
+	config  DoorConfig
 	readers *slots
 	events  *slots
 	turns   turns
 }
 
-// New returns a door.
-func New(c Config) *Door {
+// NewDoor returns a door.
+func NewDoor(c DoorConfig) *Door {
 	if c.Method == "" {
 		c.Method = http.MethodPost
 	}

@@ -1,5 +1,4 @@
-// Package secret compares the secrets of incoming requests.
-package secret
+package platform
 
 import (
 	"crypto/sha256"
@@ -8,15 +7,15 @@ import (
 	"strings"
 )
 
-// Equal compares a text with a secret. The time it takes depends on neither the secret nor its length. An empty secret equals
+// EqualSecret compares a text with a secret. The time it takes depends on neither the secret nor its length. An empty secret equals
 // nothing.
-func Equal(got, secret string) bool {
+func EqualSecret(got, secret string) bool {
 	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && secret != ""
 }
 
-// Bearer returns the token of an Authorization header, and false if there is not exactly one header with a bearer token.
-func Bearer(h http.Header) (string, bool) {
+// BearerToken returns the token of an Authorization header, and false if there is not exactly one header with a bearer token.
+func BearerToken(h http.Header) (string, bool) {
 	values := h.Values("Authorization")
 	if len(values) != 1 {
 		return "", false

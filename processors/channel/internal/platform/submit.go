@@ -1,4 +1,4 @@
-package ingress
+package platform
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // ErrBusy is returned by Submit when too many events are in progress: the platform sends the event again.
-var ErrBusy = errors.New("ingress: too many events in progress")
+var ErrBusy = errors.New("channel: too many events in progress")
 
 // Submit passes an event to the receiver after the earlier ones of its conversation, which is its channel, account, recipient and
 // thread. It returns the receiver's error, ErrBusy, or the error of ctx, also if that ends while the event waits.

@@ -1,4 +1,4 @@
-package netfail_test
+package platform_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -25,18 +25,18 @@ func TestStatusesThatCanPassAreRetriedAndOthersAreFinal(t *testing.T) {
 		301: true, 307: true, 400: true, 401: false, 403: true, 404: true, 408: false, 410: true, 413: true, 425: false, 429: false,
 		500: false, 502: false, 503: false, 504: false,
 	} {
-		f := netfail.Status(code, http.Header{}, now)
+		f := platform.StatusFailure(code, http.Header{}, now)
 		require.NotNil(t, f, code)
 		require.Equal(t, final, f.Final, code)
 		require.Equal(t, code, f.Status)
 	}
 	for _, code := range []int{200, 201, 202, 204} {
-		require.Nil(t, netfail.Status(code, http.Header{}, now))
+		require.Nil(t, platform.StatusFailure(code, http.Header{}, now))
 	}
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
-	f := netfail.Status(429, http.Header{"Retry-After": {"17"}}, now)
+	f := platform.StatusFailure(429, http.Header{"Retry-After": {"17"}}, now)
 	require.Equal(t, 17*time.Second, f.RetryAfter)
 	require.False(t, f.Final)
 	require.Equal(t, "status 429", f.Reason)
@@ -51,12 +51,12 @@ func TestRetryAfterForms(t *testing.T) {
 		now.Add(-time.Minute).Format(http.TimeFormat): 0,
 		now.Add(3 * week).Format(http.TimeFormat):     week,
 	} {
-		require.Equal(t, want, netfail.RetryAfter(value, now), value)
+		require.Equal(t, want, platform.RetryAfter(value, now), value)
 	}
 }
 
 func TestNetworkErrorsHaveReasonsWithoutTheAddress(t *testing.T) {
-	client := netfail.Client(0)
+	client := platform.Client(0)
 	defer client.CloseIdleConnections()
 	get := func(ctx context.Context, url string) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -70,7 +70,7 @@ func TestNetworkErrorsHaveReasonsWithoutTheAddress(t *testing.T) {
 
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	require.Equal(t, netfail.ReasonNoConnection, netfail.Reason(get(t.Context(), closed.URL)))
+	require.Equal(t, platform.ReasonNoConnection, platform.Reason(get(t.Context(), closed.URL)))
 
 	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
@@ -79,24 +79,24 @@ func TestNetworkErrorsHaveReasonsWithoutTheAddress(t *testing.T) {
 		}
 	}))
 	defer cut.Close()
-	require.Equal(t, netfail.ReasonConnectionLost, netfail.Reason(get(t.Context(), cut.URL)))
+	require.Equal(t, platform.ReasonConnectionLost, platform.Reason(get(t.Context(), cut.URL)))
 
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	secure.StartTLS()
 	defer secure.Close()
-	require.Equal(t, netfail.ReasonNoTLS, netfail.Reason(get(t.Context(), secure.URL)), "unknown authority")
-	require.Equal(t, netfail.ReasonNoTLS, netfail.Reason(get(t.Context(), strings.Replace(cut.URL, "http:", "https:", 1)+"/x")), "no TLS")
+	require.Equal(t, platform.ReasonNoTLS, platform.Reason(get(t.Context(), secure.URL)), "unknown authority")
+	require.Equal(t, platform.ReasonNoTLS, platform.Reason(get(t.Context(), strings.Replace(cut.URL, "http:", "https:", 1)+"/x")), "no TLS")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Equal(t, netfail.ReasonInterrupted, netfail.Reason(get(ctx, cut.URL)))
+	require.Equal(t, platform.ReasonInterrupted, platform.Reason(get(ctx, cut.URL)))
 	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	require.Equal(t, netfail.ReasonTimeout, netfail.Reason(get(expired, cut.URL)))
-	require.Equal(t, netfail.ReasonNoName, netfail.Reason(&net.DNSError{Err: "no such host", Name: "secret.example"}))
-	require.Equal(t, netfail.ReasonConnectionLost, netfail.Error(errors.New("https://token@host")).Reason)
+	require.Equal(t, platform.ReasonTimeout, platform.Reason(get(expired, cut.URL)))
+	require.Equal(t, platform.ReasonNoName, platform.Reason(&net.DNSError{Err: "no such host", Name: "secret.example"}))
+	require.Equal(t, platform.ReasonConnectionLost, platform.Failure(errors.New("https://token@host")).Reason)
 }
 
 func TestClientFollowsNoRedirect(t *testing.T) {
@@ -105,23 +105,23 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	defer target.Close()
 	server := httptest.NewServer(http.RedirectHandler(target.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	client := netfail.Client(0)
+	client := platform.Client(0)
 	defer client.CloseIdleConnections()
 	response, err := client.Post(server.URL, "application/json", strings.NewReader("{}"))
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusTemporaryRedirect, response.StatusCode)
-	require.True(t, netfail.Status(response.StatusCode, response.Header, now).Final)
+	require.True(t, platform.StatusFailure(response.StatusCode, response.Header, now).Final)
 	require.Empty(t, followed)
 }
 
 func TestResponsesAreBounded(t *testing.T) {
-	size := netfail.MaxResponse
+	size := platform.MaxResponse
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", size))
 	}))
 	defer server.Close()
-	client := netfail.Client(0)
+	client := platform.Client(0)
 	defer client.CloseIdleConnections()
 	read := func() (int, error) {
 		response, err := client.Get(server.URL)
@@ -135,8 +135,8 @@ func TestResponsesAreBounded(t *testing.T) {
 	require.Equal(t, size, n)
 	size++
 	n, err = read()
-	require.ErrorIs(t, err, netfail.ErrTooLarge)
-	require.Equal(t, netfail.MaxResponse, n)
+	require.ErrorIs(t, err, platform.ErrTooLarge)
+	require.Equal(t, platform.MaxResponse, n)
 }
 
 func TestBaseWantsHTTPSOrThisHost(t *testing.T) {
@@ -144,7 +144,7 @@ func TestBaseWantsHTTPSOrThisHost(t *testing.T) {
 		"https://slack.com/api/": "https://slack.com/api", "https://a.example": "https://a.example",
 		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "http://localhost/x": "http://localhost/x", "http://[::1]:1": "http://[::1]:1",
 	} {
-		got, err := netfail.Base(text)
+		got, err := platform.BaseURL(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got)
 	}
@@ -152,7 +152,7 @@ func TestBaseWantsHTTPSOrThisHost(t *testing.T) {
 		"", "slack.com", "http://slack.com", "http://127.0.0.1.example", "https://u:hunter2@slack.com", "https://slack.com?x=hunter2",
 		"https://slack.com#x", "ftp://127.0.0.1", "https://", "https://%zz",
 	} {
-		_, err := netfail.Base(text)
+		_, err := platform.BaseURL(text)
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "hunter2")
 	}

@@ -1,4 +1,4 @@
-package secret
+package platform
 
 import (
 	"net/http"
@@ -8,18 +8,18 @@ import (
 )
 
 func TestEqual(t *testing.T) {
-	require.True(t, Equal("s3cret", "s3cret"))
+	require.True(t, EqualSecret("s3cret", "s3cret"))
 	for _, pair := range [][2]string{{"", ""}, {"s3cret", ""}, {"", "s3cret"}, {"s3cre", "s3cret"}, {"S3cret", "s3cret"}} {
-		require.False(t, Equal(pair[0], pair[1]), pair)
+		require.False(t, EqualSecret(pair[0], pair[1]), pair)
 	}
 }
 
 func TestBearerWantsOneHeader(t *testing.T) {
-	token, ok := Bearer(http.Header{"Authorization": {"bearer abc"}})
+	token, ok := BearerToken(http.Header{"Authorization": {"bearer abc"}})
 	require.True(t, ok)
 	require.Equal(t, "abc", token)
 	for _, values := range [][]string{nil, {"abc"}, {"Basic abc"}, {"Bearer "}, {"Bearer a", "Bearer b"}} {
-		_, ok := Bearer(http.Header{"Authorization": values})
+		_, ok := BearerToken(http.Header{"Authorization": values})
 		require.False(t, ok, values)
 	}
 }

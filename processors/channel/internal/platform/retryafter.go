@@ -1,4 +1,4 @@
-package netfail
+package platform
 
 import (
 	"net/http"

@@ -1,6 +1,4 @@
-// Package netfail is what the adapters of platforms with an HTTP API have in common: a client for requests with secrets, and the
-// mapping of its errors and of HTTP statuses to an adapter.Failure.
-package netfail
+package platform
 
 import (
 	"context"
@@ -49,13 +47,13 @@ func Reason(err error) string {
 	}
 }
 
-// Error returns the failure for an error of an HTTP client, which can be retried.
-func Error(err error) *adapter.Failure { return &adapter.Failure{Reason: Reason(err)} }
+// Failure returns the failure for an error of an HTTP client, which can be retried.
+func Failure(err error) *adapter.Failure { return &adapter.Failure{Reason: Reason(err)} }
 
-// Status returns the failure for an HTTP status, nil for 2xx. 408, 425, 429 and 5xx can be retried, not before the time of the
+// StatusFailure returns the failure for an HTTP status, nil for 2xx. 408, 425, 429 and 5xx can be retried, not before the time of the
 // header Retry-After. 401 can be retried too: the token is wrong or has expired, which is for the operator to repair, and the
 // message is fine. Every other status is final, redirects included: they are not followed.
-func Status(code int, header http.Header, now time.Time) *adapter.Failure {
+func StatusFailure(code int, header http.Header, now time.Time) *adapter.Failure {
 	if code >= 200 && code < 300 {
 		return nil
 	}
