@@ -1,11 +1,11 @@
-// Package testbroker starts the broker of a test: without the build tag kafka an embedded one for each test, with the tag
-// the real Kafka of the test binary (kafkatest.Shared). A test that uses this package runs on both:
+// Package testbroker starts the broker of a test binary: without the build tag kafka an embedded one, with the tag a real Kafka
+// (kafkatest.Shared). A test that uses this package runs on both:
 //
 //	go test -race ./processors/fold/integration
 //	go test -race -tags kafka ./processors/fold/integration
 //
-// The real Kafka is shared, possibly with earlier test binaries: every test uses its own [Agent], and consumer groups
-// named after it.
+// All tests of a binary share the broker, a real Kafka possibly with earlier test binaries: every test uses its own [Agent], and
+// consumer groups named after it.
 package testbroker
 
 import (

@@ -21,6 +21,10 @@ func TestStartedBrokerAnswers(t *testing.T) {
 	require.Eventually(t, func() bool { return client.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
 }
 
+func TestTestsShareABroker(t *testing.T) {
+	require.Equal(t, testbroker.Start(t), testbroker.Start(t))
+}
+
 func TestAgentNamesAreUnique(t *testing.T) {
 	one, other := testbroker.Agent(), testbroker.Agent()
 	require.NotEqual(t, one, other)
