@@ -86,7 +86,7 @@ LONG_CHECKS      ?= 300
 test-long: ## run the kill, model and property tests and the long session of the turn at full size (LONG_KILLS=20 LONG_SEEDS=1000 ...)
 	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m $(filter-out %/integration/ ./internal/integration/% ./processors/fold/invoke/ ./internal/layering/,$(PROPERTIES))
 	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m -run 'GateIndexIsBounded|IndexFromRowAndTail' ./processors/fold/invoke
-	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
+	TURNTABLE_LONG=1 TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run EveryTurnYieldsOneBatch ./internal/integration/capabilities
 	TURNTABLE_TURNS=$(LONG_TURNS) $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=$(LONG_SEEDS) $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration

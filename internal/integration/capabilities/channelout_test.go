@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ import (
 
 // Chunk 3 of 5 fails twice, and the sink is stopped in between: another process continues with chunk 3.
 func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
-	f := newFixture(t)
+	f := newChannelRig(t)
 	failed := make(chan int, 10)
 	f.main.answer = func(w http.ResponseWriter, p post, _ int) bool {
 		n := len(f.main.requests("three"))
@@ -58,7 +58,7 @@ func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
 
 // The first answer of a conversation is retried: the second one waits for it, and other conversations and accounts do not.
 func TestAnswersOfAConversationKeepTheirOrderAndDelayNoOther(t *testing.T) {
-	f := newFixture(t)
+	f := newChannelRig(t)
 	hang, hanging := make(chan struct{}), make(chan struct{}, 10)
 	f.main.answer = func(w http.ResponseWriter, p post, _ int) bool {
 		if p.text != "first" || len(f.main.requests("first")) > 4 { // a fifth failure would open the circuit
@@ -97,7 +97,7 @@ func TestAnswersOfAConversationKeepTheirOrderAndDelayNoOther(t *testing.T) {
 
 // A dead delivery goes to its own origin when it is requeued, and continues where it ended.
 func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
-	f := newFixture(t)
+	f := newChannelRig(t)
 	var archived atomic.Bool
 	archived.Store(true)
 	f.main.answer = func(w http.ResponseWriter, p post, _ int) bool {
@@ -133,7 +133,7 @@ func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
 }
 
 func TestEmptyAnswerEndsAsSuppressedAndPostsNothing(t *testing.T) {
-	f := newFixture(t)
+	f := newChannelRig(t)
 	f.sink()
 	f.output("main", "C1", "t1", " \u200b\n")
 	final := f.finals(1)[0]

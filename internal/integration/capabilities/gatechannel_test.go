@@ -1,9 +1,7 @@
-package integration
+package capabilities
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,9 +14,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// told are the committed messages to channels, by their turntable.id.
+// told are the messages to channels, by their turntable.id.
 type told struct {
-	mu   sync.Mutex
+	*gateRig
 	byID map[string]topics.Output
 }
 
@@ -29,39 +27,13 @@ func (m *told) get(id string) (topics.Output, bool) {
 	return o, ok
 }
 
-// watchChannels reads the committed messages to channels until the test ends.
-func (f *fixture) watchChannels() *told {
-	f.t.Helper()
-	m := &told{byID: map[string]topics.Output{}}
-	reader, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeTopics(f.topics.ChannelMessages.Name()), kgo.FetchMaxWait(20*time.Millisecond),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	require.NoError(f.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			reader.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
-				d := f.topics.ChannelMessages.Codec().Unmarshal(r.Value)
-				if d.Err != nil {
-					f.t.Errorf("offset %d: %v", r.Offset, d.Err)
-				}
-				for _, h := range r.Headers {
-					if h.Key == topics.HeaderID {
-						m.mu.Lock()
-						m.byID[string(h.Value)] = d.Value
-						m.mu.Unlock()
-					}
-				}
-			})
-		}
-	}()
-	f.t.Cleanup(func() {
-		cancel()
-		<-done
-		reader.Close()
-	})
+// watchChannels reads the messages to channels until the test ends.
+func (f *gateRig) watchChannels() *told {
+	f.tb.Helper()
+	m := &told{f, map[string]topics.Output{}}
+	f.read(func(r *kgo.Record) {
+		m.byID[header(r, topics.HeaderID)] = decode(f.world, f.topics.ChannelMessages, r)
+	}, f.topics.ChannelMessages.Name())
 	return m
 }
 
@@ -69,7 +41,7 @@ func (f *fixture) watchChannels() *told {
 // is told so. The processor is killed between the question and the decisions.
 func TestPersonIsAskedAndDecidesOnAChannel(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		f := newFixture(t, guarantee, 2)
+		f := newGateRig(t, guarantee, 2)
 		onChannels := builder(func(agent string, _ ...gate.Option) (*goka.GroupGraph, error) {
 			return gate.Graph(agent, gate.WithChannels())
 		})
@@ -88,8 +60,7 @@ func TestPersonIsAskedAndDecidesOnAChannel(t *testing.T) {
 		require.Eventually(t, func() (ok bool) { ask, ok = messages.get("gate-ask-" + id); return ok }, waitLimit, 5*time.Millisecond)
 		require.Equal(t, topics.EncodeOrigin(origin), topics.OriginOf(ask.ReplyTo))
 		require.Contains(t, ask.Content, "/approve 1a2b3c4d")
-		g.Kill()
-		g.stop()
+		g.crash()
 		f.run(onChannels, "gates")
 
 		decide := func(decisionID, code string, by topics.Origin, pressed bool) {

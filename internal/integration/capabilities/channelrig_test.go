@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/channel/slack"
@@ -23,8 +23,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-const waitLimit = 2 * time.Minute
 
 // post is a request to the method chat.postMessage (https://docs.slack.dev/reference/methods/chat.postMessage).
 type post struct{ token, channel, thread, text, metadata string }
@@ -85,24 +83,21 @@ func (p *platform) requests(word string) (found []post) {
 	return found
 }
 
-// fixture runs the deliveries of an agent to the accounts main and other of Slack, without a sink.
-type fixture struct {
-	t           *testing.T
-	brokers     []string
-	agent       string
-	topics      topics.Catalog
+// channelRig runs the deliveries of an agent to the accounts main and other of Slack, without a sink.
+type channelRig struct {
+	*world
 	to          *processors.KafkaPublisher
 	live        atomic.Pointer[settings.Settings]
 	main, other *platform
 	accounts    []transport.Account
 
-	mu       sync.Mutex
 	receipts []topics.Receipt
 }
 
-func newFixture(t *testing.T) *fixture {
+func newChannelRig(t *testing.T) *channelRig {
 	t.Helper()
-	f := &fixture{t: t, brokers: testbroker.Start(t), agent: testbroker.Agent(), main: &platform{}, other: &platform{}}
+	w := newWorld(t, processors.AtLeastOnce, 2, topics.WithDeliveries(), topics.WithChannels())
+	f := &channelRig{world: w, to: w.publisher(), main: &platform{}, other: &platform{}}
 	f.configure("main", "other")
 	for name, p := range map[string]*platform{"main": f.main, "other": f.other} {
 		server := httptest.NewServer(p)
@@ -114,56 +109,22 @@ func newFixture(t *testing.T) *fixture {
 		t.Cleanup(a.Close)
 		f.accounts = append(f.accounts, transport.Account{Name: name, Adapter: a})
 	}
-	var err error
-	f.topics, err = topics.For(f.agent, topics.WithDeliveries(), topics.WithChannels())
-	require.NoError(t, err)
-	f.to, err = processors.NewPublisher(f.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.to.Close()) })
 	quick := delivery.Service{Initial: 10 * time.Millisecond, Longest: 100 * time.Millisecond}
 	for name, graph := range map[string]func(string, ...delivery.Option) (*goka.GroupGraph, error){
 		"routes": delivery.RoutesGraph, "delivery": delivery.Graph,
 	} {
 		g, err := graph(f.agent, delivery.WithChannels(), delivery.WithService("slack/main", quick), delivery.WithService("slack/other", quick))
 		require.NoError(t, err)
-		p, err := processors.New(f.brokers, g, processors.WithTopics(f.topics), processors.WithPartitions(2),
-			processors.WithInstance(name), processors.WithTick(10*time.Millisecond))
-		require.NoError(t, err)
-		f.start(p.Run)
-		require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+		f.group(g, name)
 	}
-	follower, err := processors.NewFollower(f.brokers, []string{f.topics.DeliveryReceipts.Name()}, func(r processors.Inbound) {
-		if d := f.topics.DeliveryReceipts.Codec().Unmarshal(r.Value); d.Err == nil {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.receipts = append(f.receipts, d.Value)
-		}
-	})
-	require.NoError(t, err)
-	f.start(follower.Run)
-	select {
-	case <-follower.Ready():
-	case <-time.After(waitLimit):
-		t.Fatal("the follower does not get ready")
-	}
+	f.read(func(r *kgo.Record) {
+		f.receipts = append(f.receipts, decode(f.world, f.topics.DeliveryReceipts, r))
+	}, f.topics.DeliveryReceipts.Name())
 	return f
 }
 
-// start runs a function until the test ends or stop is called.
-func (f *fixture) start(run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(f.t, <-ran)
-	})
-	f.t.Cleanup(stop)
-	return stop
-}
-
 // configure puts settings with these accounts of Slack in force.
-func (f *fixture) configure(accounts ...string) {
+func (f *channelRig) configure(accounts ...string) {
 	s := &settings.Settings{}
 	for _, name := range accounts {
 		s.Accounts = append(s.Accounts, settings.Account{Channel: slack.Channel, Name: name})
@@ -172,32 +133,32 @@ func (f *fixture) configure(accounts ...string) {
 }
 
 // sink starts a sink with a transport of its own, like another process.
-func (f *fixture) sink(opts ...sink.Option) (stop func()) {
-	f.t.Helper()
+func (f *channelRig) sink(opts ...sink.Option) (stop func()) {
+	f.tb.Helper()
 	tr, err := transport.New(f.agent, f.live.Load, f.accounts)
-	require.NoError(f.t, err)
+	require.NoError(f.tb, err)
 	s, err := sink.New(f.agent, f.to, append([]sink.Option{sink.WithTransport(transport.Kind, tr)}, opts...)...)
-	require.NoError(f.t, err)
+	require.NoError(f.tb, err)
 	return f.start(func(ctx context.Context) error { return s.Run(ctx, f.brokers) })
 }
 
 // output writes the output of a turn of a room's session, and returns its session.
-func (f *fixture) output(account, room, turn, text string) string {
-	f.t.Helper()
+func (f *channelRig) output(account, room, turn, text string) string {
+	f.tb.Helper()
 	o := topics.Origin{Channel: slack.Channel, Account: account, Recipient: room, Thread: "17.1", MessageID: "17.2", User: "U1", Group: true}
 	session := o.Session(f.agent)
 	out, err := processors.OutboundOf(f.topics.MessageOutput, session, topics.Output{
 		SessionID: &session, Content: text, ReplyTo: topics.OriginRoute(topics.EncodeOrigin(o), nil),
 	}, turn+"/0/output/0")
-	require.NoError(f.t, err)
-	require.NoError(f.t, f.to.Publish(context.Background(), out))
+	require.NoError(f.tb, err)
+	require.NoError(f.tb, f.to.Publish(context.Background(), out))
 	return session
 }
 
 // finals waits for n final receipts and returns them in order.
-func (f *fixture) finals(n int) (finals []topics.Receipt) {
-	f.t.Helper()
-	require.Eventually(f.t, func() bool {
+func (f *channelRig) finals(n int) (finals []topics.Receipt) {
+	f.tb.Helper()
+	require.Eventually(f.tb, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		finals = nil
@@ -208,7 +169,7 @@ func (f *fixture) finals(n int) (finals []topics.Receipt) {
 		}
 		return len(finals) >= n
 	}, waitLimit, 5*time.Millisecond)
-	require.Len(f.t, finals, n)
+	require.Len(f.tb, finals, n)
 	return finals
 }
 

@@ -1,18 +1,18 @@
-package integration
+package capabilities
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(childRole); role != "" {
-		runChild(role)
-	}
+	kill.Main(kill.Programs{
+		"gates": kill.Of(runGates), roleProcessor: kill.Of(runDeliveries), roleSink: kill.Of(runSink),
+	})
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func deltas(session, turn string, n, bytes int) (events []topics.AgentEvent) {
 }
 
 // changelog counts the records of the group's table topic, and the bytes of their keys and values.
-func (r *rig) changelog() (records, bytes int) {
+func (r *foldRig) changelog() (records, bytes int) {
 	r.tb.Helper()
 	name := string(r.topics.FoldGroup()) + "-table"
 	reader, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...), kgo.ConsumeTopics(name),
@@ -72,7 +72,7 @@ func (r *rig) changelog() (records, bytes int) {
 // cut of its own.
 func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace <-chan time.Time) (int, float64) {
 	tb.Helper()
-	r := newRig(tb, guarantee, 1, group.WithTurnLimit(16<<20))
+	r := newFoldRig(tb, guarantee, 1, group.WithTurnLimit(16<<20))
 	g := r.run()
 	r.watch()
 	for _, e := range deltas("session-1", "turn-1", n, bytes) {
@@ -125,7 +125,7 @@ func BenchmarkGroup(b *testing.B) {
 	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
 		b.Run(string(guarantee), func(b *testing.B) {
 			const sessions, records = 64, 200
-			r := newRig(b, guarantee, 4)
+			r := newFoldRig(b, guarantee, 4)
 			g := r.run()
 			defer g.stop()
 			r.watch()

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // progress describes the deliveries of n that have not ended, for a test that timed out: the lag of the groups, and the
 // records of these deliveries.
-func (r *fixture) progress(n int) string {
+func (r *deliveryRig) progress(n int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	missing := r.missing(n)
@@ -57,7 +57,7 @@ func (r *fixture) progress(n int) string {
 }
 
 // missing returns the sessions of n whose delivery has not ended.
-func (r *fixture) missing(n int) map[string]bool {
+func (r *deliveryRig) missing(n int) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	missing := map[string]bool{}

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"fmt"
@@ -14,12 +14,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { test(t, g) })
-	}
-}
 
 func quick(budget time.Duration) delivery.Option {
 	return delivery.WithDefaultService(delivery.Service{
@@ -39,7 +33,7 @@ func closedPort(t *testing.T) string {
 func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		// Only deliveries to receivers that are down have a short budget, so that a slow machine fails no healthy receiver.
-		r := newFixture(t, guarantee, quick(waitLimit), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
+		r := newDeliveryRig(t, guarantee, quick(waitLimit), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
 			delivery.WithLease(waitLimit), delivery.WithRoutes(time.Hour, waitLimit),
 			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
 		r.timeout = waitLimit
@@ -70,11 +64,11 @@ func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 }
 
 func TestDeadDeliveryIsRequeued(t *testing.T) {
-	r := newFixture(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(waitLimit))
+	r := newDeliveryRig(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(waitLimit))
 	r.timeout = waitLimit
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)
-	receiver.kill()
+	require.NoError(t, receiver.Kill())
 	r.sink("harbor:http://"+receiver.address, "sink")
 	r.watch()
 	r.writeRouteAndOutput("s", "harbor", true)

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ import (
 // The gate is open one millisecond before its deadline. That the deadlines of this time have fired is seen from another gate.
 func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		f := newFixture(t, guarantee, 1)
+		f := newGateRig(t, guarantee, 1)
 		start := time.Now().Truncate(time.Millisecond)
 		now := clock.NewFake(start)
 		f.run(gate.GrantsGraph, "grants")
@@ -31,8 +31,7 @@ func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
 			}
 		}
 		require.Eventually(t, open(2), waitLimit, time.Millisecond)
-		g.Kill()
-		g.stop()
+		g.crash()
 		g = f.run(gate.Graph, "gates", processors.WithClock(now))
 		require.Eventually(t, open(2), waitLimit, time.Millisecond, "pending gates are listed after the restart")
 
@@ -45,8 +44,7 @@ func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
 		require.Eventually(t, func() bool { return f.ended() == 2 }, waitLimit, 10*time.Millisecond)
 		require.Equal(t, topics.GateTimedOut, f.of("g1")[0].Status)
 
-		g.Kill()
-		g.stop()
+		g.crash()
 		f.run(gate.Graph, "gates", processors.WithClock(now))
 		f.decide("s1", "g1", "late", topics.VerdictApprove)
 		f.ask("s1", "g2", start.Add(time.Hour)) // is read after the repeats
@@ -64,7 +62,7 @@ func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
 // Requests and decisions that were written while no processor ran are applied in any order of their topics.
 func TestDecisionsAreAppliedAfterAnOutage(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		f := newFixture(t, guarantee, 4)
+		f := newGateRig(t, guarantee, 4)
 		f.run(gate.GrantsGraph, "grants")
 		g := f.run(gate.Graph, "gates")
 		f.watch()
@@ -76,8 +74,7 @@ func TestDecisionsAreAppliedAfterAnOutage(t *testing.T) {
 			row, err1 := g.Get("s1")
 			return err == nil && err1 == nil && len(open) == 1 && row != nil
 		}, waitLimit, time.Millisecond)
-		g.Kill()
-		g.stop()
+		g.crash()
 		f.decide("s0", "before", "d0", topics.VerdictDeny)
 		f.ask("s1", "early", expires)
 		f.decide("s2", "both", "d2", topics.VerdictApprove)
@@ -94,7 +91,7 @@ func TestDecisionsAreAppliedAfterAnOutage(t *testing.T) {
 // The approval was written under a policy that asks, and is read under one that denies.
 func TestChangedPolicyOverridesAnApproval(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		f := newFixture(t, guarantee, 1)
+		f := newGateRig(t, guarantee, 1)
 		f.run(gate.GrantsGraph, "grants")
 		g := f.run(gate.Graph, "gates")
 		f.watch()

@@ -1,10 +1,9 @@
-package integration
+package capabilities
 
 import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,47 +11,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const waitLimit = 90 * time.Second
+// foldRig is the group of the fold, a producer of events and a reader of batches.
+type foldRig struct {
+	*world
+	opts     []group.Option
+	producer *kgo.Client
 
-// both runs a test under each guarantee.
-func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { test(t, g) })
-	}
-}
-
-// rig is a broker, the group on it, a producer of events and a reader of batches.
-type rig struct {
-	tb         testing.TB
-	guarantee  processors.Guarantee
-	brokers    []string
-	agent      string
-	partitions int32
-	topics     topics.Catalog
-	opts       []group.Option
-	producer   *kgo.Client
-
-	mu      sync.Mutex
 	batches map[string][]topics.BatchMessage // by turntable.id
 	letters int
 }
 
-func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...group.Option) *rig {
+func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...group.Option) *foldRig {
 	tb.Helper()
-	r := &rig{
-		tb: tb, guarantee: guarantee, brokers: testbroker.Start(tb), agent: testbroker.Agent(), partitions: partitions,
-		opts: opts, batches: map[string][]topics.BatchMessage{},
+	r := &foldRig{
+		world: newWorld(tb, guarantee, partitions, topics.WithEvents()), opts: opts, batches: map[string][]topics.BatchMessage{},
 	}
 	var err error
-	r.topics, err = topics.For(r.agent, topics.WithEvents())
-	require.NoError(tb, err)
 	// Partition like Java's producers.
 	r.producer, err = kgo.NewClient(kgo.SeedBrokers(r.brokers...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond))
@@ -61,42 +41,15 @@ func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opt
 	return r
 }
 
-// instance is a running processor of the group.
-type instance struct {
-	*processors.Processor
-	stop func()
-}
-
-// run starts the group and waits until it works.
-func (r *rig) run() *instance {
-	r.tb.Helper()
-	g := r.start()
-	require.Eventually(r.tb, func() bool { return g.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-	return g
-}
-
-func (r *rig) start() *instance {
+func (r *foldRig) run() *instance {
 	r.tb.Helper()
 	g, err := group.Graph(r.agent, r.opts...)
 	require.NoError(r.tb, err)
-	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithPartitions(r.partitions),
-		processors.WithInstance("fold"), processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
-	require.NoError(r.tb, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- p.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ran; !errors.Is(err, processors.ErrKilled) {
-			require.NoError(r.tb, err)
-		}
-	})
-	r.tb.Cleanup(stop)
-	return &instance{p, stop}
+	return r.group(g, "fold")
 }
 
 // send writes records of a session in order, and returns before they are acknowledged.
-func (r *rig) send(events ...topics.AgentEvent) {
+func (r *foldRig) send(events ...topics.AgentEvent) {
 	r.tb.Helper()
 	for _, e := range events {
 		raw, err := r.topics.AgentEvents.Codec().Marshal(e)
@@ -112,56 +65,30 @@ func (r *rig) send(events ...topics.AgentEvent) {
 	}
 }
 
-// watch reads committed batches, and dead letters.
-func (r *rig) watch() {
+// watch reads batches, and dead letters.
+func (r *foldRig) watch() {
 	r.tb.Helper()
-	reader, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeTopics(r.topics.BatchMessages.Name(), string(r.topics.FoldGroup())+"-dlq"),
-		kgo.FetchMaxWait(20*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	require.NoError(r.tb, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			r.read(reader.PollFetches(ctx))
-		}
-	}()
-	r.tb.Cleanup(func() {
-		cancel()
-		<-done
-		reader.Close()
-	})
-}
-
-func (r *rig) read(fetches kgo.Fetches) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fetches.EachRecord(func(record *kgo.Record) {
+	r.read(func(record *kgo.Record) {
 		if record.Topic != r.topics.BatchMessages.Name() {
 			r.letters++
 			return
 		}
-		d := r.topics.BatchMessages.Codec().Unmarshal(record.Value)
-		if d.Err != nil || string(record.Key) != d.Value.SessionID {
-			r.tb.Errorf("batch of %s: %v", record.Key, d.Err)
-			return
+		b := decode(r.world, r.topics.BatchMessages, record)
+		if string(record.Key) != b.SessionID {
+			r.tb.Errorf("batch of %s: %s", record.Key, b.SessionID)
 		}
-		for _, h := range record.Headers {
-			if h.Key == topics.HeaderID {
-				r.batches[string(h.Value)] = append(r.batches[string(h.Value)], d.Value)
-			}
-		}
-	})
+		id := header(record, topics.HeaderID)
+		r.batches[id] = append(r.batches[id], b)
+	}, r.topics.BatchMessages.Name(), string(r.topics.FoldGroup())+"-dlq")
 }
 
-func (r *rig) closed() int {
+func (r *foldRig) closed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.batches)
 }
 
-func (r *rig) await(turns int) {
+func (r *foldRig) await(turns int) {
 	r.tb.Helper()
 	require.Eventually(r.tb, func() bool { return r.closed() >= turns }, waitLimit, 5*time.Millisecond)
 }

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 )
 
-// attemptTimeout is how long an attempt at the unresponsive receiver takes: longer than a test waits for deliveries, so that
+// unresponsiveTimeout is how long an attempt at the unresponsive receiver takes: longer than a test waits for deliveries, so that
 // it fails if one of them waits for that receiver.
-const attemptTimeout = 2 * waitLimit
+const unresponsiveTimeout = 2 * waitLimit
 
 // healthyP99 returns the 99th percentile of the time that deliveries to healthy receivers take at a steady pace, while
 // hanging deliveries are in flight to an unresponsive receiver.
 func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 	t.Helper()
-	r := newFixture(t, processors.AtLeastOnce, delivery.WithLease(2*attemptTimeout))
-	r.timeout = attemptTimeout
+	r := newDeliveryRig(t, processors.AtLeastOnce, delivery.WithLease(2*unresponsiveTimeout))
+	r.timeout = unresponsiveTimeout
 	r.run(delivery.Graph, "deliveries")
 	release := make(chan struct{})
 	mapping := ""

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"io"
@@ -29,7 +29,7 @@ func newReceiver(t testing.TB) *receiver {
 	require.NoError(t, err)
 	r := &receiver{t: t, address: l.Addr().String(), bodies: map[string]string{}, calls: map[string]int{}}
 	r.serve(l)
-	t.Cleanup(r.kill)
+	t.Cleanup(func() { _ = r.Kill() })
 	return r
 }
 
@@ -41,11 +41,11 @@ func (r *receiver) serve(l net.Listener) {
 	go func() { _ = server.Serve(l) }()
 }
 
-// kill closes the listener and all connections.
-func (r *receiver) kill() {
+// Kill closes the listener and all connections.
+func (r *receiver) Kill() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.server.Close()
+	return r.server.Close()
 }
 
 // restart listens on the same address again.

@@ -1,4 +1,4 @@
-package integration
+package capabilities
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // sendRaw writes a record, in the partition of any key.
-func (r *rig) sendRaw(key, partitionOf string, value []byte) {
+func (r *foldRig) sendRaw(key, partitionOf string, value []byte) {
 	r.producer.Produce(context.Background(), &kgo.Record{
 		Topic: r.topics.AgentEvents.Name(), Key: []byte(key), Value: value,
 		Partition: codec.PartitionOf(partitionOf, r.partitions),
@@ -24,7 +24,7 @@ func (r *rig) sendRaw(key, partitionOf string, value []byte) {
 }
 
 // states are the batches' states and reasons, by turn.
-func (r *rig) states() map[string]string {
+func (r *foldRig) states() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	states := map[string]string{}
@@ -40,7 +40,7 @@ func (r *rig) states() map[string]string {
 
 func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		r := newRig(t, guarantee, 4, group.WithGrace(100*time.Millisecond), group.WithSilence(10*time.Second),
+		r := newFoldRig(t, guarantee, 4, group.WithGrace(100*time.Millisecond), group.WithSilence(10*time.Second),
 			group.WithWindow(100, 10_000, 5*time.Second), group.WithTurnLimit(20_000))
 		g := r.run()
 		r.watch()
