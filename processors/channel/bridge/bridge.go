@@ -12,7 +12,6 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -26,7 +25,7 @@ type Bridge struct {
 	options  options
 
 	mu     sync.Mutex
-	people *simplelru.LRU[string, policy.Window]
+	people *simplelru.LRU[string, Window]
 	events *simplelru.LRU[eventKey, struct{}]
 }
 
@@ -55,7 +54,7 @@ func New(live settings.Live, to processors.Publisher, catalogs []topics.Catalog,
 		return nil, err
 	}
 	var err error
-	if b.people, err = simplelru.NewLRU[string, policy.Window](b.options.people, nil); err != nil {
+	if b.people, err = simplelru.NewLRU[string, Window](b.options.people, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if b.events, err = simplelru.NewLRU[eventKey, struct{}](b.options.events, nil); err != nil {
@@ -86,7 +85,7 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 	}
 	s, now := b.live(), b.options.clock.Now()
 	out := b.decide(s, in, now)
-	if out.Action != policy.Refuse {
+	if out.Action != Refuse {
 		e := event{id: id, in: in, out: out, settings: s, catalog: b.catalogs[out.Agent], now: now}
 		if err := b.write(ctx, e); err != nil {
 			return err
@@ -98,13 +97,13 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 }
 
 // decide applies the policies, with what is remembered of the person.
-func (b *Bridge) decide(s *settings.Settings, in adapter.Inbound, now time.Time) policy.Outcome {
-	rules := policy.Rules{Serves: b.serves, MaxText: b.options.maxText}
+func (b *Bridge) decide(s *settings.Settings, in adapter.Inbound, now time.Time) Outcome {
+	rules := Rules{Serves: b.serves, MaxText: b.options.maxText}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	who := policy.Person(in)
+	who := Person(in)
 	before, _ := b.people.Get(who)
-	out, after := policy.Decide(s, rules, in, before, now)
+	out, after := Decide(s, rules, in, before, now)
 	if after.Idle(now) {
 		b.people.Remove(who)
 	} else {
@@ -146,7 +145,7 @@ func (b *Bridge) write(ctx context.Context, e event) error {
 	if err == nil {
 		err = b.to.Publish(ctx, records...)
 	}
-	if errors.Is(err, processors.ErrTooLarge) && e.out.Action == policy.Ask {
+	if errors.Is(err, processors.ErrTooLarge) && e.out.Action == Ask {
 		var reply processors.Outbound
 		if reply, err = e.reply(tooLong); err == nil {
 			err = b.to.Publish(ctx, reply)
@@ -160,10 +159,10 @@ func (b *Bridge) write(ctx context.Context, e event) error {
 }
 
 // report logs and counts what was done with an event.
-func (b *Bridge) report(in adapter.Inbound, out policy.Outcome) {
+func (b *Bridge) report(in adapter.Inbound, out Outcome) {
 	switch out.Reason {
 	case "":
-	case policy.NoAccount, policy.NoAgent:
+	case NoAccount, NoAgent:
 		b.options.logger.Warn("an event of a channel is refused: the settings do not provide for it",
 			zap.String("channel", in.Origin.Channel), zap.String("account", in.Origin.Account),
 			zap.String("reason", string(out.Reason)))
@@ -174,7 +173,7 @@ func (b *Bridge) report(in adapter.Inbound, out policy.Outcome) {
 	b.count(in, out.Action, out.Reason)
 }
 
-func (b *Bridge) count(in adapter.Inbound, what policy.Action, reason policy.Reason) {
+func (b *Bridge) count(in adapter.Inbound, what Action, reason Reason) {
 	if b.options.metrics.Received != nil {
 		b.options.metrics.Received(in.Origin.Channel, in.Origin.Account, what, reason)
 	}

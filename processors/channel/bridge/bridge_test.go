@@ -14,7 +14,6 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -179,8 +178,8 @@ func TestRateLimitIsPerPerson(t *testing.T) {
 	require.Equal(t, direct("U1", "").Origin, origin)
 	require.Empty(t, r.receive(direct("U1", "four")), "told once")
 	r.message("front", r.receive(direct("U2", "one")))
-	require.Equal(t, counted{policy.Refuse, policy.TooMany}, r.counted()[3])
-	r.clock.Advance(policy.Span)
+	require.Equal(t, counted{bridge.Refuse, bridge.TooMany}, r.counted()[3])
+	r.clock.Advance(bridge.Span)
 	r.message("front", r.receive(direct("U1", "five")))
 }
 
@@ -207,10 +206,10 @@ func TestRefusedEventsWriteNothing(t *testing.T) {
 	r.settings.DefaultAgent = "unserved"
 	require.Empty(t, r.receive(group("C1", "U1", "secret-text, addressed")))
 	require.Equal(t, []counted{
-		{policy.Refuse, policy.GroupNoMention},
-		{policy.Refuse, policy.DMIgnored},
-		{policy.Refuse, policy.NoAccount},
-		{policy.Refuse, policy.NoAgent},
+		{bridge.Refuse, bridge.GroupNoMention},
+		{bridge.Refuse, bridge.DMIgnored},
+		{bridge.Refuse, bridge.NoAccount},
+		{bridge.Refuse, bridge.NoAgent},
 	}, r.counted())
 	require.Equal(t, 4, r.logs.Len())
 	for _, line := range r.logs.All() {

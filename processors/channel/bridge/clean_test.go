@@ -13,7 +13,6 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -111,7 +110,7 @@ func TestTooLongTextIsAnswered(t *testing.T) {
 	text, origin := r.reply("front", r.receive(direct("U1", "0123456789a")))
 	require.Contains(t, text, "too long")
 	require.Equal(t, direct("U1", "").Origin, origin)
-	require.Equal(t, policy.TooLong, r.counted()[1].what)
+	require.Equal(t, bridge.TooLong, r.counted()[1].what)
 
 	// A message that no record can hold is not sent again by the platform for ever.
 	r = newRig(t, nil)
@@ -161,5 +160,5 @@ func TestUnusableEventsAreDropped(t *testing.T) {
 	r := newRig(t, nil)
 	in := direct("U1", " \n")
 	require.Empty(t, r.receive(in))
-	require.Equal(t, []counted{{policy.Refuse, policy.Empty}}, r.counted())
+	require.Equal(t, []counted{{bridge.Refuse, bridge.Empty}}, r.counted())
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 )
 
 // ErrConfig is wrapped by the errors of New.
@@ -73,17 +72,17 @@ func WithStatus(s Status) Option { return func(o *options) { o.status = s } }
 
 // Metrics are callbacks for events. They are called from several goroutines and must not block. Any may be nil.
 type Metrics struct {
-	// Received is called for each event that was handled. what is a policy.Action, or Repeat or Invalid; reason is that of
-	// policy.Refuse.
-	Received func(channel, account string, what policy.Action, reason policy.Reason)
+	// Received is called for each event that was handled. what is an action of Decide, Repeat or Invalid; reason is that of
+	// Refuse.
+	Received func(channel, account string, what Action, reason Reason)
 }
 
-// What happened to an event, beside the actions of package policy.
+// What happened to an event, beside the actions of Decide.
 const (
 	// Repeat: the records of the event were written before.
-	Repeat policy.Action = "repeat"
+	Repeat Action = "repeat"
 	// Invalid: the event has no ID or no usable origin. It is dropped, and a line is logged.
-	Invalid policy.Action = "invalid"
+	Invalid Action = "invalid"
 )
 
 // WithMetrics sets callbacks for metrics. The default is none.

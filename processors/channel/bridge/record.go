@@ -10,7 +10,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -27,7 +26,7 @@ const (
 type event struct {
 	id       string // the turntable.id of its records begins with it
 	in       adapter.Inbound
-	out      policy.Outcome
+	out      Outcome
 	settings *settings.Settings
 	catalog  topics.Catalog // of the agent
 	now      time.Time
@@ -38,29 +37,29 @@ func (e event) session() string { return e.out.Origin.Session(e.out.Agent) }
 // records returns the records of an event. They have the same IDs whenever it is received.
 func (b *Bridge) records(ctx context.Context, e event) ([]processors.Outbound, error) {
 	switch e.out.Action {
-	case policy.Ask:
+	case Ask:
 		return one(e.message())
-	case policy.Press:
+	case Press:
 		d := e.in.Decision
 		return e.decision(d.GateID, verdictOf(d.Approve), "", true)
-	case policy.Slow:
+	case Slow:
 		return one(e.reply(tooFast))
-	case policy.TooLong:
+	case TooLong:
 		return one(e.reply(tooLong))
 	}
 	c := e.out.Command
 	switch c.Name {
-	case policy.Approve, policy.Deny:
-		return e.decision(c.Code, verdictOf(c.Name == policy.Approve), c.Rest, false)
-	case policy.Stop:
+	case CommandApprove, CommandDeny:
+		return e.decision(c.Code, verdictOf(c.Name == CommandApprove), c.Rest, false)
+	case CommandStop:
 		return e.commands(stopping, e.cancel)
-	case policy.New:
+	case CommandNew:
 		text := forgotten
 		if c.Rest != "" {
 			text += " " + restUnread
 		}
 		return e.commands(text, e.cancel, e.forget)
-	case policy.Agents:
+	case CommandAgents:
 		return one(e.reply(agentsText(e.settings, e.out.Agent)))
 	default:
 		return one(e.reply(b.statusText(ctx, e)))

@@ -15,7 +15,6 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -54,8 +53,8 @@ func (p *fakePublisher) take() []processors.Outbound {
 }
 
 type counted struct {
-	what   policy.Action
-	reason policy.Reason
+	what   bridge.Action
+	reason bridge.Reason
 }
 
 // rig is a bridge to the agents front and ops, with an account slack/main that tests change.
@@ -103,7 +102,7 @@ func newRig(t testing.TB, change func(*settings.Account), opts ...bridge.Option)
 	return r
 }
 
-func (r *rig) count(channel, account string, what policy.Action, reason policy.Reason) {
+func (r *rig) count(channel, account string, what bridge.Action, reason bridge.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts = append(r.counts, counted{what, reason})

@@ -1,4 +1,4 @@
-package policy_test
+package bridge_test
 
 import (
 	"testing"
@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/policy"
+	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 )
 
 // event is of the person U1, who is an admin, in the room C1 of the guild T1.
 func event() adapter.Inbound {
-	in := group("U1", "hello", mentioned)
+	in := inRoom("U1", "hello", mentioned)
 	in.Guild, in.Roles = "T1", []string{"member", "admin"}
 	return in
 }
@@ -56,7 +56,7 @@ func TestMostSpecificBindingWins(t *testing.T) {
 		{settings.Binding{Channel: "x"}, 1},
 		{settings.Binding{}, 0},
 	} {
-		require.Equal(t, c.want, policy.Specificity(c.b))
+		require.Equal(t, c.want, bridge.Specificity(c.b))
 	}
 	require.Equal(t, "first", decide(bound(settings.Binding{Agent: "first", Peer: "U1"}, settings.Binding{Agent: "second", ChannelID: "C1"}),
 		event()).Agent)
@@ -66,7 +66,7 @@ func TestAllConditionsOfABindingMustMatch(t *testing.T) {
 	full := settings.Binding{
 		Agent: "ops", Channel: "slack", Account: "main", Peer: "U1", Guild: "T1", ChannelID: "C1", Roles: []string{"oncall", "admin"},
 	}
-	require.True(t, policy.Matches(full, event()))
+	require.True(t, bridge.Matches(full, event()))
 	for name, change := range map[string]func(*adapter.Inbound){
 		"channel": func(in *adapter.Inbound) { in.Origin.Channel = "other" },
 		"account": func(in *adapter.Inbound) { in.Origin.Account = "other" },
@@ -78,7 +78,7 @@ func TestAllConditionsOfABindingMustMatch(t *testing.T) {
 	} {
 		in := event()
 		change(&in)
-		require.False(t, policy.Matches(full, in), name)
+		require.False(t, bridge.Matches(full, in), name)
 	}
 }
 
@@ -90,10 +90,10 @@ func TestRoutingFallsBack(t *testing.T) {
 	} {
 		// Only one agent is served: those before it in the order are skipped.
 		account, _ := s.Account("slack", "main")
-		require.Equal(t, c.want, policy.Route(s, account, event(), func(agent string) bool { return agent == c.served }))
+		require.Equal(t, c.want, bridge.Route(s, account, event(), func(agent string) bool { return agent == c.served }))
 	}
-	out, _ := policy.Decide(s, policy.Rules{Serves: func(string) bool { return false }, MaxText: 10}, event(), policy.Window{}, noon)
-	require.Equal(t, policy.NoAgent, out.Reason)
+	out, _ := bridge.Decide(s, bridge.Rules{Serves: func(string) bool { return false }, MaxText: 10}, event(), bridge.Window{}, noon)
+	require.Equal(t, bridge.NoAgent, out.Reason)
 }
 
 // The binding that is chosen matches, and none that matches is more specific.
@@ -114,18 +114,18 @@ func TestRouteIsOfAMostSpecificMatch(t *testing.T) {
 		in.Origin.User, in.Origin.Recipient = word.Draw(t, "user"), word.Draw(t, "recipient")
 		most := 0
 		for _, b := range s.Bindings {
-			if policy.Matches(b, in) {
-				most = max(most, policy.Specificity(b))
+			if bridge.Matches(b, in) {
+				most = max(most, bridge.Specificity(b))
 			}
 		}
-		got := policy.Route(s, settings.Account{Agent: "fallback"}, in, rules.Serves)
+		got := bridge.Route(s, settings.Account{Agent: "fallback"}, in, rules.Serves)
 		if most == 0 {
 			require.Equal(t, "fallback", got)
 			return
 		}
 		found := false
 		for _, b := range s.Bindings {
-			found = found || b.Agent == got && policy.Matches(b, in) && policy.Specificity(b) == most
+			found = found || b.Agent == got && bridge.Matches(b, in) && bridge.Specificity(b) == most
 		}
 		require.True(t, found, got)
 	})

@@ -1,4 +1,4 @@
-package adapter_test
+package bridge_test
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func received(ctx context.Context, to adapter.Receiver, id, person, typed string
 	})
 }
 
-func Example() {
+func Example_adapter() {
 	ctx := context.Background()
 	p := pager{lines: make(chan string, 1)}
 	var _ adapter.Adapter = p

@@ -1,4 +1,4 @@
-package policy
+package bridge
 
 import (
 	"strings"
@@ -7,25 +7,25 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
 
-// Name is the name of a command.
-type Name string
+// CommandName is the name of a command.
+type CommandName string
 
 // The commands.
 const (
-	Agents  Name = "agents"
-	New     Name = "new"
-	Stop    Name = "stop"
-	Status  Name = "status"
-	Approve Name = "approve"
-	Deny    Name = "deny"
+	CommandAgents  CommandName = "agents"
+	CommandNew     CommandName = "new"
+	CommandStop    CommandName = "stop"
+	CommandStatus  CommandName = "status"
+	CommandApprove CommandName = "approve"
+	CommandDeny    CommandName = "deny"
 )
 
 // Command is what a person told the account to do.
 type Command struct {
-	Name Name
-	// Code is the beginning of the ID of the request that Approve and Deny are about, in lower case; empty for the only open one.
+	Name CommandName
+	// Code is the beginning of the ID of the request that CommandApprove and CommandDeny are about, in lower case; empty for the only open one.
 	Code string
-	// Rest is the reason of Approve and Deny, and what follows the name of another command. It may be empty.
+	// Rest is the reason of CommandApprove and CommandDeny, and what follows the name of another command. It may be empty.
 	Rest string
 }
 
@@ -48,12 +48,12 @@ func ParseCommand(in adapter.Inbound) (Command, bool) {
 	if addressed && (addressee == "" || !in.Mentioned) {
 		return Command{}, false
 	}
-	c := Command{Name: Name(strings.ToLower(word)), Rest: rest}
+	c := Command{Name: CommandName(strings.ToLower(word)), Rest: rest}
 	switch c.Name {
-	case Agents, New, Stop, Status:
-	case Approve:
+	case CommandAgents, CommandNew, CommandStop, CommandStatus:
+	case CommandApprove:
 		c.Code, c.Rest = cutWord(rest)
-	case Deny:
+	case CommandDeny:
 		if code, reason := cutWord(rest); isCode(code) {
 			c.Code, c.Rest = code, reason
 		}
