@@ -1,27 +1,26 @@
 package door
 
 import (
-	"github.com/turntable-streams/turntable/processors/crew/internal/bus"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 
 // busHistory are the last messages between the agents of all crews, in the order in which the index saw them.
 type busHistory struct {
-	bus.History
+	newestMessages
 	crews map[string]string // by message
 }
 
 func (b *busHistory) add(crew string, m view.BusMessage) {
-	b.Add(m)
+	b.newestMessages.add(m)
 	if b.crews == nil {
 		b.crews = map[string]string{}
 	}
 	b.crews[m.ID] = crew
-	if len(b.crews) < 2*bus.Limit {
+	if len(b.crews) < 2*busLimit {
 		return
 	}
-	kept := make(map[string]string, bus.Limit)
-	for _, m := range b.Messages("") {
+	kept := make(map[string]string, busLimit)
+	for _, m := range b.of("") {
 		kept[m.ID] = b.crews[m.ID]
 	}
 	b.crews = kept
@@ -31,7 +30,7 @@ func (b *busHistory) add(crew string, m view.BusMessage) {
 // of them without an agent.
 func (b *busHistory) query(agent string, n int, wanted func(crew, project string) bool) []view.BusMessage {
 	found := []view.BusMessage{}
-	for _, m := range b.Messages(agent) {
+	for _, m := range b.of(agent) {
 		if wanted(b.crews[m.ID], "") {
 			found = append(found, m)
 		}

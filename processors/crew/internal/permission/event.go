@@ -50,7 +50,7 @@ func (r *Request) event(agentID string) asked {
 		Request:   askedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Timestamp: v.Timestamp},
 		Dangerous: v.Dangerous, ExpiresAt: v.ExpiresAt, Options: v.Options,
 		Preview: preview{
-			Icon: view.Icon(v.ToolName), Summary: view.Summary(v.Arguments, v.ToolName), Args: view.Preview(v.Arguments),
+			Icon: icon(v.ToolName), Summary: summary(v.Arguments, v.ToolName), Args: indented(v.Arguments),
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package view_test
+package permission
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,10 +14,10 @@ func TestP15_PreviewsOfPermissionRequests(t *testing.T) {
 		"": "{}", "null": "{}", `"text"`: "{}", "[1]": "{}", "5": "{}", "{": "{}", "{}": "{}",
 		`{"path":"a","n":1}`: "{\n  \"path\": \"a\",\n  \"n\": 1\n}",
 	} {
-		require.Equal(t, want, view.Preview(topics.Raw(args)), args)
+		require.Equal(t, want, indented(topics.Raw(args)), args)
 	}
 	const frame = len("{\n  \"a\": \"\"\n}")
-	of := func(text string) string { return view.Preview(topics.Raw(`{"a":"` + text + `"}`)) }
+	of := func(text string) string { return indented(topics.Raw(`{"a":"` + text + `"}`)) }
 	fits := of(strings.Repeat("x", 400-frame))
 	require.Len(t, fits, 400)
 	require.NotContains(t, fits, "…")
@@ -26,11 +25,11 @@ func TestP15_PreviewsOfPermissionRequests(t *testing.T) {
 	require.Equal(t, whole[:400]+"\n…", of(strings.Repeat("x", 401-frame)))
 	require.Equal(t, 402, len([]rune(of(strings.Repeat("é", 1000)))), "400 characters, a newline and an ellipsis")
 
-	for name, icon := range map[string]string{
+	for name, want := range map[string]string{
 		"fs/read_text_file": "file", "fs/x": "file", "write_file": "file", "my file": "file",
 		"terminal/create": "terminal", "run_command": "terminal", "Bash": "shield", "": "shield", "xfs/": "shield",
 	} {
-		require.Equal(t, icon, view.Icon(name), name)
+		require.Equal(t, want, icon(name), name)
 	}
 	for _, c := range []struct{ name, args, summary string }{
 		{"fs/write_text_file", `{"path":"a","command":"b"}`, "a"},
@@ -43,6 +42,6 @@ func TestP15_PreviewsOfPermissionRequests(t *testing.T) {
 		{"Bash", `{}`, ""},
 		{"Bash", ``, ""},
 	} {
-		require.Equal(t, c.summary, view.Summary(topics.Raw(c.args), c.name), c)
+		require.Equal(t, c.summary, summary(topics.Raw(c.args), c.name), c)
 	}
 }

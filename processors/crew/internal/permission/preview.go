@@ -1,4 +1,4 @@
-package view
+package permission
 
 import (
 	"strings"
@@ -13,9 +13,9 @@ import (
 // previewLimit is in UTF-16 code units, as the length of a text in a browser.
 const previewLimit = 400
 
-// Preview returns the arguments of a permission request as a dialog shows them: indented JSON, cut after 400 characters, and
+// indented returns the arguments of a permission request as a dialog shows them: indented JSON, cut after 400 characters, and
 // "{}" for what is no object.
-func Preview(args topics.Raw) string {
+func indented(args topics.Raw) string {
 	v := jsontext.Value(args).Clone()
 	if v.Kind() != '{' || v.Indent(jsontext.WithIndent("  ")) != nil {
 		return "{}"
@@ -30,8 +30,8 @@ func Preview(args topics.Raw) string {
 	return text
 }
 
-// Icon returns what a dialog shows for a tool: file, terminal or shield.
-func Icon(toolName string) string {
+// icon returns what a dialog shows for a tool: file, terminal or shield.
+func icon(toolName string) string {
 	switch {
 	case strings.HasPrefix(toolName, "fs/"), strings.Contains(toolName, "file"):
 		return "file"
@@ -42,8 +42,8 @@ func Icon(toolName string) string {
 	}
 }
 
-// Summary returns the line that says what a tool is about to do, empty if the arguments do not say it.
-func Summary(args topics.Raw, toolName string) string {
+// summary returns the line that says what a tool is about to do, empty if the arguments do not say it.
+func summary(args topics.Raw, toolName string) string {
 	var known struct {
 		Path    any `json:"path"`
 		Command any `json:"command"`
