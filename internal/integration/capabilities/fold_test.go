@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
@@ -40,10 +41,22 @@ func (r *foldRig) states() map[string]string {
 
 func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		r := newFoldRig(t, guarantee, 4, group.WithGrace(100*time.Millisecond), group.WithSilence(10*time.Second),
-			group.WithWindow(100, 10_000, 5*time.Second), group.WithTurnLimit(20_000))
-		g := r.run()
+		const grace, gap, silence = 100 * time.Millisecond, 5 * time.Second, 10 * time.Second
+		r := newFoldRig(t, guarantee, 4, group.WithGrace(grace), group.WithSilence(silence),
+			group.WithWindow(100, 10_000, gap), group.WithTurnLimit(20_000))
+		now := clock.NewFake(time.Now())
+		g := r.run(processors.WithClock(now))
 		r.watch()
+		open := func(session string, is func(*group.Turn) bool) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				value, err := g.Get(session)
+				require.NoError(t, err)
+				row, err := group.RowOf(value)
+				require.NoError(t, err)
+				return row != nil && len(row.Open) == 1 && is(row.Open[0])
+			}, waitLimit, time.Millisecond)
+		}
 		good := turnOf("session-1", "good", 100)
 		r.send(good[:50]...)
 		for _, poison := range []string{"{", "{}", `{"session_id":"session-1","turn_id":"good","attempt":1}`} {
@@ -59,17 +72,11 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 		require.NoError(t, r.producer.Flush(t.Context()))
 		r.send(good[52:99]...)
 		// The last record of the valid turn is sent after the records with a wrong key have arrived.
-		require.Eventually(t, func() bool {
-			value, err := g.Get("session-1")
-			require.NoError(t, err)
-			row, err := group.RowOf(value)
-			require.NoError(t, err)
-			return row != nil && len(row.Open) == 1 && row.Open[0].Seq == 99
-		}, waitLimit, time.Millisecond)
+		open("session-1", func(turn *group.Turn) bool { return turn.Seq == 99 })
 		r.send(good[99])
 
-		gap := turnOf("session-2", "gap", 50)
-		r.send(append(gap[:20:20], gap[21:40]...)...)
+		holed := turnOf("session-2", "gap", 50)
+		r.send(append(holed[:20:20], holed[21:40]...)...)
 		r.send(turnOf("session-3", "large", 2000)...)
 		r.send(turnOf("session-3", "silent", 30)[:29]...)
 		huge := strings.Repeat("x", 990_000) // larger than an event may be, not than a record
@@ -79,7 +86,14 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 		}, topics.AgentEvent{
 			SessionID: "session-4", TurnID: "huge", Attempt: 1, Seq: 2, Event: topics.Raw(`{"type":"done","data":{}}`),
 		})
-		r.await(5)
+		r.await(2)
+		open("session-2", func(turn *group.Turn) bool { return len(turn.Held) == 19 })
+		open("session-3", func(turn *group.Turn) bool { return turn.Seq == 29 })
+		open("session-4", func(turn *group.Turn) bool { return turn.Done })
+		for i, limit := range []time.Duration{grace, gap, silence} {
+			now.Advance(limit)
+			r.await(3 + i)
+		}
 		g.stop()
 		require.Equal(t, map[string]string{
 			"good": "complete", "gap": "failed gap", "large": "failed too_large", "silent": "expired silence",

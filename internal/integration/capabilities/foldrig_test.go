@@ -41,11 +41,11 @@ func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32,
 	return r
 }
 
-func (r *foldRig) run() *instance {
+func (r *foldRig) run(opts ...processors.Option) *instance {
 	r.tb.Helper()
 	g, err := group.Graph(r.agent, r.opts...)
 	require.NoError(r.tb, err)
-	return r.group(g, "fold")
+	return r.group(g, "fold", opts...)
 }
 
 // send writes records of a session in order, and returns before they are acknowledged.
