@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -217,8 +216,8 @@ func TestDoorThatStartsLaterHasTheSameGates(t *testing.T) {
 func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	c := clock.NewFake(time.Now())
-	d := f.door(WithClock(c))
+	d := f.door()
+	c := d.clock // of which the index has a ticker, too
 	poll := func(path string) <-chan got {
 		answers := make(chan got, 1)
 		go func() {
@@ -232,20 +231,20 @@ func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
 	}
 	// A list waits for the first gate.
 	listing := poll("/api/gates?session_id=s&status=pending&wait=20s")
-	require.NoError(t, c.WaitTickers(t.Context(), 1))
+	require.NoError(t, c.WaitTickers(t.Context(), 2))
 	f.ask("other", "x")
 	d.pending("other", "x")
 	f.ask("s", "a")
 	ids, _ := (<-listing).listed(t)
 	require.Equal(t, []string{"a"}, ids)
 	none := poll("/api/gates?session_id=none&status=pending&wait=20s")
-	require.NoError(t, c.WaitTickers(t.Context(), 1))
+	require.NoError(t, c.WaitTickers(t.Context(), 2))
 	c.Advance(20 * time.Second)
 	require.Equal(t, `{"gates":[]}`, (<-none).body)
 
 	// A gate's poll ends after its time, or with the outcome. A longer wait than 55 s is 55 s.
 	waiting := poll("/api/gates/a?wait=10m")
-	require.NoError(t, c.WaitTickers(t.Context(), 1))
+	require.NoError(t, c.WaitTickers(t.Context(), 2))
 	c.Advance(54 * time.Second)
 	select {
 	case <-waiting:
@@ -255,7 +254,7 @@ func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
 	c.Advance(time.Second)
 	require.Equal(t, gate.StatusPending, (<-waiting).view(t).Status)
 	waiting = poll("/api/gates/a?wait=55s")
-	require.NoError(t, c.WaitTickers(t.Context(), 1))
+	require.NoError(t, c.WaitTickers(t.Context(), 2))
 	require.Equal(t, 200, d.do("POST", "/api/gates/a/decision", approve).status)
 	require.Equal(t, topics.GateApproved, (<-waiting).view(t).Status)
 
@@ -263,7 +262,7 @@ func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
 	f.ask("s", "b")
 	d.pending("s", "b")
 	waiting = poll("/api/gates/b?wait=55s")
-	require.NoError(t, c.WaitTickers(t.Context(), 1))
+	require.NoError(t, c.WaitTickers(t.Context(), 2))
 	d.stop()
 	require.Equal(t, gate.StatusPending, (<-waiting).view(t).Status)
 }

@@ -98,6 +98,7 @@ func TestIndexReadsAgainWhatItHasLeftOut(t *testing.T) {
 		for _, id := range ids {
 			approved[id] = d.do("POST", "/api/gates/"+id+"/decision", approve).status == 200 || approved[id]
 		}
+		d.clock.Advance(rereadAfter)
 		return len(approved) == 6 && d.index.complete()
 	}, waitLimit, 10*time.Millisecond)
 	require.Equal(t, 404, d.do("GET", "/api/gates/unknown", "").status)

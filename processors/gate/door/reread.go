@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/gate"
 )
@@ -28,14 +29,7 @@ const (
 // reread reads what the table has left out, when there is room, until ctx ends.
 func (x *Index) reread(ctx context.Context) {
 	wait := rereadAfter
-	for {
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
+	for clock.Sleep(ctx, x.options.clock, wait) {
 		switch tried, less := x.rereadOnce(ctx); {
 		case tried && !less:
 			wait = min(2*wait, rereadAtMost)

@@ -121,6 +121,7 @@ type doorway struct {
 	index *Index
 	http  *httptest.Server
 	seen  *audits
+	clock *clock.Fake // of the door and its index
 	stop  func()
 }
 
@@ -147,9 +148,9 @@ func (f *field) door(opts ...Option) *doorway {
 // closedDoor is a door whose index does not run.
 func (f *field) closedDoor(opts ...Option) *doorway {
 	f.t.Helper()
-	d := &doorway{field: f, seen: &audits{}}
-	// Its clock stands still: a wait ends with what it waits for.
-	opts = append([]Option{WithAudit(d.seen.add), WithDecisionWait(maxWait), WithClock(clock.NewFake(time.Now()))}, opts...)
+	// The clock stands still unless a test moves it: a wait ends with what it waits for.
+	d := &doorway{field: f, seen: &audits{}, clock: clock.NewFake(time.Now())}
+	opts = append([]Option{WithAudit(d.seen.add), WithDecisionWait(maxWait), WithClock(d.clock)}, opts...)
 	var err error
 	d.index, err = NewIndex(f.agent, opts...)
 	require.NoError(f.t, err)
