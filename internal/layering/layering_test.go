@@ -232,6 +232,7 @@ var confined = []struct {
 	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "examples/bench"}},
 	{module + "/internal/testing/testbroker", nil},
 	{module + "/internal/testing/leaktest", nil},
+	{module + "/internal/testing/memnet", nil},
 	{module + "/internal/testing/kill", nil},
 	{module + "/internal/embedded", []string{"internal/testing/testbroker", "examples/"}},
 }

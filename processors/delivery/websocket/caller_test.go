@@ -64,7 +64,7 @@ func TestBrowserSendsItsTokenAsASubprotocol(t *testing.T) {
 		return auth.Caller{}, err
 	}))
 	dial := func(path string, offers ...string) (*ws.Conn, *http.Response, error) {
-		return ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path, &ws.DialOptions{Subprotocols: offers})
+		return ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path, &ws.DialOptions{Subprotocols: offers, HTTPClient: s.http.Client()})
 	}
 	conn, response, err := dial("/", "turntable", "turntable.bearer.t0ken")
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	ws "github.com/coder/websocket"
@@ -113,57 +114,63 @@ func TestClientThatSubscribesWhileTheLastOneLeavesIsServed(t *testing.T) {
 }
 
 func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
-	s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, time.Minute))
-	slow, quick := s.open().subscribe("s"), s.open().subscribe("s")
-	big := `"` + strings.Repeat("x", 256<<10) + `"`
-	dropped := func() (some bool) {
-		s.hub.mu.Lock()
-		defer s.hub.mu.Unlock()
-		for c := range s.hub.clients {
-			select {
-			case <-c.ending:
-				some = true
-			default:
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, time.Minute))
+		slow, quick := s.open().subscribe("s"), s.open().subscribe("s")
+		big := `"` + strings.Repeat("x", 256<<10) + `"`
+		dropped := func() (some bool) {
+			s.hub.mu.Lock()
+			defer s.hub.mu.Unlock()
+			for c := range s.hub.clients {
+				select {
+				case <-c.ending:
+					some = true
+				default:
+				}
 			}
+			return some
 		}
-		return some
-	}
-	for i := int64(0); !dropped(); i++ {
-		s.take("message-input", "s", i, big)
-		quick.next()
-	}
-	require.Equal(t, ws.CloseError{Code: ws.StatusTryAgainLater, Reason: reasonSlow}, slow.ending())
-	require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, waitLimit, time.Millisecond)
-	quick.none("s")
+		for i := int64(0); !dropped(); i++ {
+			s.take("message-input", "s", i, big)
+			quick.next()
+		}
+		require.Equal(t, ws.CloseError{Code: ws.StatusTryAgainLater, Reason: reasonSlow}, slow.ending())
+		require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, waitLimit, time.Millisecond)
+		quick.none("s")
+	})
 }
 
 func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
-	s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, 50*time.Millisecond))
-	s.open().subscribe("s")
-	big := `"` + strings.Repeat("x", 256<<10) + `"`
-	for i := int64(0); s.subscribers("s") > 0; i++ {
-		require.Less(t, i, int64(100_000))
-		s.take("message-input", "s", i, big)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, 50*time.Millisecond))
+		s.open().subscribe("s")
+		big := `"` + strings.Repeat("x", 256<<10) + `"`
+		for i := range int64(10) {
+			s.take("message-input", "s", i, big)
+		}
+		require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, waitLimit, time.Millisecond)
+	})
 }
 
 func TestClientThatAnswersNoPingIsDisconnected(t *testing.T) {
-	s := newFixture(t, WithKeepalive(20*time.Millisecond, 50*time.Millisecond, time.Second))
-	b := s.open().subscribe("s") // it does not read, so it does not answer pings
-	require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, waitLimit, time.Millisecond)
-	_, err := b.read()
-	require.Error(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, WithKeepalive(20*time.Millisecond, 50*time.Millisecond, time.Second))
+		b := s.open().subscribe("s") // it does not read, so it does not answer pings
+		require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, waitLimit, time.Millisecond)
+		_, err := b.read()
+		require.Error(t, err)
 
-	// A client that reads answers pings, and stays connected for longer than the time to answer.
-	const answer = 3 * time.Second
-	s = newFixture(t, WithKeepalive(20*time.Millisecond, answer, time.Minute))
-	reads := s.open().subscribe("r")
-	for i := range 8 {
-		pause := time.NewTimer(answer / 6)
-		go func() {
-			<-pause.C
-			s.take("message-input", "r", int64(i), `{}`)
-		}()
-		reads.next()
-	}
+		// A client that reads answers pings, and stays connected for longer than the time to answer.
+		const answer = 3 * time.Second
+		s = newFixture(t, WithKeepalive(20*time.Millisecond, answer, time.Minute))
+		reads := s.open().subscribe("r")
+		for i := range 8 {
+			pause := time.NewTimer(answer / 6)
+			go func() {
+				<-pause.C
+				s.take("message-input", "r", int64(i), `{}`)
+			}()
+			reads.next()
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -24,11 +25,12 @@ var noon = time.UnixMilli(1_790_000_000_120)
 // resumeKey is the key of all servers in tests.
 var resumeKey = []byte("0123456789abcdef0123456789abcdef")
 
-// fixture is a server that clients reach over loopback. Tests pass records to it in place of Run.
+// fixture is a server that clients reach in memory, so that tests with timeouts can run in bubbles. Tests pass records to it in place of Run.
 type fixture struct {
 	*Server
 	t     testing.TB
 	http  *httptest.Server
+	dials *memnet.Listener
 	clock *clock.Fake
 }
 
@@ -37,7 +39,8 @@ func newFixture(t testing.TB, opts ...Option) *fixture {
 	c := clock.NewFake(noon)
 	s, err := New("pilot", append([]Option{WithClock(c), WithResumeKeys(resumeKey)}, opts...)...)
 	require.NoError(t, err)
-	w := &fixture{Server: s, t: t, http: httptest.NewServer(s), clock: c}
+	w := &fixture{Server: s, t: t, clock: c}
+	w.http, w.dials = memnet.Serve(s)
 	t.Cleanup(w.http.Close)
 	t.Cleanup(s.hub.close)
 	return w
@@ -56,7 +59,7 @@ func (s *fixture) dial(path string, headers ...string) (*browser, *http.Response
 		h.Set(headers[i], headers[i+1])
 	}
 	conn, response, err := ws.Dial(s.t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path,
-		&ws.DialOptions{HTTPHeader: h})
+		&ws.DialOptions{HTTPHeader: h, HTTPClient: s.http.Client()})
 	if err != nil {
 		return nil, response, err
 	}

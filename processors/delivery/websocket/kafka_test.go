@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"context"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -20,7 +20,8 @@ func running(t testing.TB, brokers []string) (s *fixture, stop func()) {
 	t.Helper()
 	server, err := New("pilot", WithResumeKeys(resumeKey))
 	require.NoError(t, err)
-	s = &fixture{Server: server, t: t, http: httptest.NewServer(server)}
+	s = &fixture{Server: server, t: t}
+	s.http, s.dials = memnet.Serve(server)
 	t.Cleanup(s.http.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

@@ -49,7 +49,7 @@ func BenchmarkResume(b *testing.B) {
 			var clients sync.WaitGroup
 			for range hostile {
 				clients.Go(func() {
-					c, _, err := ws.Dial(ctx, s.http.URL, nil)
+					c, _, err := ws.Dial(ctx, s.http.URL, &ws.DialOptions{HTTPClient: s.http.Client()})
 					if err != nil {
 						return
 					}

@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func TestAnyPathIsServed(t *testing.T) {
 		_, _, err := s.dial(path)
 		require.NoError(t, err)
 	}
-	response, err := http.Get(s.http.URL)
+	response, err := s.http.Client().Get(s.http.URL)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusUpgradeRequired, response.StatusCode)
@@ -137,7 +136,7 @@ func TestErrorNamesTheInvalidOption(t *testing.T) {
 
 func TestFailedHandshakeLeavesNoClient(t *testing.T) {
 	s := newFixture(t)
-	conn, err := net.Dial("tcp", s.http.Listener.Addr().String())
+	conn, err := s.dials.DialContext(t.Context(), "tcp", "")
 	require.NoError(t, err)
 	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
 	require.NoError(t, err)

@@ -23,12 +23,18 @@ func TestDeliverySucceedsWhenItWasWrittenToAClient(t *testing.T) {
 	require.Equal(t, sink.Failure{Reason: "no client here has subscribed"}, *f)
 
 	b, other := s.open().subscribe("s"), s.open().subscribe("t")
-	require.NoError(t, s.Deliver(t.Context(), d))
-	first := b.next()
+	deliver := func() got {
+		t.Helper()
+		delivered := make(chan error, 1)
+		go func() { delivered <- s.Deliver(t.Context(), d) }()
+		frame := b.next() // a write ends when it is read
+		require.NoError(t, <-delivered)
+		return frame
+	}
+	first := deliver()
 	require.Contains(t, first.text, `"role":"assistant","content":"N4","timestamp":"t"},"session_id":"s"}`)
 	require.Empty(t, first.id)
-	require.NoError(t, s.Deliver(t.Context(), d))
-	require.Equal(t, first, b.next(), "a repeat has the same ID")
+	require.Equal(t, first, deliver(), "a repeat has the same ID")
 	other.none("t")
 
 	d.Body = topics.Raw(`{`)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -162,22 +163,24 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newFixture(t)
-			g := s.send(request{method: c.method, path: door.ChatPath, body: c.body})
-			require.Equal(t, c.status, g.status, g.body)
-			require.Equal(t, c.answer, g.body)
-			require.Equal(t, "*", g.header.Get("Access-Control-Allow-Origin"))
-			require.Equal(t, "POST, OPTIONS", g.header.Get("Access-Control-Allow-Methods"))
-			require.Equal(t, "Content-Type", g.header.Get("Access-Control-Allow-Headers"))
-			if c.answer != "" {
-				require.Equal(t, "application/json", g.header.Get("Content-Type"))
-			}
-			switch {
-			case c.written != nil:
-				require.Equal(t, c.written, s.publisher.lines())
-			case c.status != 200:
-				require.Empty(t, s.publisher.lines())
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newFixture(t)
+				g := s.send(request{method: c.method, path: door.ChatPath, body: c.body})
+				require.Equal(t, c.status, g.status, g.body)
+				require.Equal(t, c.answer, g.body)
+				require.Equal(t, "*", g.header.Get("Access-Control-Allow-Origin"))
+				require.Equal(t, "POST, OPTIONS", g.header.Get("Access-Control-Allow-Methods"))
+				require.Equal(t, "Content-Type", g.header.Get("Access-Control-Allow-Headers"))
+				if c.answer != "" {
+					require.Equal(t, "application/json", g.header.Get("Content-Type"))
+				}
+				switch {
+				case c.written != nil:
+					require.Equal(t, c.written, s.publisher.lines())
+				case c.status != 200:
+					require.Empty(t, s.publisher.lines())
+				}
+			})
 		})
 	}
 }

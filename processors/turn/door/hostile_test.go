@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -39,7 +39,7 @@ func (s *fixture) stalled(n, size int, header string) {
 	s.t.Helper()
 	body := bytes.Repeat([]byte("x"), size-1)
 	for range n {
-		c, err := net.Dial("tcp", s.http.Listener.Addr().String())
+		c, err := s.listener.DialContext(s.t.Context(), "tcp", "")
 		require.NoError(s.t, err)
 		s.t.Cleanup(func() { _ = c.Close() })
 		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n", header, size)
@@ -56,41 +56,47 @@ func heap() uint64 {
 }
 
 func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
-	var refused atomic.Int64
-	s := newFixture(t, door.WithAudit(func(e audit.Event) {
-		if e.Status == http.StatusTooManyRequests {
-			refused.Add(1)
-		}
-	}))
-	before := heap()
-	s.stalled(200, 1<<20, "")
-	// 16 MiB of one caller hold 15 bodies of 1 MiB at least, so that at most 185 are refused, and 32 do not fit if all double.
-	require.Eventually(t, func() bool { return refused.Load() >= 150 }, waitLimit, 5*time.Millisecond)
-	require.Less(t, int64(heap()-before), int64(64<<20))
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Int64
+		s := newFixture(t, door.WithAudit(func(e audit.Event) {
+			if e.Status == http.StatusTooManyRequests {
+				refused.Add(1)
+			}
+		}))
+		before := heap()
+		s.stalled(200, 1<<20, "")
+		// 16 MiB of one caller hold 15 bodies of 1 MiB at least, so that at most 185 are refused, and 32 do not fit if all double.
+		require.Eventually(t, func() bool { return refused.Load() >= 150 }, waitLimit, 5*time.Millisecond)
+		require.Less(t, int64(heap()-before), int64(64<<20))
+	})
 }
 
 func TestUnauthenticatedBodiesAreNotRead(t *testing.T) {
-	var refused atomic.Int64
-	s := newFixture(t, door.WithAuthenticate(byCookie), door.WithConcurrency(4), door.WithAudit(func(audit.Event) { refused.Add(1) }))
-	s.stalled(40, 1<<20, "")
-	// With a slot each until their bodies have arrived, 36 of the requests would be refused for another reason.
-	require.Eventually(t, func() bool { return refused.Load() == 40 || refused.Load() > 4 }, waitLimit, time.Millisecond)
-	require.Eventually(t, func() bool {
-		return s.chat(bodyWith(`"a":1`), "Cookie", "user=mira", "Content-Type", "application/json").status == 200
-	}, waitLimit, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Int64
+		s := newFixture(t, door.WithAuthenticate(byCookie), door.WithConcurrency(4), door.WithAudit(func(audit.Event) { refused.Add(1) }))
+		s.stalled(40, 1<<20, "")
+		// With a slot each until their bodies have arrived, 36 of the requests would be refused for another reason.
+		require.Eventually(t, func() bool { return refused.Load() == 40 || refused.Load() > 4 }, waitLimit, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return s.chat(bodyWith(`"a":1`), "Cookie", "user=mira", "Content-Type", "application/json").status == 200
+		}, waitLimit, time.Millisecond)
+	})
 }
 
 func TestSlowBodyIsAnsweredWithATimeout(t *testing.T) {
-	s := newFixture(t, door.WithLimits(admission.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
-	c, err := net.Dial("tcp", s.http.Listener.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = c.Close() }()
-	_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-	require.NoError(t, err)
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(waitLimit)))
-	answer, err := io.ReadAll(c)
-	require.NoError(t, err)
-	require.Contains(t, string(answer), "408 Request Timeout")
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, door.WithLimits(admission.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
+		c, err := s.listener.DialContext(t.Context(), "tcp", "")
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+		require.NoError(t, err)
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(waitLimit)))
+		answer, err := io.ReadAll(c)
+		require.NoError(t, err)
+		require.Contains(t, string(answer), "408 Request Timeout")
+	})
 }
 
 func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
@@ -111,16 +117,18 @@ func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 }
 
 func TestTooManyRequestsAreRefused(t *testing.T) {
-	s := newFixture(t, door.WithConcurrency(1))
-	s.publisher.gate = make(chan struct{})
-	first := make(chan response, 1)
-	go func() { first <- s.chat(`{"session_id":"s","content":"hi"}`) }()
-	require.Eventually(t, func() bool {
-		g := s.send(request{method: "GET", path: door.ChatPath})
-		return g.status == 503 && g.header.Get("Retry-After") == "1"
-	}, waitLimit, time.Millisecond)
-	s.publisher.gate <- struct{}{}
-	require.Equal(t, 200, (<-first).status)
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, door.WithConcurrency(1))
+		s.publisher.gate = make(chan struct{})
+		first := make(chan response, 1)
+		go func() { first <- s.chat(`{"session_id":"s","content":"hi"}`) }()
+		require.Eventually(t, func() bool {
+			g := s.send(request{method: "GET", path: door.ChatPath})
+			return g.status == 503 && g.header.Get("Retry-After") == "1"
+		}, waitLimit, time.Millisecond)
+		s.publisher.gate <- struct{}{}
+		require.Equal(t, 200, (<-first).status)
+	})
 }
 
 func TestCallersAndSessionsHaveLimitsOfTheirOwn(t *testing.T) {

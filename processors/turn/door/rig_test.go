@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
@@ -72,12 +73,13 @@ func (p *fakePublisher) lines() []string {
 	return lines
 }
 
-// fixture serves an agent's doors with a real HTTP server.
+// fixture serves an agent's doors over HTTP, in memory, so that tests with timeouts can run in bubbles.
 type fixture struct {
 	t         testing.TB
 	publisher *fakePublisher
 	clock     *clock.Fake
 	http      *httptest.Server
+	listener  *memnet.Listener
 }
 
 func newFixture(t testing.TB, opts ...door.Option) *fixture {
@@ -89,7 +91,7 @@ func newFixture(t testing.TB, opts ...door.Option) *fixture {
 	}, opts...)
 	handler, err := door.New("pilot", s.publisher, opts...)
 	require.NoError(t, err)
-	s.http = httptest.NewServer(handler)
+	s.http, s.listener = memnet.Serve(handler)
 	t.Cleanup(s.http.Close)
 	return s
 }

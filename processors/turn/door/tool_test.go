@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -66,52 +67,52 @@ func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 }
 
 func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
-	s := newFixture(t)
-	minted, err := token.Mint(secret, token.Claims{
-		SessionID: "s", ToolUseID: "t", Agent: text("pilot"), Expires: noon.Add(time.Second),
-	})
-	require.NoError(t, err)
-	const broken = "Internal server error"
-	half := strings.Split(minted, ".")[0]
-	for name, c := range map[string]struct {
-		method, authorization, body string
-		status                      int
-		answer                      string
-	}{
-		"get":              {"GET", "Bearer " + minted, "", 405, "Method not allowed"},
-		"options":          {"OPTIONS", "Bearer " + minted, "", 405, "Method not allowed"},
-		"none":             {"", "", "not JSON", 401, "Missing token"},
-		"other scheme":     {"", "Basic " + minted, "", 401, "Missing token"},
-		"other case":       {"", "bearer " + minted, "", 401, "Missing token"},
-		"no blank":         {"", "Bearer" + minted, "", 401, "Missing token"},
-		"blank":            {"", "Bearer   ", "", 401, "Missing token"},
-		"no dot":           {"", "Bearer " + half, "not JSON", 401, "Malformed token"},
-		"not base64":       {"", "Bearer " + half + ".a+b", "", 401, "Token is not valid base64url"},
-		"not signed":       {"", "Bearer " + half + ".aaaa", "", 401, "Bad token signature"},
-		"not JSON":         {"", "Bearer " + minted, "{", 500, "Internal server error"},
-		"not UTF-8":        {"", "Bearer " + minted, "\"\xff\"", 500, "Internal server error"},
-		"too large":        {"", "Bearer " + minted, strings.Repeat(" ", 1<<20+1), 413, "Request body is too large"},
-		"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, broken},
-		"blanks around it": {"", "Bearer  " + minted + " ", "{}", 202, ""},
-		"the old secret":   {"", "Bearer " + must(token.Mint(oldSecret, token.Claims{Agent: text("pilot"), Expires: noon})), "{}", 202, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t)
+		minted, err := token.Mint(secret, token.Claims{
+			SessionID: "s", ToolUseID: "t", Agent: text("pilot"), Expires: noon.Add(time.Second),
+		})
+		require.NoError(t, err)
+		const broken = "Internal server error"
+		half := strings.Split(minted, ".")[0]
+		for name, c := range map[string]struct {
+			method, authorization, body string
+			status                      int
+			answer                      string
+		}{
+			"get":              {"GET", "Bearer " + minted, "", 405, "Method not allowed"},
+			"options":          {"OPTIONS", "Bearer " + minted, "", 405, "Method not allowed"},
+			"none":             {"", "", "not JSON", 401, "Missing token"},
+			"other scheme":     {"", "Basic " + minted, "", 401, "Missing token"},
+			"other case":       {"", "bearer " + minted, "", 401, "Missing token"},
+			"no blank":         {"", "Bearer" + minted, "", 401, "Missing token"},
+			"blank":            {"", "Bearer   ", "", 401, "Missing token"},
+			"no dot":           {"", "Bearer " + half, "not JSON", 401, "Malformed token"},
+			"not base64":       {"", "Bearer " + half + ".a+b", "", 401, "Token is not valid base64url"},
+			"not signed":       {"", "Bearer " + half + ".aaaa", "", 401, "Bad token signature"},
+			"not JSON":         {"", "Bearer " + minted, "{", 500, "Internal server error"},
+			"not UTF-8":        {"", "Bearer " + minted, "\"\xff\"", 500, "Internal server error"},
+			"too large":        {"", "Bearer " + minted, strings.Repeat(" ", 1<<20+1), 413, "Request body is too large"},
+			"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, broken},
+			"blanks around it": {"", "Bearer  " + minted + " ", "{}", 202, ""},
+			"the old secret":   {"", "Bearer " + must(token.Mint(oldSecret, token.Claims{Agent: text("pilot"), Expires: noon})), "{}", 202, ""},
+		} {
 			a := request{method: c.method, path: door.ToolResponsePath, body: c.body}
 			if c.authorization != "" {
 				a.headers = []string{"Authorization", c.authorization, "Authorization", "Bearer second"}
 			}
 			g := s.send(a)
-			require.Equal(t, c.status, g.status, g.body)
+			require.Equal(t, c.status, g.status, "%s: %s", name, g.body)
 			if c.answer != "" {
-				require.Equal(t, `{"error":"`+c.answer+`"}`, g.body)
+				require.Equal(t, `{"error":"`+c.answer+`"}`, g.body, name)
 			}
-			require.Empty(t, g.header.Get("Access-Control-Allow-Origin"))
-		})
-	}
-	s.clock.Advance(2 * time.Second)
-	g := s.send(request{path: door.ToolResponsePath, body: "{}", headers: []string{"Authorization", "Bearer " + minted}})
-	require.Equal(t, []any{401, `{"error":"Token has expired"}`}, []any{g.status, g.body})
-	require.Len(t, s.publisher.lines(), 2)
+			require.Empty(t, g.header.Get("Access-Control-Allow-Origin"), name)
+		}
+		s.clock.Advance(2 * time.Second)
+		g := s.send(request{path: door.ToolResponsePath, body: "{}", headers: []string{"Authorization", "Bearer " + minted}})
+		require.Equal(t, []any{401, `{"error":"Token has expired"}`}, []any{g.status, g.body})
+		require.Len(t, s.publisher.lines(), 2)
+	})
 }
 
 func must(s string, err error) string {
