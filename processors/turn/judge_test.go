@@ -53,31 +53,53 @@ func plain(v Value) string {
 // judge checks the promises once everything has come to rest.
 func (w *world) judge(exact bool) {
 	w.tb.Helper()
-	ends, calls := map[string]int{}, map[string]int{}
 	for id, n := range w.counts {
 		if exact {
 			require.Equal(w.tb, 1, n, "%s is written once", id)
 		}
-		turn, rest, _ := strings.Cut(id, "/")
-		step, kind, _ := strings.Cut(rest, "/")
-		kind, _, _ = strings.Cut(kind, "/")
-		switch kind {
-		case "output":
+	}
+	w.judgeMessages()
+	w.judgeCalls()
+	if s := w.state(); s != nil {
+		require.Empty(w.tb, s.Waiting)
+		require.Nil(w.tb, s.Turn)
+	}
+}
+
+// judgeMessages checks that each message has one output.
+func (w *world) judgeMessages() {
+	w.tb.Helper()
+	ends := map[string]int{}
+	for id := range w.counts {
+		if turn, _, kind := partsOf(id); kind == "output" {
 			ends[turn]++
-		case "tool-use", "tool-use-dlq":
-			calls[turn+"/"+step]++
 		}
 	}
 	require.Len(w.tb, ends, len(w.scripts), "every message ends")
 	for turn, n := range ends {
 		require.Equal(w.tb, 1, n, turn)
 	}
+}
+
+// judgeCalls checks that each call has one result.
+func (w *world) judgeCalls() {
+	w.tb.Helper()
+	calls := map[string]int{}
+	for id := range w.counts {
+		if turn, step, kind := partsOf(id); kind == "tool-use" || kind == "tool-use-dlq" {
+			calls[turn+"/"+step]++
+		}
+	}
 	for step, n := range calls {
 		require.True(w.tb, strings.HasPrefix(w.outputs[step+"/all-complete/0"], strconv.Itoa(n)+" "),
 			"every call of %s has one result: %s", step, w.outputs[step+"/all-complete/0"])
 	}
-	if s := w.state(); s != nil {
-		require.Empty(w.tb, s.Waiting)
-		require.Nil(w.tb, s.Turn)
-	}
+}
+
+// partsOf are the turn, the step and the kind in the ID of a record.
+func partsOf(id string) (turn, step, kind string) {
+	turn, rest, _ := strings.Cut(id, "/")
+	step, kind, _ = strings.Cut(rest, "/")
+	kind, _, _ = strings.Cut(kind, "/")
+	return turn, step, kind
 }

@@ -52,27 +52,45 @@ func plainly(t tb, list []script) *world {
 	return w
 }
 
+// interleaved plays scripts in any order of topics and with repeats, and then every record once more.
+func interleaved(t *rapid.T, list []script) *world {
+	w := newWorld(t, list)
+	w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
+	for range rapid.IntRange(0, 80).Draw(t, "moves") {
+		ready := w.ready()
+		if len(ready) == 0 {
+			break
+		}
+		w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
+		if rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
+			w.handle(rapid.SampledFrom(w.sent).Draw(t, "again").event)
+		}
+	}
+	w.settle()
+	for _, q := range w.sent {
+		w.handle(q.event)
+	}
+	w.settle()
+	return w
+}
+
+func anyScripts(t *rapid.T) []script {
+	return scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+}
+
+func TestEveryMessageEndsInOneOutput(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { interleaved(t, anyScripts(t)).judgeMessages() })
+}
+
+func TestEveryToolCallEndsInOneResult(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { interleaved(t, anyScripts(t)).judgeCalls() })
+}
+
 func TestAnyInterleavingWithRepeatsGivesTheSameOutputs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		list := anyScripts(t)
 		want := plainly(t, list)
-		w := newWorld(t, list)
-		w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
-		for range rapid.IntRange(0, 80).Draw(t, "moves") {
-			ready := w.ready()
-			if len(ready) == 0 {
-				break
-			}
-			w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
-			if rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
-				w.handle(rapid.SampledFrom(w.sent).Draw(t, "again").event)
-			}
-		}
-		w.settle()
-		for _, q := range w.sent {
-			w.handle(q.event) // everything once more
-		}
-		w.settle()
+		w := interleaved(t, list)
 		w.judge(true)
 		require.Equal(t, want.outputs, w.outputs)
 	})
@@ -80,7 +98,7 @@ func TestAnyInterleavingWithRepeatsGivesTheSameOutputs(t *testing.T) {
 
 func TestRestartAtAnyPointChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		list := anyScripts(t)
 		want := plainly(t, list)
 		w := newWorld(t, list)
 		w.inMemory = true
@@ -93,7 +111,7 @@ func TestRestartAtAnyPointChangesNothing(t *testing.T) {
 // after it, no answer is lost, and none is given to another step.
 func TestCrashesLoseNoAnswerOfWorkersThatDropRepeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		list := anyScripts(t)
 		want := plainly(t, list)
 		w := newWorld(t, list)
 		w.once = map[string]bool{}

@@ -54,12 +54,17 @@ func halved(r processors.Outbound) (processors.Outbound, bool) {
 	return r, len(r.Value) > 0
 }
 
-func TestRepeatPublishesTheRecordThatWasPublished(t *testing.T) {
-	to := &paper{limit: 3}
+func TestSettledCallIsNotMadeAgain(t *testing.T) {
+	to, calls := &paper{limit: 3}, 0
 	s := newResults(to)
-	require.NoError(t, s.Settle(t.Context(), "a", halved, returning(recordOf("12345678"))))
-	require.NoError(t, s.Settle(t.Context(), "a", halved, returning(recordOf("x"))))
-	require.Equal(t, []processors.Outbound{recordOf("12"), recordOf("12")}, to.records)
+	for range 2 {
+		require.NoError(t, s.Settle(t.Context(), "a", halved, func() (processors.Outbound, error) {
+			calls++
+			return recordOf("12345678"), nil
+		}))
+	}
+	require.Equal(t, 1, calls)
+	require.Equal(t, []processors.Outbound{recordOf("12"), recordOf("12")}, to.records, "its record is published again")
 }
 
 func TestRecordThatNothingShorterReplacesIsAnError(t *testing.T) {
