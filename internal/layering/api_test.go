@@ -1,6 +1,9 @@
+//go:build lint
+
 package layering_test
 
 import (
+	"fmt"
 	"go/importer"
 	"go/token"
 	"go/types"
@@ -8,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,9 +40,18 @@ func TestExportedAPIUsesNoInternalType(t *testing.T) {
 // exportedAPI describes the exported identifiers of every public package.
 func exportedAPI(t *testing.T) map[string][]string {
 	t.Helper()
+	api, err := exported()
+	require.NoError(t, err)
+	require.Contains(t, api, "processors")
+	return api
+}
+
+var exported = sync.OnceValues(func() (map[string][]string, error) {
+	listing, err := output(nil, root, "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]string{} // export data by import path
-	args := append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, buildFlags...)
-	listing := run(t, root(t), "go", append(args, "./...")...)
 	for line := range strings.Lines(string(listing)) {
 		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		files[name] = file
@@ -53,12 +66,13 @@ func exportedAPI(t *testing.T) map[string][]string {
 			continue
 		}
 		p, err := imports.Import(name)
-		require.NoError(t, err, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		api[own] = exportedTypes(p)
 	}
-	require.Contains(t, api, "processors")
-	return api
-}
+	return api, nil
+})
 
 // opaque are rows that users read with functions of their packages only. What they consist of is shared by several rows.
 var opaque = []string{"processors/crew/agent.State", "processors/crew/team.State", "processors/crew/repository.State"}

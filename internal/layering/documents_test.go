@@ -1,3 +1,5 @@
+//go:build lint
+
 package layering_test
 
 import (
@@ -21,7 +23,7 @@ import (
 // document returns the text of a file of the module.
 func document(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root(t), name))
+	text, err := os.ReadFile(filepath.Join(root, name))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -29,7 +31,7 @@ func document(t *testing.T, name string) string {
 // documents are the Markdown files of the module, by their paths.
 func documents(t *testing.T) (names []string) {
 	t.Helper()
-	top := root(t)
+	top := root
 	require.NoError(t, fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -81,7 +83,7 @@ var seldomUsed = map[string]bool{
 }
 
 func TestProcessingREADMENamesEveryVariable(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(root(t), "examples/processing/*.go"))
+	files, err := filepath.Glob(filepath.Join(root, "examples/processing/*.go"))
 	require.NoError(t, err)
 	names := turn.EnvironmentNames()
 	for _, file := range files {
@@ -107,7 +109,7 @@ func TestDocumentsLinkToFilesThatExist(t *testing.T) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			target := filepath.Join(root(t), path.Dir(name), match[1])
+			target := filepath.Join(root, path.Dir(name), match[1])
 			_, err := os.Stat(target)
 			require.NoError(t, err, "%s links to %s", name, match[1])
 		}
@@ -116,7 +118,7 @@ func TestDocumentsLinkToFilesThatExist(t *testing.T) {
 
 func TestArchitecturePageNamesEveryInternalFolder(t *testing.T) {
 	page := document(t, "internal/README.md")
-	top := os.DirFS(root(t))
+	top := os.DirFS(root)
 	require.NoError(t, fs.WalkDir(top, "internal", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path.Dir(name) == "internal" {
 			require.Contains(t, page, "`"+name+"/", "%s is missing", name)
@@ -125,7 +127,7 @@ func TestArchitecturePageNamesEveryInternalFolder(t *testing.T) {
 	}))
 	for _, match := range regexp.MustCompile("`((?:codec|topics|processors|internal|examples)/[a-z/]*)`").
 		FindAllStringSubmatch(page, -1) {
-		require.DirExists(t, filepath.Join(root(t), match[1]))
+		require.DirExists(t, filepath.Join(root, match[1]))
 	}
 }
 
@@ -146,7 +148,7 @@ func TestArchitecturePageNamesFunctionsThatExist(t *testing.T) {
 // functions are the names of a file's functions; those of methods begin with their type.
 func functions(t *testing.T, name string) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), name), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -176,13 +178,13 @@ func receiver(e ast.Expr) string {
 // options are the exported functions of a package whose name begins with With.
 func options(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root(t), dir, "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	require.NoError(t, err)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		relative, err := filepath.Rel(root(t), name)
+		relative, err := filepath.Rel(root, name)
 		require.NoError(t, err)
 		for _, f := range functions(t, relative) {
 			if strings.HasPrefix(f, "With") && !slices.Contains(names, f) {

@@ -1,11 +1,15 @@
+//go:build lint
+
 package layering_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os/exec"
-	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -22,9 +26,10 @@ type pkg struct {
 	ImportPath   string
 	Imports      []string
 	Deps         []string
+	TestGoFiles  []string
+	XTestGoFiles []string
 	TestImports  []string
 	XTestImports []string
-	Incomplete   bool
 	Error        *struct{ Err string }
 }
 
@@ -36,28 +41,41 @@ func nameOf(importPath string) string { return strings.TrimPrefix(importPath, mo
 func (p pkg) tests() []string { return slices.Concat(p.TestImports, p.XTestImports) }
 
 // packages are those of the module, with what they import under either choice of a broker for tests.
-func packages(t *testing.T) (all []pkg) {
+func packages(t *testing.T) []pkg {
 	t.Helper()
-	for _, tags := range []string{"", "kafka"} {
-		listing := run(t, root(t), "go", "list", "-tags", tags, "-json", "./...")
-		dec := jsontext.NewDecoder(bytes.NewReader(listing))
-		before := len(all)
-		for dec.PeekKind() == '{' {
-			var p pkg
-			require.NoError(t, json.UnmarshalDecode(dec, &p))
-			require.Nil(t, p.Error, p.ImportPath)
-			all = append(all, p)
-		}
-		require.Greater(t, len(all), before)
-	}
+	all, err := listed()
+	require.NoError(t, err)
 	return all
 }
 
+// listed lists the packages once for all tests. The fields are named because go list needs much longer for all.
+var listed = sync.OnceValues(func() (all []pkg, err error) {
+	for _, tags := range []string{"", "kafka"} {
+		listing, err := output(nil, root, "go", "list", "-tags", tags,
+			"-json=ImportPath,Imports,Deps,TestGoFiles,XTestGoFiles,TestImports,XTestImports,Error", "./...")
+		if err != nil {
+			return nil, err
+		}
+		dec := jsontext.NewDecoder(bytes.NewReader(listing))
+		for dec.PeekKind() == '{' {
+			var p pkg
+			if err := json.UnmarshalDecode(dec, &p); err != nil {
+				return nil, err
+			}
+			if p.Error != nil {
+				return nil, fmt.Errorf("%s: %s", p.ImportPath, p.Error.Err)
+			}
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no packages are listed")
+	}
+	return all, nil
+})
+
 // root is the module's directory.
-func root(t *testing.T) string {
-	t.Helper()
-	return path.Dir(strings.TrimSpace(string(run(t, ".", "go", "env", "GOMOD"))))
-}
+const root = "../.."
 
 func run(t *testing.T, dir, name string, args ...string) []byte {
 	t.Helper()
@@ -67,12 +85,20 @@ func run(t *testing.T, dir, name string, args ...string) []byte {
 // runIn runs a command with more environment and returns its standard output.
 func runIn(t *testing.T, env []string, dir, name string, args ...string) []byte {
 	t.Helper()
+	out, err := output(env, dir, name, args...)
+	require.NoError(t, err)
+	return out
+}
+
+func output(env []string, dir, name string, args ...string) ([]byte, error) {
 	var stderr bytes.Buffer
-	c := exec.CommandContext(t.Context(), name, args...)
+	c := exec.Command(name, args...)
 	c.Dir, c.Stderr, c.Env = dir, &stderr, append(c.Environ(), env...)
 	out, err := c.Output()
-	require.NoError(t, err, "%s %s: %s", name, strings.Join(args, " "), &stderr)
-	return out
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, &stderr)
+	}
+	return out, nil
 }
 
 // layer is a set of packages. A package imports packages of lower layers, and of its own where own says so.
@@ -255,6 +281,19 @@ func TestConfinedPackagesAreImportedNowhereElse(t *testing.T) {
 		}
 	}
 	require.Empty(t, strays)
+}
+
+// mostBinaries is how many packages may have tests. Each is linked and started on its own, which takes longer than most tests.
+const mostBinaries = 141
+
+func TestFewPackagesHaveTests(t *testing.T) {
+	tested := map[string]bool{}
+	for _, p := range packages(t) {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
+			tested[p.name()] = true
+		}
+	}
+	require.LessOrEqual(t, len(tested), mostBinaries, "put the tests of a new package into a neighbour's")
 }
 
 // A package whose property tests drew from a seed of their own would fail a run for no change.

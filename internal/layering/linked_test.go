@@ -1,3 +1,5 @@
+//go:build lint
+
 package layering_test
 
 import (
@@ -42,10 +44,10 @@ var (
 
 func TestCapabilityLinksNothingForTests(t *testing.T) {
 	for _, name := range linked {
-		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name), shareGroups)
+		requireUnlinked(t, run(t, root, "go", "list", "-deps", "./"+name), shareGroups)
 	}
 	for _, name := range workers {
-		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
+		requireUnlinked(t, run(t, root, "go", "list", "-deps", "./"+name))
 	}
 }
 
@@ -93,7 +95,7 @@ func TestTokenLibrariesAreLinkedByTheirPackageOnly(t *testing.T) {
 
 // A program in which two Protobuf files have one name does not start.
 func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
-	generated, err := filepath.Glob(filepath.Join(root(t), "processors/*/*.pb.go"))
+	generated, err := filepath.Glob(filepath.Join(root, "processors/*/*.pb.go"))
 	require.NoError(t, err)
 	require.NotEmpty(t, generated)
 	by := map[string]string{}
@@ -138,13 +140,16 @@ func main() {
 }
 `
 
-// offline makes go commands use only what this module has downloaded.
-var offline = []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOSUMDB=off"}
+// offline makes go commands use only what this module has downloaded. Without -trimpath the module's directory would be in what is
+// compiled, and a clone in another directory would compile everything again.
+var offline = []string{"GOFLAGS=-mod=mod -trimpath", "GOPROXY=off", "GOWORK=off", "GOSUMDB=off"}
 
 // programModule writes the program with a module of its own to a temporary directory.
 func programModule(t *testing.T) string {
 	t.Helper()
-	dir, here := t.TempDir(), root(t)
+	dir := t.TempDir()
+	here, err := filepath.Abs(root)
+	require.NoError(t, err)
 	write := func(name string, contents []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), contents, 0o600))
 	}
