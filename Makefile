@@ -1,22 +1,42 @@
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
 KILLS       ?= 100
 TURNS       ?= 500
 INSTANCES   ?= 1
-CLUSTER     := TestClusterFaults
-WORKERS     := ModelCallsAreRepeatedOnlyAfterCrashes
-# The packages whose tests depend on the tag kafka: by a build constraint, or because they use internal/testing/testbroker.
-ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
-	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
-# The packages whose tests take longest start first, so that none of them runs alone at the end.
-SLOWEST     := ./processors/turn/integration ./processors/turn ./internal/layering ./internal/integration/whole ./examples/processing \
-	./processors/fold/invoke ./internal/instance ./processors/worker/internal/consumer ./internal/integration/agents ./processors/crew/host
-# The packages with property tests.
-PROPERTIES   = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
+
+# Packages are found by what is in their files, so that no list has to be kept.
+holding   = $(sort $(dir $(shell grep -rlE --include='$(1)' --exclude-dir=node_modules --exclude-dir=testdata '$(2)' .)))
+declaring = $(call holding,*_test.go,$(TEST)($(1)))
+TEST      := ^func Test[A-Za-z0-9_]*
+# The packages whose tests depend on the tag kafka: by a build constraint, or because they use internal/testing/testbroker.
+KAFKA     := ^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"
+ON_KAFKA   = $(call holding,*_test.go,$(KAFKA))
+# The packages with property tests.
+PROPERTY  := ^[[:space:]]+"pgregory.net/rapid"
+PROPERTIES = $(call holding,*_test.go,$(PROPERTY))
+# The packages that start goroutines, or whose tests do: also by a server, a bubble or processors on a broker. The race detector finds
+# nothing in others. The packages that they import are compiled with it, too.
+STARTS    := ^[[:space:]]*go (func|[a-zA-Z_.]+)\(|\.Go\(|httptest\.New(TLS|Unstarted)?Server|synctest\.Test|testing/testbroker"
+RACING     = $(call holding,*.go,$(STARTS))
+# The tests that kill processes, the tests of the turn against a model, and the one of a Kafka cluster.
+KILLING   ?= SurviveKills|(Is|Are)Killed|OnlyAfterCrashes
+MODELS    := TurnKeepsItsPromises|ALongSessionIsNeverTooLarge
+CLUSTER   := ClusterFaults
+WORKERS   := ModelCallsAreRepeatedOnlyAfterCrashes
+
+# $(call tests,NAME,FLAGS,PACKAGES) runs go test and prints a line for each package, and the output of tests that fail. OUT/NAME.json
+# keeps what every test printed, OUT/NAME.xml is a JUnit report. RERUNS=2 repeats tests that failed, and succeeds if they pass then;
+# internal/testing/report lists them. A data race is a failure in any case.
+OUT    ?= bin/test
+RERUNS ?= 0
+tests   = $(GO) run $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped \
+	--jsonfile $(OUT)/$(1).json --junitfile $(OUT)/$(1).xml --rerun-fails=$(RERUNS) --rerun-fails-max-failures 5 \
+	--rerun-fails-abort-on-data-race --packages '$(3)' -- -vet=off $(2)
 
 # The race detector ignores the known races inside Sarama. Any other race fails a test.
 export GORACE := suppressions='$(CURDIR)/internal/kafka/race.suppressions' $(GORACE)
@@ -59,59 +79,70 @@ smoke: ## build the container image of bin/processing twice, compare, and try it
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
-.PHONY: test
-test: ## run all tests under the race detector (about ten minutes on two cores, and two more the first time)
-	$(GO) test -race -vet=off -p 4 -timeout 30m $(SLOWEST) ./...
-
-# Property tests of make test draw a few cases from one seed, so that a run fails only for a change. make test-long draws more from
-# it, without the race detector, which takes eight times as long and finds nothing in pure functions. make property tries new cases.
+# Property tests draw their cases from one seed, so that a run fails only for a change. Pure functions have no races: make race draws
+# few. make property tries new cases.
 RAPID_SEED   ?= 1
-RAPID_CHECKS ?= 30
-test test-long test-kafka: export TURNTABLE_RAPID_SEED = $(RAPID_SEED)
+RAPID_CHECKS ?= 100
+test race test-kills test-models test-long test-kafka: export TURNTABLE_RAPID_SEED = $(RAPID_SEED)
 test: export TURNTABLE_RAPID_CHECKS = $(RAPID_CHECKS)
+race: export TURNTABLE_RAPID_CHECKS = 10
+
+.PHONY: test
+test: ## run all tests (under five minutes on two cores, eight the first time)
+	@$(call tests,test,-p 4 -timeout 20m,$(ON_KAFKA) ./...)
+
+.PHONY: race
+race: ## run the tests of all packages that start goroutines under the race detector
+	@$(call tests,race,-race -p 4 -timeout 30m,$(ON_KAFKA) $(RACING))
 
 CHECKS ?= 1000
 
 .PHONY: property
-property: ## run the property tests on random cases (CHECKS=1000), which make test runs on the same 30
-	TURNTABLE_RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 60m $(PROPERTIES)
+property: ## run the property tests on random cases (CHECKS=1000), of which make test runs the same 100 each time
+	@TURNTABLE_RAPID_CHECKS=$(CHECKS) $(call tests,property,-count 1 -timeout 60m,$(PROPERTIES))
 
-LONG_KILLS       ?= 20
-LONG_TURNS       ?= 10000
-LONG_SEEDS       ?= 1000
-LONG_DELEGATIONS ?= 500
-LONG_CHECKS      ?= 300
+LONG_TURNS  ?= 10000
+LONG_SEEDS  ?= 1000
+LONG_CHECKS ?= 300
+LONG_KILLS  ?= TURNTABLE_KILLS=20 TURNTABLE_TURNS=120 TURNTABLE_GATES=200 TURNTABLE_DELEGATIONS=500 TURNTABLE_SESSIONS=100 \
+	TURNTABLE_TASKS=100 TURNTABLE_ROUNDS=12
+
+.PHONY: test-kills
+test-kills: ## run the kill tests at full size and under both guarantees (KILLING=PATTERN selects tests; LONG_KILLS= is the usual size)
+	@TURNTABLE_LONG=1 $(LONG_KILLS) $(call tests,test-kills,-count 1 -p 2 -timeout 60m -run '$(KILLING)',$(call declaring,$(KILLING)))
+
+.PHONY: test-models
+test-models: ## run the model test and the long session of the turn (LONG_SEEDS=1000 LONG_TURNS=10000)
+	@TURNTABLE_TURNS=$(LONG_TURNS) TURNTABLE_SEEDS=$(LONG_SEEDS) \
+		$(call tests,test-models,-count 1 -timeout 30m -run '$(MODELS)',$(call declaring,$(MODELS)))
 
 .PHONY: test-long
-test-long: ## run the kill, model and property tests and the long session of the turn at full size (LONG_KILLS=20 LONG_SEEDS=1000 ...)
-	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m $(filter-out %/integration/ ./internal/integration/% ./processors/fold/invoke/ ./internal/layering/,$(PROPERTIES))
-	TURNTABLE_RAPID_CHECKS=$(LONG_CHECKS) $(GO) test -count 1 -timeout 30m -run 'GateIndexIsBounded|IndexFromRowAndTail' ./processors/fold/invoke
-	TURNTABLE_LONG=1 TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run EveryTurnYieldsOneBatch ./internal/integration/capabilities
-	TURNTABLE_TURNS=$(LONG_TURNS) $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
-	TURNTABLE_SEEDS=$(LONG_SEEDS) $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
-	TURNTABLE_TURNS=120 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
-	TURNTABLE_DELEGATIONS=$(LONG_DELEGATIONS) TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./internal/integration/whole
-	TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
-	TURNTABLE_SESSIONS=100 TURNTABLE_KILLS=10 $(GO) test -count 1 -timeout 30m -run MemoriesLoseNothing ./internal/integration/whole
-	TURNTABLE_ROUNDS=12 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run CrewsSurviveKills ./internal/integration/whole
+test-long: test-kills test-models ## run the kill, model and property tests at full size (LONG_CHECKS=300)
+	$(MAKE) property CHECKS=$(LONG_CHECKS) PROPERTIES='$(filter-out $(ON_KAFKA) ./processors/fold/invoke/,$(PROPERTIES))'
+
+.PHONY: nightly
+nightly: ## run what takes hours: all tests at full size, each version and size of Kafka, new random cases, fuzzing, deliberate breaks
+	$(MAKE) test-kills test-models property model fuzz breaks
+	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
+	$(MAKE) chaos-kafka chaos-workers-kafka
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
-	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TurnsSurviveKills ./processors/turn/integration
+	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TestTurnsSurviveKills $(call declaring,TurnsSurviveKills)
 
 .PHONY: chaos-kafka
 chaos-kafka: ## run the long kill test on a real Kafka (needs Java 17, the first time Maven)
-	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
+	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TestTurnsSurviveKills $(call declaring,TurnsSurviveKills)
 
 .PHONY: chaos-workers-kafka
 chaos-workers-kafka: ## deploy, kill and pause model workers on a real Kafka (KILLS=100; KAFKA_TEST_VERSION=4.1.1: no share groups)
-	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) ./processors/turn/think/integration
+	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) $(call declaring,$(WORKERS))
 
 SEEDS ?= 5000
 
 .PHONY: model
 model: ## run the long model test of the turn: random histories against an oracle (SEEDS=5000, or a range: SEEDS=300-399)
-	TURNTABLE_SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m -v -run TurnKeepsItsPromises ./processors/turn
+	TURNTABLE_SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m -v -run TurnKeepsItsPromises $(call declaring,TurnKeepsItsPromises)
 
 .PHONY: kafka
 kafka: ## start a real Kafka without Docker and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
@@ -122,16 +153,17 @@ kafka-stop: ## stop the Kafka that make kafka started, and delete its data
 	@$(GO) run ./internal/testing/kafkatest/kafka stop
 
 .PHONY: test-kafka
-test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven)
-	$(GO) test -race -p 2 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
+test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven; GOTESTFLAGS=-race)
+	@$(call tests,test-kafka,$(GOTESTFLAGS) -p 2 -timeout 60m -tags kafka -skip '$(CLUSTER)',$(ON_KAFKA))
 
 .PHONY: test-kafka-4.1
-test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups
-	KAFKA_TEST_VERSION=4.1.1 $(GO) test -race -p 1 -count 1 -timeout 30m -tags kafka ./processors/worker/... ./processors/turn/think/integration
+test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups (RUN=PATTERN selects tests)
+	@KAFKA_TEST_VERSION=4.1.1 $(call tests,test-kafka-4.1,$(GOTESTFLAGS) -p 1 -count 1 -timeout 30m -tags kafka -run '$(RUN)',$(if $(RUN),\
+		$(call declaring,$(RUN)),./processors/worker/... $(call declaring,BothModes|$(WORKERS))))
 
 .PHONY: test-kafka-cluster
-test-kafka-cluster: ## run the fault tests on a Kafka of three brokers
-	$(GO) test -race -count 1 -timeout 30m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
+test-kafka-cluster: ## run the fault tests on a Kafka of three brokers (FAULTS=PATTERN selects faults)
+	@$(call tests,test-kafka-cluster,$(GOTESTFLAGS) -count 1 -timeout 30m -tags kafka -run '$(CLUSTER)/$(FAULTS)',$(call declaring,$(CLUSTER)))
 
 .PHONY: test-node
 test-node: ## test that the ai package from npm can read the Vercel streams (needs Node 20)
@@ -142,19 +174,20 @@ test-node: ## test that the ai package from npm can read the Vercel streams (nee
 bench: export TURNTABLE_IDLE_SESSIONS ?= 1000000
 bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than its baseline
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./... | \
-		$(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
+		$(GO) run ./internal/testing/report allocs -baseline $(ALLOCS)
 
+ALLOCS  = internal/testing/report/allocs.txt
 GUARDED = ./codec ./topics ./processors/turn ./processors/fold
-GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' internal/testing/allocs/baseline.txt | \
+GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' $(ALLOCS) | \
 	sort -u | tr '\n' '|' | sed 's/|$$//; s/.*/^(&)$$/')' -benchmem -benchtime 300x $(GUARDED)
 
 .PHONY: bench-guard
-bench-guard: ## check that no hot path makes over 10 % more allocations than in internal/testing/allocs/baseline.txt
-	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
+bench-guard: ## check that no hot path makes over 10 % more allocations than in internal/testing/report/allocs.txt
+	@$(GUARD) | $(GO) run ./internal/testing/report allocs -baseline $(ALLOCS)
 
 .PHONY: bench-baseline
-bench-baseline: ## update internal/testing/allocs/baseline.txt with the current allocations
-	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt -write
+bench-baseline: ## update internal/testing/report/allocs.txt with the current allocations
+	@$(GUARD) | $(GO) run ./internal/testing/report allocs -baseline $(ALLOCS) -write
 
 .PHONY: load
 load: ## measure the cost of a turn on a real Kafka, compared to the floor (LOAD="-sweep all -json FILE"; needs Java 17)
@@ -175,6 +208,14 @@ fuzz: ## run every fuzz target for FUZZTIME=10s each
 		done; \
 	done
 
+.PHONY: breaks
+breaks: ## break each promise on purpose, and require that a test fails that names it
+	internal/testing/breaks/run
+
+.PHONY: mutants
+mutants: ## change operators of the transitions one at a time, and count those that no test notices (MUTANTS="gate fold" SAMPLE=1)
+	internal/testing/mutants/run $(MUTANTS)
+
 .PHONY: generate
 generate: ## regenerate the generated code
 	$(GO) generate ./...
@@ -182,12 +223,13 @@ generate: ## regenerate the generated code
 .PHONY: vet
 vet: ## run go vet
 	$(GO) vet ./...
-	$(GO) vet -tags kafka ./...
+	$(GO) vet -tags kafka,lint $(ON_KAFKA) ./internal/layering
 
 .PHONY: lint
-lint: vet ## run go vet and staticcheck, and check the format (gofumpt) and go.mod
+lint: vet ## run go vet and staticcheck, check dependencies and documents, the format (gofumpt) and go.mod
 	$(GO) run $(STATICCHECK) ./...
-	$(GO) run $(STATICCHECK) -tags kafka ./...
+	$(GO) run $(STATICCHECK) -tags kafka,lint $(ON_KAFKA) ./internal/layering
+	$(GO) test -vet=off -tags lint ./internal/layering
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofumpt would change:" $$unformatted; exit 1; fi
 	$(GO) mod tidy -diff

@@ -25,7 +25,7 @@ func guard(t *testing.T, baseline string, write bool) (string, error) {
 	file := filepath.Join(t.TempDir(), "baseline")
 	require.NoError(t, os.WriteFile(file, []byte(baseline), 0o600))
 	var out bytes.Buffer
-	err := run(file, write, strings.NewReader(output), &out)
+	err := allocs(file, write, strings.NewReader(output), &out)
 	require.Equal(t, output, out.String(), "it passes through")
 	after, readErr := os.ReadFile(file)
 	require.NoError(t, readErr)

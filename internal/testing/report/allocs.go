@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -14,16 +13,6 @@ import (
 	"strings"
 )
 
-func main() {
-	file := flag.String("baseline", "", "file of lines \"package benchmark allocations\"")
-	write := flag.Bool("write", false, "update the numbers of the benchmarks in the file")
-	flag.Parse()
-	if err := run(*file, *write, os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "allocs:", err)
-		os.Exit(1)
-	}
-}
-
 // A number may grow by the fraction growthLimit plus extraAllocs. The latter allows for the allocations of the benchmark
 // itself, which are divided by the number of iterations.
 const (
@@ -33,7 +22,8 @@ const (
 
 var errWorse = errors.New("more allocations than the baseline")
 
-func run(file string, write bool, in io.Reader, out io.Writer) error {
+// allocs compares the output of go test -bench with a file of lines "package benchmark allocations", or updates the file.
+func allocs(file string, write bool, in io.Reader, out io.Writer) error {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return err
