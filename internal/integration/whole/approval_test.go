@@ -7,13 +7,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -36,35 +37,35 @@ const editedArgs = `{"amount": 90}`
 // decision and its outcome, and between the outcome and the call. Each gate has one outcome, the approved calls run, no other
 // call does, and the model is told what happened to each.
 func TestApprovalsSurviveKills(t *testing.T) {
-	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const sessions, kills = 12, 4
 		a := newApprovalWorld(t, guarantee)
-		child := a.child()
-		random := rand.New(rand.NewPCG(3, 4))
-		for n := range sessions {
-			session := fmt.Sprint("s", n)
-			publishTo(a, a.topics.MessageInput, session, topics.Message{SessionID: &session, Role: new("user"), Content: topics.Raw(`"go on"`)}, session)
-			if n%(sessions/kills) == 1 {
-				// Some kills meet a process that starts, most one that works.
-				seen := a.records(a.topics.GateOutcomes.Name())
-				limit := time.NewTimer(time.Duration(random.IntN(1500)) * time.Millisecond)
-				require.Eventually(t, func() bool {
-					select {
-					case <-limit.C:
-						return true
-					default:
-						return a.records(a.topics.GateOutcomes.Name()) > seen+random.IntN(4)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*waitLimit)
+		defer cancel()
+		loop := &kill.Loop{
+			Seed: 3, Kills: kills, Victims: 1, Launch: a.launch, Judge: func() { a.stop(); a.judge(sessions) },
+			Brokers: a.brokers, Agents: []string{a.agent},
+			Progress: func() int { return a.records(a.topics.GateOutcomes.Name()) },
+			Clients: func(ctx context.Context) error {
+				for n := range sessions {
+					for a.launched.Load() <= int64((n+1)/(sessions/kills)) && ctx.Err() == nil { // it has one more than there were kills
+						rest(ctx)
 					}
-				}, waitLimit, time.Millisecond)
-				require.NoError(t, child.Process.Kill())
-				<-child.Ended
-				child = a.child()
-			}
+					session := fmt.Sprint("s", n)
+					publishTo(a, a.topics.MessageInput, session, topics.Message{SessionID: &session, Role: new("user"), Content: topics.Raw(`"go on"`)}, session)
+				}
+				for a.distinct(a.topics.MessageOutput.Name()) < sessions && ctx.Err() == nil {
+					rest(ctx)
+				}
+				return context.Cause(ctx)
+			},
+			// Some kills meet a process that starts, most one that works.
+			When: func(random *rand.Rand, _, done int) (int, time.Duration) {
+				return done + 1 + random.IntN(4), time.Duration(1+random.IntN(1500)) * time.Millisecond
+			},
 		}
-		require.Eventually(t, func() bool { return a.distinct(a.topics.MessageOutput.Name()) == sessions }, waitLimit, 10*time.Millisecond)
-		a.stop()
-		a.judge(sessions)
-	})
+		loop.Run(ctx, t)
+	}, processors.AtLeastOnce, processors.ExactlyOnce)
 }
 
 // approvalWorld plays the model, the tools and the people around the turns of an agent. They answer no record twice.
@@ -76,6 +77,7 @@ type approvalWorld struct {
 	topics    topics.Catalog
 	to        *processors.KafkaPublisher
 	stop      func()
+	launched  atomic.Int64
 
 	mu   sync.Mutex
 	logs map[string][]*kgo.Record
@@ -124,10 +126,9 @@ func newApprovalWorld(t *testing.T, guarantee processors.Guarantee) *approvalWor
 	return a
 }
 
-func (a *approvalWorld) child() *process.Process {
-	a.t.Helper()
-	return process.Spawn(a.t, approvalAgent+"="+a.agent, approvalBrokers+"="+strings.Join(a.brokers, ","),
-		approvalGuarantee+"="+string(a.guarantee))
+func (a *approvalWorld) launch(int) kill.Victim {
+	a.launched.Add(1)
+	return kill.Start(a.t, approvalsProgram, child{Agent: a.agent, Brokers: a.brokers, Guarantee: a.guarantee})
 }
 
 // read logs a record, and answers it if it is the first one with its ID.

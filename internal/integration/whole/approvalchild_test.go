@@ -2,25 +2,16 @@ package whole
 
 import (
 	"context"
-	"errors"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
-)
-
-// The environment variables of the child process, which runs the turns and the gates of an agent.
-const (
-	approvalAgent     = "TURNTABLE_APPROVAL_CHILD_AGENT"
-	approvalBrokers   = "TURNTABLE_APPROVAL_CHILD_BROKERS"
-	approvalGuarantee = "TURNTABLE_APPROVAL_CHILD_GUARANTEE"
 )
 
 const approvalPartitions = 2
@@ -44,9 +35,9 @@ func approvalOptions(catalog topics.Catalog, instance string, guarantee processo
 	}
 }
 
-// approvalChild runs the turns and the gates in one process until it is killed.
-func approvalChild() error {
-	agent, brokers := os.Getenv(approvalAgent), strings.Split(os.Getenv(approvalBrokers), ",")
+// runApprovals runs the turns and the gates of an agent in one process until it is killed.
+func runApprovals(ctx context.Context, c child) error {
+	agent := c.Agent
 	catalog, err := topics.For(agent, topics.WithGates())
 	if err != nil {
 		return err
@@ -59,16 +50,13 @@ func approvalChild() error {
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 2)
+	group, ctx := errgroup.WithContext(ctx)
 	for name, graph := range map[string]*goka.GroupGraph{"turns": turns, "gates": gates} {
-		p, err := processors.New(brokers, graph, approvalOptions(catalog, name, processors.Guarantee(os.Getenv(approvalGuarantee)))...)
+		p, err := processors.New(c.Brokers, graph, approvalOptions(catalog, name, c.Guarantee)...)
 		if err != nil {
 			return err
 		}
-		go func() { ended <- p.Run(context.Background()) }()
+		group.Go(func() error { return p.Run(ctx) })
 	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return group.Wait()
 }

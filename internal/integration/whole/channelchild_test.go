@@ -3,14 +3,13 @@ package whole
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
@@ -19,12 +18,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
-)
-
-// The environment variables of a child of the test of channels: the agent to whom work is handed off, and the platform.
-const (
-	channelWorker   = "TURNTABLE_CHILD_WORKER"
-	channelPlatform = "TURNTABLE_CHILD_PLATFORM"
 )
 
 // channelNames are the channels of the test, and chunkLimit the longest message on them, in characters.
@@ -42,15 +35,10 @@ func channelSettings(agent string, channels ...string) (*settings.Settings, erro
 	return settings.Parse([]byte(b.String()))
 }
 
-// channelChild is the main function of the processes that are killed. Each runs the turns and delegations of two agents, and
-// the deliveries of the one that people talk to.
-func channelChild() error {
-	agent, worker := os.Getenv(childAgent), os.Getenv(channelWorker)
-	brokers, dir := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
-	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
-	if err != nil {
-		return err
-	}
+// runChannels is the processes that are killed. Each runs the turns and delegations of two agents, and the deliveries of the one
+// that people talk to.
+func runChannels(ctx context.Context, c child) error {
+	agent, worker, brokers, logger := c.Agent, c.Worker, c.Brokers, kill.Logger(zap.WarnLevel)
 	current, err := channelSettings(agent, channelNames...)
 	if err != nil {
 		return err
@@ -59,7 +47,7 @@ func channelChild() error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{agent, worker} {
 		catalog, err := topics.For(name, topics.WithChannels(), topics.WithDeliveries())
 		if err != nil {
@@ -78,28 +66,21 @@ func channelChild() error {
 			return err
 		}
 		for _, graph := range graphs {
-			p, err := processors.New(brokers, graph,
-				processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
-				processors.WithInstance(os.Getenv(childInstance)),
-				processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
-				processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
-			)
-			if err != nil {
+			if err := c.serve(ctx, group, catalog, graph, logger); err != nil {
 				return err
 			}
-			group.Go(func() error { return p.Run(ctx) })
 		}
 	}
 	var accounts []transport.Account
-	for _, c := range channelNames {
-		accounts = append(accounts, transport.Account{Name: "main", Adapter: poster{c, os.Getenv(channelPlatform), chunkLimit}})
+	for _, name := range channelNames {
+		accounts = append(accounts, transport.Account{Name: "main", Adapter: poster{name, c.Platform, chunkLimit}})
 	}
 	posts, err := transport.New(agent, func() *settings.Settings { return current }, accounts)
 	if err != nil {
 		return err
 	}
 	sender, err := sink.New(agent, to, sink.WithTransport(topics.KindChannel, posts), sink.WithLogger(logger),
-		sink.WithName(os.Getenv(childInstance)))
+		sink.WithName(c.Instance))
 	if err != nil {
 		return err
 	}

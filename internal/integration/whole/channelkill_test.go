@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
@@ -23,50 +23,42 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The long form: TURNTABLE_DELEGATIONS=500 TURNTABLE_KILLS=12.
-const (
-	delegationsVariable = "TURNTABLE_DELEGATIONS"
-	channelInstances    = 2
-)
+const channelInstances = 2
 
 // Two processes with the turns, delegations, deliveries and sinks of two agents are killed at random moments, while people on
 // four channels hand work off. All events of the platforms arrive twice. Each result is posted where its message came from,
 // whole and in order, and nowhere else; what is posted again has the same key.
 func TestResultsReachTheirOriginsWhileProcessesAreKilled(t *testing.T) {
-	delegations, kills := 40, 3
-	if !testbroker.Embedded {
-		delegations, kills = 200, 6
-	}
-	delegations, kills = fromEnv(t, delegationsVariable, delegations), fromEnv(t, killsVariable, kills)
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { surviveChannelKills(t, g, delegations, kills) })
-	}
+	delegations := kill.Size(t, "TURNTABLE_DELEGATIONS", onBroker(40, 200))
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
+		s, kills := newSquare(t, guarantee, delegations), kills(t, 3, 6)
+		loop := &kill.Loop{
+			Seed: 3, Kills: kills, Victims: channelInstances, Launch: s.launch, Judge: s.judge,
+			Brokers: s.brokers, Agents: []string{s.agent, s.worker},
+			Work: 2 * delegations, Clients: s.handOff, Progress: func() int { return len(s.platform.posts()) },
+			When: func(_ *rand.Rand, kill, _ int) (int, time.Duration) {
+				return (kill + 1) * 2 * delegations / (kills + 2), 0
+			},
+		}
+		loop.Start()
+		s.start()
+		loop.Run(s.ctx, t)
+	}, processors.AtLeastOnce, processors.ExactlyOnce)
 }
 
-func surviveChannelKills(t *testing.T, guarantee processors.Guarantee, delegations, kills int) {
-	s := newSquare(t, guarantee, delegations)
-	s.start()
-	writing, ctx := errgroup.WithContext(s.ctx)
-	writing.Go(func() error {
-		for n := range delegations {
-			for range 2 { // platforms repeat events
-				if err := s.bridge.Receive(ctx, s.message(n)); err != nil {
-					return err
-				}
+// handOff sends all messages, and waits until each has at least its two posts: that the work is handed off, and the result.
+func (s *square) handOff(ctx context.Context) error {
+	for n := range s.delegations {
+		for range 2 { // platforms repeat events
+			if err := s.bridge.Receive(ctx, s.message(n)); err != nil {
+				return err
 			}
 		}
-		return nil
-	})
-	random := rand.New(rand.NewPCG(3, uint64(kills)))
-	for k := range kills {
-		want := (k + 1) * 2 * delegations / (kills + 2)
-		require.Eventually(t, func() bool { return len(s.platform.posts()) >= want }, 5*time.Minute, 20*time.Millisecond)
-		victim := random.IntN(channelInstances)
-		s.kill(victim)
-		s.launch(victim)
 	}
-	require.NoError(t, writing.Wait())
-	s.judge()
+	for len(s.platform.posts()) < 2*s.delegations && ctx.Err() == nil {
+		rest(ctx)
+	}
+	return context.Cause(ctx)
 }
 
 // square is the system under test: the processes, the platform, and the people on it.
@@ -81,7 +73,6 @@ type square struct {
 	bridge        *bridge.Bridge
 	to            *processors.KafkaPublisher
 	dirs          [channelInstances]string
-	running       [channelInstances]*process.Process
 }
 
 func newSquare(t *testing.T, guarantee processors.Guarantee, delegations int) *square {
@@ -107,13 +98,10 @@ func newSquare(t *testing.T, guarantee processors.Guarantee, delegations int) *s
 	return s
 }
 
-// start launches the processes, and the models, which outlive them.
+// start starts the models, which outlive the processes.
 func (s *square) start() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	var workers errgroup.Group
-	for n := range s.running {
-		s.launch(n)
-	}
 	for agent, model := range map[string]think.Func{s.agent: s.handsOff, s.worker: s.works} {
 		m, err := think.New(agent, s.to, model)
 		require.NoError(s.t, err)
@@ -125,15 +113,11 @@ func (s *square) start() {
 	})
 }
 
-func (s *square) launch(n int) {
-	s.running[n] = process.Spawn(s.t, childAgent+"="+s.agent, channelWorker+"="+s.worker, channelPlatform+"="+s.platform.URL,
-		childBrokers+"="+strings.Join(s.brokers, ","), childDir+"="+s.dirs[n], childInstance+"=p"+strconv.Itoa(n),
-		childGuarantee+"="+string(s.guarantee))
-}
-
-func (s *square) kill(n int) {
-	require.NoError(s.t, s.running[n].Process.Kill())
-	<-s.running[n].Ended
+func (s *square) launch(n int) kill.Victim {
+	return kill.Start(s.t, channelsProgram, child{
+		Agent: s.agent, Brokers: s.brokers, Dir: s.dirs[n], Instance: "p" + strconv.Itoa(n), Guarantee: s.guarantee,
+		Worker: s.worker, Platform: s.platform.URL,
+	})
 }
 
 // message is the n-th message. Rooms of a channel have the same names as those of the others, and so have people and threads.

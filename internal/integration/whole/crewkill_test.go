@@ -16,71 +16,56 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The long form: TURNTABLE_ROUNDS=20 TURNTABLE_KILLS=20.
 const (
-	roundsVariable = "TURNTABLE_ROUNDS"
-	crewInstances  = 2
-	crewMembers    = 3 // beside the lead
+	crewInstances = 2
+	crewMembers   = 3 // beside the lead
 )
 
 // Two processes with the groups of crews and gates, and the host of the agents, are killed at random moments, while agents lock
 // files, write them, ask for permission, send messages and commit. Every permission ends once, every command is carried out at
 // most once, no commit has a file that its agent did not hold, no message is lost, and the tables are what the log says.
 func TestCrewsSurviveKills(t *testing.T) {
-	rounds, kills := 3, 4
-	if !testbroker.Embedded {
-		rounds, kills = 4, 6
-	}
-	rounds, kills = fromEnv(t, roundsVariable, rounds), fromEnv(t, killsVariable, kills)
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { surviveCrewKills(t, g, rounds, kills) })
-	}
-}
-
-func surviveCrewKills(t *testing.T, guarantee processors.Guarantee, rounds, kills int) {
-	y := newYard(t, guarantee)
-	y.start()
-	working, ctx := errgroup.WithContext(y.ctx)
-	done := make(chan struct{}, rounds*crewMembers)
-	for n := range crewMembers {
-		working.Go(func() error {
-			for round := range rounds {
-				if err := y.work(ctx, n, round); err != nil {
-					return err
+	rounds := kill.Size(t, "TURNTABLE_ROUNDS", onBroker(3, 4))
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
+		y := newYard(t, guarantee)
+		var done atomic.Int64
+		loop := &kill.Loop{
+			Seed: 7, Kills: kills(t, 4, 6), Victims: crewInstances + 1, Launch: y.launch, Judge: y.judge,
+			Brokers: y.brokers, Agents: []string{y.agent}, Where: func() string { return y.log.last(30) },
+			Work: rounds * crewMembers, Progress: func() int { return int(done.Load()) },
+			Clients: func(ctx context.Context) error {
+				working, ctx := errgroup.WithContext(ctx)
+				for n := range crewMembers {
+					working.Go(func() error {
+						for round := range rounds {
+							if err := y.work(ctx, n, round); err != nil {
+								return err
+							}
+							done.Add(1)
+						}
+						return nil
+					})
 				}
-				done <- struct{}{}
-			}
-			return nil
-		})
-	}
-	go func() { _ = working.Wait(); close(done) }()
-	random := rand.New(rand.NewPCG(7, uint64(kills)))
-	for range kills {
-		if random.IntN(2) == 0 {
-			<-done
+				return working.Wait()
+			},
+			When: func(random *rand.Rand, _, done int) (int, time.Duration) { return done + random.IntN(2), 0 },
+			Before: func(ctx context.Context, random *rand.Rand) error {
+				for range random.IntN(40) {
+					rest(ctx)
+				}
+				return nil
+			},
 		}
-		for range random.IntN(40) {
-			rest(y.ctx)
-		}
-		switch victim := random.IntN(crewInstances + 1); victim {
-		case crewInstances:
-			y.killHost()
-		default:
-			y.kill(victim)
-			y.launch(victim)
-		}
-	}
-	for range done {
-	}
-	require.NoError(t, working.Wait())
-	y.judge()
+		y.start(loop)
+		loop.Run(y.ctx, t)
+	}, processors.ExactlyOnce, processors.AtLeastOnce)
 }
 
 // yard is the system under test and the people who talk to the agents.
@@ -95,12 +80,10 @@ type yard struct {
 	dir       string // of the repository
 	store     string // of the agents' sessions
 	dirs      [crewInstances]string
-	running   [crewInstances]*process.Process
-	host      *process.Process
 	log       *crewLog
 
-	inputs    atomic.Int64
-	hostKills atomic.Int64
+	inputs     atomic.Int64
+	hostStarts atomic.Int64
 }
 
 const (
@@ -142,13 +125,10 @@ func (y *yard) git(args ...string) string {
 }
 
 // start launches the processes, spawns the agents and has the lead make a group.
-func (y *yard) start() {
+func (y *yard) start(loop *kill.Loop) {
 	require.NoError(y.t, processors.EnsureTopics(y.ctx, y.brokers, processors.WithTopics(y.catalog), processors.WithPartitions(gatePartitions)))
 	y.log = followCrew(y)
-	for n := range y.running {
-		y.launch(n)
-	}
-	y.launchHost()
+	loop.Start()
 	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: yardRepo})
 	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSpawnAsked{AgentID: yardLead, RoleID: "lead"})
 	y.await("the lead is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", yardLead) })
@@ -164,31 +144,15 @@ func (y *yard) start() {
 	y.await("the group is there", func(l *crewLog) bool { return l.has("group:created", "name", "all") })
 }
 
-func (y *yard) launch(n int) {
-	y.running[n] = process.Spawn(y.t, append(y.childEnv(), crewRole+"="+crewGroups, childDir+"="+y.dirs[n], childInstance+"=i"+strconv.Itoa(n))...)
-}
-
-func (y *yard) launchHost() {
-	y.host = process.Spawn(y.t, append(y.childEnv(), crewRole+"="+crewHost)...)
-}
-
-func (y *yard) childEnv() []string {
-	return []string{
-		childAgent + "=" + y.agent, childBrokers + "=" + strings.Join(y.brokers, ","), childGuarantee + "=" + string(y.guarantee),
-		crewWork + "=" + y.dir, crewStore + "=" + y.store,
+// launch launches the nth process with the groups, or after them the host.
+func (y *yard) launch(n int) kill.Victim {
+	c := child{Agent: y.agent, Brokers: y.brokers, Guarantee: y.guarantee, Work: y.dir, Store: y.store}
+	if n == crewInstances {
+		y.hostStarts.Add(1)
+		return kill.Start(y.t, hostProgram, c)
 	}
-}
-
-func (y *yard) kill(n int) {
-	require.NoError(y.t, y.running[n].Process.Kill())
-	<-y.running[n].Ended
-}
-
-func (y *yard) killHost() {
-	require.NoError(y.t, y.host.Process.Kill())
-	<-y.host.Ended
-	y.hostKills.Add(1)
-	y.launchHost()
+	c.Dir, c.Instance = y.dirs[n], "i"+strconv.Itoa(n)
+	return kill.Start(y.t, crewsProgram, c)
 }
 
 // put writes an input to a row.
@@ -220,13 +184,13 @@ func (y *yard) await(what string, is func(*crewLog) bool) {
 // with other names: the agent does not know how far it came.
 func (y *yard) work(ctx context.Context, n, round int) error {
 	for try := 0; ctx.Err() == nil; try++ {
-		kills, name := y.hostKills.Load(), fmt.Sprintf("m%d-%d-%d", n, round, try)
+		starts, name := y.hostStarts.Load(), fmt.Sprintf("m%d-%d-%d", n, round, try)
 		y.say(memberID(n), "work on "+name)
 		for waited := 0; ctx.Err() == nil; waited++ {
 			if y.log.committed(name) {
 				return nil
 			}
-			if y.hostKills.Load() > kills && waited > 300 { // 3 s after it began
+			if y.hostStarts.Load() > starts && waited > 300 { // 3 s after it began
 				break
 			}
 			if waited > 6000 {

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -20,15 +20,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
-)
-
-// The environment variables of a child process.
-const (
-	childAgent     = "TURNTABLE_CHILD_AGENT"
-	childBrokers   = "TURNTABLE_CHILD_BROKERS"
-	childDir       = "TURNTABLE_CHILD_DIR"
-	childInstance  = "TURNTABLE_CHILD_INSTANCE"
-	childGuarantee = "TURNTABLE_CHILD_GUARANTEE"
 )
 
 // addressFile is the file in a child's directory with the address of its door.
@@ -48,13 +39,9 @@ func gatePolicy() approval.Policy {
 	}}
 }
 
-// gateChild is the main function of the process that is killed. It runs turns, gates, and the door of the gates.
-func gateChild() error {
-	agent, brokers, dir := os.Getenv(childAgent), strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
-	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
-	if err != nil {
-		return err
-	}
+// runGates is the process that is killed. It runs turns, gates, and the door of the gates.
+func runGates(ctx context.Context, c child) error {
+	agent, brokers, logger := c.Agent, c.Brokers, kill.Logger(zap.WarnLevel)
 	catalog, err := topics.For(agent, topics.WithGates())
 	if err != nil {
 		return err
@@ -71,26 +58,19 @@ func gateChild() error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
 	for _, graph := range []*goka.GroupGraph{turns, gates, grants} {
-		p, err := processors.New(brokers, graph,
-			processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
-			processors.WithInstance(os.Getenv(childInstance)),
-			processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
-			processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
-		)
-		if err != nil {
+		if err := c.serve(ctx, group, catalog, graph, logger); err != nil {
 			return err
 		}
-		group.Go(func() error { return p.Run(ctx) })
 	}
 	group.Go(func() error { return index.Run(ctx, brokers) })
-	group.Go(func() error { return serveGates(dir, handler) })
+	group.Go(func() error { return serveDoor(ctx, c.Dir, handler) })
 	return group.Wait()
 }
 
-// serveGates serves until the process ends, at an address that it writes to the directory.
-func serveGates(dir string, handler http.Handler) error {
+// serveDoor serves until the context ends, at an address that it writes to the directory.
+func serveDoor(ctx context.Context, dir string, handler http.Handler) error {
 	listener, err := httpserver.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
@@ -102,5 +82,11 @@ func serveGates(dir string, handler http.Handler) error {
 	if err := os.Rename(written, filepath.Join(dir, addressFile)); err != nil {
 		return err
 	}
-	return httpserver.New(handler).Serve(listener)
+	server := httpserver.New(handler)
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

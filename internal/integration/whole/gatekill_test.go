@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -29,70 +27,27 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The long form: TURNTABLE_GATES=200 TURNTABLE_KILLS=20.
 const (
-	gatesVariable  = "TURNTABLE_GATES"
-	killsVariable  = "TURNTABLE_KILLS"
 	gatePartitions = 2
 	gateInstances  = 2
 )
-
-func fromEnv(t *testing.T, name string, value int) int {
-	t.Helper()
-	if text := os.Getenv(name); text != "" {
-		n, err := strconv.Atoi(text)
-		require.NoError(t, err, name)
-		return n
-	}
-	return value
-}
 
 // Two processes with turns, gates and a door are killed at random moments while people decide, two of them in different ways
 // about the same gate and each at another door. Each gate ends in exactly one outcome, which both are told. The tool runs for
 // the approved calls, with the approved arguments, and for no other.
 func TestGatesEndOnceWhileProcessesAreKilled(t *testing.T) {
-	gates, kills := 24, 4
-	if !testbroker.Embedded {
-		gates, kills = 200, 12
-	}
-	gates, kills = fromEnv(t, gatesVariable, gates), fromEnv(t, killsVariable, kills)
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { surviveGateKills(t, g, gates, kills) })
-	}
-}
-
-func surviveGateKills(t *testing.T, guarantee processors.Guarantee, gates, kills int) {
-	h := newHall(t, guarantee)
-	h.start()
-	deciding, ctx := errgroup.WithContext(h.ctx)
-	deciding.SetLimit(16)
-	decided := make(chan struct{}, gates)
-	go func() {
-		defer close(decided)
-		for n := range gates {
-			deciding.Go(func() error {
-				err := h.person(ctx, n)
-				decided <- struct{}{}
-				return err
-			})
+	gates := kill.Size(t, "TURNTABLE_GATES", onBroker(24, 200))
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
+		h := newHall(t, guarantee)
+		loop := &kill.Loop{
+			Seed: 1, Kills: kills(t, 4, 12), Victims: gateInstances, Launch: h.launch, Judge: func() { h.judge(gates) },
+			Brokers: h.brokers, Agents: []string{h.agent},
 		}
-		_ = deciding.Wait()
-	}()
-	random := rand.New(rand.NewPCG(1, uint64(kills)))
-	for range kills {
-		for range 1 + random.IntN(1+gates/kills) { // some kills meet a process that starts
-			if _, more := <-decided; !more {
-				break
-			}
-		}
-		victim := random.IntN(gateInstances)
-		h.kill(victim)
-		h.launch(victim)
-	}
-	for range decided {
-	}
-	require.NoError(t, deciding.Wait())
-	h.judge(gates)
+		loop.Each(gates, 16, h.person)
+		loop.Start()
+		h.start()
+		loop.Run(h.ctx, t)
+	}, processors.ExactlyOnce, processors.AtLeastOnce)
 }
 
 // hall is the system under test and the people who decide.
@@ -106,7 +61,6 @@ type hall struct {
 	to        *processors.KafkaPublisher
 	client    *http.Client
 	dirs      [gateInstances]string
-	running   [gateInstances]*process.Process
 
 	mu      sync.Mutex
 	ran     map[string][]string // arguments with which the tool ran, by session
@@ -134,12 +88,9 @@ func newHall(t *testing.T, guarantee processors.Guarantee) *hall {
 	return h
 }
 
-// start launches the processes, and the workers that outlive them.
+// start waits for the processes and starts the workers, which outlive them.
 func (h *hall) start() {
-	for n := range h.running {
-		h.launch(n)
-	}
-	for n := range h.running { // their topics exist once they serve
+	for n := range gateInstances { // their topics exist once they serve
 		require.Eventually(h.t, func() bool {
 			status, _, err := h.call(h.ctx, n, http.MethodGet, "/api/gates?status=pending", nil, "")
 			return err == nil && status == http.StatusOK
@@ -167,14 +118,10 @@ func (h *hall) start() {
 	}
 }
 
-func (h *hall) launch(n int) {
-	h.running[n] = process.Spawn(h.t, childAgent+"="+h.agent, childBrokers+"="+strings.Join(h.brokers, ","),
-		childDir+"="+h.dirs[n], childInstance+"=i"+strconv.Itoa(n), childGuarantee+"="+string(h.guarantee))
-}
-
-func (h *hall) kill(n int) {
-	require.NoError(h.t, h.running[n].Process.Kill())
-	<-h.running[n].Ended
+func (h *hall) launch(n int) kill.Victim {
+	return kill.Start(h.t, gatesProgram, child{
+		Agent: h.agent, Brokers: h.brokers, Dir: h.dirs[n], Instance: "i" + strconv.Itoa(n), Guarantee: h.guarantee,
+	})
 }
 
 // think is the model: it pays, and then repeats what it was told.

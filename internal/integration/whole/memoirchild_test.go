@@ -3,8 +3,6 @@ package whole
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
@@ -20,19 +19,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// memoirRole is the environment variable that makes a child process one of turns and memories.
-const memoirRole = "TURNTABLE_CHILD_MEMOIR"
-
 // memoirAfter is how long a session of these tests is idle before it ends. Some calls of the model take longer.
 const memoirAfter = 700 * time.Millisecond
 
-// memoirChild is the main function of the process that is killed. It runs turns, memories, and the worker that updates them.
-func memoirChild() error {
-	agent, brokers, dir := os.Getenv(childAgent), strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
-	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
-	if err != nil {
-		return err
-	}
+// runMemoirs is the process that is killed. It runs turns, memories, and the worker that updates them.
+func runMemoirs(ctx context.Context, c child) error {
+	agent, brokers, logger := c.Agent, c.Brokers, kill.Logger(zap.WarnLevel)
 	catalog, err := topics.For(agent, topics.WithMemoir())
 	if err != nil {
 		return err
@@ -47,18 +39,11 @@ func memoirChild() error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
 	for _, graph := range []*goka.GroupGraph{turns, memories} {
-		p, err := processors.New(brokers, graph,
-			processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
-			processors.WithInstance(os.Getenv(childInstance)), processors.WithTick(20*time.Millisecond),
-			processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
-			processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
-		)
-		if err != nil {
+		if err := c.serve(ctx, group, catalog, graph, logger, processors.WithTick(20*time.Millisecond)); err != nil {
 			return err
 		}
-		group.Go(func() error { return p.Run(ctx) })
 	}
 	group.Go(func() error { return worker.Run(ctx, brokers) })
 	return group.Wait()

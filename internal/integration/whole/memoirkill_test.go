@@ -3,7 +3,6 @@ package whole
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,66 +13,34 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The long form: TURNTABLE_SESSIONS=200 TURNTABLE_KILLS=20.
 const (
-	sessionsVariable = "TURNTABLE_SESSIONS"
-	memoirInstances  = 2
-	sessionsPerUser  = 4
+	memoirInstances = 2
+	sessionsPerUser = 4
 )
 
 // Two processes with turns, memories and the worker that updates them are killed at random moments, while users talk in several
 // sessions at once, and the sessions end by inactivity. Each session ends after its last answer and never before one, its whole
 // conversation is in its snapshots, and what a user said in any session is in the user's memory.
 func TestMemoriesLoseNothingWhileProcessesAreKilled(t *testing.T) {
-	sessions, kills := 24, 3
-	if !testbroker.Embedded {
-		sessions, kills = 48, 6
-	}
-	sessions, kills = fromEnv(t, sessionsVariable, sessions), fromEnv(t, killsVariable, kills)
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { surviveMemoirKills(t, g, sessions, kills) })
-	}
-}
-
-func surviveMemoirKills(t *testing.T, guarantee processors.Guarantee, sessions, kills int) {
-	d := newDiary(t, guarantee, sessions)
-	d.start()
-	talking, ctx := errgroup.WithContext(d.ctx)
-	talking.SetLimit(12)
-	done := make(chan struct{}, sessions)
-	go func() {
-		defer close(done)
-		for n := range sessions {
-			talking.Go(func() error {
-				err := d.talk(ctx, n)
-				done <- struct{}{}
-				return err
-			})
+	sessions := kill.Size(t, "TURNTABLE_SESSIONS", onBroker(24, 48))
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
+		d := newDiary(t, guarantee, sessions)
+		loop := &kill.Loop{
+			Seed: 5, Kills: kills(t, 3, 6), Victims: memoirInstances, Launch: d.launch, Judge: d.judge,
+			Brokers: d.brokers, Agents: []string{d.agent},
 		}
-		_ = talking.Wait()
-	}()
-	random := rand.New(rand.NewPCG(5, uint64(kills)))
-	for range kills {
-		for range 1 + random.IntN(1+sessions/kills) { // some kills meet a process that starts
-			if _, more := <-done; !more {
-				break
-			}
-		}
-		victim := random.IntN(memoirInstances)
-		d.kill(victim)
-		d.launch(victim)
-	}
-	for range done {
-	}
-	require.NoError(t, talking.Wait())
-	d.judge()
+		loop.Each(sessions, 12, d.talk)
+		loop.Start()
+		d.start()
+		loop.Run(d.ctx, t)
+	}, processors.AtLeastOnce, processors.ExactlyOnce)
 }
 
 // diary is the system under test and the users who talk to it.
@@ -87,7 +54,6 @@ type diary struct {
 	catalog   topics.Catalog
 	to        *processors.KafkaPublisher
 	dirs      [memoirInstances]string
-	running   [memoirInstances]*process.Process
 
 	mu      sync.Mutex
 	outputs map[string]chan string // by session: who waits for its next output
@@ -112,11 +78,8 @@ func newDiary(t *testing.T, guarantee processors.Guarantee, sessions int) *diary
 	return d
 }
 
-// start launches the processes, and the model, which outlives them.
+// start starts the model, which outlives the processes.
 func (d *diary) start() {
-	for n := range d.running {
-		d.launch(n)
-	}
 	model, err := think.New(d.agent, d.to, think.Func(d.think))
 	require.NoError(d.t, err)
 	outputs, err := processors.NewFollower(d.brokers, []string{d.catalog.MessageOutput.Name()}, d.onOutput)
@@ -136,14 +99,10 @@ func (d *diary) start() {
 	}
 }
 
-func (d *diary) launch(n int) {
-	d.running[n] = process.Spawn(d.t, memoirRole+"=1", childAgent+"="+d.agent, childBrokers+"="+strings.Join(d.brokers, ","),
-		childDir+"="+d.dirs[n], childInstance+"=i"+strconv.Itoa(n), childGuarantee+"="+string(d.guarantee))
-}
-
-func (d *diary) kill(n int) {
-	require.NoError(d.t, d.running[n].Process.Kill())
-	<-d.running[n].Ended
+func (d *diary) launch(n int) kill.Victim {
+	return kill.Start(d.t, memoirsProgram, child{
+		Agent: d.agent, Brokers: d.brokers, Dir: d.dirs[n], Instance: "i" + strconv.Itoa(n), Guarantee: d.guarantee,
+	})
 }
 
 // think is the model. It answers with what it knows about the user. Some of its answers take longer than a session may be

@@ -3,16 +3,14 @@ package whole
 import (
 	"context"
 	"errors"
-	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
@@ -23,23 +21,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// peerRole is the environment variable that says which side a child process is: dispatcher or receiver.
+// The roles say which side a child process is.
 const (
-	peerRole         = "TURNTABLE_CHILD_PEER"
 	dispatcherRole   = "dispatcher"
 	receiverRole     = "receiver"
 	peerSettingsFile = "peers.json"
 )
 
-// peerChild is the main function of the processes that are killed. Each runs the turns, tasks and audit of its agent. That of
-// the dispatcher sends the tasks, and that of the receiver serves the door.
-func peerChild() error {
-	agent, brokers, dir := os.Getenv(childAgent), strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childDir)
-	logger, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
-	if err != nil {
-		return err
-	}
-	file, err := settings.Open(filepath.Join(filepath.Dir(dir), peerSettingsFile+"."+os.Getenv(peerRole)))
+// runPeer is the processes that are killed. Each runs the turns, tasks and audit of its agent. That of the dispatcher sends the
+// tasks, and that of the receiver serves the door.
+func runPeer(ctx context.Context, c child) error {
+	agent, brokers, logger := c.Agent, c.Brokers, kill.Logger(zap.WarnLevel)
+	file, err := settings.Open(filepath.Join(filepath.Dir(c.Dir), peerSettingsFile+"."+c.Role))
 	if err != nil {
 		return err
 	}
@@ -55,20 +48,13 @@ func peerChild() error {
 	if err := errors.Join(turnsErr, tasksErr, chainErr, toErr); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
 	for _, graph := range []*goka.GroupGraph{turns, tasks, chain} {
-		p, err := processors.New(brokers, graph,
-			processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(logger),
-			processors.WithInstance(os.Getenv(childInstance)),
-			processors.WithGuarantee(processors.Guarantee(os.Getenv(childGuarantee))),
-			processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(graph.Group())))),
-		)
-		if err != nil {
+		if err := c.serve(ctx, group, catalog, graph, logger); err != nil {
 			return err
 		}
-		group.Go(func() error { return p.Run(ctx) })
 	}
-	if os.Getenv(peerRole) == dispatcherRole {
+	if c.Role == dispatcherRole {
 		return sendTasks(ctx, group, brokers, agent, to, file, logger)
 	}
 	replies, err := door.NewReplies(agent, door.WithLogger(logger))
@@ -80,7 +66,7 @@ func peerChild() error {
 		return err
 	}
 	group.Go(func() error { return replies.Run(ctx, brokers) })
-	group.Go(func() error { return serveGates(dir, http.Handler(handler)) })
+	group.Go(func() error { return serveDoor(ctx, c.Dir, handler) })
 	return group.Wait()
 }
 

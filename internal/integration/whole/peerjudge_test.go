@@ -1,10 +1,12 @@
 package whole
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
@@ -40,13 +42,20 @@ func (p *pair) judge(tasks int) {
 		require.Len(p.t, ids, 1, "the receiver ran the task of %s more than once", session)
 	}
 
-	ours, theirs := dispatcher.audit("hq"), receiver.audit("tenant-1")
-	require.Empty(p.t, peer.Stitch(peer.Half{Chain: ours}, peer.Half{Chain: theirs}))
+	ends := []topics.PeerEvent{topics.PeerSent, topics.PeerAcknowledged, topics.PeerReceived, topics.PeerCompleted}
+	var ours, theirs peer.Chain
 	count := map[topics.PeerEvent]int{}
-	for _, r := range append(ours.Records, theirs.Records...) {
-		count[r.Event]++
-	}
-	for _, e := range []topics.PeerEvent{topics.PeerSent, topics.PeerAcknowledged, topics.PeerReceived, topics.PeerCompleted} {
+	// The audits are written after the users have their answers.
+	require.NoError(p.t, kill.Until(p.ctx, func() bool {
+		ours, theirs = dispatcher.audit("hq"), receiver.audit("tenant-1")
+		clear(count)
+		for _, r := range append(ours.Records, theirs.Records...) {
+			count[r.Event]++
+		}
+		return !slices.ContainsFunc(ends, func(e topics.PeerEvent) bool { return count[e] < tasks })
+	}))
+	require.Empty(p.t, peer.Stitch(peer.Half{Chain: ours}, peer.Half{Chain: theirs}))
+	for _, e := range ends {
 		require.Equal(p.t, tasks, count[e], e)
 	}
 	require.Zero(p.t, count[topics.PeerSendFailed])

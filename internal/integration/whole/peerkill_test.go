@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,16 +23,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The long form: TURNTABLE_TASKS=300 TURNTABLE_KILLS=20.
 const (
-	tasksVariable = "TURNTABLE_TASKS"
 	peerInstances = 2 // of each side
 	peerToken     = "a token of the tests"
 )
@@ -42,49 +39,19 @@ const (
 // are killed at random moments while sessions delegate. Each task ends in one tool result, with the receiver's answer, and in
 // one pair of audit records on each side. With exactly-once processors the receiver runs each task once.
 func TestDelegatedTasksEndOnceWhileProcessesAreKilled(t *testing.T) {
-	tasks, kills := 24, 4
-	if !testbroker.Embedded {
-		tasks, kills = 300, 20
-	}
-	tasks, kills = fromEnv(t, tasksVariable, tasks), fromEnv(t, killsVariable, kills)
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) { survivePeerKills(t, g, tasks, kills) })
-	}
-}
-
-func survivePeerKills(t *testing.T, guarantee processors.Guarantee, tasks, kills int) {
-	p := newPair(t, guarantee)
-	p.start()
-	sessions, ctx := errgroup.WithContext(p.ctx)
-	sessions.SetLimit(16)
-	ended := make(chan struct{}, tasks)
-	go func() {
-		defer close(ended)
-		for n := range tasks {
-			sessions.Go(func() error {
-				err := p.delegate(ctx, n)
-				ended <- struct{}{}
-				return err
-			})
+	tasks := kill.Size(t, "TURNTABLE_TASKS", onBroker(24, 300))
+	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
+		p := newPair(t, guarantee)
+		loop := &kill.Loop{
+			Seed: 2, Kills: kills(t, 4, 20), Victims: len(p.sides) * peerInstances, Launch: p.launch, Judge: func() { p.judge(tasks) },
+			Brokers: p.brokers, Agents: []string{p.sides[0].agent, p.sides[1].agent},
 		}
-		_ = sessions.Wait()
-	}()
-	random := rand.New(rand.NewPCG(2, uint64(kills)))
-	for range kills {
-		for range 1 + random.IntN(1+tasks/kills) { // some kills meet a process that starts
-			if _, more := <-ended; !more {
-				break
-			}
-		}
-		s := p.sides[random.IntN(2)]
-		victim := random.IntN(peerInstances)
-		s.kill(victim)
-		s.launch(victim)
-	}
-	for range ended {
-	}
-	require.NoError(t, sessions.Wait())
-	p.judge(tasks)
+		loop.Each(tasks, 16, p.delegate)
+		proxy := p.serve()
+		loop.Start()
+		p.start(proxy)
+		loop.Run(p.ctx, t)
+	}, processors.ExactlyOnce, processors.AtLeastOnce)
 }
 
 // pair is the two instances under test, and the users of the dispatcher.
@@ -107,7 +74,6 @@ type side struct {
 	role, agent string
 	catalog     topics.Catalog
 	dirs        [peerInstances]string
-	running     [peerInstances]*process.Process
 }
 
 func newPair(t *testing.T, guarantee processors.Guarantee) *pair {
@@ -153,19 +119,19 @@ func (p *pair) configure(receiver string) {
 	}
 }
 
-// start launches the processes, and what outlives them: the models, the users, and the proxy before the receiver's doors.
-func (p *pair) start() {
-	dispatcher, receiver := p.sides[0], p.sides[1]
-	proxy := httptest.NewServer(receiver.balancer())
+// serve starts the proxy before the receiver's doors, and returns its address.
+func (p *pair) serve() string {
+	proxy := httptest.NewServer(p.sides[1].balancer())
 	p.t.Cleanup(proxy.Close)
 	p.configure(proxy.URL)
-	for _, s := range p.sides {
-		for n := range s.running {
-			s.launch(n)
-		}
-	}
+	return proxy.URL
+}
+
+// start waits for the processes and starts what outlives them: the models and the users.
+func (p *pair) start(proxy string) {
+	dispatcher := p.sides[0]
 	require.Eventually(p.t, func() bool { // the topics of the receiver exist once its door serves
-		r, err := http.Get(proxy.URL + "/.well-known/hybridclaw-peer.json")
+		r, err := http.Get(proxy + "/.well-known/hybridclaw-peer.json")
 		if err != nil {
 			return false
 		}
@@ -209,14 +175,12 @@ func (s *side) balancer() http.Handler {
 	}
 }
 
-func (s *side) launch(n int) {
-	s.running[n] = process.Spawn(s.t, childAgent+"="+s.agent, childBrokers+"="+strings.Join(s.brokers, ","), peerRole+"="+s.role,
-		childDir+"="+s.dirs[n], childInstance+"="+s.role+strconv.Itoa(n), childGuarantee+"="+string(s.guarantee))
-}
-
-func (s *side) kill(n int) {
-	require.NoError(s.t, s.running[n].Process.Kill())
-	<-s.running[n].Ended
+// launch launches the nth process: those of the dispatcher come first.
+func (p *pair) launch(n int) kill.Victim {
+	s, n := p.sides[n/peerInstances], n%peerInstances
+	return kill.Start(s.t, peersProgram, child{
+		Agent: s.agent, Brokers: s.brokers, Dir: s.dirs[n], Instance: s.role + strconv.Itoa(n), Guarantee: s.guarantee, Role: s.role,
+	})
 }
 
 // asking is the dispatcher's model: it delegates what it is asked, and then repeats what it was told.

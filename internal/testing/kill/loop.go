@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Victim is what a [Loop] kills, such as a [Process].
@@ -20,7 +23,8 @@ type Loop struct {
 	Victims int
 	// Launch starts the nth victim, for the first time or after a kill.
 	Launch func(n int) Victim
-	// Clients does the work, and returns when it is done.
+	// Clients does the work, and returns when it is done. If it is nil, the work goes on beside the loop, which ends after the
+	// last kill.
 	Clients func(ctx context.Context) error
 	// Progress counts what is done of it. A loop in which the number stays the same for long has failed.
 	Progress func() int
@@ -81,7 +85,14 @@ func (l *Loop) run(ctx context.Context) error {
 	l.Start()
 	ctx, cancel := context.WithCancel(ctx)
 	work := &work{loop: l, ended: make(chan struct{})}
-	go func() { defer close(work.ended); work.err = l.Clients(ctx) }()
+	go func() {
+		defer close(work.ended)
+		if l.Clients != nil {
+			work.err = l.Clients(ctx)
+		} else {
+			<-ctx.Done()
+		}
+	}()
 	defer func() { cancel(); <-work.ended }()
 
 	random := rand.New(rand.NewPCG(l.Seed, uint64(l.Kills)))
@@ -94,6 +105,9 @@ func (l *Loop) run(ctx context.Context) error {
 			}
 			return fmt.Errorf("kill %d of %d: %w", kill+1, l.Kills, err)
 		}
+	}
+	if l.Clients == nil {
+		return nil
 	}
 	if err := work.wait(ctx, never, 0); err != nil {
 		return fmt.Errorf("after %d kills: %w", l.Kills, err)
@@ -168,4 +182,35 @@ func (w *work) wait(ctx context.Context, until int, within time.Duration) error 
 			}
 		}
 	}
+}
+
+// Each sets clients of which each does something once, limit of them at a time. They are the work.
+func (l *Loop) Each(clients, limit int, do func(ctx context.Context, n int) error) {
+	var done atomic.Int64
+	l.Work, l.Progress = clients, func() int { return int(done.Load()) }
+	l.Clients = func(ctx context.Context) error {
+		all, ctx := errgroup.WithContext(ctx)
+		all.SetLimit(limit)
+		for n := range clients {
+			all.Go(func() error {
+				defer done.Add(1)
+				return do(ctx, n)
+			})
+		}
+		return all.Wait()
+	}
+}
+
+// Until waits until something is so. It is an error if the context ends before.
+func Until(ctx context.Context, is func() bool) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }

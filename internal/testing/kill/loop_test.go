@@ -103,6 +103,16 @@ func TestKillsComeWhenTheTestSays(t *testing.T) {
 	require.Equal(t, 6, d.killed[1])
 }
 
+func TestLoopBesideOtherWorkEndsAfterTheLastKill(t *testing.T) {
+	var d deaths
+	l := &Loop{
+		Kills: 3, Victims: 2, Launch: d.launch, Progress: func() int { return 0 },
+		When: func(*rand.Rand, int, int) (int, time.Duration) { return 0, 0 },
+	}
+	require.NoError(t, l.run(t.Context()))
+	require.Equal(t, 3, d.killed[0]+d.killed[1])
+}
+
 func TestErrorsOfClientsEndTheLoop(t *testing.T) {
 	var d deaths
 	l := &Loop{

@@ -11,7 +11,7 @@ import (
 
 // The most that is kept of what a process logs, and of the goroutines that it dumps.
 const (
-	logLimit  = 64 << 10
+	logLimit  = 24 << 10
 	dumpLimit = 4 << 20
 )
 

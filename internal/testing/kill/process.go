@@ -100,7 +100,9 @@ func (p *Process) Await(ctx context.Context) error {
 }
 
 // gone is the error of what needs a process that has ended.
-func (p *Process) gone() error { return fmt.Errorf("%s has ended: %v: %s", p.name, p.err, p.logged.last()) }
+func (p *Process) gone() error {
+	return fmt.Errorf("%s has ended: %v: %s", p.name, p.err, p.logged.last())
+}
 
 // Wait waits until the process ends by itself, and returns how. It is nil if its program returned nil.
 func (p *Process) Wait(ctx context.Context) error {

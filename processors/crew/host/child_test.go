@@ -2,33 +2,24 @@ package host
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// childDir is the environment variable with the directory of a host in a process of its own, which a test kills. The file
-// "argv" in it is the command line of its agent.
-const childDir = "TURNTABLE_TEST_HOST_DIR"
+const hostProgram = "host"
 
-// runChild runs a host and starts an agent. It does not return.
-func runChild() error {
-	dir := os.Getenv(childDir)
-	raw, err := os.ReadFile(filepath.Join(dir, "argv"))
-	if err != nil {
-		return err
-	}
-	var argv []string
-	if err := json.Unmarshal(raw, &argv); err != nil {
-		return err
-	}
+// child is a host in a process of its own, which a test kills: its directory, and the command line of its agent.
+type child struct {
+	Dir  string
+	Argv []string
+}
+
+// runHost runs a host and starts an agent. It does not return: what is tested is that agents end with a host that cannot end them.
+func runHost(_ context.Context, c child) error {
 	h, err := New(Config{
-		Agent: "harbor", Name: "h1", Brokers: []string{"127.0.0.1:1"}, Commands: map[string][]string{"": argv}, Dirs: []string{dir},
+		Agent: "harbor", Name: "h1", Brokers: []string{"127.0.0.1:1"}, Commands: map[string][]string{"": c.Argv}, Dirs: []string{c.Dir},
 		Policy: Policy{Terminal: Allow},
 	})
 	if err != nil {
@@ -36,7 +27,7 @@ func runChild() error {
 	}
 	h.open(&written{})
 	h.begin(context.Background(), testEpoch)
-	body := topics.CrewStart{AgentID: agentID, Cwd: dir}
+	body := topics.CrewStart{AgentID: agentID, Cwd: c.Dir}
 	action, err := h.catalog.CrewActions.Codec().Marshal(topics.CrewAction{
 		ActionID: "s", Kind: body.CrewKind(), Host: "h1", Subject: mailbox.Agent(agentID), Body: topics.EncodeCrewBody(body),
 	})

@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
-	"github.com/turntable-streams/turntable/internal/testing/process"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
@@ -17,8 +17,6 @@ func TestMain(m *testing.M) {
 	crewtest.Main()
 	// The agents are race-enabled binaries, too, which otherwise sleep for a second when they end.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
-	if os.Getenv(childDir) != "" {
-		process.Main(runChild)
-	}
+	kill.Main(kill.Programs{hostProgram: kill.Of(runHost)})
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

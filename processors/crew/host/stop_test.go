@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -181,13 +181,9 @@ func TestAgentsDieWithAHostThatIsKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			killAtEnd(t, dir+"/pid")
-			argv, err := json.Marshal(command(t, dir+"/pid"))
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(dir+"/argv", argv, 0o600))
-			host := process.Spawn(t, childDir+"="+dir)
+			host := kill.Start(t, hostProgram, child{dir, command(t, dir+"/pid")})
 			require.Eventually(t, func() bool { _, err := os.Stat(dir + "/pid"); return err == nil }, waitLimit, 5*time.Millisecond)
-			require.NoError(t, host.Process.Kill())
-			<-host.Ended
+			require.NoError(t, host.Kill())
 			gone(t, dir+"/pid")
 		})
 	}
