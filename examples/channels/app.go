@@ -95,12 +95,14 @@ func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 	if a.live, err = settings.Open(f.settings, settings.WithLogger(logger)); err != nil {
 		return nil, err
 	}
-	if a.to, err = processors.NewPublisher(f.brokers, processors.WithLogger(logger)); err != nil {
+	to, err := processors.NewPublisher(f.brokers, processors.WithLogger(logger))
+	if err != nil {
 		return nil, err
 	}
+	a.to = to
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.to.Close())
+			err = errors.Join(err, to.Close())
 		}
 	}()
 	talking, err := topics.For(concierge, topics.WithChannels(), topics.WithDeliveries(), topics.WithGates())

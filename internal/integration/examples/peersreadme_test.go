@@ -1,9 +1,10 @@
-package main
+package examples
 
 import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,11 +16,11 @@ import (
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // The commands of the README are run as they are there, with the variables that the example prints.
-func TestCommandsOfREADMEWork(t *testing.T) {
+func TestCommandsOfThePeersREADMEWork(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
-	page, err := os.ReadFile("README.md")
+	page, err := os.ReadFile(filepath.Join(module, "examples", "peers", "README.md"))
 	require.NoError(t, err)
 	commands := shellBlock.FindAllStringSubmatch(string(page), -1)
 	want := []string{
@@ -37,23 +38,23 @@ func TestCommandsOfREADMEWork(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	out, errs, done := new(buffer), new(buffer), make(chan int, 1)
-	go func() { done <- command(ctx, []string{"-hold", "-timeout", playLimit}, out, errs) }()
+	go func() { done <- run(ctx, "peers", []string{"-hold", "-timeout", playLimit}, nil, out, errs) }()
 	exports := regexp.MustCompile(`(?m)^export .*\n(?:export .*\n)*`)
 	require.Eventually(t, func() bool {
 		return strings.Contains(out.String(), "export ACME_TOKEN=") || len(done) > 0
 	}, waitLimit, 10*time.Millisecond)
 	variables := exports.FindString(out.String())
 	require.NotEmpty(t, variables, "%s%s", out, errs)
-	run := func(command string) string {
+	shell := func(command string) string {
 		answer, err := exec.CommandContext(t.Context(), "sh", "-c", variables+command).CombinedOutput()
 		require.NoError(t, err, "%s%s", command, answer)
 		return string(answer)
 	}
 	for i, want := range want {
-		answer := run(commands[i][1])
+		answer := shell(commands[i][1])
 		require.Regexp(t, want, answer, commands[i][1])
 		if i == 1 {
-			require.Equal(t, answer, run(commands[i][1]), "the repeated task has the stored reply")
+			require.Equal(t, answer, shell(commands[i][1]), "the repeated task has the stored reply")
 		}
 	}
 	stop()

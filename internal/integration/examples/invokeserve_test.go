@@ -1,13 +1,11 @@
-package main
+package examples
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +26,7 @@ func started(t *testing.T, args ...string) string {
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command(ctx, append([]string{"serve", "-addr", "127.0.0.1:0"}, args...), nil, in, os.Stderr)
+		ended <- run(ctx, "invoke", append([]string{"serve", "-addr", "127.0.0.1:0"}, args...), nil, in, os.Stderr)
 		_ = in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -132,15 +130,4 @@ func TestServicePlaysTheTurnsOfAFile(t *testing.T) {
 	require.Contains(t, outputs(t, batch), `"content":"Hello"`)
 	lines, _ := ask(t, url, "no such turn", "Accept", "application/x-ndjson")
 	require.Contains(t, lines, "no turn has this id")
-}
-
-func TestCommandLineIsValidated(t *testing.T) {
-	var out, errs bytes.Buffer
-	run := func(args ...string) int { return command(t.Context(), args, strings.NewReader(""), &out, &errs) }
-	require.Zero(t, run("-h"))
-	require.Contains(t, errs.String(), "usage: invoke")
-	require.Equal(t, 2, run("serve", "x"))
-	require.Equal(t, 2, run("-nonsense"))
-	require.Equal(t, 1, run("serve", "-turns", filepath.Join(t.TempDir(), "none")))
-	require.Zero(t, run("fold"))
 }

@@ -1,4 +1,4 @@
-package main
+package examples
 
 import (
 	"bufio"
@@ -16,12 +16,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const corpus = "../../processors/fold/testdata/turns.jsonl"
+const corpus = "../../../processors/fold/testdata/turns.jsonl"
 
 func filter(t *testing.T, in io.Reader, args ...string) []string {
 	t.Helper()
-	var out bytes.Buffer
-	require.Zero(t, runFold(in, &out, args))
+	var out, errs bytes.Buffer
+	require.Zero(t, run(deadline(t), "invoke", append([]string{"fold"}, args...), in, &out, &errs), &errs)
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
@@ -111,7 +111,7 @@ func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
 	answers, out := io.Pipe()
 	done := make(chan int)
 	go func() {
-		done <- runFold(in, out, nil)
+		done <- run(deadline(t), "invoke", []string{"fold"}, in, out, io.Discard)
 		_ = out.Close()
 	}()
 	r := bufio.NewReader(answers)
@@ -138,8 +138,4 @@ func TestFilterAcceptsLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
 	got := filter(t, strings.NewReader(`{"id":1,"events":[{"type":"message","data":{"text":"`+text+`"}}]}`+"\r\n"))
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], `"assistant_text":"`+text+`"}`)
-}
-
-func TestFilterRejectsUnknownFlags(t *testing.T) {
-	require.Equal(t, 2, runFold(strings.NewReader(""), io.Discard, []string{"file"}))
 }

@@ -1,53 +1,21 @@
-package main
+package examples
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-
-	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
-
-// buffer is what a program writes while a test reads it.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func deadline(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 func TestModelIsToldTheDifferenceBetweenTheFourDecisions(t *testing.T) {
 	out, errs := new(buffer), new(buffer)
-	require.Zero(t, command(deadline(t), nil, out, errs), errs)
+	require.Zero(t, run(deadline(t), "approval", nil, nil, out, errs), errs)
 	require.Empty(t, errs.String())
 	parts := strings.Split(strings.TrimSpace(out.String()), "\n\n")
 	require.Len(t, parts, 4, out)
@@ -69,7 +37,7 @@ func TestModelIsToldTheDifferenceBetweenTheFourDecisions(t *testing.T) {
 func TestServedAgentIsPlayedWithItsPrintedCommands(t *testing.T) {
 	ctx, stop := context.WithCancel(deadline(t))
 	out, errs, code := new(buffer), new(buffer), make(chan int, 1)
-	go func() { code <- command(ctx, []string{"-serve"}, out, errs) }()
+	go func() { code <- run(ctx, "approval", []string{"-serve"}, nil, out, errs) }()
 	printed := regexp.MustCompile(`curl -s (http://\S+)/api/chat -d '([^']+)'`)
 	require.Eventually(t, func() bool { return printed.MatchString(out.String()) }, 2*time.Minute, 20*time.Millisecond)
 	found := printed.FindStringSubmatch(out.String())
@@ -78,7 +46,9 @@ func TestServedAgentIsPlayedWithItsPrintedCommands(t *testing.T) {
 	status, _ := post(t, base+"/api/chat", body)
 	require.Equal(t, http.StatusOK, status)
 	var list struct {
-		Gates []openGate `json:"gates"`
+		Gates []struct {
+			ID string `json:"gate_id"`
+		} `json:"gates"`
 	}
 	response, err := http.Get(base + "/api/gates?session_id=mine&status=pending&wait=30s")
 	require.NoError(t, err)
@@ -106,13 +76,4 @@ func post(t *testing.T, url, body string) (int, string) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	return response.StatusCode, string(answer)
-}
-
-func TestCommandLineIsChecked(t *testing.T) {
-	for _, args := range [][]string{{"-no-such"}, {"question"}} {
-		errs := new(buffer)
-		require.Equal(t, 2, command(t.Context(), args, io.Discard, errs), args)
-		require.NotEmpty(t, errs.String())
-	}
-	require.Zero(t, command(t.Context(), []string{"-h"}, io.Discard, io.Discard))
 }

@@ -1,45 +1,14 @@
-package main
+package examples
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-
-	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
-
-func TestMain(m *testing.M) {
-	if isChild() {
-		main() // the test binary is the program of its children
-	}
-	goleak.VerifyTestMain(m, leaktest.Libraries()...)
-}
-
-// buffer is what a program writes while a test reads it.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // The limits of the tests, for a machine on which several tests share a processor.
 const (
@@ -47,9 +16,9 @@ const (
 	waitLimit = 6 * time.Minute
 )
 
-func TestPlayShowsEveryStep(t *testing.T) {
+func TestPeersPlayShowsEveryStep(t *testing.T) {
 	out, errs := new(buffer), new(buffer)
-	require.Zero(t, command(t.Context(), []string{"-timeout", playLimit}, out, errs), "%s%s", out, errs)
+	require.Zero(t, run(t.Context(), "peers", []string{"-timeout", playLimit}, nil, out, errs), "%s%s", out, errs)
 	require.Empty(t, errs.String())
 	parts := strings.Split(strings.TrimSpace(out.String()), "\n\n")
 	require.Len(t, parts, 7, out)
@@ -89,14 +58,14 @@ func TestPlayShowsEveryStep(t *testing.T) {
 
 func TestPlayFailsAtItsTimeout(t *testing.T) {
 	errs := new(buffer)
-	require.Equal(t, 1, command(t.Context(), []string{"-timeout", "1ms"}, io.Discard, errs))
+	require.Equal(t, 1, run(t.Context(), "peers", []string{"-timeout", "1ms"}, nil, io.Discard, errs))
 	require.Contains(t, errs.String(), "not finished within 1ms")
 }
 
 func TestFailedInstanceStopsAllProcesses(t *testing.T) {
 	t.Setenv("PEER_MAX_HOPS", "many")
 	errs := new(buffer)
-	require.Equal(t, 1, command(t.Context(), []string{"-timeout", playLimit}, io.Discard, errs))
+	require.Equal(t, 1, run(t.Context(), "peers", []string{"-timeout", playLimit}, nil, io.Discard, errs))
 	require.Regexp(t, `(hq|acme) ended unexpectedly: exit status 1`, errs.String())
 	require.Contains(t, errs.String(), "peers.maxHops: want a number")
 }
@@ -104,26 +73,18 @@ func TestFailedInstanceStopsAllProcesses(t *testing.T) {
 func TestInterruptStopsAllProcesses(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, errs, done := new(buffer), new(buffer), make(chan int, 1)
-	go func() { done <- command(ctx, []string{"-timeout", playLimit}, out, errs) }()
+	go func() { done <- run(ctx, "peers", []string{"-timeout", playLimit}, nil, out, errs) }()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "acme ") }, waitLimit, time.Millisecond)
 	interrupt()
 	require.Equal(t, 1, <-done, "which waits for every child")
-	require.Contains(t, errs.String(), "canceled")
+	require.Contains(t, errs.String(), "interrupt signal received")
 }
 
-func TestUnexpectedTextIsAnError(t *testing.T) {
-	require.NoError(t, expect("the answer", "42 rows", `^\d+ rows$`))
-	err := expect("the answer", "no\nrows", `^\d+ rows$`)
-	require.ErrorIs(t, err, errUnexpected)
-	require.Regexp(t, regexp.QuoteMeta(`the answer is "no rows", want ^\d+ rows$`), err.Error())
-}
-
-func TestCommandLineIsChecked(t *testing.T) {
-	for _, args := range [][]string{{"-no-such"}, {"question"}} {
-		errs := new(buffer)
-		require.Equal(t, 2, command(t.Context(), args, io.Discard, errs), args)
-		require.NotEmpty(t, errs.String())
-	}
-	require.Zero(t, command(t.Context(), []string{"-h"}, io.Discard, io.Discard))
-	require.Equal(t, 1, command(t.Context(), []string{instanceRole, "-no-such"}, io.Discard, io.Discard))
+// With fewer hops the loop is refused for another reason than the play shows.
+func TestStepThatDoesNotGoAsExpectedIsAnError(t *testing.T) {
+	t.Setenv("PEER_MAX_HOPS", "1")
+	out, errs := new(buffer), new(buffer)
+	require.Equal(t, 1, run(t.Context(), "peers", []string{"-timeout", playLimit}, nil, out, errs), out)
+	require.Equal(t, "peers: this is not what was expected: the tool result of acme is "+
+		"\"error (hop_limit): The task was passed on too often.\", want ^error \\(peer_refused\\): \n", errs.String())
 }
