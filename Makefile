@@ -191,12 +191,12 @@ bench-baseline: ## update internal/testing/report/allocs.txt with the current al
 
 .PHONY: load
 load: ## measure the cost of a turn on a real Kafka, compared to the floor (LOAD="-sweep all -json FILE"; needs Java 17)
-	@$(GO) build -o bin/bench ./examples/bench
+	@$(GO) build -o bin/bench ./internal/bench
 	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
 
 .PHONY: bench-hostile
 bench-hostile: ## measure honest clients of every door beside 1,000 hostile connections (HOSTILE="-hostile 1000 -honest 50 -for 20s")
-	@$(GO) build -o bin/hostile ./examples/hostile
+	@$(GO) build -o bin/hostile ./internal/bench/hostile
 	@bin/hostile $(HOSTILE)
 
 .PHONY: fuzz

@@ -132,14 +132,18 @@ func answering(name string) bool {
 var layers = []layer{
 	{is: under("codec"), own: true},
 	{is: under("topics")},
-	{is: under("internal"), own: true},
+	{is: func(n string) bool { return under("internal")(n) && !bench(n) }, own: true},
 	{is: equal("processors")},
 	{is: shared, own: true},
 	{is: under("processors/worker"), own: true},
 	{is: answering, own: true},
 	{is: under("processors"), own: true}, // of one capability: see below
+	{is: bench, own: true},
 	{is: under("examples"), own: true},
 }
+
+// bench is the load harness, which runs all of this library.
+var bench = under("internal/bench")
 
 func equal(name string) func(string) bool { return func(n string) bool { return n == name } }
 
@@ -234,13 +238,13 @@ var confined = []struct {
 	{module + "/processors/turn/think/internal/providertest", nil},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
-		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",
+		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "internal/bench", "examples/",
 		"internal/testing/kill", "processors/worker/internal/share", // Sarama has no share groups
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
 		"processors", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
-		"processors/fold/invoke", "processors/gate/door", "processors/peer/door", "processors/peer/transport", "internal/testing/", "examples/",
+		"processors/fold/invoke", "processors/gate/door", "processors/peer/door", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
 		"processors/channel/door", "processors/channel/internal/platform", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
@@ -254,13 +258,13 @@ var confined = []struct {
 	// encoding/json folds case and accepts invalid UTF-8. Packages that judge this module from outside share no code with it.
 	// The ACP SDK's types have its methods.
 	{"encoding/json", []string{"internal/testing/wiretest", "internal/testing/kafkatest", "processors/fold/bridge/acp", "processors/crew/host", "processors/crew/crewtest"}},
-	{module + "/internal/testing/wiretest", []string{"examples/bench"}},
-	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "examples/bench"}},
+	{module + "/internal/testing/wiretest", []string{"internal/bench"}},
+	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "internal/bench"}},
 	{module + "/internal/testing/testbroker", nil},
 	{module + "/internal/testing/leaktest", nil},
 	{module + "/internal/testing/memnet", nil},
 	{module + "/internal/testing/kill", nil},
-	{module + "/internal/embedded", []string{"internal/testing/testbroker", "examples/"}},
+	{module + "/internal/embedded", []string{"internal/testing/testbroker", "internal/bench", "internal/bench/", "examples/"}},
 }
 
 func TestConfinedPackagesAreImportedNowhereElse(t *testing.T) {

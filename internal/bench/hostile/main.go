@@ -2,7 +2,7 @@
 // process of its own, measures 50 honest clients alone, and then beside 1,000 hostile connections on loopback, which another
 // process opens again when the door closes them. It prints a table and fails if an honest request failed, the door used 256 MB, or goroutines remain.
 //
-//	go run ./examples/hostile -for 20s
+//	go run ./internal/bench/hostile -for 20s
 //
 // It needs no Kafka: records are acknowledged after 5 ms.
 package main

@@ -2,12 +2,12 @@
 // that the processor writes, and measures the cost of a turn. It uses only the wire format, so it can measure any program
 // that implements it.
 //
-//	go run ./examples/bench                                     # this library, on an embedded broker
-//	go run ./examples/bench -kafka -floor -history 10240        # on a real Kafka, and the floor
-//	go run ./examples/bench -brokers localhost:9092 -agent support -pid 4711    # a program that is running
-//	go run ./examples/bench -kafka -command 'java -jar processing.jar'          # a program to start
-//	go run ./examples/bench -kafka -sweep table -json out.json  # the table of the README (make load)
-//	go run ./examples/bench -kafka -history 102400 -pprof /tmp/p                # profiles of the processor
+//	go run ./internal/bench                                     # this library, on an embedded broker
+//	go run ./internal/bench -kafka -floor -history 10240        # on a real Kafka, and the floor
+//	go run ./internal/bench -brokers localhost:9092 -agent support -pid 4711    # a program that is running
+//	go run ./internal/bench -kafka -command 'java -jar processing.jar'          # a program to start
+//	go run ./internal/bench -kafka -sweep table -json out.json  # the table of the README (make load)
+//	go run ./internal/bench -kafka -history 102400 -pprof /tmp/p                # profiles of the processor
 //
 // A turn is a message, a think-request, a response with -tools calls, their results, a think-request, an answer: 4 + 2n
 // records, without those for readers. With -steps there are several such responses. With -said, tool results are long, so
