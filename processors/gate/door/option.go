@@ -156,7 +156,8 @@ func WithAudit(sink audit.Sink) Option {
 	}
 }
 
-// WithClock sets the clock for waits, the end of credentials, and when an index reads again what it has left out (default: the system clock). It must not be nil.
+// WithClock sets the clock for waits, the end of credentials, and when an index reads again what it has left out (default: the
+// system clock). It must not be nil.
 func WithClock(c processors.Clock) Option {
 	return func(o *options) {
 		if c == nil {
