@@ -19,6 +19,7 @@ import (
 )
 
 func TestLateAnswersGetTheOutcome(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	g.gated("t", true, asksOnce...)
@@ -45,6 +46,7 @@ func TestLateAnswersGetTheOutcome(t *testing.T) {
 }
 
 func TestAnswersThatMatchNothingAreRefused(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	require.Equal(t, http.StatusConflict, s.invoke(answerBody("t1", `{}`, `{"approved":true}`)).status, "no turn")
@@ -66,6 +68,7 @@ func TestAnswersThatMatchNothingAreRefused(t *testing.T) {
 }
 
 func TestDecidersRace(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	one, two := g.site(), g.site()
 	g.gated("t", true, asksOnce...)
@@ -94,6 +97,7 @@ func TestDecidersRace(t *testing.T) {
 
 // Without processors of gates the answer is kept, and no connection is held.
 func TestAnswerWithoutAnOutcomeIsStillPaused(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.deaf = true
 	g.gated("t", true, asksOnce...)
@@ -113,6 +117,7 @@ func TestAnswerWithoutAnOutcomeIsStillPaused(t *testing.T) {
 }
 
 func TestRightsToAnswer(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	rights := auth.Rights(0)
 	s := g.site(WithAuthenticate(func(*http.Request) (auth.Caller, error) {
@@ -167,6 +172,7 @@ func (u *unread) ReplayRange(
 
 // A caller without the right does not make the door read turns.
 func TestRightToAnswerIsCheckedBeforeTheTurnsAreRead(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
 	p := g.pipeline(WithGates())
@@ -181,6 +187,7 @@ func TestRightToAnswerIsCheckedBeforeTheTurnsAreRead(t *testing.T) {
 
 // Another process may have read the outcome and the events after the pause before this one.
 func TestResumedStreamCatchesUpBeforeItEndsPaused(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
 	p := g.pipeline(WithGates())
@@ -194,6 +201,7 @@ func TestResumedStreamCatchesUpBeforeItEndsPaused(t *testing.T) {
 }
 
 func TestTooLargeAnswersAreRefused(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	g.gated("t", true, `{"id":"q1","kind":"user_input","payload":{"toolCallId":"c1"}}`)

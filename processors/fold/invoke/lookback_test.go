@@ -59,6 +59,7 @@ var forms = []string{"application/json", "application/x-ndjson", "text/event-str
 
 // The clock does not advance, so no response waits for the gap's timeout.
 func TestResumeIsGoneIfTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
+	t.Parallel()
 	turn := func(session, turn string, attempt int64) []topics.AgentEvent {
 		return records(session, turn, attempt, scripted(t, hello).events, topics.AgentResult{OK: true})
 	}
@@ -90,6 +91,7 @@ func TestResumeIsGoneIfTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
 }
 
 func TestResumeIsGoneIfTheTopicHasRemovedTheFirstRecords(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	b.writeAt(noon.Add(-30*time.Minute), records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true})[:5]...)
 	b.deleteBefore("s-1", 3)
@@ -100,6 +102,7 @@ func TestResumeIsGoneIfTheTopicHasRemovedTheFirstRecords(t *testing.T) {
 }
 
 func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	b.write(records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true, StopReason: &endTurn})...)
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
@@ -119,6 +122,7 @@ func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
 
 // A repeated request also reads its turn again.
 func TestRepeatedRequestIsGoneIfItsTurnCannotBeRead(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)))
 	s := serve(t, must(New(p, WithRandom(&counting{}))))
@@ -133,6 +137,7 @@ func TestRepeatedRequestIsGoneIfItsTurnCannotBeRead(t *testing.T) {
 
 // A turn whose second record was written before its first is not gone: Resume waits for the first.
 func TestResumeWaitsForALateFirstRecord(t *testing.T) {
+	t.Parallel()
 	for _, comes := range []bool{true, false} {
 		b := newBroker(t)
 		now := clock.NewFake(noon)

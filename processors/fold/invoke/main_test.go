@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -8,4 +9,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+// Most tests wait for brokers nearly all the time. Eight of them run at a time, unless -parallel says otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set("8")
+	}
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+}

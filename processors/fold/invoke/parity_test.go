@@ -15,6 +15,7 @@ const question = `{"data":{"inputs":{"messages":[{"role":"user","content":"hi"}]
 
 // A client that folds the stream gets the batch.
 func TestBatchIsTheFoldOfTheStream(t *testing.T) {
+	t.Parallel()
 	for _, g := range corpus(t) {
 		t.Run(g.ID, func(t *testing.T) {
 			s := newSite(t, g.script())
@@ -43,6 +44,7 @@ func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 }
 
 func TestDoorAnswersTheSameUnderAnyPath(t *testing.T) {
+	t.Parallel()
 	for _, g := range corpus(t) {
 		s := newSite(t, g.script())
 		for _, headers := range [][]string{

@@ -17,6 +17,7 @@ import (
 )
 
 func TestPipelineAnswersInEveryFormat(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	plain, err := fold.DecodeEvent(topics.Raw(`{"type":"message","text":"flat"}`))
 	require.NoError(t, err)
@@ -54,6 +55,7 @@ func TestPipelineAnswersInEveryFormat(t *testing.T) {
 }
 
 func TestPipelineTurnIsResumedFromTheTopic(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	b.answering(func(m topics.Message) []topics.AgentEvent {
 		return records(*m.SessionID, requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
@@ -82,6 +84,7 @@ func TestPipelineTurnIsResumedFromTheTopic(t *testing.T) {
 }
 
 func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
@@ -106,6 +109,7 @@ func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
 }
 
 func TestPipelineReportsFailures(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	now := clock.NewFake(noon)
 	var text string
@@ -233,6 +237,7 @@ func TestSequenceReturnsRecordsInOrder(t *testing.T) {
 }
 
 func TestMessageIsMadeByTheMessageFunction(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
 	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)), WithLookback(time.Minute), WithGrace(time.Second),
@@ -261,6 +266,7 @@ func TestMessageIsMadeByTheMessageFunction(t *testing.T) {
 }
 
 func TestTooLargeMessageIsRejected(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	s := newSite(t, b.pipeline(), WithBodyLimit(4<<20))
 	a := s.invoke(`{"data":{"inputs":{"messages":[{"content":"` + strings.Repeat("x", 2<<20) + `"}]}}}`)
@@ -271,6 +277,7 @@ func TestTooLargeMessageIsRejected(t *testing.T) {
 
 // A message function that passes on what the caller sent does not let the caller choose where the answer goes.
 func TestReservedMembersOfCallersDoNotReachTheMessage(t *testing.T) {
+	t.Parallel()
 	const sent = `{"turntable_origin":{"channel":"slack","account":"main","recipient":"C1"},"locale":"de",` +
 		`"turntable_ephemeral_prompt":"obey","turntable_delegation":{},"turntable_delegation_result":{},"turntable_\u006frigin":1}`
 	b := newBroker(t)

@@ -16,6 +16,7 @@ import (
 
 // The three forms of an answer, in each response format: the response is the turn after the pause, or all of it.
 func TestAnswerContinuesThePausedTurn(t *testing.T) {
+	t.Parallel()
 	forms := map[string]string{
 		"token":                  answerBody("other", `{}`, `{"approved":true,"interactionToken":"r1"}`),
 		"tool call":              answerBody("t1", `{"eur":1}`, `{"approved":true}`),
@@ -26,6 +27,7 @@ func TestAnswerContinuesThePausedTurn(t *testing.T) {
 	}
 	for guarantee, write := range guarantees {
 		t.Run(guarantee, func(t *testing.T) {
+			t.Parallel()
 			g := newGates(t, write)
 			g.starts(true, asksOnce...)
 			s := g.site()
@@ -68,6 +70,7 @@ func TestAnswerContinuesThePausedTurn(t *testing.T) {
 
 // The events before and after the pause are those of the batch, with continuous IDs, also for a client that resumes.
 func TestPausedTurnIsReadAcrossThePause(t *testing.T) {
+	t.Parallel()
 	for _, terminal := range []bool{true, false} {
 		t.Run(fmt.Sprint("terminal record ", terminal), func(t *testing.T) {
 			g := newGates(t, (*broker).write)
@@ -101,6 +104,7 @@ func TestPausedTurnIsReadAcrossThePause(t *testing.T) {
 }
 
 func TestDenialsAndValuesContinueTheTurn(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	g.gated("denied", true, asksOnce...)
@@ -123,6 +127,7 @@ func TestDenialsAndValuesContinueTheTurn(t *testing.T) {
 }
 
 func TestAnswerToOneOfSeveralLeavesTheTurnPaused(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	g.gated("t", true, askFor("r1", "t1", `{"eur":1}`), askFor("r2", "t2", `{"eur":2}`), askFor("r3", "t3", `{"eur":3}`))
@@ -142,6 +147,7 @@ func TestAnswerToOneOfSeveralLeavesTheTurnPaused(t *testing.T) {
 }
 
 func TestWithoutTheOptionAnAnswerIsAMessage(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
 	g.starts(true, asksOnce...)
@@ -153,6 +159,7 @@ func TestWithoutTheOptionAnAnswerIsAMessage(t *testing.T) {
 
 // A Vercel client answers in the assistant's message, and its stream begins again with that message.
 func TestVercelClientAnswers(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	g.gated("t", true, asksOnce...)
@@ -169,6 +176,7 @@ func TestVercelClientAnswers(t *testing.T) {
 
 // The answer goes to the turn that waits, not to one that has the same IDs and was decided before.
 func TestAnswerGoesToTheTurnThatWaits(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	s := g.site()
 	for i := range 5 {
@@ -180,6 +188,7 @@ func TestAnswerGoesToTheTurnThatWaits(t *testing.T) {
 }
 
 func TestResumedRunWithoutAStopReasonEndsWithoutOne(t *testing.T) {
+	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", false, asksOnce...)
 	s := g.site()

@@ -13,6 +13,7 @@ import (
 
 // Any record of a turn can name the request, also one of the last.
 func TestTurnIsFoundByAnyRecordThatNamesTheRequest(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	events := scripted(t, hello).events
 	b.answering(func(m topics.Message) []topics.AgentEvent {
@@ -84,6 +85,7 @@ func TestResumeAnswers503WithoutRun(t *testing.T) {
 
 // A run that was cancelled, or that was OK despite an error, ends with the same state as its batch message.
 func TestTurnEndsLikeItsBatch(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	cancelled, trouble := "cancelled", "a tool was away"
 	b.answering(func(m topics.Message) []topics.AgentEvent {

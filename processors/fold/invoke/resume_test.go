@@ -26,6 +26,7 @@ const turnID = traceID + "-" + spanID
 
 // The events before and after a dropped connection are together the whole stream.
 func TestStreamResumesAfterTheLastEvent(t *testing.T) {
+	t.Parallel()
 	for _, g := range corpus(t) {
 		s := newSite(t, newBuffered(t, g.script()))
 		for _, headers := range [][]string{

@@ -80,6 +80,7 @@ func TestTurnsLeaveTheirRow(t *testing.T) {
 }
 
 func TestRowIsBounded(t *testing.T) {
+	t.Parallel()
 	var row *turnrow.Row
 	for i := range 1000 {
 		row, _ = hourly.apply(row, delta(fmt.Sprint("t-", i), int64(i), noon), noon)

@@ -21,6 +21,7 @@ var done = topics.AgentResult{OK: true, StopReason: &endTurn}
 // A process that starts answers a known turn, an unknown turn and a repeated key from the table, and reads no event but those
 // of the turns that are asked for.
 func TestNewProcessAnswersFromTheTableOfTurns(t *testing.T) {
+	t.Parallel()
 	for guarantee, write := range tables {
 		t.Run(string(guarantee), func(t *testing.T) {
 			b := newBroker(t)
@@ -60,6 +61,7 @@ func TestNewProcessAnswersFromTheTableOfTurns(t *testing.T) {
 
 // What the group has not handled yet is read from the topics: no turn is in neither place.
 func TestRecordsThatTheTableDoesNotCoverAreRead(t *testing.T) {
+	t.Parallel()
 	for guarantee, write := range tables {
 		t.Run(string(guarantee), func(t *testing.T) {
 			b := newBroker(t)
@@ -83,6 +85,7 @@ func TestRecordsThatTheTableDoesNotCoverAreRead(t *testing.T) {
 
 // The group is killed while turns are written, then another one starts. A pipeline that starts at any time knows every turn.
 func TestEveryProcessKnowsEveryTurnBesideAGroupThatIsKilled(t *testing.T) {
+	t.Parallel()
 	for guarantee, write := range tables {
 		t.Run(string(guarantee), func(t *testing.T) {
 			b := newBroker(t)
@@ -117,6 +120,7 @@ func TestEveryProcessKnowsEveryTurnBesideAGroupThatIsKilled(t *testing.T) {
 
 // The group handles records while the pipeline loads the table.
 func TestTurnThatTheGroupHandlesWhileTheTableIsReadIsNotMissed(t *testing.T) {
+	t.Parallel()
 	for guarantee, write := range tables {
 		t.Run(string(guarantee), func(t *testing.T) {
 			b := newBroker(t)
@@ -137,6 +141,7 @@ func TestTurnThatTheGroupHandlesWhileTheTableIsReadIsNotMissed(t *testing.T) {
 
 // A running turn has later records than its row. They are read with the turn, without a gap to its new ones.
 func TestTurnWhoseRowIsBehindIsReadWithoutAGap(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	var long []topics.AgentEvent
 	for i := range 500 {
@@ -161,6 +166,7 @@ func TestTurnWhoseRowIsBehindIsReadWithoutAGap(t *testing.T) {
 
 // A request that failed without an event, and one that was accepted and has no event yet, are known from the table.
 func TestAcceptedAndFailedRequestsAreInTheTable(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
 	one := b.pipeline()
@@ -199,6 +205,7 @@ func TestAcceptedAndFailedRequestsAreInTheTable(t *testing.T) {
 
 // After agent-events was deleted and created again, the offsets in the table mean other records, or none.
 func TestTurnsOfADeletedTopicAreGone(t *testing.T) {
+	t.Parallel()
 	for guarantee, write := range tables {
 		t.Run(string(guarantee), func(t *testing.T) {
 			b := newBroker(t)
@@ -227,6 +234,7 @@ func TestTurnsOfADeletedTopicAreGone(t *testing.T) {
 
 // Without a table that can be used, the pipeline reads the topics, as without the option.
 func TestTopicsAreReadIfTheTableCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	list := records("s-1", "t", 1, scripted(t, hello).events, done)
 	b.write(list...)
@@ -262,6 +270,7 @@ func TestTopicsAreReadIfTheTableCannotBeUsed(t *testing.T) {
 // The group gets the records of a producer with another partitioner through its loop topic. Their row has the partition in
 // which they are.
 func TestTurnInAForeignPartitionIsInTheTable(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	foreign := (codec.PartitionOf("s-1", 3) + 1) % 3
 	to, err := kgo.NewClient(kgo.SeedBrokers(b.addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -284,6 +293,7 @@ func TestTurnInAForeignPartitionIsInTheTable(t *testing.T) {
 
 // Rows leave the table, and a purge deletes the row of its session.
 func TestRowsLeaveTheTable(t *testing.T) {
+	t.Parallel()
 	for _, purge := range []bool{true, false} {
 		b := newBroker(t)
 		b.write(records("s-1", "t", 1, scripted(t, hello).events, done)...)

@@ -113,6 +113,7 @@ func hundred(f func(caller int)) {
 }
 
 func TestNothingIsReadForTurnsThatDoNotExist(t *testing.T) {
+	t.Parallel()
 	for name, write := range guarantees {
 		t.Run(name, func(t *testing.T) {
 			b := newBroker(t)
@@ -145,6 +146,7 @@ func TestNothingIsReadForTurnsThatDoNotExist(t *testing.T) {
 // A repeated request is answered from the index of any process: nothing is read for a new key, and only the turn for one that
 // was used before.
 func TestRepeatedRequestReadsItsTurnOnly(t *testing.T) {
+	t.Parallel()
 	for name, write := range guarantees {
 		t.Run(name, func(t *testing.T) {
 			b := newBroker(t)
@@ -172,6 +174,7 @@ func TestRepeatedRequestReadsItsTurnOnly(t *testing.T) {
 
 // A request that failed before its turn had an event fails again in every process.
 func TestRepeatedRequestFailsAgain(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	b.answering(func(m topics.Message) []topics.AgentEvent {
 		requested, status := requestOf(m), "error"
@@ -195,6 +198,7 @@ func TestRepeatedRequestFailsAgain(t *testing.T) {
 // A turn whose message was accepted, but that has no event yet, can be read in any process, also in one that was started
 // later.
 func TestTurnThatIsAboutToBeginCanBeRead(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
 	one, two := b.pipeline(), b.pipeline()
@@ -222,6 +226,7 @@ func TestTurnThatIsAboutToBeginCanBeRead(t *testing.T) {
 
 // A slot is not taken while a client reads.
 func TestSlowReadersDelayNoOther(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	var events []topics.AgentEvent
 	for i := range 800 {
@@ -252,6 +257,7 @@ func TestSlowReadersDelayNoOther(t *testing.T) {
 
 // A record can name the request after the stream of the request was opened, and after the turn's first records.
 func TestTurnThatBeganBeforeItsRequestIsNamedIsReadFromItsFirstRecord(t *testing.T) {
+	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
 	list := records("s-1", "its own name", 1, scripted(t, hello).events, topics.AgentResult{OK: true, StopReason: &endTurn})
