@@ -16,6 +16,7 @@ import (
 
 // Chunk 3 of 5 fails twice, and the sink is stopped in between: another process continues with chunk 3.
 func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
+	t.Parallel()
 	f := newChannelRig(t)
 	failed := make(chan int, 10)
 	f.main.answer = func(w http.ResponseWriter, p post, _ int) bool {
@@ -58,6 +59,7 @@ func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
 
 // The first answer of a conversation is retried: the second one waits for it, and other conversations and accounts do not.
 func TestAnswersOfAConversationKeepTheirOrderAndDelayNoOther(t *testing.T) {
+	t.Parallel()
 	f := newChannelRig(t)
 	hang, hanging := make(chan struct{}), make(chan struct{}, 10)
 	f.main.answer = func(w http.ResponseWriter, p post, _ int) bool {
@@ -97,6 +99,7 @@ func TestAnswersOfAConversationKeepTheirOrderAndDelayNoOther(t *testing.T) {
 
 // A dead delivery goes to its own origin when it is requeued, and continues where it ended.
 func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
+	t.Parallel()
 	f := newChannelRig(t)
 	var archived atomic.Bool
 	archived.Store(true)
@@ -133,6 +136,7 @@ func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
 }
 
 func TestEmptyAnswerEndsAsSuppressedAndPostsNothing(t *testing.T) {
+	t.Parallel()
 	f := newChannelRig(t)
 	f.sink()
 	f.output("main", "C1", "t1", " \u200b\n")

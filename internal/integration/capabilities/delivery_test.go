@@ -31,6 +31,7 @@ func closedPort(t *testing.T) string {
 }
 
 func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		// Only deliveries to receivers that are down have a short budget, so that a slow machine fails no healthy receiver.
 		r := newDeliveryRig(t, guarantee, quick(waitLimit), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),

@@ -40,6 +40,7 @@ func (r *foldRig) states() map[string]string {
 }
 
 func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const grace, gap, silence = 100 * time.Millisecond, 5 * time.Second, 10 * time.Second
 		r := newFoldRig(t, guarantee, 4, group.WithGrace(grace), group.WithSilence(silence),

@@ -89,6 +89,7 @@ func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace 
 
 // The cost of a turn in the changelog grows linearly with its size.
 func TestChangelogOfATurnIsLinear(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		for _, n := range []int{500, 4000} {
 			records, times := turnCost(t, guarantee, n, 32, nil)

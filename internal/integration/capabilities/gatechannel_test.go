@@ -40,6 +40,7 @@ func (f *gateRig) watchChannels() *told {
 // A person is asked where the request came from. Others, and the person in other places, approve nothing; the person does, and
 // is told so. The processor is killed between the question and the decisions.
 func TestPersonIsAskedAndDecidesOnAChannel(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newGateRig(t, guarantee, 2)
 		onChannels := builder(func(agent string, _ ...gate.Option) (*goka.GroupGraph, error) {

@@ -15,6 +15,7 @@ import (
 
 // The gate is open one millisecond before its deadline. That the deadlines of this time have fired is seen from another gate.
 func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newGateRig(t, guarantee, 1)
 		start := time.Now().Truncate(time.Millisecond)
@@ -61,6 +62,7 @@ func TestGateKeepsItsDeadlineAcrossARestart(t *testing.T) {
 
 // Requests and decisions that were written while no processor ran are applied in any order of their topics.
 func TestDecisionsAreAppliedAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newGateRig(t, guarantee, 4)
 		f.run(gate.GrantsGraph, "grants")
@@ -90,6 +92,7 @@ func TestDecisionsAreAppliedAfterAnOutage(t *testing.T) {
 
 // The approval was written under a policy that asks, and is read under one that denies.
 func TestChangedPolicyOverridesAnApproval(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newGateRig(t, guarantee, 1)
 		f.run(gate.GrantsGraph, "grants")

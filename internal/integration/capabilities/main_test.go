@@ -14,5 +14,6 @@ func TestMain(m *testing.M) {
 	kill.Main(kill.Programs{
 		"gates": kill.Of(runGates), roleProcessor: kill.Of(runDeliveries), roleSink: kill.Of(runSink),
 	})
+	testbroker.Together(4)
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

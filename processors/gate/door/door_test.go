@@ -20,6 +20,7 @@ const (
 )
 
 func TestDecisionsAreAnsweredWithTheStatusOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	cents := 100_000.0
 	f.gates(gate.WithPolicy(approval.Policy{Rules: []approval.Rule{{
@@ -100,6 +101,7 @@ func TestDecisionsAreAnsweredWithTheStatusOfTheDocumentation(t *testing.T) {
 
 // The decision is written while no gate group runs: it is acknowledged, and applied when the group is back.
 func TestDecisionWithoutAGroupIsAcceptedAndAppliedLater(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		stop := f.gates()
@@ -130,6 +132,7 @@ func TestDecisionWithoutAGroupIsAcceptedAndAppliedLater(t *testing.T) {
 }
 
 func TestConcurrentDecidersOfTwoDoorsGetTheOutcomeThatWon(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
@@ -184,6 +187,7 @@ func TestConcurrentDecidersOfTwoDoorsGetTheOutcomeThatWon(t *testing.T) {
 }
 
 func TestDoorThatStartsLaterHasTheSameGates(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
@@ -214,6 +218,7 @@ func TestDoorThatStartsLaterHasTheSameGates(t *testing.T) {
 }
 
 func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestCallersNeedTheRightOfTheirRequest(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithAuthenticate(callers))
@@ -43,6 +44,7 @@ func TestCallersNeedTheRightOfTheirRequest(t *testing.T) {
 
 // A caller must not learn which gates other sessions have.
 func TestGatesOfOtherSessionsAreAnsweredLikeUnknownOnes(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithAuthenticate(callers))
@@ -88,6 +90,7 @@ func TestGatesOfOtherSessionsAreAnsweredLikeUnknownOnes(t *testing.T) {
 }
 
 func TestHostileRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithAuthenticate(callers), WithBodyLimit(1000), WithCORS("https://chat.example", "Authorization"))
@@ -138,6 +141,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 }
 
 func TestCallerAndSessionHaveLimits(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithAuthenticate(callers), WithLimits(admission.Limits{Session: admission.Share{Open: 1, PerSecond: 1, Burst: 2}}))
@@ -155,6 +159,7 @@ func TestCallerAndSessionHaveLimits(t *testing.T) {
 }
 
 func TestApprovalsForLaterRequestsAreListedAndRevoked(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithAuthenticate(callers), WithLimits(admission.Limits{Session: admission.Share{PerSecond: 10_000, Burst: 10_000}}))

@@ -17,6 +17,7 @@ import (
 
 // An index without memory for rows reads them from the brokers.
 func TestIndexReadsRowsThatAreNotInMemory(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
@@ -50,6 +51,7 @@ func TestIndexReadsRowsThatAreNotInMemory(t *testing.T) {
 
 // A request for a gate that another process knows already finds it: the door catches up before it says that a gate is unknown.
 func TestGateThatOneDoorKnowsIsKnownToTheOthers(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	first, second := f.door(), f.door()
@@ -68,6 +70,7 @@ func (x *Index) cachedRows() int {
 }
 
 func TestIndexWithoutRoomSaysThatItIsIncomplete(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithGateLimit(2))
@@ -85,6 +88,7 @@ func TestIndexWithoutRoomSaysThatItIsIncomplete(t *testing.T) {
 
 // A burst over the limit does not need a restart: what was left out is visible when there is room again.
 func TestIndexReadsAgainWhatItHasLeftOut(t *testing.T) {
+	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(WithGateLimit(4))
@@ -131,6 +135,7 @@ func watch(t *testing.T, x *Index, session string) (open []string, shown <-chan 
 }
 
 func TestWatcherIsShownTheOpenGatesAndEveryChange(t *testing.T) {
+	t.Parallel()
 	for _, memory := range []int{1, 1 << 20} {
 		f := newField(t, processors.AtLeastOnce)
 		f.gates()

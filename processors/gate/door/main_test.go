@@ -10,4 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...) }
+func TestMain(m *testing.M) {
+	testbroker.Together(4)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}
