@@ -28,6 +28,8 @@ KILLING   ?= SurviveKills|(Is|Are)Killed|OnlyAfterCrashes
 MODELS    := TurnKeepsItsPromises|ALongSessionIsNeverTooLarge
 CLUSTER   := ClusterFaults
 WORKERS   := ModelCallsAreRepeatedOnlyAfterCrashes
+# The tests of workers beside those of turns.
+ON_4_1    := $(WORKERS)|CancelReaches|DeadlineOfTheTurn|DelaysAnotherByOneSlot|BothModes|StaysAConsumerGroup|RestartOfTheBroker|LongCallIsMadeOnce|RepeatsOnlyTheRunningCall|HungProcess|DeploymentRepeats
 
 # $(call tests,NAME,FLAGS,PACKAGES) runs go test and prints a line for each package, and the output of tests that fail. OUT/NAME.json
 # keeps what every test printed, OUT/NAME.xml is a JUnit report. RERUNS=2 repeats tests that failed, and succeeds if they pass then;
@@ -126,6 +128,8 @@ nightly: ## run what takes hours: all tests at full size, each version and size 
 	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
 	$(MAKE) chaos-kafka chaos-workers-kafka
 
+chaos chaos-kafka chaos-workers-kafka: export TURNTABLE_LONG = 1
+
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
 	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TestTurnsSurviveKills $(call declaring,TurnsSurviveKills)
@@ -158,8 +162,9 @@ test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the fir
 
 .PHONY: test-kafka-4.1
 test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups (RUN=PATTERN selects tests)
-	@KAFKA_TEST_VERSION=4.1.1 $(call tests,test-kafka-4.1,$(GOTESTFLAGS) -p 1 -count 1 -timeout 30m -tags kafka -run '$(RUN)',$(if $(RUN),\
-		$(call declaring,$(RUN)),./processors/worker/... $(call declaring,BothModes|$(WORKERS))))
+	@KAFKA_TEST_VERSION=4.1.1 $(call tests,test-kafka-4.1,$(GOTESTFLAGS) -p 1 -count 1 -timeout 30m -tags kafka -run '$(or $(RUN),$(ON_4_1))',\
+		$(call declaring,$(or $(RUN),$(ON_4_1))))
+	$(if $(RUN),,@KAFKA_TEST_VERSION=4.1.1 $(call tests,test-kafka-4.1-workers,$(GOTESTFLAGS) -p 1 -count 1 -timeout 30m -tags kafka,./processors/worker/...))
 
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## run the fault tests on a Kafka of three brokers (FAULTS=PATTERN selects faults)

@@ -13,7 +13,7 @@
 // Tests that start a broker have the build tag kafka, so that go test ./... needs no Java and is fast; make test-kafka
 // runs them. Tests that can use any broker take it from internal/testing/testbroker, which the tag controls:
 //
-//	go test -race -tags kafka ./processors/turn/integration
+//	go test -race -tags kafka ./internal/integration/turns
 //
 // # When a broker stops
 //
