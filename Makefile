@@ -218,7 +218,7 @@ breaks: ## break each promise on purpose, and require that a test fails that nam
 	internal/testing/breaks/run
 
 .PHONY: mutants
-mutants: ## change operators of the transitions one at a time, and count those that no test notices (MUTANTS="gate fold" SAMPLE=1)
+mutants: ## change operators of the transitions one at a time, and count those that no test notices (MUTANTS="gate fold" SAMPLE=8)
 	internal/testing/mutants/run $(MUTANTS)
 
 .PHONY: generate
