@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/IBM/sarama"
-
-	"github.com/turntable-streams/turntable/internal/oauthbearer"
 )
 
 const (
@@ -97,8 +95,8 @@ func (p *pass) oauthbearer(options map[string]string) []error {
 
 // tokenSource returns the source that the URL of the token endpoint names. A token file is read once, so that a wrong name
 // is an error at the start; an endpoint is not contacted.
-func (p *pass) tokenSource(o oauthProperties) (oauthbearer.Source, error) {
-	refuse := func(property string, err error) (oauthbearer.Source, error) {
+func (p *pass) tokenSource(o oauthProperties) (TokenSource, error) {
+	refuse := func(property string, err error) (TokenSource, error) {
 		return nil, fmt.Errorf("kafka: %s: %w: %w", p.name(property), ErrValue, err)
 	}
 	o.endpoint = strings.TrimSpace(o.endpoint)
@@ -109,7 +107,7 @@ func (p *pass) tokenSource(o oauthProperties) (oauthbearer.Source, error) {
 		if u.Host != "" && u.Host != "localhost" || u.Path == "" {
 			return refuse(tokenEndpoint, errors.New("want file:///path with an absolute path"))
 		}
-		source, err := oauthbearer.NewFile(u.Path, nil)
+		source, err := NewTokenFile(u.Path, nil)
 		if err != nil {
 			return refuse(tokenEndpoint, fmt.Errorf("the token file: %w", err))
 		}
@@ -119,14 +117,14 @@ func (p *pass) tokenSource(o oauthProperties) (oauthbearer.Source, error) {
 		return nil, fmt.Errorf("kafka: %s, %s: %w: missing; set them, or clientId and clientSecret in %s",
 			p.name(clientID), p.name(clientSecret), ErrValue, p.name(jaasConfig))
 	}
-	config := oauthbearer.EndpointConfig{URL: o.endpoint, ID: o.id, Secret: o.secret, Scope: o.scope, Encode: o.encode}
+	config := TokenEndpointConfig{URL: o.endpoint, ID: o.id, Secret: o.secret, Scope: o.scope, Encode: o.encode}
 	if p.tls.tokenRoots != nil {
 		config.Roots = x509.NewCertPool()
 		if !config.Roots.AppendCertsFromPEM(p.tls.tokenRoots) {
 			return nil, fmt.Errorf("kafka: %s: %w: no PEM certificate", p.given(httpsCAFile, httpsCAPEM), ErrValue)
 		}
 	}
-	source, err := oauthbearer.NewEndpoint(config)
+	source, err := NewTokenEndpoint(config)
 	if err != nil {
 		return refuse(tokenEndpoint, err)
 	}
@@ -189,7 +187,7 @@ func extensionsOf(list string, options map[string]string) (map[string]string, er
 
 // tokenProvider implements sarama.AccessTokenProvider. Copies of a configuration share it, and so its cached token.
 type tokenProvider struct {
-	source     oauthbearer.Source
+	source     TokenSource
 	extensions map[string]string
 }
 

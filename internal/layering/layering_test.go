@@ -250,7 +250,7 @@ var confined = []struct {
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
 		"processors/crew/door",
 		"processors/turn/think/", // the models of providers
-		"internal/oauthbearer",   // the token endpoint of a cluster
+		"internal/kafka",         // the token endpoint of a cluster
 	}},
 	{"pgregory.net/rapid", []string{"internal/testing/rapidseed"}},
 	{module + "/internal/testing/rapidseed", nil},

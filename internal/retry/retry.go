@@ -1,4 +1,6 @@
-// Package retry retries an operation with exponential backoff, for example while the brokers are unavailable.
+// Package retry retries an operation with exponential backoff, for example while the brokers are unavailable. Bound and Jitter
+// compute the waits between the attempts of work whose state is a row: they draw no random numbers, so a record that is read
+// again gives the same waits.
 package retry
 
 import (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,18 +16,20 @@ var (
 )
 
 func TestUntilRetriesUntilSuccess(t *testing.T) {
-	tries, told := 0, 0
-	require.NoError(t, Until(t.Context(), func() error {
-		if tries++; tries < 3 {
-			return errAway
-		}
-		return nil
-	}, func(err error) {
-		told++
-		require.ErrorIs(t, err, errAway)
-	}, errFinal))
-	require.Equal(t, 3, tries)
-	require.Equal(t, 2, told)
+	synctest.Test(t, func(t *testing.T) {
+		tries, told := 0, 0
+		require.NoError(t, Until(t.Context(), func() error {
+			if tries++; tries < 3 {
+				return errAway
+			}
+			return nil
+		}, func(err error) {
+			told++
+			require.ErrorIs(t, err, errAway)
+		}, errFinal))
+		require.Equal(t, 3, tries)
+		require.Equal(t, 2, told)
+	})
 }
 
 func TestUntilDoesNotRetryAFinalError(t *testing.T) {

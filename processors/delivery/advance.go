@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/retry/backoff"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -103,7 +103,7 @@ func (t *transition) leaseOf(d *Delivery) time.Duration {
 	for i := len(d.Failures); i > 0 && d.Failures[i-1].Reason == reasonLost; i-- {
 		lost++
 	}
-	return backoff.Bound(t.rules.Lease, longestLease*t.rules.Lease, lost+1)
+	return retry.Bound(t.rules.Lease, longestLease*t.rules.Lease, lost+1)
 }
 
 // endLease retries a delivery whose attempt has no receipt at the end of its lease. The lost attempt counts as a failure

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/retry/backoff"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +45,7 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 		c.Reason = clipped(reasonOf(r))
 		if b.Failures > 0 && c.Failures >= uint32(b.Failures) && c.OpenUntilMs <= now.UnixMilli() {
 			c.Opened++
-			c.OpenUntilMs = now.Add(backoff.Bound(b.Open, b.Longest, c.Opened)).UnixMilli()
+			c.OpenUntilMs = now.Add(retry.Bound(b.Open, b.Longest, c.Opened)).UnixMilli()
 		}
 	}
 	return c

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/retry/backoff"
+	"github.com/turntable-streams/turntable/internal/retry"
 )
 
 // postpone lets a delivery wait because its route had no room since sinceMS. The waits grow. Neither the wait nor the
@@ -13,7 +13,7 @@ func (t *transition) postpone(d *Delivery, sinceMS int64) {
 	t.changed = true
 	d.Deferrals++
 	service := t.rules.serviceOf(d.route())
-	upper := backoff.Bound(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
+	upper := retry.Bound(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
 	// At least half of the bound, so that attempts in flight can end.
 	due := t.after(max(upper/2+t.jitter(d, "deferral", upper/2), minWait))
 	d.CreditMs += due - sinceMS
@@ -24,7 +24,7 @@ func (t *transition) postpone(d *Delivery, sinceMS int64) {
 // delivery ends dead if it has no attempts left or the wait exceeds its budget or its TTL.
 func (t *transition) retry(d *Delivery, retryAfter time.Duration) {
 	service := t.rules.serviceOf(d.route())
-	wait := t.jitter(d, "retry", backoff.Bound(service.Initial, service.Longest, uint32(len(d.Failures))))
+	wait := t.jitter(d, "retry", retry.Bound(service.Initial, service.Longest, uint32(len(d.Failures))))
 	due := t.after(max(wait, retryAfter, minWait))
 	switch {
 	case t.attemptsSpent(d):
@@ -64,5 +64,5 @@ func (t *transition) recordFailure(d *Delivery, reason string, status int64) {
 // jitter returns a wait between zero and upper. It is derived from the delivery's ID, attempt and deferrals, so that a
 // repeat of the event draws the same wait.
 func (t *transition) jitter(d *Delivery, what string, upper time.Duration) time.Duration {
-	return backoff.Jitter(upper, ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
+	return retry.Jitter(upper, ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/retry/backoff"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -155,7 +155,7 @@ func (t *transition) retry(task *Task, failure *Outcome) {
 		failure.Detail = ""
 	}
 	task.Outcome = failure
-	upper := backoff.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Failures)
+	upper := retry.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Failures)
 	t.postpone(task, max(t.wait(task, upper), time.Duration(failure.RetryAfterMs)*time.Millisecond))
 }
 
@@ -164,13 +164,13 @@ func (t *transition) retry(task *Task, failure *Outcome) {
 func (t *transition) waitForSink(task *Task) time.Duration {
 	task.Deferrals++
 	left := time.Duration(task.ExpiresMs-t.nowMS()) * time.Millisecond
-	upper := min(backoff.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Deferrals), left/2)
+	upper := min(retry.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Deferrals), left/2)
 	return t.wait(task, max(upper, t.rules.RetryInitial))
 }
 
 // wait returns a wait of at least half of upper.
 func (t *transition) wait(task *Task, upper time.Duration) time.Duration {
-	return upper/2 + backoff.Jitter(upper/2, ofJitter, task.RunId, strconv.Itoa(int(task.Attempts)))
+	return upper/2 + retry.Jitter(upper/2, ofJitter, task.RunId, strconv.Itoa(int(task.Attempts)))
 }
 
 // postpone schedules the next attempt, or gives the task up if that is after its end.

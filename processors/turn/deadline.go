@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/retry/backoff"
+	"github.com/turntable-streams/turntable/internal/retry"
 )
 
 func (d DeadlineCame) apply(s *transition) {
@@ -70,7 +70,7 @@ func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again f
 // so that an event that is repeated writes the same row.
 func endAgain(session string, waited time.Duration) time.Duration {
 	least := min(max(waited, minEndAgain), maxEndAgain*2/3)
-	return least + backoff.Jitter(least/2, "end again", session)
+	return least + retry.Jitter(least/2, "end again", session)
 }
 
 func (d DeadlineCame) end(s *transition) {

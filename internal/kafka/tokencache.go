@@ -1,4 +1,4 @@
-package oauthbearer
+package kafka
 
 import "time"
 
@@ -12,8 +12,8 @@ const (
 	longestRetry    = 10 * time.Second
 )
 
-// cache is the state of an endpoint's token. Its zero value has none.
-type cache struct {
+// tokenCache is the state of an endpoint's token. Its zero value has none.
+type tokenCache struct {
 	token    string
 	refresh  time.Time // when to fetch a new token
 	expires  time.Time
@@ -25,7 +25,7 @@ type cache struct {
 // lookup decides what to return at a time: a token, the failure of the last fetch, or neither, which means that a token
 // must be fetched. A failure is returned for a while without a fetch: clients connect again and again, and a provider locks
 // out a client that sends a wrong secret too often.
-func (c cache) lookup(now time.Time) (token string, failure error) {
+func (c tokenCache) lookup(now time.Time) (token string, failure error) {
 	switch {
 	case c.token != "" && now.Before(c.refresh):
 		return c.token, nil
@@ -38,19 +38,19 @@ func (c cache) lookup(now time.Time) (token string, failure error) {
 	}
 }
 
-func (c cache) valid(now time.Time) bool { return c.token != "" && now.Before(c.expires) }
+func (c tokenCache) valid(now time.Time) bool { return c.token != "" && now.Before(c.expires) }
 
 // fetched returns the state after a fetch that was successful. lifetime is 0 if it is not known.
-func (c cache) fetched(token string, lifetime time.Duration, now time.Time) cache {
+func (c tokenCache) fetched(token string, lifetime time.Duration, now time.Time) tokenCache {
 	if lifetime <= 0 {
-		return cache{token: token, refresh: now.Add(unknownLifetime), expires: now.Add(unknownLifetime)}
+		return tokenCache{token: token, refresh: now.Add(unknownLifetime), expires: now.Add(unknownLifetime)}
 	}
 	early := time.Duration(float64(lifetime) * refreshAt)
-	return cache{token: token, refresh: now.Add(early), expires: now.Add(lifetime)}
+	return tokenCache{token: token, refresh: now.Add(early), expires: now.Add(lifetime)}
 }
 
 // failed returns the state after a fetch that failed. A token that has not expired stays in use.
-func (c cache) failed(err error, now time.Time) cache {
+func (c tokenCache) failed(err error, now time.Time) tokenCache {
 	wait := shortestRetry
 	for range min(c.failures, 6) {
 		wait *= 2

@@ -1,4 +1,4 @@
-package oauthbearer_test
+package kafka_test
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/oauthbearer"
+	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
 func TestTokenFileIsReadAgainForEveryConnection(t *testing.T) {
 	now := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "token")
 	put := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
-	first := jwt(fmt.Sprintf(`{"exp":%d}`, now.Add(time.Minute).Unix()))
+	first := unsigned(fmt.Sprintf(`{"exp":%d}`, now.Add(time.Minute).Unix()))
 	put(first + "\n")
-	f, err := oauthbearer.NewFile(path, func() time.Time { return now })
+	f, err := kafka.NewTokenFile(path, func() time.Time { return now })
 	require.NoError(t, err)
 	token, err := f.Token(t.Context())
 	require.NoError(t, err)
@@ -43,12 +43,12 @@ func TestUnusableTokenFilesAreRefusedWithoutQuotingThem(t *testing.T) {
 	} {
 		path := filepath.Join(directory, "hunter2")
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		_, err := oauthbearer.NewFile(path, nil)
+		_, err := kafka.NewTokenFile(path, nil)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	for _, path := range []string{filepath.Join(directory, "hunter2", "absent"), directory} {
-		_, err := oauthbearer.NewFile(path, nil)
+		_, err := kafka.NewTokenFile(path, nil)
 		require.ErrorContains(t, err, "cannot be read")
 		require.NotContains(t, err.Error(), "hunter2")
 	}

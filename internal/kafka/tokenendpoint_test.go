@@ -1,4 +1,4 @@
-package oauthbearer_test
+package kafka_test
 
 import (
 	"context"
@@ -16,38 +16,38 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/oauthbearer"
+	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "hunter2+/=&"
 
-// serve starts a token endpoint on the loopback interface.
-func serve(t *testing.T, answer http.HandlerFunc) string {
+// serveToken starts a token endpoint on the loopback interface.
+func serveToken(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	return server.URL + "/token"
 }
 
-func endpoint(t *testing.T, c oauthbearer.EndpointConfig) *oauthbearer.Endpoint {
+func newEndpoint(t *testing.T, c kafka.TokenEndpointConfig) *kafka.TokenEndpoint {
 	t.Helper()
 	if c.ID == "" {
 		c.ID, c.Secret = "turntable", secret
 	}
-	e, err := oauthbearer.NewEndpoint(c)
+	e, err := kafka.NewTokenEndpoint(c)
 	require.NoError(t, err)
 	return e
 }
 
-func write(w http.ResponseWriter, body string) {
+func writeBody(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(w, body)
 }
 
-// jwt returns an unsigned token with claims.
-func jwt(claims string) string {
+// unsigned returns an unsigned token with claims.
+func unsigned(claims string) string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return part(`{"alg":"none"}`) + "." + part(claims) + "."
 }
@@ -55,13 +55,13 @@ func jwt(claims string) string {
 func TestTokenIsFetchedByClientCredentials(t *testing.T) {
 	var request *http.Request
 	var form map[string][]string
-	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	url := serveToken(t, func(w http.ResponseWriter, r *http.Request) {
 		request = r
 		_ = r.ParseForm()
 		form = r.PostForm
-		write(w, `{"access_token":"abc","token_type":"bearer","expires_in":60}`)
+		writeBody(w, `{"access_token":"abc","token_type":"bearer","expires_in":60}`)
 	})
-	token, err := endpoint(t, oauthbearer.EndpointConfig{URL: url, Scope: "kafka read"}).Token(t.Context())
+	token, err := newEndpoint(t, kafka.TokenEndpointConfig{URL: url, Scope: "kafka read"}).Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "abc", token)
 	require.Equal(t, http.MethodPost, request.Method)
@@ -70,7 +70,7 @@ func TestTokenIsFetchedByClientCredentials(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []string{"turntable", secret}, []string{user, password}, "not encoded, as in Kafka's clients")
 
-	_, err = endpoint(t, oauthbearer.EndpointConfig{URL: url, Encode: true}).Token(t.Context())
+	_, err = newEndpoint(t, kafka.TokenEndpointConfig{URL: url, Encode: true}).Token(t.Context())
 	require.NoError(t, err)
 	_, password, _ = request.BasicAuth()
 	require.Equal(t, "hunter2%2B%2F%3D%26", password)
@@ -81,14 +81,14 @@ func TestTokenIsSharedUntilShortlyBeforeItExpires(t *testing.T) {
 	for name, answer := range map[string]func(n int64, now time.Time) string{
 		"expires_in": func(n int64, _ time.Time) string { return fmt.Sprintf(`{"access_token":"t%d","expires_in":1000}`, n) },
 		"claim": func(n int64, now time.Time) string {
-			return fmt.Sprintf(`{"access_token":%q}`, jwt(fmt.Sprintf(`{"n":%d,"exp":%d}`, n, now.Add(1000*time.Second).Unix())))
+			return fmt.Sprintf(`{"access_token":%q}`, unsigned(fmt.Sprintf(`{"n":%d,"exp":%d}`, n, now.Add(1000*time.Second).Unix())))
 		},
 	} {
 		var fetched, now atomic.Int64
 		now.Store(time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC).Unix())
 		clock := func() time.Time { return time.Unix(now.Load(), 0) }
-		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { write(w, answer(fetched.Add(1), clock())) })
-		e := endpoint(t, oauthbearer.EndpointConfig{URL: url, Now: clock})
+		url := serveToken(t, func(w http.ResponseWriter, _ *http.Request) { writeBody(w, answer(fetched.Add(1), clock())) })
+		e := newEndpoint(t, kafka.TokenEndpointConfig{URL: url, Now: clock})
 		var all sync.Map
 		var callers sync.WaitGroup
 		for range 20 {
@@ -131,18 +131,18 @@ func TestFailuresNameTheReasonAndNoSecret(t *testing.T) {
 			fmt.Fprintf(w, `{"error":"%s"}`, r.Header.Get("Authorization"))
 		},
 		"contains no access_token": func(w http.ResponseWriter, r *http.Request) {
-			write(w, r.Header.Get("Authorization"))
+			writeBody(w, r.Header.Get("Authorization"))
 		},
-		"no access_token":         func(w http.ResponseWriter, _ *http.Request) { write(w, `{}`) },
-		"longer than 65536 bytes": func(w http.ResponseWriter, _ *http.Request) { write(w, strings.Repeat(" ", 70_000)) },
-		"blanks or control":       func(w http.ResponseWriter, _ *http.Request) { write(w, `{"access_token":"a\u0001hunter2"}`) },
+		"no access_token":         func(w http.ResponseWriter, _ *http.Request) { writeBody(w, `{}`) },
+		"longer than 65536 bytes": func(w http.ResponseWriter, _ *http.Request) { writeBody(w, strings.Repeat(" ", 70_000)) },
+		"blanks or control":       func(w http.ResponseWriter, _ *http.Request) { writeBody(w, `{"access_token":"a\u0001hunter2"}`) },
 		"status 307": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 		},
 	} {
 		posted := false
-		elsewhere = serve(t, func(http.ResponseWriter, *http.Request) { posted = true })
-		_, err := endpoint(t, oauthbearer.EndpointConfig{URL: serve(t, answer)}).Token(t.Context())
+		elsewhere = serveToken(t, func(http.ResponseWriter, *http.Request) { posted = true })
+		_, err := newEndpoint(t, kafka.TokenEndpointConfig{URL: serveToken(t, answer)}).Token(t.Context())
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "hunter2")
 		require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte("turntable:"+secret)))
@@ -154,16 +154,16 @@ func TestUnreachableEndpointIsNamedByItsAddressOnly(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := server.Listener.Addr().String()
 	server.Close()
-	_, err := endpoint(t, oauthbearer.EndpointConfig{URL: "http://" + address + "/hunter2?key=hunter2"}).Token(t.Context())
+	_, err := newEndpoint(t, kafka.TokenEndpointConfig{URL: "http://" + address + "/hunter2?key=hunter2"}).Token(t.Context())
 	require.ErrorContains(t, err, address)
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
 func TestSilentEndpointIsGivenUp(t *testing.T) {
 	over := make(chan struct{})
-	url := serve(t, func(http.ResponseWriter, *http.Request) { <-over })
+	url := serveToken(t, func(http.ResponseWriter, *http.Request) { <-over })
 	defer close(over)
-	e := endpoint(t, oauthbearer.EndpointConfig{URL: url, MaxFetch: 50 * time.Millisecond})
+	e := newEndpoint(t, kafka.TokenEndpointConfig{URL: url, MaxFetch: 50 * time.Millisecond})
 	_, err := e.Token(context.Background())
 	require.ErrorContains(t, err, "no answer within 50ms")
 	again, cancel := context.WithCancel(t.Context())
@@ -176,16 +176,16 @@ func TestExpiredCallerSaysNothingAboutTheEndpoint(t *testing.T) {
 	var fail atomic.Bool
 	arrived, over := make(chan struct{}, 1), make(chan struct{})
 	fail.Store(true)
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	url := serveToken(t, func(w http.ResponseWriter, _ *http.Request) {
 		if fail.Load() {
 			arrived <- struct{}{}
 			<-over
 			return
 		}
-		write(w, `{"access_token":"abc"}`)
+		writeBody(w, `{"access_token":"abc"}`)
 	})
 	defer close(over)
-	e := endpoint(t, oauthbearer.EndpointConfig{URL: url, MaxFetch: time.Minute})
+	e := newEndpoint(t, kafka.TokenEndpointConfig{URL: url, MaxFetch: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-arrived
@@ -201,15 +201,15 @@ func TestExpiredCallerSaysNothingAboutTheEndpoint(t *testing.T) {
 
 func TestCertificateOfTheEndpointIsVerified(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		write(w, `{"access_token":"abc"}`)
+		writeBody(w, `{"access_token":"abc"}`)
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	_, err := endpoint(t, oauthbearer.EndpointConfig{URL: server.URL}).Token(t.Context())
+	_, err := newEndpoint(t, kafka.TokenEndpointConfig{URL: server.URL}).Token(t.Context())
 	require.ErrorContains(t, err, "certificate")
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	token, err := endpoint(t, oauthbearer.EndpointConfig{URL: server.URL, Roots: roots}).Token(t.Context())
+	token, err := newEndpoint(t, kafka.TokenEndpointConfig{URL: server.URL, Roots: roots}).Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "abc", token)
 }
@@ -218,14 +218,14 @@ func TestEndpointsMustBeEncryptedUnlessTheyAreLocal(t *testing.T) {
 	for _, url := range []string{
 		"https://idp.example/token", "http://127.0.0.1:1/token", "http://localhost/token", "http://[::1]:80/token",
 	} {
-		require.NoError(t, oauthbearer.CheckURL(url), url)
+		require.NoError(t, kafka.CheckTokenURL(url), url)
 	}
 	for _, url := range []string{
 		"", "hunter2", "http://idp.example/hunter2", "http://127.0.0.1.hunter2.example/", "ftp://idp.example/hunter2", "https://",
 		"https://ann:hunter2@idp.example/token", "https:hunter2", "https://idp.example/token#hunter2", "://hunter2",
 		"https://idp.example/%zzhunter2",
 	} {
-		err := oauthbearer.CheckURL(url)
+		err := kafka.CheckTokenURL(url)
 		require.Error(t, err, url)
 		require.NotContains(t, err.Error(), "hunter2")
 	}

@@ -1,4 +1,4 @@
-package oauthbearer
+package kafka
 
 import (
 	"errors"
@@ -8,30 +8,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var start = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+var tokenStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func TestTokenIsUsedForFourFifthsOfItsLifetime(t *testing.T) {
-	c := cache{}.fetched("one", time.Hour, start)
-	token, failure := c.lookup(start.Add(48*time.Minute - time.Second))
+	c := tokenCache{}.fetched("one", time.Hour, tokenStart)
+	token, failure := c.lookup(tokenStart.Add(48*time.Minute - time.Second))
 	require.NoError(t, failure)
 	require.Equal(t, "one", token)
-	token, failure = c.lookup(start.Add(48 * time.Minute))
+	token, failure = c.lookup(tokenStart.Add(48 * time.Minute))
 	require.NoError(t, failure)
 	require.Empty(t, token, "a new one is fetched")
 }
 
 func TestTokenWithoutAKnownLifetimeIsUsedForAMinute(t *testing.T) {
-	c := cache{}.fetched("one", 0, start)
-	token, _ := c.lookup(start.Add(time.Minute - 1))
+	c := tokenCache{}.fetched("one", 0, tokenStart)
+	token, _ := c.lookup(tokenStart.Add(time.Minute - 1))
 	require.Equal(t, "one", token)
-	token, _ = c.lookup(start.Add(time.Minute))
+	token, _ = c.lookup(tokenStart.Add(time.Minute))
 	require.Empty(t, token)
 }
 
 func TestTokenStaysInUseUntilItExpiresIfNoNewOneIsFetched(t *testing.T) {
-	c := cache{}.fetched("one", time.Hour, start)
+	c := tokenCache{}.fetched("one", time.Hour, tokenStart)
 	failure := errors.New("down")
-	at := start.Add(50 * time.Minute)
+	at := tokenStart.Add(50 * time.Minute)
 	c = c.failed(failure, at)
 	token, err := c.lookup(at)
 	require.NoError(t, err)
@@ -39,16 +39,16 @@ func TestTokenStaysInUseUntilItExpiresIfNoNewOneIsFetched(t *testing.T) {
 	token, err = c.lookup(at.Add(shortestRetry))
 	require.NoError(t, err)
 	require.Empty(t, token, "fetch again")
-	c = c.failed(failure, start.Add(time.Hour))
-	_, err = c.lookup(start.Add(time.Hour))
+	c = c.failed(failure, tokenStart.Add(time.Hour))
+	_, err = c.lookup(tokenStart.Add(time.Hour))
 	require.ErrorIs(t, err, failure, "the token has expired")
-	require.False(t, c.valid(start.Add(time.Hour)))
+	require.False(t, c.valid(tokenStart.Add(time.Hour)))
 }
 
 func TestFetchesThatFailAreLimited(t *testing.T) {
-	var c cache
-	at, fetches := start, 0
-	for ; at.Before(start.Add(time.Minute)); at = at.Add(10 * time.Millisecond) {
+	var c tokenCache
+	at, fetches := tokenStart, 0
+	for ; at.Before(tokenStart.Add(time.Minute)); at = at.Add(10 * time.Millisecond) {
 		if token, err := c.lookup(at); token == "" && err == nil {
 			fetches++
 			c = c.failed(errors.New("invalid_client"), at)

@@ -1,7 +1,4 @@
-// Package oauthbearer supplies the access tokens of SASL OAUTHBEARER: from a token endpoint, by the client credentials grant
-// of OAuth 2 ([Endpoint]), or from a file that another program keeps up to date ([File]). Tokens and secrets do not appear
-// in errors.
-package oauthbearer
+package kafka
 
 import (
 	"context"
@@ -13,8 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Source supplies access tokens. Its method is safe for concurrent use.
-type Source interface {
+// TokenSource supplies the access tokens of SASL OAUTHBEARER: from a token endpoint, by the client credentials grant of OAuth 2
+// ([TokenEndpoint]), or from a file that another program keeps up to date ([TokenFile]). Tokens and secrets do not appear in
+// errors. Its method is safe for concurrent use.
+type TokenSource interface {
 	// Token returns a token that has not expired as far as its source can tell.
 	Token(ctx context.Context) (string, error)
 }
@@ -29,9 +28,9 @@ func checkToken(token string) error {
 	return nil
 }
 
-// expiry returns the claim exp of a token that is a JWT. ok is false for any other token. The signature is not verified:
+// tokenExpiry returns the claim exp of a token that is a JWT. ok is false for any other token. The signature is not verified:
 // that is up to the broker.
-func expiry(token string) (at time.Time, ok bool) {
+func tokenExpiry(token string) (at time.Time, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) < 2 {
 		return time.Time{}, false

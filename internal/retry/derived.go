@@ -1,6 +1,4 @@
-// Package backoff computes the waits between the attempts of work whose state is a row. It draws no random numbers, so a record
-// that is read again gives the same waits. Package retry is for waits in memory.
-package backoff
+package retry
 
 import (
 	"encoding/binary"

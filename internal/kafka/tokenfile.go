@@ -1,4 +1,4 @@
-package oauthbearer
+package kafka
 
 import (
 	"context"
@@ -14,37 +14,37 @@ import (
 // fileLimit bounds the size of a token file.
 const fileLimit = 64 << 10
 
-// File reads the token from a file at every call, so that a rotated token is used for the next connection.
-type File struct {
+// TokenFile reads the token from a file at every call, so that a rotated token is used for the next connection.
+type TokenFile struct {
 	path string
 	now  func() time.Time
 }
 
-// NewFile returns the source of a token file and reads it once. now is the current time; nil stands for the system clock. An
+// NewTokenFile returns the source of a token file and reads it once. now is the current time; nil stands for the system clock. An
 // expired token is not an error here: the file may be replaced. The error does not contain the path.
-func NewFile(path string, now func() time.Time) (*File, error) {
+func NewTokenFile(path string, now func() time.Time) (*TokenFile, error) {
 	if now == nil {
 		now = time.Now
 	}
-	f := &File{path: path, now: now}
+	f := &TokenFile{path: path, now: now}
 	_, err := f.read()
 	return f, err
 }
 
 // Token implements Source.
-func (f *File) Token(context.Context) (string, error) {
+func (f *TokenFile) Token(context.Context) (string, error) {
 	token, err := f.read()
 	if err != nil {
 		return "", fmt.Errorf("oauthbearer: token file: %w", err)
 	}
-	if at, ok := expiry(token); ok && !f.now().Before(at) {
+	if at, ok := tokenExpiry(token); ok && !f.now().Before(at) {
 		return "", fmt.Errorf("oauthbearer: the token of the token file expired at %s; connections are authenticated again when "+
 			"the file contains a new one", at.UTC().Format(time.RFC3339))
 	}
 	return token, nil
 }
 
-func (f *File) read() (string, error) {
+func (f *TokenFile) read() (string, error) {
 	file, err := os.Open(f.path)
 	if wrapped := new(fs.PathError); errors.As(err, &wrapped) {
 		err = wrapped.Err

@@ -1,4 +1,4 @@
-package oauthbearer
+package kafka
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ const (
 	answerLimit = 64 << 10
 )
 
-// EndpointConfig configures NewEndpoint.
-type EndpointConfig struct {
+// TokenEndpointConfig configures NewEndpoint.
+type TokenEndpointConfig struct {
 	// URL is the token endpoint: https, or http on a loopback address.
 	URL      string
 	ID       string
@@ -39,19 +39,19 @@ type EndpointConfig struct {
 	MaxFetch time.Duration    // 0: 5 s
 }
 
-// Endpoint fetches tokens from a token endpoint by the client credentials grant. A token is used for 80 % of its lifetime.
+// TokenEndpoint fetches tokens from a token endpoint by the client credentials grant. A token is used for 80 % of its lifetime.
 // If no new one can be fetched then, it stays in use until it expires.
-type Endpoint struct {
+type TokenEndpoint struct {
 	grant  clientcredentials.Config
 	client *http.Client
 	limit  time.Duration
 	now    func() time.Time
 	turn   chan struct{} // has one element: the right to use state
-	state  cache
+	state  tokenCache
 }
 
-// CheckURL returns an error, without the URL, if a token endpoint may not be used.
-func CheckURL(text string) error {
+// CheckTokenURL returns an error, without the URL, if a token endpoint may not be used.
+func CheckTokenURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
@@ -72,9 +72,9 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// NewEndpoint returns the source of an endpoint. It does not connect. The error contains no value of the configuration.
-func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
-	if err := CheckURL(c.URL); err != nil {
+// NewTokenEndpoint returns the source of an endpoint. It does not connect. The error contains no value of the configuration.
+func NewTokenEndpoint(c TokenEndpointConfig) (*TokenEndpoint, error) {
+	if err := CheckTokenURL(c.URL); err != nil {
 		return nil, err
 	}
 	if c.Now == nil {
@@ -83,7 +83,7 @@ func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
 	if c.MaxFetch <= 0 {
 		c.MaxFetch = fetchLimit
 	}
-	e := &Endpoint{
+	e := &TokenEndpoint{
 		grant: clientcredentials.Config{
 			ClientID: c.ID, ClientSecret: c.Secret, TokenURL: c.URL, AuthStyle: oauth2.AuthStyleInHeader,
 		},
@@ -93,7 +93,7 @@ func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
 		e.grant.Scopes = []string{c.Scope}
 	}
 	e.client = &http.Client{
-		Transport: &transport{
+		Transport: &tokenTransport{
 			id: c.ID, secret: c.Secret, encode: c.Encode,
 			base: &http.Transport{
 				Proxy:             http.ProxyFromEnvironment,
@@ -110,7 +110,7 @@ func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
 
 // Token implements Source. It blocks while a token is fetched, 5 s at most. After a failure, the next fetches are at least
 // 250 ms to 10 s apart, and Token returns the failure in between.
-func (e *Endpoint) Token(ctx context.Context) (string, error) {
+func (e *TokenEndpoint) Token(ctx context.Context) (string, error) {
 	select {
 	case <-e.turn:
 	case <-ctx.Done():
@@ -137,18 +137,18 @@ func (e *Endpoint) Token(ctx context.Context) (string, error) {
 }
 
 // fetch returns a token and its lifetime, or 0 if it is not known.
-func (e *Endpoint) fetch(ctx context.Context) (token string, lifetime time.Duration, err error) {
+func (e *TokenEndpoint) fetch(ctx context.Context) (token string, lifetime time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	answer, err := e.grant.Token(context.WithValue(ctx, oauth2.HTTPClient, e.client))
 	if err != nil {
-		return "", 0, fmt.Errorf("oauthbearer: no token from the token endpoint: %w", reason(err, e.limit))
+		return "", 0, fmt.Errorf("oauthbearer: no token from the token endpoint: %w", fetchReason(err, e.limit))
 	}
 	if err := checkToken(answer.AccessToken); err != nil {
 		return "", 0, fmt.Errorf("oauthbearer: token endpoint: %w", err)
 	}
 	// The grant computes the expiry by the system clock.
-	switch at, ok := expiry(answer.AccessToken); {
+	switch at, ok := tokenExpiry(answer.AccessToken); {
 	case !answer.Expiry.IsZero():
 		lifetime = time.Until(answer.Expiry)
 	case ok:
@@ -157,8 +157,8 @@ func (e *Endpoint) fetch(ctx context.Context) (token string, lifetime time.Durat
 	return answer.AccessToken, lifetime, nil
 }
 
-// reason returns a cause without anything that the endpoint could have repeated from the request.
-func reason(err error, limit time.Duration) error {
+// fetchReason returns a cause without anything that the endpoint could have repeated from the request.
+func fetchReason(err error, limit time.Duration) error {
 	var refused *oauth2.RetrieveError
 	var failed *url.Error
 	switch {
@@ -183,15 +183,15 @@ func errorCode(code string) string {
 	}
 }
 
-// transport sends the credentials as Kafka's clients do and bounds the answers.
-type transport struct {
+// tokenTransport sends the credentials as Kafka's clients do and bounds the answers.
+type tokenTransport struct {
 	id, secret string
 	encode     bool
 	base       http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if !t.encode {
 		r.SetBasicAuth(t.id, t.secret)
