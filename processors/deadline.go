@@ -6,7 +6,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // Timed is implemented by the codec of a group table whose rows have deadlines. New adds a timer to such a graph. Under a
@@ -27,7 +27,7 @@ type Timed interface {
 }
 
 // The runtime finds the codecs with deadlines by its own interface.
-var _ timer.Timed = Timed(nil)
+var _ store.Timed = Timed(nil)
 
 // Due is a deadline that is due. At is its time.
 type Due = struct{ At time.Time }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // checkGraph rejects graphs that Goka accepts, or panics on, and that would fail at the first record.
@@ -49,7 +49,7 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 // checkNames rejects a graph whose edges have the names of topics that New adds.
 func (o *options) checkNames(graph *goka.GroupGraph) {
 	letters, own := o.deadLetters, string(deadLetterStream(graph.Group()))
-	virtual := timer.Topic(string(graph.Group()))
+	virtual := store.TimerTopic(string(graph.Group()))
 	if letters == virtual {
 		o.refuse("dead-letter topic %s has the name of the group's timer", letters)
 	}
@@ -152,7 +152,7 @@ func timedOf(graph *goka.GroupGraph) (Timed, bool) {
 }
 
 func timerEdge(group goka.Group, timed Timed, s *settings) goka.Edge {
-	return goka.Input(goka.Stream(timer.Topic(string(group))), timer.Codec{}, func(ctx goka.Context, msg any) {
+	return goka.Input(goka.Stream(store.TimerTopic(string(group))), store.DueCodec{}, func(ctx goka.Context, msg any) {
 		timed.OnDeadline(s.bind(ctx), msg.(Due)) // its codec decodes to nothing else
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // Timers is the virtual topic that delivers due deadlines to Goka. It is never on the broker. The offset of a deadline is its
@@ -16,7 +16,7 @@ type Timers struct {
 	Tick  time.Duration
 	Clock clock.Clock
 	// Due removes and returns at most max deadlines of a partition's index that are due at a time.
-	Due func(partition int32, nowMS int64, max int) []timer.Entry
+	Due func(partition int32, nowMS int64, max int) []store.DueEntry
 	// Log is what Group.Progress asks.
 	Log Log
 }
@@ -63,7 +63,7 @@ func (c *timerClaim) sweep(s *Series) bool {
 			if !s.Acquire(Partition{ID: c.partition}, 0, 0) {
 				return false
 			}
-			value, _ := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(d.Ms)}) // fails only for other types
+			value, _ := store.DueCodec{}.Encode(store.Due{At: time.UnixMilli(d.Ms)}) // fails only for other types
 			m := &sarama.ConsumerMessage{
 				Topic: c.timers.Topic, Partition: c.partition, Offset: d.Ms, Timestamp: now,
 				Key: []byte(d.Key), Value: value,

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // recoveryPoll bounds how long a table's consumer takes to stop after the last record.
@@ -99,7 +99,7 @@ func (r *run) buildProducer(brokers []string, _ string, _ func() hash.Hash32) (g
 func (r *run) contextWrapper() func(goka.Context) goka.Context {
 	group := sync.OnceValue(r.currentGroup) // it exists before the first callback
 	wrap := &cut.Wrap{
-		Clock: r.instance.cfg.Clock, Timer: timer.Topic(r.instance.group),
+		Clock: r.instance.cfg.Clock, Timer: store.TimerTopic(r.instance.group),
 		Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph), Rows: r.tables.rows, Failed: r.failed,
 		Series: func() *cut.Series { return group().Current() }, Retries: r.retries(),
 		Progress: func(partition int32, due time.Time) runtimeapi.Progress { return group().Progress(partition, due) },

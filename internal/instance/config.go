@@ -19,7 +19,7 @@ var ErrConfig = errors.New("instance: bad configuration")
 // Config configures an instance. A default is named after a semicolon; it replaces the zero value.
 type Config struct {
 	Brokers []string
-	// Graph is the group. The virtual timer topic is added to it if the codec of its table implements timer.Timed.
+	// Graph is the group. The virtual timer topic is added to it if the codec of its table implements store.Timed.
 	Graph *goka.GroupGraph
 	// Repartitioned are inputs outside of Graph, which may have any number of partitions: what is sent for their records
 	// goes to topics that the graph reads, or to its outputs.

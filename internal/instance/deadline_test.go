@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/instance"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // alarms is a group whose rows are alarms: "revision@milliseconds", or "revision" alone where none is open. A record
@@ -55,14 +55,14 @@ func parseAlarm(row string) (revision string, ms int64, ok bool) {
 	return revision, ms, ok
 }
 
-// Deadline implements timer.Timed.
+// Deadline implements store.Timed.
 func (a *alarms) Deadline(row []byte) (int64, bool) {
 	_, ms, ok := parseAlarm(string(row))
 	return ms, ok
 }
 
-// OnDeadline implements timer.Timed.
-func (a *alarms) OnDeadline(ctx goka.Context, _ timer.Due) {
+// OnDeadline implements store.Timed.
+func (a *alarms) OnDeadline(ctx goka.Context, _ store.Due) {
 	a.alone(ctx, func() {
 		row, _ := ctx.Value().(codec.Decoded[string])
 		revision, ms, ok := parseAlarm(row.Value)

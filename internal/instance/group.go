@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/recovery"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // buildGroup makes the consumer group and stores it in r. A group that was to fail before it was made fails at once.
@@ -41,7 +41,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	}
 	if inst.timed != nil {
 		options.Timers = &cut.Timers{
-			Topic: timer.Topic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock, Due: r.tables.due, Log: r.inputLog(),
+			Topic: store.TimerTopic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock, Due: r.tables.due, Log: r.inputLog(),
 		}
 	}
 	g := cut.NewGroup(inner, options)

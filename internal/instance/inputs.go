@@ -10,7 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/recovery"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // inputs are the topics that a group reads, as a broker describes them.
@@ -39,7 +39,7 @@ func (in inputs) ids() map[string]string {
 func (inst *Instance) inputTopics() []string {
 	topics := inst.cfg.Repartitioned.Topics()
 	for _, in := range inst.cfg.Graph.InputStreams() {
-		if in.Topic() != timer.Topic(inst.group) {
+		if in.Topic() != store.TimerTopic(inst.group) {
 			topics = append(topics, in.Topic())
 		}
 	}
@@ -52,7 +52,7 @@ func (inst *Instance) repartitions(topic string) bool { return inst.cfg.Repartit
 // firstInput returns the first input that is on the broker and that Goka reads, or "".
 func (inst *Instance) firstInput() string {
 	for _, in := range inst.cfg.Graph.InputStreams() {
-		if in.Topic() != timer.Topic(inst.group) {
+		if in.Topic() != store.TimerTopic(inst.group) {
 			return in.Topic()
 		}
 	}

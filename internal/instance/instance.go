@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 var (
@@ -31,7 +31,7 @@ var (
 type Instance struct {
 	cfg    Config
 	group  string
-	timed  timer.Timed // nil for a group without deadlines
+	timed  store.Timed // nil for a group without deadlines
 	health health
 	// silence is shared by the connections of Goka's clients. It times out brokers that hang.
 	silence *kafka.Silence
@@ -62,7 +62,7 @@ func New(cfg Config) (*Instance, error) {
 	}
 	cfg = cfg.withDefaults()
 	inst := &Instance{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{}), attempts: cut.NewAttempts()}
-	inst.cfg.Graph, inst.timed = timer.WithEdge(cfg.Graph)
+	inst.cfg.Graph, inst.timed = store.WithTimerEdge(cfg.Graph)
 	session := cfg.Sarama().Consumer.Group.Session.Timeout
 	inst.silence = kafka.NewSilence(session, session)
 	inst.health.now, inst.health.hook = cfg.Clock.Now, cfg.Hooks.State

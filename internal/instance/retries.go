@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // retries returns how often failed handlers are called again.
@@ -15,7 +15,7 @@ func (r *run) retries() *cut.Retries {
 	inst := r.instance
 	return &cut.Retries{
 		Limit: inst.cfg.Attempts, First: inst.cfg.Restart.Initial, Longest: inst.cfg.Restart.Max,
-		Attempts: inst.attempts, Timer: timer.Topic(inst.group), Committed: r.committedAttempts, Failed: inst.handlerFailed,
+		Attempts: inst.attempts, Timer: store.TimerTopic(inst.group), Committed: r.committedAttempts, Failed: inst.handlerFailed,
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/recovery"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // run is one run of Goka's processor, from the connection to the brokers until the processor is stopped or fails. A restart
@@ -111,7 +111,7 @@ func (inst *Instance) newRun(client sarama.Client) *run {
 	r.tables = newTables(inst.cfg, inst.timed, r.topics.TopicID, newAges(inst.cfg.Clock, inst.cfg.Logger, r.topics.Tombstones))
 	r.topics.Stored = r.tables.stored
 	if inst.timed != nil {
-		r.topics.Virtual, r.topics.Like = timer.Topic(inst.group), inst.firstInput()
+		r.topics.Virtual, r.topics.Like = store.TimerTopic(inst.group), inst.firstInput()
 	}
 	return r
 }

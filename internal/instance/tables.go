@@ -11,7 +11,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/store"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 // tables are the stores of one run: those of the group table's partitions with their layers and due-indexes, and those
@@ -45,7 +44,7 @@ type reading struct {
 	end   int64 // 0 until it is known
 }
 
-func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error), ages *ages) *tables {
+func newTables(cfg Config, timed store.Timed, topicID func(string) (string, error), ages *ages) *tables {
 	t := &tables{
 		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID, ages: ages,
 		open: map[int32]*store.Store{}, reading: map[int32]*reading{}, kept: map[int32]kept{},
@@ -171,7 +170,7 @@ func (t *tables) layers() []cut.Layer {
 	return layers
 }
 
-func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
+func (t *tables) due(partition int32, now int64, limit int) []store.DueEntry {
 	t.mu.Lock()
 	s := t.open[partition]
 	t.mu.Unlock()

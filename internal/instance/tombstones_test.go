@@ -21,7 +21,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 // dueAt is a table whose rows are the milliseconds of their deadlines.
@@ -35,7 +34,7 @@ func (dueAt) Deadline(row []byte) (int64, bool) {
 	return ms, err == nil && ms > 0
 }
 
-func (d dueAt) OnDeadline(ctx goka.Context, _ timer.Due) {
+func (d dueAt) OnDeadline(ctx goka.Context, _ store.Due) {
 	ctx.Emit(d.out, ctx.Key(), "fired")
 	ctx.SetValue("fired")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/store"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 // deadline reads "@ms" at the start of a row.
@@ -21,7 +20,7 @@ func deadline(row []byte) (int64, bool) {
 	return ms, err == nil
 }
 
-func due(s *store.Store) []timer.Entry { return s.Due().PopDue(1<<60, 1000) }
+func due(s *store.Store) []store.DueEntry { return s.Due().PopDue(1<<60, 1000) }
 
 func TestDueIndexFollowsEveryWrite(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
@@ -36,11 +35,11 @@ func TestDueIndexFollowsEveryWrite(t *testing.T) {
 		set(t, s, "deleted", "@7", 7)
 		require.NoError(t, s.Delete("deleted"))
 		set(t, s, "never", "row", 8)
-		require.Equal(t, []timer.Entry{{Key: "recovered", Ms: 1}, {Key: "set", Ms: 2}, {Key: "moved", Ms: 4}}, due(s))
+		require.Equal(t, []store.DueEntry{{Key: "recovered", Ms: 1}, {Key: "set", Ms: 2}, {Key: "moved", Ms: 4}}, due(s))
 		require.Empty(t, due(s))
 
 		set(t, s, "moved", "@4", 9)
-		require.Equal(t, []timer.Entry{{Key: "moved", Ms: 4}}, due(s), "a row that is written again is armed again")
+		require.Equal(t, []store.DueEntry{{Key: "moved", Ms: 4}}, due(s), "a row that is written again is armed again")
 	})
 }
 
@@ -64,7 +63,7 @@ func TestReopenedStoreKnowsItsDeadlinesWithoutReadingRows(t *testing.T) {
 		t.Error("a row was read")
 		return 0, false
 	}))
-	require.Equal(t, []timer.Entry{{Key: "b", Ms: -2}, {Key: "a", Ms: 1}}, due(s))
+	require.Equal(t, []store.DueEntry{{Key: "b", Ms: -2}, {Key: "a", Ms: 1}}, due(s))
 	require.Equal(t, map[string]string{"a": "@1", "b": "@-2", "closed": "over", "row": "row"}, rows(t, s))
 }
 
@@ -77,7 +76,7 @@ func TestDeadlinesAreComputedWhereTheStoreHasNone(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	s = recovered(t, opened(t, path, store.WithDeadline(deadline)))
-	require.Equal(t, []timer.Entry{{Key: "a", Ms: 1}}, due(s))
+	require.Equal(t, []store.DueEntry{{Key: "a", Ms: 1}}, due(s))
 	set(t, s, "b", "@2", 2)
 	seal(t, s)
 	require.NoError(t, s.Close())
@@ -89,7 +88,7 @@ func TestDeadlinesAreComputedWhereTheStoreHasNone(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	s = opened(t, path, store.WithDeadline(deadline))
-	require.Equal(t, []timer.Entry{{Key: "b", Ms: 2}, {Key: "c", Ms: 3}}, due(s))
+	require.Equal(t, []store.DueEntry{{Key: "b", Ms: 2}, {Key: "c", Ms: 3}}, due(s))
 }
 
 func TestPanickingDeadlineIsAnError(t *testing.T) {

@@ -7,6 +7,9 @@
 //
 // Reads see the open layer over the sealed layer over the base. Iterators see the same, without the parts of rows. Flush
 // writes one or more cuts to the base as one atomic batch, with the changelog offset of the last cut in the same batch.
+//
+// A DueIndex holds the deadlines of the rows. The timer claims of internal/cut pop what is due from it and hand it to Goka as
+// records of a virtual topic, whose edge WithTimerEdge adds to the graph.
 // Close discards what was not flushed; that is the rollback of an aborted cut. Committed rows that were discarded are
 // read again from the changelog.
 //

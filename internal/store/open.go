@@ -9,12 +9,11 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/util"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 // openLevel opens a directory, checks its format or writes that of a new store, and fills the due-index if there is a
 // deadline function.
-func openLevel(path string, deadline func([]byte) (int64, bool), due *timer.Index) (*level, error) {
+func openLevel(path string, deadline func([]byte) (int64, bool), due *DueIndex) (*level, error) {
 	l, err := openFiles(path)
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (l *level) checkFormat() error {
 
 // openDeadlines fills the due-index from the rows of deadlines. If the store was last open without a deadline function, it
 // computes those rows first.
-func (l *level) openDeadlines(deadline func([]byte) (int64, bool), due *timer.Index) error {
+func (l *level) openDeadlines(deadline func([]byte) (int64, bool), due *DueIndex) error {
 	_, timed, err := l.meta(timedKey)
 	switch l.timed = deadline != nil; {
 	case err != nil:

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/store"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 func TestReopenedStoreIsAtItsLastFlush(t *testing.T) {
@@ -30,7 +29,7 @@ func TestReopenedStoreIsAtItsLastFlush(t *testing.T) {
 	offset, err := again.GetOffset(-1)
 	require.NoError(t, err)
 	require.Equal(t, int64(4), offset)
-	require.Equal(t, []timer.Entry{{Key: "kept", Ms: 7}, {Key: "changed", Ms: 8}}, due(again))
+	require.Equal(t, []store.DueEntry{{Key: "kept", Ms: 7}, {Key: "changed", Ms: 8}}, due(again))
 
 	set(t, recovered(t, again), "changed", "@9", 5)
 	require.Equal(t, map[string]string{"kept": "@7", "changed": "@9"}, rows(t, again))

@@ -8,7 +8,6 @@ import (
 	"github.com/lovoo/goka/storage"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 var _ storage.Storage = (*Store)(nil)
@@ -21,7 +20,7 @@ type Store struct {
 	through  bool
 	shared   bool
 	deadline func([]byte) (int64, bool)
-	due      *timer.Index
+	due      *DueIndex
 	base     backing
 
 	// life is read-locked by every method, and write-locked by Close.
@@ -99,7 +98,7 @@ func (s *Store) Reopen() (*Store, error) {
 
 func newStore(path string, opts []Option) *Store {
 	s := &Store{
-		path: path, due: timer.NewIndex(), open: newLayer(), flushed: noOffset, iterators: map[*iterator]struct{}{},
+		path: path, due: NewDueIndex(), open: newLayer(), flushed: noOffset, iterators: map[*iterator]struct{}{},
 	}
 	for _, o := range opts {
 		o(s)
@@ -112,7 +111,7 @@ func (s *Store) Path() string { return s.path }
 
 // Due returns the index of the deadlines of the store's current rows, the open layer included. It is empty without
 // WithDeadline, and complete once the store is recovered.
-func (s *Store) Due() *timer.Index { return s.due }
+func (s *Store) Due() *DueIndex { return s.due }
 
 // Open does nothing: a Store is open when it is created. It returns ErrClosed after Close.
 func (s *Store) Open() error { return s.alive(func() error { return nil }) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // ErrReplay is wrapped by the errors of Replay if the redelivery changed something.
@@ -53,7 +53,7 @@ func (d *Driver) enqueueAll() map[string]int {
 	defer d.mu.Unlock()
 	timers := make(map[string]bool)
 	for _, r := range d.runners {
-		timers[timer.Topic(string(r.graph.Group()))] = r.timed != nil
+		timers[store.TimerTopic(string(r.graph.Group()))] = r.timed != nil
 	}
 	written := make(map[string]int)
 	for topic, l := range d.logs {

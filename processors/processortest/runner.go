@@ -12,7 +12,7 @@ import (
 	gokacodec "github.com/lovoo/goka/codec"
 	"github.com/lovoo/goka/storage"
 
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // runner runs one graph with the tester's builders. It passes them to Goka one by one, because goka.WithTester would
@@ -20,7 +20,7 @@ import (
 type runner struct {
 	driver *Driver
 	graph  *goka.GroupGraph // with the timer edge
-	timed  timer.Timed      // nil if rows have no deadlines
+	timed  store.Timed      // nil if rows have no deadlines
 	rows   *rows            // nil if the graph has no table
 	fired  map[string]firing
 	claims map[string]chan *sarama.ConsumerMessage // by input topic
@@ -47,7 +47,7 @@ func newRunner(d *Driver, graph *goka.GroupGraph) (*runner, error) {
 		driver: d, fired: make(map[string]firing), claims: make(map[string]chan *sarama.ConsumerMessage),
 		tables: make(map[string]bool), waiting: make(map[string]bool),
 	}
-	r.graph, r.timed = timer.WithEdge(graph)
+	r.graph, r.timed = store.WithTimerEdge(graph)
 	r.started, r.setStarted = context.WithCancel(context.Background())
 	for _, topic := range inputs(r.graph) {
 		r.claims[topic], r.waiting[topic] = make(chan *sarama.ConsumerMessage), true

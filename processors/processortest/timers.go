@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 const (
@@ -117,11 +117,11 @@ func (d *Driver) fire(t due) error {
 	}
 	r.fired[t.key] = this
 	d.setNow(t.at)
-	value, err := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(t.deadline)})
+	value, err := store.DueCodec{}.Encode(store.Due{At: time.UnixMilli(t.deadline)})
 	if err != nil {
 		return err
 	}
-	return d.pipe(&record{topic: timer.Topic(string(r.graph.Group())), key: t.key, value: value, at: t.at})
+	return d.pipe(&record{topic: store.TimerTopic(string(r.graph.Group())), key: t.key, value: value, at: t.at})
 }
 
 func (d *Driver) setNow(now time.Time) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // BenchmarkIdleSessions measures sessions that wait for their end by inactivity: the memory of each, and a tick in which none or
@@ -28,7 +28,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 	at, ok := rowformat.Deadline(p.row)
 	require.True(b, ok)
 	before := heapSize()
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	for i := range count {
 		x.Set(fmt.Sprintf("session-%08d", i), at+1+int64(i*7919%count))
 	}

@@ -1,4 +1,4 @@
-package timer_test
+package store_test
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/internal/store"
 )
 
 const open = 1_000_000
@@ -25,7 +25,7 @@ func BenchmarkSweep(b *testing.B) {
 		rows[keys[i]] = binary.BigEndian.AppendUint64(nil, uint64(at(i)))
 	}
 	before := heap()
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	for i := range open {
 		x.Set(keys[i], at(i))
 	}
@@ -88,7 +88,7 @@ func scanCost(rows map[string][]byte) time.Duration {
 }
 
 func BenchmarkSet(b *testing.B) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	keys := make([]string, open)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("session-%08d", i)

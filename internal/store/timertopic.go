@@ -1,4 +1,4 @@
-package timer
+package store
 
 import (
 	"encoding/binary"
@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Topic returns the name of a group's virtual timer topic, "{group}-timer". The topic is an input edge of the group's
+// TimerTopic returns the name of a group's virtual timer topic, "{group}-timer". The topic is an input edge of the group's
 // graph and never exists on a broker.
-func Topic(group string) string { return group + "-timer" }
+func TimerTopic(group string) string { return group + "-timer" }
 
-// Codec is the goka.Codec of the virtual timer topic: a Due as eight bytes, its milliseconds since the epoch, big
+// DueCodec is the goka.Codec of the virtual timer topic: a Due as eight bytes, its milliseconds since the epoch, big
 // endian. The zero value is ready to use.
-type Codec struct{}
+type DueCodec struct{}
 
 // Encode encodes a Due, whose time is truncated to the millisecond. Any other type is an error.
-func (Codec) Encode(value any) ([]byte, error) {
+func (DueCodec) Encode(value any) ([]byte, error) {
 	due, ok := value.(Due)
 	if !ok {
 		return nil, fmt.Errorf("timer: encode %T: want %T", value, due)
@@ -24,7 +24,7 @@ func (Codec) Encode(value any) ([]byte, error) {
 }
 
 // Decode always returns a Due, in UTC, and a nil error. Bytes that Encode did not write decode to the zero Due.
-func (Codec) Decode(raw []byte) (any, error) {
+func (DueCodec) Decode(raw []byte) (any, error) {
 	if len(raw) != 8 {
 		return Due{}, nil
 	}

@@ -1,7 +1,4 @@
-// Package timer makes the deadlines that are stored in the rows of a group table fire. The local store keeps an Index of them
-// for each partition. The timer claims of internal/cut pop what is due from it and hand it to Goka as records of a virtual
-// topic, whose edge WithEdge adds to the graph.
-package timer
+package store
 
 import (
 	"time"

@@ -1,49 +1,49 @@
-package timer
+package store
 
 import (
 	"math"
 	"sync"
 )
 
-// Entry is one deadline that is due.
-type Entry struct {
+// DueEntry is one deadline that is due.
+type DueEntry struct {
 	Key string
 	Ms  int64 // since the epoch
 }
 
-// Index is the due-index of one partition: it holds one deadline per key and returns those that are due, earliest first,
+// DueIndex is the due-index of one partition: it holds one deadline per key and returns those that are due, earliest first,
 // equal ones by key. It is safe for concurrent use: the partition's goroutine writes, the pump of its timer claim pops.
 // Set and Remove cost O(log n), PopDue O(due log n), which is one comparison if nothing is due. Use NewIndex.
-type Index struct {
+type DueIndex struct {
 	mu    sync.Mutex
-	heap  []node           // a heap with four children per node
-	slots []slot           // the keys of the nodes; nodes move, slots do not
+	heap  []dueNode        // a heap with four children per node
+	slots []dueSlot        // the keys of the nodes; nodes move, slots do not
 	free  []int32          // slots without a node
 	of    map[string]int32 // the slot of a key
 }
 
-type node struct {
+type dueNode struct {
 	ms   int64
 	slot int32
 }
 
-type slot struct {
+type dueSlot struct {
 	key string
 	pos int32 // of its node in the heap
 }
 
 const (
 	children = 4
-	// spare is the most slots that an index keeps for reuse when it becomes empty.
-	spare = 1024
+	// spareSlots is the most slots that an index keeps for reuse when it becomes empty.
+	spareSlots = 1024
 )
 
-// NewIndex returns an empty index.
-func NewIndex() *Index { return &Index{of: map[string]int32{}} }
+// NewDueIndex returns an empty index.
+func NewDueIndex() *DueIndex { return &DueIndex{of: map[string]int32{}} }
 
 // Set replaces the deadline of key by ms, in milliseconds since the epoch. A key that PopDue has returned is armed again,
 // even if ms is unchanged.
-func (x *Index) Set(key string, ms int64) {
+func (x *DueIndex) Set(key string, ms int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if s, ok := x.of[key]; ok {
@@ -54,12 +54,12 @@ func (x *Index) Set(key string, ms int64) {
 	}
 	s := x.take(key)
 	x.of[key] = s
-	x.heap = append(x.heap, node{ms: ms, slot: s})
+	x.heap = append(x.heap, dueNode{ms: ms, slot: s})
 	x.up(len(x.heap) - 1)
 }
 
 // Remove removes the deadline of key, if it has one.
-func (x *Index) Remove(key string) {
+func (x *DueIndex) Remove(key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if s, ok := x.of[key]; ok {
@@ -69,19 +69,19 @@ func (x *Index) Remove(key string) {
 
 // PopDue removes and returns the deadlines that are not after now, in milliseconds since the epoch: at most limit of them,
 // none if limit is not positive. A key is returned again only after Set is called for it, or after the index is rebuilt.
-func (x *Index) PopDue(now int64, limit int) []Entry {
+func (x *DueIndex) PopDue(now int64, limit int) []DueEntry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var due []Entry
+	var due []DueEntry
 	for len(due) < limit && len(x.heap) > 0 && x.heap[0].ms <= now {
-		due = append(due, Entry{Key: x.slots[x.heap[0].slot].key, Ms: x.heap[0].ms})
+		due = append(due, DueEntry{Key: x.slots[x.heap[0].slot].key, Ms: x.heap[0].ms})
 		x.drop(0)
 	}
 	return due
 }
 
 // Next returns the earliest deadline; ok is false if the index is empty.
-func (x *Index) Next() (ms int64, ok bool) {
+func (x *DueIndex) Next() (ms int64, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.heap) == 0 {
@@ -91,13 +91,13 @@ func (x *Index) Next() (ms int64, ok bool) {
 }
 
 // Len returns the number of keys with a deadline; those that PopDue has returned do not count.
-func (x *Index) Len() int {
+func (x *DueIndex) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.heap)
 }
 
-func (x *Index) take(key string) int32 {
+func (x *DueIndex) take(key string) int32 {
 	if n := len(x.free); n > 0 {
 		s := x.free[n-1]
 		x.free = x.free[:n-1]
@@ -107,11 +107,11 @@ func (x *Index) take(key string) int32 {
 	if len(x.slots) == math.MaxInt32 {
 		panic("timer: a due-index holds at most 2147483647 keys")
 	}
-	x.slots = append(x.slots, slot{key: key})
+	x.slots = append(x.slots, dueSlot{key: key})
 	return int32(len(x.slots) - 1)
 }
 
-func (x *Index) drop(pos int) {
+func (x *DueIndex) drop(pos int) {
 	s := x.heap[pos].slot
 	delete(x.of, x.slots[s].key)
 	x.slots[s].key = ""
@@ -123,32 +123,32 @@ func (x *Index) drop(pos int) {
 		x.put(pos, moved)
 		x.fix(pos)
 	}
-	if last == 0 && len(x.slots) > spare {
+	if last == 0 && len(x.slots) > spareSlots {
 		// A map never shrinks: release the memory of a peak.
 		x.heap, x.slots, x.free, x.of = nil, nil, nil, map[string]int32{}
 	}
 }
 
-func (x *Index) put(pos int, n node) {
+func (x *DueIndex) put(pos int, n dueNode) {
 	x.heap[pos] = n
 	x.slots[n.slot].pos = int32(pos)
 }
 
-func (x *Index) before(a, b node) bool {
+func (x *DueIndex) before(a, b dueNode) bool {
 	if a.ms != b.ms {
 		return a.ms < b.ms
 	}
 	return x.slots[a.slot].key < x.slots[b.slot].key
 }
 
-func (x *Index) fix(pos int) {
+func (x *DueIndex) fix(pos int) {
 	if !x.up(pos) {
 		x.down(pos)
 	}
 }
 
 // up moves the node at pos towards the root and reports whether it moved.
-func (x *Index) up(pos int) bool {
+func (x *DueIndex) up(pos int) bool {
 	n, start := x.heap[pos], pos
 	for pos > 0 {
 		parent := (pos - 1) / children
@@ -162,7 +162,7 @@ func (x *Index) up(pos int) bool {
 	return pos != start
 }
 
-func (x *Index) down(pos int) {
+func (x *DueIndex) down(pos int) {
 	n := x.heap[pos]
 	for {
 		first := pos*children + 1

@@ -1,4 +1,4 @@
-package timer_test
+package store_test
 
 import (
 	"fmt"
@@ -10,34 +10,34 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/store"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 func TestDeadlinesComeInOrderAndNotEarly(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	x.Set("b", 20)
 	x.Set("c", 10)
 	x.Set("a", 20)
 	x.Set("late", 21)
 	require.Empty(t, x.PopDue(9, 10))
-	require.Equal(t, []timer.Entry{{Key: "c", Ms: 10}, {Key: "a", Ms: 20}, {Key: "b", Ms: 20}}, x.PopDue(20, 10))
+	require.Equal(t, []store.DueEntry{{Key: "c", Ms: 10}, {Key: "a", Ms: 20}, {Key: "b", Ms: 20}}, x.PopDue(20, 10))
 	require.Equal(t, 1, x.Len())
 }
 
 func TestSweepHandsOutNoMoreThanItsLimit(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	for i := range 5 {
 		x.Set(fmt.Sprint(i), int64(i))
 	}
 	require.Empty(t, x.PopDue(100, 0))
 	require.Empty(t, x.PopDue(100, -1))
 	require.Len(t, x.PopDue(100, 2), 2)
-	require.Equal(t, []timer.Entry{{Key: "2", Ms: 2}, {Key: "3", Ms: 3}, {Key: "4", Ms: 4}}, x.PopDue(100, 9))
+	require.Equal(t, []store.DueEntry{{Key: "2", Ms: 2}, {Key: "3", Ms: 3}, {Key: "4", Ms: 4}}, x.PopDue(100, 9))
 }
 
 func TestPoppedDeadlineReturnsOnlyAfterSet(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	x.Set("k", 5)
 	require.Len(t, x.PopDue(5, 1), 1)
 	require.Empty(t, x.PopDue(1000, 1))
@@ -45,13 +45,13 @@ func TestPoppedDeadlineReturnsOnlyAfterSet(t *testing.T) {
 	require.False(t, ok)
 
 	x.Set("k", 5)
-	require.Equal(t, []timer.Entry{{Key: "k", Ms: 5}}, x.PopDue(5, 1))
+	require.Equal(t, []store.DueEntry{{Key: "k", Ms: 5}}, x.PopDue(5, 1))
 	x.Remove("k")
 	require.Empty(t, x.PopDue(1000, 1))
 }
 
 func TestMovedOrRemovedDeadlineNeverFires(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	x.Set("moved", 5)
 	x.Set("moved", 50)
 	x.Set("removed", 5)
@@ -64,16 +64,16 @@ func TestMovedOrRemovedDeadlineNeverFires(t *testing.T) {
 }
 
 func TestDeadlineOfZeroOrLessIsDueAtOnce(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	x.Set("negative", -1)
 	x.Set("", 0)
-	require.Equal(t, []timer.Entry{{Key: "negative", Ms: -1}, {Key: "", Ms: 0}}, x.PopDue(0, 9))
+	require.Equal(t, []store.DueEntry{{Key: "negative", Ms: -1}, {Key: "", Ms: 0}}, x.PopDue(0, 9))
 }
 
 // TestIndexEqualsNaiveModel compares the index with a map that is sorted for every sweep.
 func TestIndexEqualsNaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x, model := timer.NewIndex(), map[string]int64{}
+		x, model := store.NewDueIndex(), map[string]int64{}
 		key := rapid.SampledFrom(strings.Split("abcdefghijklmnopqrstuvwxyz", ""))
 		ms := rapid.Int64Range(-5, 40)
 		t.Repeat(map[string]func(*rapid.T){
@@ -104,14 +104,14 @@ func TestIndexEqualsNaiveModel(t *testing.T) {
 	})
 }
 
-func popNaive(model map[string]int64, now int64, limit int) []timer.Entry {
-	var due []timer.Entry
+func popNaive(model map[string]int64, now int64, limit int) []store.DueEntry {
+	var due []store.DueEntry
 	for k, at := range model {
 		if at <= now {
-			due = append(due, timer.Entry{Key: k, Ms: at})
+			due = append(due, store.DueEntry{Key: k, Ms: at})
 		}
 	}
-	slices.SortFunc(due, func(a, b timer.Entry) int {
+	slices.SortFunc(due, func(a, b store.DueEntry) int {
 		if a.Ms != b.Ms {
 			return int(a.Ms - b.Ms)
 		}
@@ -127,7 +127,7 @@ func popNaive(model map[string]int64, now int64, limit int) []timer.Entry {
 }
 
 func TestIndexWorksAfterItWasLargeAndEmptied(t *testing.T) {
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	for round := range 3 {
 		for i := range 5000 {
 			x.Set(fmt.Sprint(i), int64(5000-i))
@@ -140,7 +140,7 @@ func TestIndexWorksAfterItWasLargeAndEmptied(t *testing.T) {
 
 func TestEveryDeadlineIsHandedOutOnceToConcurrentSweeps(t *testing.T) {
 	const keys, sweeps = 2000, 4
-	x := timer.NewIndex()
+	x := store.NewDueIndex()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -174,8 +174,8 @@ func TestEveryDeadlineIsHandedOutOnceToConcurrentSweeps(t *testing.T) {
 	}
 }
 
-func ExampleIndex() {
-	x := timer.NewIndex()
+func ExampleDueIndex() {
+	x := store.NewDueIndex()
 	x.Set("session-a", 1000)
 	x.Set("session-b", 3000)
 	fmt.Println(x.PopDue(2000, 100))
