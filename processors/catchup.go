@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/instance"
 )
 
 // catchUpPause is the shortest time between two requests of CatchUp about one partition.
@@ -73,7 +73,7 @@ func (f *Follower) committedEnd(p place, h *handled) (int64, error) {
 		return 0, err
 	}
 	defer done()
-	end, err := recovery.CommittedEnd(ctx, client, p.topic, p.partition, h.position())
+	end, err := instance.CommittedEnd(ctx, client, p.topic, p.partition, h.position())
 	if err != nil {
 		return 0, fmt.Errorf("processors: end of %s/%d: %w", p.topic, p.partition, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/instance"
 )
 
 // Offsets are offsets by topic and partition.
@@ -45,7 +45,7 @@ func (f *Follower) Committed(group string, topics ...string) (Offsets, error) {
 	}
 	committed := Offsets{}
 	for _, topic := range topics {
-		id, err := (&recovery.TopicManager{Client: client}).TopicID(topic)
+		id, err := (&instance.TopicManager{Client: client}).TopicID(topic)
 		if err != nil {
 			return nil, fmt.Errorf("processors: ID of topic %s: %w", topic, err)
 		}

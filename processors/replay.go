@@ -10,7 +10,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/instance"
 )
 
 // ErrNoTopic is wrapped by the errors of Follower about a topic that the brokers do not have.
@@ -164,7 +164,7 @@ type section struct {
 
 // stableEnd returns the offset after the last record that is committed or aborted.
 func stableEnd(ctx context.Context, client sarama.Client, topic string, partition int32) (int64, error) {
-	end, err := recovery.StableEnd(ctx, client, topic, partition, openTransaction, nil)
+	end, err := instance.StableEnd(ctx, client, topic, partition, openTransaction, nil)
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay: %w", err)
 	}

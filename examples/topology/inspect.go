@@ -12,8 +12,8 @@ import (
 	"github.com/lovoo/goka/storage"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
@@ -55,7 +55,7 @@ func tableRow(ctx context.Context, brokers []string, table goka.Table, key strin
 		goka.WithViewHasher(codec.KeyHasher()),
 		goka.WithViewConsumerSaramaBuilder(func([]string, string) (sarama.Consumer, error) { return consumer, nil }),
 		goka.WithViewTopicManagerBuilder(func([]string) (goka.TopicManager, error) {
-			return &recovery.TopicManager{Client: client, Limit: tableLimit}, nil
+			return &instance.TopicManager{Client: client, Limit: tableLimit}, nil
 		}),
 	)
 	if err != nil {

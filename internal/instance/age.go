@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -43,7 +42,7 @@ func outdated(asOf time.Time, known bool, now time.Time, usable time.Duration) b
 type ages struct {
 	clock clock.Clock
 	log   *zap.Logger
-	// tombstones is recovery.TopicManager.Tombstones.
+	// tombstones is TopicManager.Tombstones.
 	tombstones func(topic string) (time.Duration, error)
 	// recovered receives an element when a store is recovered.
 	recovered chan struct{}
@@ -143,7 +142,7 @@ func (a *ages) keptBy(topic string) (time.Duration, error) {
 	}
 	kept, err := a.tombstones(topic)
 	switch {
-	case errors.Is(err, recovery.ErrNoTopicConfig):
+	case errors.Is(err, ErrNoTopicConfig):
 		a.log.Warn("the local stores of the topic are discarded when they are older than the assumed time",
 			zap.String("topic", topic), zap.Duration("assumed", kept), zap.Error(err))
 	case err != nil:

@@ -19,7 +19,6 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -135,15 +134,15 @@ func TestRecoveryThatOutlivesTombstonesFailsUnlessItBeganAtTheStart(t *testing.T
 func TestTopicWhoseConfigurationIsRefusedIsAssumedToKeepTombstonesForAShortTime(t *testing.T) {
 	asked := 0
 	core, logs := observer.New(zap.WarnLevel)
-	failure := fmt.Errorf("%w: t", recovery.ErrNoTopicConfig)
+	failure := fmt.Errorf("%w: t", ErrNoTopicConfig)
 	a := newAges(clock.NewFake(stopped), zap.New(core), func(string) (time.Duration, error) {
 		asked++
-		return recovery.AssumedTombstones, failure
+		return AssumedTombstones, failure
 	})
 	for range 3 {
 		kept, err := a.keptBy("t")
 		require.NoError(t, err)
-		require.Equal(t, recovery.AssumedTombstones, kept)
+		require.Equal(t, AssumedTombstones, kept)
 	}
 	require.Equal(t, 1, asked)
 	require.Equal(t, 1, logs.Len())

@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -59,7 +58,7 @@ func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 	if err != nil {
 		return err
 	}
-	end, err := recovery.CommittedEnd(ctx, r.client, o.topic, o.partition, stored+1)
+	end, err := CommittedEnd(ctx, r.client, o.topic, o.partition, stored+1)
 	if err != nil {
 		if ctx.Err() == nil {
 			o.ages.named(o.topic, o.partition).Debug("the local store could not be compared with its topic: its age is not updated",

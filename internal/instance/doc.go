@@ -10,4 +10,8 @@
 // membership, and the inputs as they were. While a run serves, it fails if recovery makes no progress because its end has
 // moved (watchRecovery), an input was recreated or has gained partitions (watchInputs), or a lookup table was behind its
 // topic for longer than the topic keeps tombstones (checkAges). Errors that only an operator can resolve end Run instead.
+//
+// Before a run reads a group's topics, TopicManager creates the table and loop topics, and tells Goka at which offset the
+// recovery of a table ends: after the last committed record, which StableEnd finds. Fencer aborts the transactions that dead
+// members have left open there. Divergence finds where to continue after an unclean leader election has truncated a log.
 package instance

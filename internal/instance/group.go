@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -65,7 +64,7 @@ func (r *run) inputLog() cut.Log {
 	return cut.Log{
 		High: func(p cut.Partition) (int64, error) { return r.client.GetOffset(p.Topic, p.ID, sarama.OffsetNewest) },
 		Data: func(ctx context.Context, p cut.Partition, from, to int64) (end int64, settled bool, err error) {
-			return recovery.DataEnd(ctx, r.client, p.Topic, p.ID, from, to)
+			return DataEnd(ctx, r.client, p.Topic, p.ID, from, to)
 		},
 	}
 }

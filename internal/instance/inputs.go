@@ -9,12 +9,11 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
 // inputs are the topics that a group reads, as a broker describes them.
-type inputs map[string]recovery.Described
+type inputs map[string]Described
 
 // recreated returns an input that was deleted and recreated after an earlier description, or "".
 func (in inputs) recreated(since inputs) string {
@@ -100,7 +99,7 @@ func (r *run) describeInputs() error {
 	return r.copartitioned(found)
 }
 
-// copartitioned returns an error that wraps recovery.ErrPartitions unless all topics that Goka reads have the same number of
+// copartitioned returns an error that wraps ErrPartitions unless all topics that Goka reads have the same number of
 // partitions.
 func (r *run) copartitioned(found inputs) error {
 	byCount := map[int][]string{}
@@ -126,7 +125,7 @@ func parted(counts string) error {
 	return fmt.Errorf("%w: a key's records would be on another partition than its row (partitions: %s). Partitions cannot "+
 		"be added to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the "+
 		"group, delete these topics, create them with the new count, and start again without the rows",
-		recovery.ErrPartitions, counts)
+		ErrPartitions, counts)
 }
 
 // partedFrom returns the error for a group whose rows are spread over another number of partitions than an input has now.

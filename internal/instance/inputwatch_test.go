@@ -11,7 +11,6 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/instance"
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // watchful is the base configuration with frequent metadata refreshes.
@@ -77,12 +76,12 @@ func TestInstanceEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
 				}
 				err := inst.wait(t)
 				require.NotErrorIs(t, err, instance.ErrGaveUp)
-				require.ErrorIs(t, err, recovery.ErrPartitions)
+				require.ErrorIs(t, err, instance.ErrPartitions)
 				require.ErrorContains(t, err, r.topic(g.grown[0]))
 				require.ErrorContains(t, err, "run a second pipeline on new topics")
 				require.LessOrEqual(t, inst.Health().Restarts, 1)
 
-				require.ErrorIs(t, r.start(g.inputs...).wait(t), recovery.ErrPartitions, "and so does the next start")
+				require.ErrorIs(t, r.start(g.inputs...).wait(t), instance.ErrPartitions, "and so does the next start")
 			})
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/turntable-streams/turntable/internal/instance"
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // A local store that was kept while its topic was deleted and recreated: its offsets are not valid there. The refusal is
@@ -30,13 +29,13 @@ func TestStoreOfARecreatedTopicIsRefused(t *testing.T) {
 	require.NoError(t, c.DeleteTopic("g-table"))
 	require.NoError(t, c.CreateTopic("g-table", 1, nil))
 	err := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir}).wait(t)
-	require.ErrorIs(t, err, recovery.ErrRecreated)
+	require.ErrorIs(t, err, instance.ErrRecreated)
 	require.ErrorContains(t, err, filepath.Join(dir, "g-table.0"))
 
 	// Where the brokers have no ids the offsets tell.
 	require.NoError(t, os.Remove(filepath.Join(dir, "g-table.0", "TOPIC")))
 	err = run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir}).wait(t)
-	require.ErrorIs(t, err, recovery.ErrShorter)
+	require.ErrorIs(t, err, instance.ErrShorter)
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "g-table.0")))
 	run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir}).ready(t)
@@ -51,5 +50,5 @@ func TestBrokersThatCannotFenceAreRefusedForExactlyOnce(t *testing.T) {
 	err = run(t, instance.Config{
 		Brokers: c.ListenAddrs(), Graph: counting("g"), InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 	}).wait(t)
-	require.ErrorIs(t, err, recovery.ErrOldBrokers)
+	require.ErrorIs(t, err, instance.ErrOldBrokers)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -22,7 +21,7 @@ import (
 type run struct {
 	instance   *Instance
 	client     sarama.Client
-	topics     *recovery.TopicManager
+	topics     *TopicManager
 	tables     *tables
 	lease      *cut.Lease
 	group      *cut.Group
@@ -63,7 +62,7 @@ func (inst *Instance) runOnce(ctx context.Context) (err error) {
 		return fmt.Errorf("instance: %w", err)
 	}
 	if inst.cfg.Guarantee == ExactlyOnce {
-		if err := recovery.CheckTransactions(client); err != nil {
+		if err := CheckTransactions(client); err != nil {
 			return fmt.Errorf("instance: group %s: %w", inst.group, err)
 		}
 	}
@@ -97,7 +96,7 @@ func (inst *Instance) connect() (sarama.Client, error) {
 
 func (inst *Instance) newRun(client sarama.Client) *run {
 	r := &run{instance: inst, client: client}
-	r.topics = &recovery.TopicManager{
+	r.topics = &TopicManager{
 		Client: client, Replication: inst.cfg.Replication,
 		Limit: transactionLimit, Context: r.needed, Ended: r.ended,
 	}

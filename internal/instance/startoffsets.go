@@ -62,7 +62,7 @@ type history struct {
 	relist bool // the metadata of an offset is out of date
 }
 
-// historyOf reads a group's committed offsets. Its error wraps recovery.ErrPartitions if the rows are spread over another
+// historyOf reads a group's committed offsets. Its error wraps ErrPartitions if the rows are spread over another
 // number of partitions than the inputs have now.
 func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) {
 	h := history{read: map[string]bool{}, stale: map[cut.Partition]bool{}}

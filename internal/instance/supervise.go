@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -82,7 +81,7 @@ func (inst *Instance) outage(err error) bool {
 // hopeless reports whether an error persists until an operator resolves it, so that a restart is useless.
 func hopeless(err error) bool {
 	for _, e := range []error{
-		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions,
+		ErrShorter, ErrRecreated, ErrOldBrokers, ErrPartitions,
 		store.ErrDamaged, store.ErrNewerFormat,
 	} {
 		if errors.Is(err, e) {

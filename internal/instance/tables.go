@@ -8,7 +8,6 @@ import (
 	"github.com/lovoo/goka/storage"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/store"
 )
@@ -66,7 +65,7 @@ func newTables(cfg Config, timed store.Timed, topicID func(string) (string, erro
 // build is Goka's storage builder.
 func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	name, err := t.checkTopic(topic, partition)
-	if topic != t.group && errors.Is(err, recovery.ErrRecreated) {
+	if topic != t.group && errors.Is(err, ErrRecreated) {
 		// Another group's table can be read again from its topic. The rows of the group's own table may exist only here.
 		t.ages.named(topic, partition).Info("the local store is discarded: its topic was deleted and recreated")
 		if err = store.Remove(t.path(topic, partition)); err == nil {

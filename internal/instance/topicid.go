@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/IBM/sarama"
-
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // topicFile is the file in a store's directory that holds the id of the topic whose rows the store has.
@@ -24,7 +22,7 @@ type topicName struct {
 	id   string
 }
 
-// checkTopic returns an error that wraps recovery.ErrRecreated if a store was filled from an earlier topic of the same
+// checkTopic returns an error that wraps ErrRecreated if a store was filled from an earlier topic of the same
 // name: its offsets are not valid in the current one.
 func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	id, err := t.topicID(topic)
@@ -44,7 +42,7 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 		// is skipped once, as for a missing file.
 		return name, nil
 	case string(was) != id:
-		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
+		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", ErrRecreated, topic, dir)
 	}
 	return name, nil
 }
@@ -54,7 +52,7 @@ func (t *tables) path(topic string, partition int32) string {
 	return filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
 }
 
-// isTopicID reports whether the bytes are a topic id as recovery.TopicManager.TopicID writes it.
+// isTopicID reports whether the bytes are a topic id as TopicManager.TopicID writes it.
 func isTopicID(b []byte) bool {
 	raw, err := hex.DecodeString(string(b))
 	return err == nil && len(raw) == len(sarama.Uuid{})

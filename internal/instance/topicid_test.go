@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // A power loss can leave the file of the topic id empty, or filled with zeros, or in the middle of being replaced.
@@ -23,7 +21,7 @@ func TestTopicIDThatWasNotFullyWrittenIsWrittenAgain(t *testing.T) {
 		"cut off":            {left: map[string]string{topicFile: other[:7]}},
 		"not renamed":        {left: map[string]string{topicFile + ".new": other[:7]}},
 		"the id":             {left: map[string]string{topicFile: id, topicFile + ".new": ""}},
-		"of another topic":   {left: map[string]string{topicFile: other}, err: recovery.ErrRecreated},
+		"of another topic":   {left: map[string]string{topicFile: other}, err: ErrRecreated},
 		"empty, then longer": {left: map[string]string{topicFile: "", topicFile + ".new": other + other}},
 	} {
 		t.Run(name, func(t *testing.T) {

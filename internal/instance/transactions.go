@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // The retries of a transactional producer. Brokers return CONCURRENT_TRANSACTIONS while they write the markers of the
@@ -72,9 +71,9 @@ func (r *run) fenceOffsets() {
 	r.fenced(fenced, err, "the offsets")
 }
 
-func (r *run) fencer() recovery.Fencer {
+func (r *run) fencer() Fencer {
 	inst := r.instance
-	return recovery.Fencer{
+	return Fencer{
 		Client: r.client, Brokers: inst.cfg.Brokers, Config: inst.producerConfig,
 		Prefix: inst.transactionPrefix(), Own: inst.transactionalID(),
 	}

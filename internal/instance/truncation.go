@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // epochsConfirmed is the number of metadata refreshes after which a new leader epoch is used: Sarama's consumer refreshes
@@ -44,7 +43,7 @@ func (r *run) truncated(p cut.Partition) (int64, error) {
 		log.Warn("the committed offset is beyond the end of the log: the partition is read from its oldest offset")
 		return -1, nil
 	}
-	at, err := recovery.Divergence(r.client, p.Topic, p.ID, epoch)
+	at, err := Divergence(r.client, p.Topic, p.ID, epoch)
 	if err != nil {
 		return -1, fmt.Errorf("instance: %w", err)
 	}

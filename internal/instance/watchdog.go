@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
 // errEndMoved says that the record at which a recovery was to end no longer exists: it was a tombstone that compaction
@@ -34,7 +32,7 @@ func (r *run) watchRecovery(ctx context.Context, every time.Duration) {
 			if !seen || was != at.offset {
 				continue
 			}
-			end, err := recovery.StableEnd(ctx, r.client, r.tables.group, partition, every, nil)
+			end, err := StableEnd(ctx, r.client, r.tables.group, partition, every, nil)
 			if err == nil && end < at.end && end <= at.offset+1 {
 				err := fmt.Errorf("%w: %s/%d from %d to %d", errEndMoved, r.tables.group, partition, at.end, end)
 				r.failed(err)

@@ -1,4 +1,4 @@
-package recovery
+package instance
 
 import (
 	"testing"
@@ -7,13 +7,9 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
 // log writes transactions to a partition: each of the given size, and committed or aborted.
 func log(t *testing.T, brokers []string, transactions ...int) {
