@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +31,7 @@ type Index struct {
 	agent   string
 	topic   topics.Topic[topics.Delegation]
 	options options
-	reading *fairness.Slots
+	reading *entrance.Slots
 	started atomic.Bool
 	ready   chan struct{}
 
@@ -52,7 +52,7 @@ func NewIndex(agent string, opts ...Option) (*Index, error) {
 		return nil, errors.Join(o.errs...)
 	}
 	return &Index{
-		agent: agent, topic: catalog.DelegationStatus, options: o, reading: fairness.NewSlots(maxReads), ready: make(chan struct{}),
+		agent: agent, topic: catalog.DelegationStatus, options: o, reading: entrance.NewSlots(maxReads), ready: make(chan struct{}),
 		table: newTable(o.limit, o.lookback),
 	}, nil
 }

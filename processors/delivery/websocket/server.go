@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -28,7 +27,7 @@ type Server struct {
 	accept  *ws.AcceptOptions
 	door    *entrance.Entrance
 	signer  signer
-	reading *fairness.Slots // of reads from the topics
+	reading *entrance.Slots // of reads from the topics
 	started atomic.Bool
 	ready   chan struct{}
 
@@ -62,7 +61,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 	names, signer := feedsOf(catalog), newSigner(agent, r.resumeKeys)
 	s := &Server{
 		agent: agent, names: names, rules: &r, hub: newHub(&r, signer, names), signer: signer,
-		reading: fairness.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
+		reading: entrance.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
 		accept: &ws.AcceptOptions{
 			InsecureSkipVerify: open, OriginPatterns: r.origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.

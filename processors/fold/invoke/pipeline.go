@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,7 +33,7 @@ type Pipeline struct {
 	rules    pipelineRules
 	hub      *hub
 	follower follower
-	slots    *fairness.Slots // of replays
+	slots    *entrance.Slots // of replays
 	logger   *zap.Logger
 	ready    chan struct{} // closed when the index is loaded
 }
@@ -110,7 +110,7 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, opts .
 			"and limits above zero", ErrDoor)
 	}
 	p := &Pipeline{
-		topics: catalog, to: to, rules: r, slots: fairness.NewSlots(replaySlots), ready: make(chan struct{}),
+		topics: catalog, to: to, rules: r, slots: entrance.NewSlots(replaySlots), ready: make(chan struct{}),
 		hub: newHub(catalog, r),
 	}
 	if _, p.logger, err = processors.ClientConfig(brokers, r.kafka...); err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // follower is the part of processors.Follower that a pipeline needs.
@@ -41,7 +41,7 @@ type replay struct {
 
 	hub     *hub
 	from    follower
-	slots   *fairness.Slots
+	slots   *entrance.Slots
 	caller  string
 	session string
 	turn    string

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -43,7 +42,7 @@ type Handler struct {
 	options  options
 	entrance *entrance.Entrance
 	cors     entrance.CORS
-	scans    *fairness.Slots
+	scans    *entrance.Slots
 }
 
 // New returns the HTTP handler of the gates of an index. Decisions are written to the publisher. Without WithAuthenticate
@@ -70,7 +69,7 @@ func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error
 		o.logger.Warn("gate door is open: requests are not authenticated and may decide every gate", zap.String("agent", index.agent))
 	}
 	return &Handler{
-		topics: catalog, index: index, to: to, options: o, entrance: e, cors: o.cors(), scans: fairness.NewSlots(maxScans),
+		topics: catalog, index: index, to: to, options: o, entrance: e, cors: o.cors(), scans: entrance.NewSlots(maxScans),
 	}, nil
 }
 

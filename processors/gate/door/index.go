@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -49,7 +49,7 @@ type Index struct {
 	grants  string // of the standing approvals
 	options options
 
-	reading *fairness.Slots
+	reading *entrance.Slots
 	started atomic.Bool
 	ready   chan struct{}
 	ended   chan struct{} // closed when Run ends
@@ -75,7 +75,7 @@ func NewIndex(agent string, opts ...Option) (*Index, error) {
 	}
 	return &Index{
 		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), options: o,
-		reading: fairness.NewSlots(maxRowReads), ready: make(chan struct{}), ended: make(chan struct{}),
+		reading: entrance.NewSlots(maxRowReads), ready: make(chan struct{}), ended: make(chan struct{}),
 		table: newTable(o.gates, o.rowBytes), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gate.Grant{},
 	}, nil
 }

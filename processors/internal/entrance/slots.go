@@ -1,6 +1,4 @@
-// Package fairness divides scarce work among callers: a caller with many requests delays its own requests, and those of
-// other callers by at most one turn each.
-package fairness
+package entrance
 
 import (
 	"container/list"
@@ -8,7 +6,8 @@ import (
 	"sync"
 )
 
-// Slots limits how many pieces of work run at the same time. When all slots are taken, the callers that wait take turns:
+// Slots limits how many pieces of scarce work, such as reads from topics, run at the same time. A caller with many requests
+// delays its own requests, and those of other callers by at most one turn each. When all slots are taken, the callers that wait take turns:
 // each gets one slot, in the order in which they began to wait, before one of them gets a second. Keep the work of a slot
 // short, because a slot is not taken away from its holder. Create Slots with NewSlots. The methods are safe for concurrent
 // use.

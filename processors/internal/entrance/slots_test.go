@@ -1,4 +1,4 @@
-package fairness
+package entrance
 
 import (
 	"context"
