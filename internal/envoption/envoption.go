@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // MaxMS is the longest duration in milliseconds: half of the largest time.Duration, because it is added to a time.
@@ -38,10 +36,18 @@ func CompactionTimeout[O any](option func(time.Duration) O) Variable[O] {
 	}}
 }
 
+const (
+	// DefaultRecordLimit is the default of the largest record that a capability writes, in bytes: Kafka's default of
+	// max.request.size. Rows are smaller.
+	DefaultRecordLimit = 1 << 20
+	// MinRecordLimit is the smallest limit that a user can set.
+	MinRecordLimit = 128 << 10
+)
+
 // RecordLimit is the variable of the largest record in bytes, which several packages read.
 func RecordLimit[O any](option func(bytes int) O) Variable[O] {
 	return Variable[O]{
-		Name: "KAFKA_MAX_REQUEST_SIZE", Min: rowformat.MinRecordLimit, Max: math.MaxInt32,
+		Name: "KAFKA_MAX_REQUEST_SIZE", Min: MinRecordLimit, Max: math.MaxInt32,
 		Option: func(n int64) O { return option(int(n)) },
 	}
 }

@@ -1,5 +1,5 @@
 // Package truncate limits the length of external text before it is put into a record. A record that the broker rejects
-// for its size would be retried indefinitely.
+// for its size would be retried indefinitely. It also shortens dead letters.
 package truncate
 
 import (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
 // ErrOption is wrapped by every error of Graph about an option that is out of range.
@@ -49,8 +49,8 @@ func DefaultRules() Rules {
 		CallbackWait:   15 * time.Minute,
 		RememberFor:    24 * time.Hour,
 		CallbackPrompt: CallbackPrompt,
-		RecordLimit:    rowformat.RecordLimit,
-		RowLimit:       rowformat.RecordLimit - rowMargin,
+		RecordLimit:    envoption.DefaultRecordLimit,
+		RowLimit:       envoption.DefaultRecordLimit - rowMargin,
 	}
 }
 
@@ -64,7 +64,7 @@ const (
 	writeAgain   = time.Minute // until a reply that did not come back is written again
 	maxAhead     = time.Minute // how far the clock of a record's writer may be ahead
 	maxPrompt    = 16 << 10    // bytes of the ephemeral prompt of a message
-	minRecord    = rowformat.MinRecordLimit
+	minRecord    = envoption.MinRecordLimit
 )
 
 // validate returns an error that names the first rule that is out of range.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -99,8 +99,8 @@ func DefaultRules() Rules {
 		RememberFor:   24 * time.Hour,
 		RememberCount: 1000,
 		OpenLimit:     64,
-		RecordLimit:   rowformat.RecordLimit,
-		RowLimit:      rowformat.RecordLimit - rowMargin,
+		RecordLimit:   envoption.DefaultRecordLimit,
+		RowLimit:      envoption.DefaultRecordLimit - rowMargin,
 		Breaker:       Breaker{Failures: 5, Open: 5 * time.Second, Longest: 15 * time.Second},
 	}
 }
@@ -115,7 +115,7 @@ const (
 	maxAttempts   = 1000     // largest Service.Attempts
 	maxSinks      = 64       // sinks whose load is kept for a route
 	maxGateAsk    = 16 << 10 // bytes of the gate in the descriptor of a channel
-	minRecord     = rowformat.MinRecordLimit
+	minRecord     = envoption.MinRecordLimit
 
 	minWait       = 10 * time.Millisecond  // shortest wait before another attempt
 	firstDeferral = 100 * time.Millisecond // bound of the first wait for a route without room

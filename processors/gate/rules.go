@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/approval"
 )
 
@@ -49,8 +49,8 @@ func DefaultRules() Rules {
 		RememberFor:   24 * time.Hour,
 		RememberCount: 1000,
 		OpenLimit:     256,
-		RecordLimit:   rowformat.RecordLimit,
-		RowLimit:      rowformat.RecordLimit - rowMargin,
+		RecordLimit:   envoption.DefaultRecordLimit,
+		RowLimit:      envoption.DefaultRecordLimit - rowMargin,
 	}
 }
 
@@ -72,7 +72,7 @@ const (
 	longestWait = approval.MaxTTL // latest deadline of a gate, from its request
 	closeAgain  = time.Minute     // until a close that did not come back is written again
 	maxAhead    = time.Minute     // how far the clock of a record's writer may be ahead
-	minRecord   = rowformat.MinRecordLimit
+	minRecord   = envoption.MinRecordLimit
 )
 
 // validate returns an error that names the first rule that is out of range.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
 // ErrOption is wrapped by every error of Graph about an option that is out of range.
@@ -42,7 +42,7 @@ func DefaultRules() Rules {
 		PendingLimit:  64,
 		RememberFor:   7 * 24 * time.Hour,
 		RememberCount: 1000,
-		RecordLimit:   rowformat.RecordLimit,
+		RecordLimit:   envoption.DefaultRecordLimit,
 	}
 }
 
@@ -71,8 +71,8 @@ func (r Rules) validate() error {
 		}
 	}
 	switch {
-	case r.RecordLimit < rowformat.MinRecordLimit:
-		return fmt.Errorf("%w: record limit is %d bytes, want %d or more", ErrOption, r.RecordLimit, rowformat.MinRecordLimit)
+	case r.RecordLimit < envoption.MinRecordLimit:
+		return fmt.Errorf("%w: record limit is %d bytes, want %d or more", ErrOption, r.RecordLimit, envoption.MinRecordLimit)
 	case r.Limit < minLimit || r.Limit > r.RecordLimit/2:
 		return fmt.Errorf("%w: limit is %d bytes, want %d to %d (half of the record limit)", ErrOption, r.Limit, minLimit, r.RecordLimit/2)
 	case r.Patience < 0:

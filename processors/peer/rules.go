@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
 // ErrOption is wrapped by every error of Graph and ChainGraph about an option that is missing or out of range.
@@ -54,8 +54,8 @@ func DefaultRules() Rules {
 		GateGrace:    time.Second,
 		RememberFor:  24 * time.Hour,
 		TaskLimit:    64,
-		RecordLimit:  rowformat.RecordLimit,
-		RowLimit:     rowformat.RecordLimit - rowMargin,
+		RecordLimit:  envoption.DefaultRecordLimit,
+		RowLimit:     envoption.DefaultRecordLimit - rowMargin,
 	}
 }
 
@@ -65,7 +65,7 @@ const (
 	maxResult  = 512 << 10   // bytes of the result of a run
 	writeAgain = time.Minute // until a settle or an end that did not come back is written again
 	maxAhead   = time.Minute // how far the clock of a record's writer may be ahead
-	minRecord  = rowformat.MinRecordLimit
+	minRecord  = envoption.MinRecordLimit
 )
 
 func (r Rules) runsTasksOf(agent string) bool {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
@@ -102,8 +102,8 @@ func DefaultRules() Rules {
 		QueueLimit:    16,
 		Policy:        Queue,
 		MaxSteps:      100,
-		RecordLimit:   rowformat.RecordLimit,
-		RowLimit:      rowformat.RecordLimit - rowMargin,
+		RecordLimit:   envoption.DefaultRecordLimit,
+		RowLimit:      envoption.DefaultRecordLimit - rowMargin,
 	}
 }
 
@@ -118,7 +118,7 @@ const (
 	maxSteps      = 64                   // closed think steps that are remembered, to recognise late responses
 	maxReason     = 512                  // bytes of foreign text in an error message
 	minHistory    = 1 << 10              // minimum of History.Bytes
-	minRecord     = rowformat.MinRecordLimit
+	minRecord     = envoption.MinRecordLimit
 	minMemory     = 1 << 10 // minimum of Memoir.ContextBytes
 )
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/deadletter"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
@@ -34,7 +33,7 @@ func DeadLetters(to processors.Publisher, topic, group string) func(ctx context.
 				headers[h.Name] = h.Value
 			}
 		}
-		letter, ok := deadletter.Letter{Key: string(r.Key), Value: r.Value, Headers: headers}, true
+		letter, ok := truncate.DeadLetter{Key: string(r.Key), Value: r.Value, Headers: headers}, true
 		publish := func() error {
 			return to.Publish(ctx, processors.Outbound{Topic: topic, Key: letter.Key, Value: letter.Value, Headers: letter.Headers})
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/approval"
 )
 
@@ -51,7 +51,7 @@ const (
 	// rowReserve is the size of a row without the events of its turns, if the table has no parts.
 	rowReserve  = 96 << 10
 	maxTurnID   = 256
-	minRecord   = rowformat.MinRecordLimit
+	minRecord   = envoption.MinRecordLimit
 	minTurn     = 1 << 10 // minimum of TurnLimit
 	maxOpen     = 256     // maximum of OpenLimit
 	maxWindow   = 10_000  // maximum of WindowCount
@@ -68,7 +68,7 @@ func DefaultRules() Rules {
 	return Rules{
 		WindowCount: 256, WindowBytes: 256 << 10, GapAfter: 30 * time.Second,
 		Grace: 5 * time.Second, Silence: 30 * time.Minute,
-		OpenLimit: 16, TurnLimit: rowformat.RecordLimit - recordMargin, RecordLimit: rowformat.RecordLimit,
+		OpenLimit: 16, TurnLimit: envoption.DefaultRecordLimit - recordMargin, RecordLimit: envoption.DefaultRecordLimit,
 		RememberFor: 24 * time.Hour, RememberCount: 512,
 		GateTimeout: approval.DefaultTTL,
 	}

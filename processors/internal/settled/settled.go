@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/deadletter"
 	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/dedup"
 )
@@ -104,7 +104,7 @@ func (s *Results[K]) publish(
 
 // ShortenLetter is the Shorten of a copy of a record on a dead-letter topic.
 func ShortenLetter(r processors.Outbound) (processors.Outbound, bool) {
-	l, ok := deadletter.Letter{Key: r.Key, Value: r.Value, Headers: r.Headers}.Shorter()
+	l, ok := truncate.DeadLetter{Key: r.Key, Value: r.Value, Headers: r.Headers}.Shorter()
 	r.Key, r.Value, r.Headers = l.Key, l.Value, l.Headers
 	return r, ok
 }

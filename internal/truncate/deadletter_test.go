@@ -1,4 +1,4 @@
-package deadletter_test
+package truncate_test
 
 import (
 	"strings"
@@ -7,11 +7,11 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/deadletter"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func size(l deadletter.Letter) (n int) {
+func size(l truncate.DeadLetter) (n int) {
 	for name, value := range l.Headers {
 		n += len(name) + len(value) + 16
 	}
@@ -19,7 +19,7 @@ func size(l deadletter.Letter) (n int) {
 }
 
 // shortened shortens a letter until it has at most limit bytes.
-func shortened(t *testing.T, l deadletter.Letter, limit int) (_ deadletter.Letter, steps int) {
+func shortened(t *testing.T, l truncate.DeadLetter, limit int) (_ truncate.DeadLetter, steps int) {
 	t.Helper()
 	for ; size(l) > limit; steps++ {
 		next, ok := l.Shorter()
@@ -33,7 +33,7 @@ func TestCopyNearTheLimitLosesTheEndOfItsValueOnly(t *testing.T) {
 	const limit = 1 << 20
 	headers := goka.Headers{"turntable.id": []byte("x"), topics.HeaderErrorReason: []byte("why")}
 	value := []byte(strings.Repeat("v", limit-100))
-	got, steps := shortened(t, deadletter.Letter{Key: "s", Value: value, Headers: headers}, limit)
+	got, steps := shortened(t, truncate.DeadLetter{Key: "s", Value: value, Headers: headers}, limit)
 	require.Equal(t, 1, steps)
 	require.Greater(t, len(got.Value), limit-10<<10)
 	require.Equal(t, goka.Headers{
@@ -44,7 +44,7 @@ func TestCopyNearTheLimitLosesTheEndOfItsValueOnly(t *testing.T) {
 
 func TestReasonIsKeptWhateverIsTooLarge(t *testing.T) {
 	const limit, large = 1000, 1 << 20
-	for name, l := range map[string]deadletter.Letter{
+	for name, l := range map[string]truncate.DeadLetter{
 		"value":      {Key: "s", Value: make([]byte, large)},
 		"own header": {Key: "s", Value: []byte("v"), Headers: goka.Headers{"x": make([]byte, large)}},
 		"key":        {Key: strings.Repeat("k", large), Headers: goka.Headers{"x": nil}},
@@ -60,6 +60,6 @@ func TestReasonIsKeptWhateverIsTooLarge(t *testing.T) {
 			require.Less(t, steps, 50)
 		})
 	}
-	_, ok := deadletter.Letter{Headers: goka.Headers{topics.HeaderErrorTruncated: []byte("0")}}.Shorter()
+	_, ok := truncate.DeadLetter{Headers: goka.Headers{topics.HeaderErrorTruncated: []byte("0")}}.Shorter()
 	require.False(t, ok)
 }

@@ -1,6 +1,4 @@
-// Package deadletter shortens the copies of records that workers write to dead-letter topics. A copy has headers that its
-// record has not, so a record near the size limit has a copy over it.
-package deadletter
+package truncate
 
 import (
 	"maps"
@@ -12,8 +10,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Letter is a copy of a record for a dead-letter topic.
-type Letter struct {
+// DeadLetter is a copy of a record for a dead-letter topic. A copy has headers that its record has not, so a record near the
+// size limit has a copy over it.
+type DeadLetter struct {
 	Key     string
 	Value   []byte
 	Headers goka.Headers
@@ -22,20 +21,20 @@ type Letter struct {
 // errorPrefix is the prefix of the headers that only dead letters have.
 const errorPrefix = "error."
 
-// step is by how many bytes a value is truncated at first: more than the headers of a dead letter have.
-const step = 8 << 10
+// letterStep is by how many bytes a value is truncated at first: more than the headers of a dead letter have.
+const letterStep = 8 << 10
 
 // Shorter returns a shorter copy in place of one that was refused because of its size. It truncates the value: by some
 // kilobytes the first time, then to half of it each time. Then it drops all headers but the error headers, then it truncates
 // the key. The header error.truncated has the original size of the value. ok is false if nothing is left to drop.
-func (l Letter) Shorter() (shorter Letter, ok bool) {
+func (l DeadLetter) Shorter() (shorter DeadLetter, ok bool) {
 	_, again := l.Headers[topics.HeaderErrorTruncated]
 	size := len(l.Value)
 	headers := maps.Clone(l.Headers)
 	maps.DeleteFunc(headers, func(name string, _ []byte) bool { return !strings.HasPrefix(name, errorPrefix) })
 	switch {
-	case size > step && !again:
-		l.Value = l.Value[:size-step]
+	case size > letterStep && !again:
+		l.Value = l.Value[:size-letterStep]
 	case size > 0:
 		l.Value = l.Value[:size/2]
 	case len(headers) < len(l.Headers):
