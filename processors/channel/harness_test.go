@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -155,7 +155,7 @@ func (p *harness) handle(e Event) effects {
 		require.NoError(p.tb, err)
 		p.row = raw
 		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
-		at, ok := rowformat.Deadline(p.row)
+		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(DeadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
@@ -241,7 +241,7 @@ func (p *harness) due() (at time.Time, ok bool) {
 	if p.row == nil {
 		return time.Time{}, false
 	}
-	ms, ok := rowformat.Deadline(p.row)
+	ms, ok := rows.Deadline(p.row)
 	return time.UnixMilli(ms).UTC(), ok
 }
 

@@ -3,8 +3,8 @@ package channel
 import (
 	"fmt"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
@@ -14,7 +14,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: channel: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "channel", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "channel", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -131,7 +131,7 @@ func (p *harness) handle(e Event) effects {
 		require.NoError(p.tb, err)
 		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
 		p.row = raw
-		at, ok := rowformat.Deadline(raw)
+		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(DeadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
@@ -152,7 +152,7 @@ func (p *harness) state() *State {
 // fireNext moves the clock to the next deadline and applies it. It returns false if the row has no deadline.
 func (p *harness) fireNext() (effects, bool) {
 	p.tb.Helper()
-	at, ok := rowformat.Deadline(p.row)
+	at, ok := rows.Deadline(p.row)
 	if !ok {
 		return nil, false
 	}
@@ -165,7 +165,7 @@ func (p *harness) advance(d time.Duration) (all effects) {
 	p.tb.Helper()
 	end := p.now.Add(d)
 	for {
-		at, ok := rowformat.Deadline(p.row)
+		at, ok := rows.Deadline(p.row)
 		if !ok || at > end.UnixMilli() {
 			p.now = end
 			return all

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ const (
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: delivery: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "delivery", Version: rowChannels, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "delivery", Version: rowChannels, Newer: ErrRowVersion}
 
 // format returns the lowest version that can represent this state.
 func (s *State) format() uint32 {
@@ -38,7 +38,7 @@ func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 // DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
 func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
-func decodeInto[M rowformat.Message](raw []byte, empty M) (none M, err error) {
+func decodeInto[M rows.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {
 		return none, err
 	}

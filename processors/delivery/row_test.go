@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,11 +35,11 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, Remembered: []byte("x")})
 	require.NoError(t, err)
-	ms, ok := rowformat.Deadline(raw)
+	ms, ok := rows.Deadline(raw)
 	require.True(t, ok)
 	require.EqualValues(t, 77, ms)
 	for _, none := range [][]byte{nil, {}, {0xff}, {0x12, 0x80}} {
-		_, ok = rowformat.Deadline(none)
+		_, ok = rows.Deadline(none)
 		require.False(t, ok)
 	}
 }

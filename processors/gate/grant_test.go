@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -199,7 +199,7 @@ func TestGrantsOfAnAgentExpireAndAreBounded(t *testing.T) {
 	a := newAgentRow(t)
 	a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: "a1", Agent: "quay", Tool: "pay", ExpiresMS: a.now.UnixMilli() + 1000})
 	require.Equal(t, []string{"a1"}, a.ids())
-	at, ok := rowformat.Deadline(a.row)
+	at, ok := rows.Deadline(a.row)
 	require.True(t, ok)
 	require.Equal(t, a.now.UnixMilli()+1000, at)
 	a.now = a.now.Add(time.Second)

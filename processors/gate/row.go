@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // A row with which an older build could not keep a promise has a higher version, which that build refuses to read. An
@@ -20,7 +20,7 @@ const (
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: gate: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "gate", Version: rowChannels, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "gate", Version: rowChannels, Newer: ErrRowVersion}
 
 // format returns the lowest version that can represent this state.
 func (s *State) format() uint32 {
@@ -37,7 +37,7 @@ func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 // DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
 func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
-func decodeInto[M rowformat.Message](raw []byte, empty M) (none M, err error) {
+func decodeInto[M rows.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {
 		return none, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -140,10 +140,10 @@ next deadline: 2026-09-21T14:14:20Z
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, TouchedMs: 1})
 	require.NoError(t, err)
-	ms, ok := rowformat.Deadline(raw)
+	ms, ok := rows.Deadline(raw)
 	require.True(t, ok)
 	require.EqualValues(t, 77, ms)
-	_, ok = rowformat.Deadline(nil)
+	_, ok = rows.Deadline(nil)
 	require.False(t, ok)
 }
 
@@ -164,7 +164,7 @@ func FuzzRow(f *testing.F) {
 		DeadlineCame{"s1"},
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ms, ok := rowformat.Deadline(raw)
+		ms, ok := rows.Deadline(raw)
 		s, err := DecodeState(raw)
 		if err != nil {
 			return

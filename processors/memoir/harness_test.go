@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -156,7 +156,7 @@ func (p *harness) checkRow(e Event) {
 		require.Empty(p.tb, answered, "nothing is left to wait for")
 		require.False(p.tb, s.Unsure)
 	}
-	at, ok := rowformat.Deadline(p.row)
+	at, ok := rows.Deadline(p.row)
 	require.Equal(p.tb, s.Memory == "" || len(s.Pending)+len(s.Settled) > 0 || s.Abandoned > 0, ok, "a row that waits for something has a deadline")
 	if _, timer := e.(DeadlineCame); timer && ok {
 		require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
@@ -177,7 +177,7 @@ func (p *harness) state() *State {
 // wait moves the clock to the earliest deadline of the row and applies it.
 func (p *harness) wait() []Effect {
 	p.tb.Helper()
-	ms, ok := rowformat.Deadline(p.row)
+	ms, ok := rows.Deadline(p.row)
 	require.True(p.tb, ok, "the row has a deadline")
 	p.now = time.UnixMilli(max(ms, p.now.UnixMilli())).UTC()
 	return p.handle(DeadlineCame{user})

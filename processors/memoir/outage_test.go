@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // outage is a group without a worker. It checks that every session that ends has its first snapshot in time.
@@ -63,7 +63,7 @@ func (o *outage) advance(d time.Duration) {
 	o.tb.Helper()
 	end := o.now.Add(d)
 	for o.row != nil {
-		ms, ok := rowformat.Deadline(o.row)
+		ms, ok := rows.Deadline(o.row)
 		if !ok || ms > end.UnixMilli() {
 			break
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 func TestFirstPassWaitsForAnotherOneOnlyForAShortTime(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFurtherPassesAreSentOneAtATime(t *testing.T) {
 	require.Equal(t, "b/snapshot/2", b.ID)
 	require.Equal(t, "a", b.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.answer(c, "c")), "b is open")
-	at, _ := rowformat.Deadline(p.row)
+	at, _ := rows.Deadline(p.row)
 	require.Equal(t, b.DueMs, at, "c has no time: it waits for the answer of b")
 	c = sent(t, p.handle(p.answer(b, "a b")))
 	require.Equal(t, "c/snapshot/2", c.ID)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
@@ -16,7 +15,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: memoir: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "memoir", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "memoir", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

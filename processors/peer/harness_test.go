@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -161,7 +161,7 @@ func (p *harness) handle(e Event) effects {
 	default:
 		p.set(out.State)
 		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
-		at, ok := rowformat.Deadline(p.row)
+		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(DeadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
@@ -254,7 +254,7 @@ func (p *harness) due() (at time.Time, ok bool) {
 	if p.row == nil {
 		return time.Time{}, false
 	}
-	ms, ok := rowformat.Deadline(p.row)
+	ms, ok := rows.Deadline(p.row)
 	return time.UnixMilli(ms).UTC(), ok
 }
 

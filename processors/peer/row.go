@@ -3,8 +3,8 @@ package peer
 import (
 	"fmt"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
@@ -14,7 +14,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: peer: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "peer", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "peer", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -22,7 +22,7 @@ func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 // DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
 func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
-func decodeInto[M rowformat.Message](raw []byte, empty M) (none M, err error) {
+func decodeInto[M rows.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {
 		return none, err
 	}

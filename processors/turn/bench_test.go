@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // BenchmarkTransition measures records a second through the transition alone, rows and records decoded and encoded as
@@ -76,7 +76,7 @@ func BenchmarkDeadline(b *testing.B) {
 	p.ask("two")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := rowformat.Deadline(p.row); !ok {
+		if _, ok := rows.Deadline(p.row); !ok {
 			b.Fatal("no deadline")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +38,7 @@ func (p *play) unread(from, since time.Time) effects {
 
 func (p *play) dueAt() time.Time {
 	p.tb.Helper()
-	ms, ok := rowformat.Deadline(p.row)
+	ms, ok := rows.Deadline(p.row)
 	require.True(p.tb, ok)
 	return time.UnixMilli(ms)
 }

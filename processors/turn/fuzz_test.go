@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // FuzzAnyBytesOnAnyInput hands arbitrary bytes to every input while a turn thinks, and while its tools run: nothing
@@ -73,7 +73,7 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte{0x10, 0x05})
 	f.Add([]byte{0x3a, 0x00}) // a turn of nothing
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ms, ok := rowformat.Deadline(raw)
+		ms, ok := rows.Deadline(raw)
 		s, err := DecodeState(raw)
 		if err == nil && ok {
 			require.NotZero(t, ms)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // BenchmarkIdleSessions measures sessions that wait for their end by inactivity: the memory of each, and a tick in which none or
@@ -25,7 +25,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 		require.NoError(b, err)
 	}
 	p := talked(b)
-	at, ok := rowformat.Deadline(p.row)
+	at, ok := rows.Deadline(p.row)
 	require.True(b, ok)
 	before := heapSize()
 	x := store.NewDueIndex()

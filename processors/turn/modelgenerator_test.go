@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -204,7 +204,7 @@ func (g generator) time() {
 		g.handed, g.checkpoints = nil, []checkpoint{g.checkpoint()}
 		g.model.asked = slices.DeleteFunc(g.model.asked, func(a *askedStep) bool { return g.known.has("finished/"+a.turn, 0) })
 	default:
-		if ms, ok := rowformat.Deadline(g.row); ok && ms < g.now.Add(3*time.Hour).UnixMilli() {
+		if ms, ok := rows.Deadline(g.row); ok && ms < g.now.Add(3*time.Hour).UnixMilli() {
 			g.now = time.UnixMilli(max(ms, g.now.UnixMilli())).UTC()
 			g.fire(false)
 		}

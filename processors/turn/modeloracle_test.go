@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // The oracle knows what a session must do: it is written from the promises and the documented rules, not from the
@@ -136,7 +136,7 @@ func (o *oracle) judgeEvent(r *modelRecord, es effects) {
 			o.known.add("emitted/"+id, 1)
 		}
 	}
-	if deadline, ok := rowformat.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.due().UnixMilli()) {
+	if deadline, ok := rows.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.due().UnixMilli()) {
 		o.failf("the turn must go on at %s, the row's deadline is %s", o.due(), time.UnixMilli(deadline).UTC())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // model is one session, the topics around it and the oracle that knows what must happen.
@@ -190,7 +190,7 @@ func idOf(r *modelRecord) string {
 // fire hands over the row's deadline if one is due; early hands it over although it is not.
 func (m *model) fire(early bool) bool {
 	m.tb.Helper()
-	ms, ok := rowformat.Deadline(m.row)
+	ms, ok := rows.Deadline(m.row)
 	if !ok || ms > m.now.UnixMilli() && !early {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -91,7 +91,7 @@ func (p *play) tombstone(topic string, opts ...recordOption) effects {
 func (p *play) wait(d time.Duration) effects {
 	p.tb.Helper()
 	p.now = p.now.Add(d)
-	if ms, ok := rowformat.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
+	if ms, ok := rows.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
 		return nil
 	}
 	return p.apply(DeadlineCame{Session: p.key})
@@ -204,7 +204,7 @@ func (p *play) keep(out Outcome) {
 	}
 	out.row = raw
 	p.bind.cache.keep(p.key, out)
-	ms, ok := rowformat.Deadline(raw)
+	ms, ok := rows.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {

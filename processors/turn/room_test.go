@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -230,7 +230,7 @@ func TestDeadlineOfARowOverALoweredLimitFiresOnce(t *testing.T) {
 	require.NotNil(t, p.state().Turn, "the next message has its turn, without the history")
 	require.Empty(t, p.state().History)
 	require.True(t, p.knowsRequest("r2"))
-	at, ok := rowformat.Deadline(p.row)
+	at, ok := rows.Deadline(p.row)
 	require.False(t, ok && at <= p.now.UnixMilli(), "nothing is due")
 }
 

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -143,13 +143,13 @@ func (f *full) answerCall(t *rapid.T) {
 
 // due fires the deadline; it has to be done then.
 func (f *full) due(*rapid.T) {
-	at, ok := rowformat.Deadline(f.row)
+	at, ok := rows.Deadline(f.row)
 	if !ok || at > f.now.Add(6*time.Hour).UnixMilli() {
 		return
 	}
 	f.now = time.UnixMilli(max(at, f.now.UnixMilli())).UTC()
 	f.handle(DeadlineCame{Session: f.key})
-	if at, ok = rowformat.Deadline(f.row); ok {
+	if at, ok = rows.Deadline(f.row); ok {
 		require.Greater(f.tb, at, f.now.UnixMilli()-10, "it does not come again")
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // A row that an older build would misinterpret has a higher version, which that build refuses to read. A new field alone
@@ -43,7 +43,7 @@ const (
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "turn", Version: rowMemoir, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "turn", Version: rowMemoir, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

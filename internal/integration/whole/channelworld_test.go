@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/topics"
@@ -173,12 +173,21 @@ func (s *station) crash(which int) {
 	s.rows = [][]byte{s.row}
 }
 
+// timed is the codec of one of the tables. The rows of all of them have their deadlines in the same field.
+var timed = func() processors.Timed {
+	graph, err := channel.Graph("quay")
+	if err != nil {
+		panic(err)
+	}
+	return graph.GroupTable().Codec().(processors.Timed)
+}()
+
 // due returns the deadline of the row.
 func (s *station) due() (at time.Time, ok bool) {
 	if s.row == nil {
 		return at, false
 	}
-	ms, ok := rowformat.Deadline(s.row)
+	ms, ok := timed.Deadline(s.row)
 	return time.UnixMilli(ms).UTC(), ok && ms > 0
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -153,7 +153,7 @@ func (h *harness) advance(d time.Duration) (all effects) {
 	h.tb.Helper()
 	end := h.now.Add(d)
 	for {
-		at, ok := rowformat.Deadline(h.row)
+		at, ok := rows.Deadline(h.row)
 		if !ok || at > end.UnixMilli() {
 			h.now = end
 			return all

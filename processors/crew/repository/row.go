@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/internal/rows"
@@ -15,7 +14,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: crew repository: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "crew repository", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "crew repository", Version: rowVersion, Newer: ErrRowVersion}
 
 func newState() *State { return &State{Version: rowVersion, Mailbox: &mailbox.Mailbox{}} }
 

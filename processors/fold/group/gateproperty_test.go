@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -154,7 +154,7 @@ func TestEveryPausedTurnHasExactlyOneBatch(t *testing.T) {
 			require.True(t, decided[id] || p.withdrawn[id] != "", "gate %s of %s", id, g.CallID)
 		}
 		if p.row != nil {
-			at, ok := rowformat.Deadline(p.row)
+			at, ok := rows.Deadline(p.row)
 			require.True(t, ok)
 			require.Positive(t, at)
 		}

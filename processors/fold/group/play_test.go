@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -171,7 +171,7 @@ func (p *play) perform(in Input, out Outcome) {
 		require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
 		p.row = raw
 		p.written += len(raw)
-		at, ok := rowformat.Deadline(raw)
+		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row goes one day")
 		if _, timer := in.(DeadlineReached); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
@@ -228,7 +228,7 @@ func (p *play) until(d time.Duration) (all effects) {
 	p.tb.Helper()
 	end := p.now.Add(d)
 	for {
-		at, ok := rowformat.Deadline(p.row)
+		at, ok := rows.Deadline(p.row)
 		if !ok || at > end.UnixMilli() {
 			p.now = end
 			return all

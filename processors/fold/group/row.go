@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // The versions of the row format. A row has the lowest one that an older build must have to work correctly with it. A new
@@ -20,7 +20,7 @@ const (
 // ErrRowVersion is wrapped by errors about a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: fold: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "fold", Version: rowGates, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "fold", Version: rowGates, Newer: ErrRowVersion}
 
 // format returns the lowest row version that can represent the row.
 func (r *Row) format() uint32 {

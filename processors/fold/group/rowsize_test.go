@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,7 +46,7 @@ func TestRowWithManyHeldRecordsFitsIntoARecord(t *testing.T) {
 func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
-	was, _ := rowformat.Deadline(p.row)
+	was, _ := rows.Deadline(p.row)
 	p.rules.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
 	out := p.decide(DeadlineReached{Session: "s"})

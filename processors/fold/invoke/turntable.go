@@ -7,9 +7,9 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,7 +58,7 @@ type turnRows struct {
 
 var _ processors.Timed = turnRows{}
 
-func (turnRows) Deadline(raw []byte) (ms int64, ok bool) { return rowformat.Deadline(raw) }
+func (turnRows) Deadline(raw []byte) (ms int64, ok bool) { return rows.Deadline(raw) }
 
 func (r turnRows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)

@@ -1,4 +1,6 @@
-// Package rows has what the group tables of all capabilities share: the codec that tells the runtime the deadlines of rows.
+// Package rows has what the group tables of all capabilities share: the format of their rows, and the codec that tells the
+// runtime the deadlines of rows. A row is one Protobuf message per key, encoded deterministically. It carries a version, so that
+// builds that do not support it can reject it, and its earliest deadline in a field of its own.
 package rows
 
 import (
@@ -7,12 +9,11 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// Timed is the codec of a group table whose rows are made by rowformat and may have deadlines. It also encodes rows that are
+// Timed is the codec of a group table whose rows are made by a Format and may have deadlines. It also encodes rows that are
 // already bytes.
 type Timed[T any] struct {
 	codec.Codec[T]
@@ -37,7 +38,7 @@ func (r Timed[T]) Encode(value any) ([]byte, error) {
 }
 
 // Deadline implements processors.Timed.
-func (Timed[T]) Deadline(raw []byte) (ms int64, ok bool) { return rowformat.Deadline(raw) }
+func (Timed[T]) Deadline(raw []byte) (ms int64, ok bool) { return Deadline(raw) }
 
 // OnDeadline implements processors.Timed.
 func (r Timed[T]) OnDeadline(ctx goka.Context, _ processors.Due) { processors.OnDeadline(ctx, r.Due) }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
@@ -14,7 +13,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: cost: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "cost", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "cost", Version: rowVersion, Newer: ErrRowVersion}
 
 // SessionCodec returns the codec of Graph's table, for views and tools that read it. Decode returns a
 // codec.Decoded[*SessionTotals]; pass that to SessionOf.

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -213,10 +213,10 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 		at   time.Time
 		seen int
 	}{{noon.Add(24*time.Hour + time.Second), 12}, {noon.Add(25*time.Hour + time.Second), 0}} {
-		for _, c := range []rowformat.Message{session, scope} {
+		for _, c := range []rows.Message{session, scope} {
 			raw, err := layout.Encode(c)
 			require.NoError(t, err)
-			at, ok := rowformat.Deadline(raw)
+			at, ok := rows.Deadline(raw)
 			require.True(t, ok)
 			require.Equal(t, want.at, time.UnixMilli(at).UTC())
 		}

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -129,7 +129,7 @@ func TestToolWithoutCallsExpires(t *testing.T) {
 	deadline := func() time.Time {
 		raw, err := TableCodec().Marshal(row)
 		require.NoError(t, err)
-		ms, ok := rowformat.Deadline(raw)
+		ms, ok := rows.Deadline(raw)
 		require.True(t, ok)
 		return time.UnixMilli(ms)
 	}

@@ -9,16 +9,15 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // Row is the Protobuf message of a group's row. Its fields version = 1, deadline_ms = 2 and mailbox = 3 are those of
-// rowformat and of this package.
+// rows and of this package.
 type Row interface {
-	rowformat.Message
+	rows.Message
 	GetMailbox() *Mailbox
 	GetDeadlineMs() int64
 }

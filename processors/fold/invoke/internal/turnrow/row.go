@@ -4,8 +4,8 @@ package turnrow
 import (
 	"fmt"
 
-	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // Version is the version of the row format that this build writes. Raise it only if an older build could not work correctly
@@ -15,7 +15,7 @@ const Version = 1
 // ErrVersion is wrapped by errors about a row that a newer build wrote.
 var ErrVersion = fmt.Errorf("%w: invoke: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "invoke", Version: Version, Newer: ErrVersion}
+var layout = rows.Format{Name: "invoke", Version: Version, Newer: ErrVersion}
 
 // Format is the codec's format of rows.
 type Format struct{}

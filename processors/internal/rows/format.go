@@ -1,7 +1,4 @@
-// Package rowformat encodes the rows of the capabilities' group tables. A row is one Protobuf message per key, encoded
-// deterministically. It carries a version, so that builds that do not support it can reject it, and its earliest deadline
-// in a field of its own.
-package rowformat
+package rows
 
 import (
 	"fmt"
