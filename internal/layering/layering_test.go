@@ -121,8 +121,7 @@ func shared(name string) bool {
 // several capabilities share.
 func answering(name string) bool {
 	switch name {
-	case "processors/internal/dedup", "processors/internal/ended", "processors/internal/overdue", "processors/internal/published",
-		"processors/internal/published/publishedtest", "processors/internal/responder", "processors/internal/settled":
+	case "processors/internal/dedup", "processors/internal/responder", "processors/internal/responder/respondertest":
 		return true
 	}
 	return false

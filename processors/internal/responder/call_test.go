@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -63,7 +62,7 @@ func TestEndOfACallIsThatOfItsContext(t *testing.T) {
 		"turn ended": {time.Minute, func(ctx context.Context, r running) error {
 			r.Observe(outputOf("turn"))
 			err := wait(ctx)
-			require.ErrorIs(t, err, ended.ErrTurn)
+			require.ErrorIs(t, err, responder.ErrTurnEnded)
 			return err
 		}, responder.TurnEnded},
 	} {

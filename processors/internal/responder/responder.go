@@ -15,9 +15,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
-	"github.com/turntable-streams/turntable/processors/internal/published"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -26,8 +23,8 @@ import (
 type Responder[K comparable] struct {
 	settings Settings
 	output   string // message-output, on which turns end
-	answers  *settled.Results[K]
-	ended    *ended.Turns
+	answers  *Results[K]
+	ended    *EndedTurns
 }
 
 // New returns a responder of an agent. It does not connect to the brokers. It returns the errors of the settings.
@@ -40,14 +37,14 @@ func New[K comparable](agent topics.Catalog, to processors.Publisher, s Settings
 	}
 	return &Responder[K]{
 		settings: s, output: agent.MessageOutput.Name(),
-		answers: settled.New[K](to, s.Remembered, s.Clock, s.Logger), ended: ended.New(),
+		answers: NewResults[K](to, s.Remembered, s.Clock, s.Logger), ended: NewEndedTurns(),
 	}, nil
 }
 
 // Delivery is a record that is to be answered.
 type Delivery struct {
 	worker.Record
-	earlier *published.Lookup // nil for a record that was not handled before
+	earlier *Lookup // nil for a record that was not handled before
 }
 
 // First returns the delivery of a record that was not handled before.
@@ -70,7 +67,7 @@ type Source struct {
 // about the configuration wraps that of the settings.
 func (r *Responder[K]) Run(ctx context.Context, brokers []string, from Source, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(r.settings.Logger)}, opts...)
-	earlier, stop, err := published.Start(brokers, r.output, r.ended.Observe, r.settings.Logger, opts...)
+	earlier, stop, err := StartLookup(brokers, r.output, r.ended.Observe, r.settings.Logger, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", r.settings.config, err)
 	}
@@ -96,10 +93,10 @@ func (r *Responder[K]) Run(ctx context.Context, brokers []string, from Source, o
 // Observe takes a record of message-output: it ends the running calls of its turn.
 func (r *Responder[K]) Observe(output processors.Inbound) { r.ended.Observe(output) }
 
-// Settle publishes the answer to a delivery, which call returns; see settled.Results. It does not call if one of results, the
+// Settle publishes the answer to a delivery, which call returns; see Results. It does not call if one of results, the
 // answers that an earlier delivery can have published, is on its topic, or if the record's turn has its output.
 func (r *Responder[K]) Settle(
-	ctx context.Context, d Delivery, key K, results []published.Result, shorten settled.Shorten,
+	ctx context.Context, d Delivery, key K, results []Sought, shorten Shorten,
 	call func() (processors.Outbound, error),
 ) error {
 	return r.skipped(d.Inbound, r.answers.Settle(ctx, key, shorten, func() (processors.Outbound, error) {
@@ -112,7 +109,7 @@ func (r *Responder[K]) Settle(
 
 // Publish publishes a record that answers another one, or what takes its place, and remembers nothing.
 func (r *Responder[K]) Publish(
-	ctx context.Context, of processors.Inbound, out processors.Outbound, shorten settled.Shorten,
+	ctx context.Context, of processors.Inbound, out processors.Outbound, shorten Shorten,
 ) error {
 	return r.skipped(of, r.answers.Publish(ctx, out, shorten))
 }

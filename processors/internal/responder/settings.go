@@ -8,7 +8,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -20,7 +19,7 @@ type Settings struct {
 	Window      int
 	Timeout     Timeout
 	Drain       time.Duration
-	Remembered  settled.Bounds
+	Remembered  Bounds
 	Limiter     *worker.Limiter
 	Retry       worker.RetryPolicy // of workers that implement WithRetry
 	Runtime     []worker.Option
@@ -35,7 +34,7 @@ type Settings struct {
 func Defaults(config error, group string, timeout time.Duration) Settings {
 	return Settings{
 		Group: group, Concurrency: 16, Window: 1000, Timeout: Timeout{After: timeout}, Drain: 10 * time.Second,
-		Remembered: settled.Defaults, Clock: clock.System(), Logger: zap.NewNop(), config: config,
+		Remembered: DefaultBounds, Clock: clock.System(), Logger: zap.NewNop(), config: config,
 	}
 }
 
@@ -77,7 +76,7 @@ func (s *Settings) SetDrain(d time.Duration) {
 }
 
 // SetRemembered implements WithRemembered.
-func (s *Settings) SetRemembered(b settled.Bounds) {
+func (s *Settings) SetRemembered(b Bounds) {
 	if !b.Valid() {
 		s.Invalid("WithRemembered: %v, %d, %d bytes, want positive bounds", b.Age, b.Count, b.Bytes)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/published/publishedtest"
+	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -111,7 +111,7 @@ func TestRedeliveredSnapshotWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 			h := newHarbour(t)
 			h.publish("-memoir-context-session-end", "mira", snapshot, end+"/snapshot/1")
 			var calls atomic.Int64
-			broken := publishedtest.NewInterrupted(h.to)
+			broken := respondertest.NewInterrupted(h.to)
 			options := []updater.Option{updater.WithWorker(worker.WithMode(c.mode), worker.WithGrace(time.Millisecond))}
 			stop := h.run(broken, counted(&calls, c.update), options...)
 			<-broken.Written

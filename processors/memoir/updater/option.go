@@ -8,7 +8,6 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -67,7 +66,7 @@ func WithLimit(bytes int) Option {
 // evicted first; a record larger than bytes is not kept. For a repeat whose record is no longer kept, the updater is called
 // again.
 func WithRemembered(age time.Duration, snapshots int, bytes int64) Option {
-	return func(r *rules) { r.SetRemembered(settled.Bounds{Age: age, Count: snapshots, Bytes: bytes}) }
+	return func(r *rules) { r.SetRemembered(responder.Bounds{Age: age, Count: snapshots, Bytes: bytes}) }
 }
 
 // WithClock sets the clock for deadlines (default: the system clock). It must not be nil.

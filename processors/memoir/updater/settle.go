@@ -12,7 +12,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -111,11 +110,11 @@ func headers(of processors.Inbound, suffix string, h goka.Headers) goka.Headers 
 }
 
 // shorten replaces a memory that is too large by a failure, and shortens a failure.
-func (w *Worker) shorten(r processors.Inbound) settled.Shorten {
+func (w *Worker) shorten(r processors.Inbound) responder.Shorten {
 	return func(out processors.Outbound) (processors.Outbound, bool) {
 		if out.Topic == w.topics.MemoirContext.Name() {
 			return w.failure(r, errTooLarge), true
 		}
-		return settled.ShortenLetter(out)
+		return responder.ShortenLetter(out)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/published"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -85,8 +84,8 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 }
 
 // results are the records that settle a snapshot.
-func (w *Worker) results(e Ended) []published.Result {
-	return []published.Result{
+func (w *Worker) results(e Ended) []responder.Sought {
+	return []responder.Sought{
 		{Topic: w.topics.MemoirContext.Name(), ID: e.Key + memorySuffix},
 		{Topic: w.topics.MemoirDLQ.Name(), ID: e.Key + failureSuffix},
 	}

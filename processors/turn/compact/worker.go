@@ -9,10 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
-	"github.com/turntable-streams/turntable/processors/internal/published"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -21,7 +18,7 @@ import (
 var ErrConfig = errors.New("compact: bad configuration")
 
 // ErrTurnEnded is the context.Cause of a call whose turn ended before it did.
-var ErrTurnEnded = ended.ErrTurn
+var ErrTurnEnded = responder.ErrTurnEnded
 
 // The errors of results that do not use the text of the compactor's error.
 var (
@@ -97,7 +94,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
 		return nil
 	}
-	earlier := []published.Result{{Topic: w.topics.CompactionResult.Name(), ID: resultID(c.Key)}}
+	earlier := []responder.Sought{{Topic: w.topics.CompactionResult.Name(), ID: resultID(c.Key)}}
 	return w.results.Settle(ctx, d, requestKey{c.SessionID, c.Key}, earlier, w.shorten(r, c.Key),
 		func() (processors.Outbound, error) { return w.settle(ctx, r, c) })
 }
@@ -187,7 +184,7 @@ func (w *Worker) failure(r processors.Inbound, key string, cause error) processo
 }
 
 // shorten replaces a summary that is too large by an error.
-func (w *Worker) shorten(r processors.Inbound, key string) settled.Shorten {
+func (w *Worker) shorten(r processors.Inbound, key string) responder.Shorten {
 	shortened := false
 	return func(processors.Outbound) (processors.Outbound, bool) {
 		if shortened {

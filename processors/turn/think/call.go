@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -32,11 +32,11 @@ func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
 	default:
 		return Reply{}, err
 	}
-	a, returned := overdue.Do(ctx, &w.calls, func(ctx context.Context) answer {
+	a, returned := responder.CallOverdue(ctx, &w.calls, func(ctx context.Context) answer {
 		reply, err := ask(ctx, w.model, s)
 		w.account(s, reply, err) // before another call is admitted
 		return answer{reply, err}
-	}, leave, overdue.Report(w.rules.Logger, "model",
+	}, leave, responder.ReportOverdue(w.rules.Logger, "model",
 		zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key)))
 	if !returned {
 		return Reply{}, ctx.Err()

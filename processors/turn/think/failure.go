@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,7 +34,7 @@ func (w *Worker) failure(r processors.Inbound, cause error, cost *float64) proce
 
 // shorten replaces a record that is too large. A response becomes a failure. A failure loses first the history, then the
 // input too, so that at least the reason is written.
-func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settled.Shorten {
+func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) responder.Shorten {
 	inputs := []topics.Raw{in.LatestInput, nil}
 	return func(out processors.Outbound) (processors.Outbound, bool) {
 		if out.Topic == w.topics.ThinkRequestResponse.Name() {

@@ -3,7 +3,6 @@ package think
 import (
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/internal/overdue"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -97,6 +96,6 @@ const (
 	maxHung = 10
 )
 
-func (r *rules) calls() overdue.Calls {
-	return overdue.Calls{Grace: ignoring, Limit: maxHung * int64(r.Concurrency)}
+func (r *rules) calls() responder.OverdueCalls {
+	return responder.OverdueCalls{Grace: ignoring, Limit: maxHung * int64(r.Concurrency)}
 }

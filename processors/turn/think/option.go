@@ -7,7 +7,6 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -64,7 +63,7 @@ func WithDrain(d time.Duration) Option { return func(r *rules) { r.SetDrain(d) }
 // their step is repeated (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest records are evicted
 // first; a record larger than bytes is not kept. For a repeat whose record is no longer kept, the model is called again.
 func WithRemembered(age time.Duration, steps int, bytes int64) Option {
-	return func(r *rules) { r.SetRemembered(settled.Bounds{Age: age, Count: steps, Bytes: bytes}) }
+	return func(r *rules) { r.SetRemembered(responder.Bounds{Age: age, Count: steps, Bytes: bytes}) }
 }
 
 // WithClock sets the clock for deadlines and timestamps (default: the system clock). It must not be nil.

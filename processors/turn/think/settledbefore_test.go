@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/published/publishedtest"
+	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -71,7 +71,7 @@ func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 			}))
 
 			var asked atomic.Int64
-			broken := publishedtest.NewInterrupted(to)
+			broken := respondertest.NewInterrupted(to)
 			opts := []think.Option{think.WithWorker(worker.WithMode(c.mode)), think.WithDrain(time.Millisecond)}
 			stop := runWorker(t, b.Addrs(), broken, counted(&asked, c.model), opts...)
 			<-broken.Written

@@ -8,9 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
-	"github.com/turntable-streams/turntable/processors/internal/overdue"
-	"github.com/turntable-streams/turntable/processors/internal/published"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -24,7 +21,7 @@ type Worker struct {
 	topics topics.Catalog
 	model  Model
 	limits []Limit
-	calls  overdue.Calls
+	calls  responder.OverdueCalls
 	rules  rules
 	steps  *responder.Responder[stepKey]
 	spent  *spent
@@ -110,8 +107,8 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 }
 
 // results are the records that settle a step.
-func (w *Worker) results(s Step) []published.Result {
-	return []published.Result{
+func (w *Worker) results(s Step) []responder.Sought {
+	return []responder.Sought{
 		{Topic: w.topics.ThinkRequestResponse.Name(), ID: s.Key + responseSuffix},
 		{Topic: w.topics.ThinkDLQ.Name(), ID: s.Key + failureSuffix},
 	}
@@ -124,7 +121,7 @@ const (
 )
 
 // ErrTurnEnded is the context.Cause of a model call whose turn ended before it did.
-var ErrTurnEnded = ended.ErrTurn
+var ErrTurnEnded = responder.ErrTurnEnded
 
 // The reasons of failures that do not use the text of the model's error.
 var (

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/published/publishedtest"
+	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
@@ -153,7 +153,7 @@ func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
 			require.NoError(t, err)
 			return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 		}
-		broken := publishedtest.NewInterrupted(p.to)
+		broken := respondertest.NewInterrupted(p.to)
 		stop := run(broken)
 		p.chat("s", "berth")
 		<-broken.Written

@@ -7,7 +7,6 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -103,7 +102,7 @@ func WithTokens(secret string, ttl time.Duration) Option {
 // their call is repeated (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest results are evicted
 // first; a result larger than bytes is not kept. For a repeat whose result is no longer kept, the tool is called again.
 func WithRemembered(age time.Duration, calls int, bytes int64) Option {
-	return func(r *rules) { r.SetRemembered(settled.Bounds{Age: age, Count: calls, Bytes: bytes}) }
+	return func(r *rules) { r.SetRemembered(responder.Bounds{Age: age, Count: calls, Bytes: bytes}) }
 }
 
 // WithClock sets the clock for deadlines and timestamps (default: the system clock). It must not be nil.

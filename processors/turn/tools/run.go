@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/overdue"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -16,7 +15,7 @@ import (
 type tool struct {
 	run    Func
 	limits []Limit
-	calls  overdue.Calls
+	calls  responder.OverdueCalls
 }
 
 // maxHung is how many calls of a tool that ignore the end of their context may have lost their place for each that may run.
@@ -25,7 +24,7 @@ const maxHung = 10
 // newTool returns a tool of which so many calls may run at a time.
 func (w *Worker) newTool(name string, run Func, concurrency int) *tool {
 	return &tool{
-		run: run, calls: overdue.Calls{Limit: maxHung * int64(concurrency)},
+		run: run, calls: responder.OverdueCalls{Limit: maxHung * int64(concurrency)},
 		limits: append([]Limit{{Name: "tool " + w.rules.Group + " " + name, Concurrency: concurrency}}, w.rules.limits...),
 	}
 }
@@ -75,8 +74,8 @@ var errWaited = errors.New("the call was too old when its tool could begin")
 
 // call runs the tool until it returns or ctx ends. leave gives up its place.
 func (w *Worker) call(ctx context.Context, t *tool, c Call, leave func()) outcome {
-	o, returned := overdue.Do(ctx, &t.calls, func(ctx context.Context) outcome { return run(ctx, t.run, c) }, leave,
-		overdue.Report(w.rules.Logger, "tool",
+	o, returned := responder.CallOverdue(ctx, &t.calls, func(ctx context.Context) outcome { return run(ctx, t.run, c) }, leave,
+		responder.ReportOverdue(w.rules.Logger, "tool",
 			zap.String("agent", w.topics.Agent), zap.String("tool", c.Name), zap.String("tool_use_id", c.ToolUseID)))
 	if !returned {
 		o.err = ctx.Err()

@@ -14,10 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
-	"github.com/turntable-streams/turntable/processors/internal/published"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -145,18 +142,18 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 }
 
 // results are the records that settle a call; none if the call has no turntable.id, because its result then has none either.
-func (w *Worker) results(c Call) []published.Result {
+func (w *Worker) results(c Call) []responder.Sought {
 	if c.id == "" {
 		return nil
 	}
-	return []published.Result{{Topic: w.topics.ToolUseResult.Name(), ID: c.id + resultSuffix}}
+	return []responder.Sought{{Topic: w.topics.ToolUseResult.Name(), ID: c.id + resultSuffix}}
 }
 
 // resultSuffix is what the turntable.id of a result has after that of its call.
 const resultSuffix = "/result"
 
 // ErrTurnEnded is the context.Cause of a tool whose turn ended before it did.
-var ErrTurnEnded = ended.ErrTurn
+var ErrTurnEnded = responder.ErrTurnEnded
 
 // HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running tools of the
 // record's turn, and calls of that turn that are handled later are skipped. Each process of a worker needs every record of
@@ -174,7 +171,7 @@ func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outb
 
 // shorten replaces a result that is too large for a record: with an error, then with the error without the tool_id, whose
 // length nothing limits, then with a dead letter of the call's record.
-func (w *Worker) shorten(r processors.Inbound, c Call) settled.Shorten {
+func (w *Worker) shorten(r processors.Inbound, c Call) responder.Shorten {
 	tries := 0
 	return func(out processors.Outbound) (processors.Outbound, bool) {
 		tries++
@@ -187,7 +184,7 @@ func (w *Worker) shorten(r processors.Inbound, c Call) settled.Shorten {
 		case 3:
 			return w.letter(r, errResultSize), true
 		default:
-			return settled.ShortenLetter(out)
+			return responder.ShortenLetter(out)
 		}
 		out, err := w.record(c, failed(text, reasonTooLarge), time.Duration(was.LatencyMS)*time.Millisecond)
 		return out, err == nil
@@ -201,7 +198,7 @@ var errResultSize = errors.New("tools: no result of the call fits into a record"
 func (w *Worker) deadLetter(ctx context.Context, r processors.Inbound, reason error) error {
 	w.rules.Logger.Warn("record of tool-use is not a valid call: dead-lettered", zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.Error(reason))
-	return w.calls.Publish(ctx, r, w.letter(r, reason), settled.ShortenLetter)
+	return w.calls.Publish(ctx, r, w.letter(r, reason), responder.ShortenLetter)
 }
 
 // letter returns the record of tool-use-dlq for a record of tool-use.

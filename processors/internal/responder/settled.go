@@ -1,6 +1,4 @@
-// Package settled publishes what a worker made of each of its records, and publishes it again when the record is
-// repeated.
-package settled
+package responder
 
 import (
 	"context"
@@ -23,14 +21,15 @@ type Bounds struct {
 	Bytes int64 // keys, values and headers
 }
 
-// Defaults are the bounds of a worker that is given none. Responses repeat the history of their session, so the bytes
+// DefaultBounds are the bounds of a worker that is given none. Responses repeat the history of their session, so the bytes
 // are what most workers reach first.
-var Defaults = Bounds{Age: 24 * time.Hour, Count: 10_000, Bytes: 64 << 20}
+var DefaultBounds = Bounds{Age: 24 * time.Hour, Count: 10_000, Bytes: 64 << 20}
 
 // Valid reports whether every bound admits something.
 func (b Bounds) Valid() bool { return b.Age > 0 && b.Count > 0 && b.Bytes > 0 }
 
-// Results remembers the record that settled each key. It is safe for concurrent use.
+// Results publishes what a worker made of each of its records, remembers it, and publishes it again when the record is
+// repeated. It is safe for concurrent use.
 type Results[K comparable] struct {
 	to     processors.Publisher
 	logger *zap.Logger
@@ -40,8 +39,8 @@ type Results[K comparable] struct {
 // Shorten returns what takes the place of a record that is refused for its size, and false where nothing does.
 type Shorten func(processors.Outbound) (processors.Outbound, bool)
 
-// New returns an empty memory of records that are published to a publisher.
-func New[K comparable](to processors.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
+// NewResults returns an empty memory of records that are published to a publisher.
+func NewResults[K comparable](to processors.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
 	return &Results[K]{
 		to: to, logger: l,
 		memory: dedup.NewSized(b.Age, b.Count, b.Bytes, func(_ K, r processors.Outbound) int64 { return sizeOf(r) }, c),

@@ -1,7 +1,7 @@
-package published
+package responder
 
 // WithLimit sets how many names are remembered for each partition.
-func (x *Index) WithLimit(names int) *Index {
+func (x *Published) WithLimit(names int) *Published {
 	x.limit = names
 	return x
 }

@@ -1,4 +1,4 @@
-package settled_test
+package responder_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 )
 
 // paper keeps what is published; limit bounds a value.
@@ -35,8 +35,8 @@ func (p *paper) Publish(_ context.Context, records ...processors.Outbound) error
 	return nil
 }
 
-func newResults(to *paper) *settled.Results[string] {
-	return settled.New[string](to, settled.Defaults, clock.NewFake(time.UnixMilli(1)), zap.NewNop())
+func newResults(to *paper) *responder.Results[string] {
+	return responder.NewResults[string](to, responder.DefaultBounds, clock.NewFake(time.UnixMilli(1)), zap.NewNop())
 }
 
 func recordOf(value string) processors.Outbound {

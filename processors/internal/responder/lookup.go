@@ -1,4 +1,4 @@
-package published
+package responder
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,20 +17,20 @@ import (
 // concurrent use.
 type Lookup struct {
 	follower       *processors.Follower
-	results, turns *Index
+	results, turns *Published
 	output         string
 	logger         *zap.Logger
 }
 
-// Result is a record that settles a step or a call.
-type Result struct {
+// Sought is a record that settles a step or a call.
+type Sought struct {
 	Topic string
 	ID    string // its turntable.id
 }
 
-// Start follows output, an agent's message-output, and passes its new records to observe. It does not block. The caller must
+// StartLookup follows output, an agent's message-output, and passes its new records to observe. It does not block. The caller must
 // call stop, which waits until observe is no longer called. An error concerns the options.
-func Start(
+func StartLookup(
 	brokers []string, output string, observe func(processors.Inbound), logger *zap.Logger, opts ...processors.Option,
 ) (l *Lookup, stop func(), err error) {
 	f, err := processors.NewFollower(brokers, []string{output}, observe, opts...)
@@ -43,7 +42,7 @@ func Start(
 	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
 	l = &Lookup{
 		follower: f, output: output, logger: logger,
-		results: New(f, func(id string) string { return id }), turns: New(f, ended.TurnOf),
+		results: NewPublished(f, func(id string) string { return id }), turns: NewPublished(f, TurnOf),
 	}
 	return l, func() {
 		cancel()
@@ -58,7 +57,7 @@ func Start(
 // Settled reads the partitions of the record's key from the time of the record on, and waits for brokers that are
 // unavailable: a paid call is made again only if it is certain that nothing was published. Topics that do not exist have
 // nothing. It returns an error only if ctx ends.
-func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Result) (bool, error) {
+func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Sought) (bool, error) {
 	if l == nil || len(results) == 0 {
 		return false, nil
 	}
@@ -70,13 +69,13 @@ func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...R
 	return settled, err
 }
 
-func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []Result) (settled bool, err error) {
+func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []Sought) (settled bool, err error) {
 	for _, result := range results {
 		if settled, err = l.find(ctx, l.results, r, result.Topic, result.ID); settled || err != nil {
 			return settled, err
 		}
 	}
-	turn := ended.TurnOf(string(r.Header(topics.HeaderID)))
+	turn := TurnOf(string(r.Header(topics.HeaderID)))
 	if turn == "" {
 		return false, nil
 	}
@@ -84,7 +83,7 @@ func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []Re
 }
 
 func (l *Lookup) find(
-	ctx context.Context, in *Index, r processors.Inbound, topic, name string,
+	ctx context.Context, in *Published, r processors.Inbound, topic, name string,
 ) (found bool, err error) {
 	err = retry.Until(ctx, func() error {
 		partition, err := l.follower.Partition(topic, string(r.Key))

@@ -1,8 +1,4 @@
-// Package ended tells workers which turns have ended, so that they neither start nor continue work that nobody waits for.
-//
-// A turn ends with one record of message-output, whatever ended it: an answer, an error, a deadline, a cancellation or a
-// purge. Its turntable.id begins with the turn's id. The ids of the steps and calls of the turn begin with it too.
-package ended
+package responder
 
 import (
 	"context"
@@ -16,14 +12,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrTurn is the cause with which a context of Watch ends when its turn ends.
-var ErrTurn = errors.New("the turn has ended")
+// ErrTurnEnded is the cause with which a context of Watch ends when its turn ends.
+var ErrTurnEnded = errors.New("the turn has ended")
 
-// remembered is how many ended turns are remembered. Repeats of older steps are started again and answered too late.
-const remembered = 100_000
+// rememberedTurns is how many ended turns are remembered. Repeats of older steps are started again and answered too late.
+const rememberedTurns = 100_000
 
-// Turns remembers ended turns and cancels their work. It is safe for concurrent use.
-type Turns struct {
+// EndedTurns remembers ended turns and cancels their work, so that workers neither start nor continue work that nobody waits for.
+// It is safe for concurrent use.
+//
+// A turn ends with one record of message-output, whatever ended it: an answer, an error, a deadline, a cancellation or a
+// purge. Its turntable.id begins with the turn's id. The ids of the steps and calls of the turn begin with it too.
+type EndedTurns struct {
 	mu      sync.Mutex
 	ended   *lru.LRU[string, struct{}]
 	running map[string]map[*work]struct{} // by turn
@@ -32,18 +32,18 @@ type Turns struct {
 // work is one running call of a model or a tool.
 type work struct{ cancel context.CancelCauseFunc }
 
-// New returns a memory without turns.
-func New() *Turns {
-	ended, err := lru.NewLRU[string, struct{}](remembered, nil)
+// NewEndedTurns returns a memory without turns.
+func NewEndedTurns() *EndedTurns {
+	ended, err := lru.NewLRU[string, struct{}](rememberedTurns, nil)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return &Turns{ended: ended, running: map[string]map[*work]struct{}{}}
+	return &EndedTurns{ended: ended, running: map[string]map[*work]struct{}{}}
 }
 
 // Observe takes a record of message-output. It cancels the running work of the record's turn. Records without a
 // turntable.id, such as those of other pipelines, are ignored.
-func (t *Turns) Observe(r processors.Inbound) {
+func (t *EndedTurns) Observe(r processors.Inbound) {
 	turn := TurnOf(string(r.Header(topics.HeaderID)))
 	if turn == "" {
 		return
@@ -52,14 +52,14 @@ func (t *Turns) Observe(r processors.Inbound) {
 	defer t.mu.Unlock()
 	t.ended.Add(turn, struct{}{})
 	for w := range t.running[turn] {
-		w.cancel(ErrTurn)
+		w.cancel(ErrTurnEnded)
 	}
 }
 
 // Watch returns a context that ends, with cause ErrTurn, when the turn of a step or call has its output; at once if it has
 // it already. id is the turntable.id of the step's or call's record; without one, the context ends only with ctx. The
 // caller must call stop when the work has ended.
-func (t *Turns) Watch(ctx context.Context, id string) (watched context.Context, stop func()) {
+func (t *EndedTurns) Watch(ctx context.Context, id string) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	turn := TurnOf(id)
 	if turn == "" {
@@ -69,7 +69,7 @@ func (t *Turns) Watch(ctx context.Context, id string) (watched context.Context, 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended.Contains(turn) {
-		cancel(ErrTurn)
+		cancel(ErrTurnEnded)
 		return watched, func() {}
 	}
 	if t.running[turn] == nil {

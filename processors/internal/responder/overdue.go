@@ -1,5 +1,4 @@
-// Package overdue calls functions that may ignore the end of their context.
-package overdue
+package responder
 
 import (
 	"context"
@@ -10,9 +9,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Calls are calls of a function that have one limit in common. It is safe for concurrent use.
-type Calls struct {
-	// Grace is how long Do waits for a function after its context has ended.
+// OverdueCalls are calls of a function that may ignore the end of its context, and that have one limit in common. It is safe for concurrent use.
+type OverdueCalls struct {
+	// Grace is how long CallOverdue waits for a function after its context has ended.
 	Grace time.Duration
 	// Limit is how many functions may be left running. Beyond it, further ones keep their places: a function that always hangs
 	// must not start without limit.
@@ -21,15 +20,15 @@ type Calls struct {
 	left atomic.Int64
 }
 
-// ignoring is how long a function may continue after the end of its context before its place is given to another call.
-const ignoring = time.Second
+// ignoringEnd is how long a function may continue after the end of its context before its place is given to another call.
+const ignoringEnd = time.Second
 
-// Do calls f in a goroutine until it returns, or until ctx has ended and the grace has passed; then it reports false, and
+// CallOverdue calls f in a goroutine until it returns, or until ctx has ended and the grace has passed; then it reports false, and
 // f continues. leave gives up the place of the call: it is called when f has returned, or a second after the end of ctx (the
 // grace, if that is longer). In the second case report is called too, with the number of functions that are left running, and
 // whether the place was given up. f must not panic.
-func Do[T any](
-	ctx context.Context, c *Calls, f func(context.Context) T, leave func(), report func(left int64, freed bool),
+func CallOverdue[T any](
+	ctx context.Context, c *OverdueCalls, f func(context.Context) T, leave func(), report func(left int64, freed bool),
 ) (value T, ok bool) {
 	leave = sync.OnceFunc(leave)
 	returned := make(chan T, 1)
@@ -60,8 +59,8 @@ func Do[T any](
 	return value, false
 }
 
-// Report returns a report for Do that logs calls of what, such as "model".
-func Report(logger *zap.Logger, what string, fields ...zap.Field) func(left int64, freed bool) {
+// ReportOverdue returns a report for CallOverdue that logs calls of what, such as "model".
+func ReportOverdue(logger *zap.Logger, what string, fields ...zap.Field) func(left int64, freed bool) {
 	return func(left int64, freed bool) {
 		fields := append(fields[:len(fields):len(fields)], zap.Int64("hung", left))
 		if freed {
@@ -88,9 +87,9 @@ func within[T any](from <-chan T, d time.Duration) bool {
 	}
 }
 
-// abandon waits for a function that Do no longer waits for.
-func (c *Calls) abandon(returns func(within time.Duration) bool, leave func(), report func(left int64, freed bool)) {
-	if returns(max(ignoring-c.Grace, 0)) {
+// abandon waits for a function that CallOverdue no longer waits for.
+func (c *OverdueCalls) abandon(returns func(within time.Duration) bool, leave func(), report func(left int64, freed bool)) {
+	if returns(max(ignoringEnd-c.Grace, 0)) {
 		return
 	}
 	left := c.left.Add(1)

@@ -1,5 +1,5 @@
-// Package publishedtest helps to test workers that look for what an earlier process has published.
-package publishedtest
+// Package respondertest helps to test workers that look for what an earlier process has published.
+package respondertest
 
 import (
 	"context"

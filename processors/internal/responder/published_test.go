@@ -1,4 +1,4 @@
-package published_test
+package responder_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/published"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 )
 
 var noon = time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC)
@@ -48,11 +48,13 @@ func (l *log) ReplayFrom(
 func whole(id string) string { return id }
 
 // at returns the time of a step whose result cannot be before the given offset, apart from the clocks' skew.
-func at(offset int) time.Time { return noon.Add(time.Duration(offset)*time.Minute + published.Skew) }
+func at(offset int) time.Time {
+	return noon.Add(time.Duration(offset)*time.Minute + responder.ClockSkew)
+}
 
 func TestFindsARecordThatWasWrittenSinceTheStep(t *testing.T) {
 	l := &log{ids: []string{"a", "b", "", "c"}}
-	x := published.New(l, whole)
+	x := responder.NewPublished(l, whole)
 	for name, want := range map[string]bool{"a": false, "b": true, "c": true, "d": false} {
 		found, err := x.Contains(t.Context(), "out", 0, name, at(1))
 		require.NoError(t, err)
@@ -72,7 +74,7 @@ func TestReadsEachRecordOnce(t *testing.T) {
 	for i := range 1000 {
 		l.ids = append(l.ids, strconv.Itoa(i))
 	}
-	x := published.New(l, whole)
+	x := responder.NewPublished(l, whole)
 	for i := range 1000 {
 		_, err := x.Contains(t.Context(), "out", 0, "step-"+strconv.Itoa(i), at(i))
 		require.NoError(t, err)
@@ -83,7 +85,7 @@ func TestReadsEachRecordOnce(t *testing.T) {
 func TestFailedReadIsRepeated(t *testing.T) {
 	broken := errors.New("no leader")
 	l := &log{ids: []string{"a"}, err: broken}
-	x := published.New(l, whole)
+	x := responder.NewPublished(l, whole)
 	_, err := x.Contains(t.Context(), "out", 0, "a", at(0))
 	require.ErrorIs(t, err, broken)
 	l.err = nil
@@ -96,7 +98,7 @@ func TestFailedReadIsRepeated(t *testing.T) {
 func TestContainsFindsWhatASearchFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &log{}
-		x := published.New(l, whole).WithLimit(rapid.IntRange(0, 12).Draw(t, "limit"))
+		x := responder.NewPublished(l, whole).WithLimit(rapid.IntRange(0, 12).Draw(t, "limit"))
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"})
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) { l.ids = append(l.ids, names.Draw(t, "id")) },

@@ -1,4 +1,4 @@
-package ended_test
+package responder_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 )
 
 // output is a record of message-output.
@@ -20,7 +20,7 @@ func output(id string) processors.Inbound {
 }
 
 func TestOutputEndsTheWorkOfItsTurnOnly(t *testing.T) {
-	turns := ended.New()
+	turns := responder.NewEndedTurns()
 	step, stopStep := turns.Watch(t.Context(), "turn-a/2/enriched/0")
 	defer stopStep()
 	call, stopCall := turns.Watch(t.Context(), "turn-a/1/tool-use/1")
@@ -34,22 +34,22 @@ func TestOutputEndsTheWorkOfItsTurnOnly(t *testing.T) {
 	turns.Observe(output("turn-a"))
 	require.NoError(t, step.Err(), "these records name no turn")
 	turns.Observe(output("turn-a/2/answer/0"))
-	require.ErrorIs(t, context.Cause(step), ended.ErrTurn)
-	require.ErrorIs(t, context.Cause(call), ended.ErrTurn)
+	require.ErrorIs(t, context.Cause(step), responder.ErrTurnEnded)
+	require.ErrorIs(t, context.Cause(call), responder.ErrTurnEnded)
 	require.NoError(t, other.Err())
 	require.NoError(t, foreign.Err())
 }
 
 func TestWorkOfAnEndedTurnDoesNotStart(t *testing.T) {
-	turns := ended.New()
+	turns := responder.NewEndedTurns()
 	turns.Observe(output("turn-a/1/answer/0"))
 	step, stop := turns.Watch(t.Context(), "turn-a/1/enriched/0")
 	defer stop()
-	require.ErrorIs(t, context.Cause(step), ended.ErrTurn)
+	require.ErrorIs(t, context.Cause(step), responder.ErrTurnEnded)
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
-	turns := ended.New()
+	turns := responder.NewEndedTurns()
 	ctx, cancel := context.WithCancel(t.Context())
 	step, stop := turns.Watch(ctx, "turn-a/1/enriched/0")
 	defer stop()

@@ -1,6 +1,4 @@
-// Package published tells a worker whether the result of a record is on its topic already. After a crash a record is
-// delivered again although its result may have been written; a paid call must not be made again then.
-package published
+package responder
 
 import (
 	"context"
@@ -14,59 +12,62 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Reader reads parts of partitions, as processors.Follower does.
-type Reader interface {
+// PartitionReader reads parts of partitions, as processors.Follower does.
+type PartitionReader interface {
 	OffsetAt(topic string, partition int32, since time.Time) (int64, error)
 	ReplayFrom(
 		ctx context.Context, topic string, partition int32, begin int64, take func(context.Context, processors.Inbound) bool,
 	) (next int64, err error)
 }
 
-// Skew is how far the clocks of the writers of a record and of its result may differ.
-const Skew = 5 * time.Minute
+// ClockSkew is how far the clocks of the writers of a record and of its result may differ.
+const ClockSkew = 5 * time.Minute
 
-// remembered is the largest number of names in memory for each partition. Where there are more, each call reads the
+// rememberedNames is the largest number of names in memory for each partition. Where there are more, each call reads the
 // partition.
-const remembered = 100_000
+const rememberedNames = 100_000
 
-// Index reads each part of a partition once and remembers the names of its records. It is safe for concurrent use; calls
+// Published tells whether the result of a record is on its topic already. After a crash a record is delivered again although
+// its result may have been written; a paid call must not be made again then.
+//
+// It reads each part of a partition once and remembers the names of its records. It is safe for concurrent use; calls
 // for one partition wait for each other.
-type Index struct {
-	reader Reader
+type Published struct {
+	reader PartitionReader
 	name   func(id string) string
 	limit  int
 
 	mu         sync.Mutex
-	partitions map[place]*partition
+	partitions map[publishedPlace]*publishedPartition
 }
 
-type place struct {
+type publishedPlace struct {
 	topic     string
 	partition int32
 }
 
-// partition is the part of a partition that has been read: the records from begin on, before next.
-type partition struct {
-	place
+// publishedPartition is the part of a partition that has been read: the records from begin on, before next.
+type publishedPartition struct {
+	publishedPlace
 	mu          sync.Mutex
 	begin, next int64
 	names       map[digests.Digest]struct{}
 }
 
-// New returns an index that has read nothing. It finds a record by the name that the function name makes of its
+// NewPublished returns an index that has read nothing. It finds a record by the name that the function name makes of its
 // turntable.id: the whole id or a part of it, or "" for an id that nobody looks for.
-func New(r Reader, name func(id string) string) *Index {
-	return &Index{reader: r, name: name, limit: remembered, partitions: map[place]*partition{}}
+func NewPublished(r PartitionReader, name func(id string) string) *Published {
+	return &Published{reader: r, name: name, limit: rememberedNames, partitions: map[publishedPlace]*publishedPartition{}}
 }
 
 // Contains reports whether a partition has a record with that name that was written at since or later, apart from Skew.
 // It reads what it has not read yet, up to the end that the partition has now, and blocks meanwhile.
-func (x *Index) Contains(ctx context.Context, topic string, n int32, name string, since time.Time) (bool, error) {
-	begin, err := x.reader.OffsetAt(topic, n, since.Add(-Skew))
+func (x *Published) Contains(ctx context.Context, topic string, n int32, name string, since time.Time) (bool, error) {
+	begin, err := x.reader.OffsetAt(topic, n, since.Add(-ClockSkew))
 	if err != nil {
 		return false, fmt.Errorf("look for an earlier result: %w", err)
 	}
-	p := x.partition(place{topic, n})
+	p := x.partition(publishedPlace{topic, n})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wanted := digestOf(name)
@@ -90,28 +91,28 @@ func (x *Index) Contains(ctx context.Context, topic string, n int32, name string
 		return ok, nil
 	}
 	p.restart(0)
-	return x.search(ctx, p.place, begin, wanted)
+	return x.search(ctx, p.publishedPlace, begin, wanted)
 }
 
-func (x *Index) partition(at place) *partition {
+func (x *Published) partition(at publishedPlace) *publishedPartition {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.partitions[at]
 	if p == nil {
-		p = &partition{place: at}
+		p = &publishedPartition{publishedPlace: at}
 		x.partitions[at] = p
 	}
 	return p
 }
 
 // restart forgets what was read.
-func (p *partition) restart(begin int64) {
+func (p *publishedPartition) restart(begin int64) {
 	p.begin, p.next, p.names = begin, begin, map[digests.Digest]struct{}{}
 }
 
 // read remembers the names of the records from begin on, before end, and returns the next offset. It stops early when
 // there are too many.
-func (x *Index) read(ctx context.Context, p *partition, begin, end int64) (next int64, err error) {
+func (x *Published) read(ctx context.Context, p *publishedPartition, begin, end int64) (next int64, err error) {
 	next, err = x.reader.ReplayFrom(ctx, p.topic, p.partition, begin, func(_ context.Context, r processors.Inbound) bool {
 		if r.Offset >= end {
 			return false
@@ -128,7 +129,7 @@ func (x *Index) read(ctx context.Context, p *partition, begin, end int64) (next 
 }
 
 // search looks for one name only.
-func (x *Index) search(ctx context.Context, at place, begin int64, wanted digests.Digest) (found bool, err error) {
+func (x *Published) search(ctx context.Context, at publishedPlace, begin int64, wanted digests.Digest) (found bool, err error) {
 	take := func(_ context.Context, r processors.Inbound) bool {
 		name := x.name(string(r.Header(topics.HeaderID)))
 		found = name != "" && digestOf(name) == wanted
