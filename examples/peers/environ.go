@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
+	"github.com/turntable-streams/turntable/processors/auth"
 	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -16,7 +16,7 @@ import (
 const (
 	variableAddress  = "PEERS_ADDRESS"  // host:port of the doors
 	variableSettings = "PEERS_SETTINGS" // path of the file of package peer/settings
-	variableKeys     = "PEERS_KEYS"     // path of the file of package auth/apikey: who may chat and use the proxy
+	variableKeys     = "PEERS_KEYS"     // path of the file of auth.APIKeys: who may chat and use the proxy
 	variableInvoices = "PEERS_INVOICES" // what the tool invoices counts
 )
 
@@ -33,7 +33,7 @@ func instanceFrom(logger *zap.Logger) (*instance, error) {
 	i := &instance{logger: logger, address: os.Getenv(variableAddress)}
 	var failed [3]error
 	i.settings, failed[0] = peersettings.Open(os.Getenv(variableSettings), peersettings.WithLogger(logger))
-	i.keys, failed[1] = apikey.Open(os.Getenv(variableKeys), apikey.WithLogger(logger))
+	i.keys, failed[1] = auth.OpenAPIKeys(os.Getenv(variableKeys), auth.APIKeyConfig{Logger: logger})
 	if i.invoices, failed[2] = strconv.Atoi(os.Getenv(variableInvoices)); failed[2] != nil {
 		failed[2] = fmt.Errorf("%s is not a number", variableInvoices)
 	}

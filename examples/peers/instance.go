@@ -19,7 +19,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -78,7 +78,7 @@ type instance struct {
 	brokers  []string
 	invoices int
 	settings *peersettings.File
-	keys     *apikey.Keys
+	keys     *auth.APIKeys
 	logger   *zap.Logger
 }
 

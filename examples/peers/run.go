@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
 )
 
 // runExample starts the instances, plays the steps, and stops the instances.
@@ -78,7 +77,7 @@ func newPlay(dir string, s *screen) (*play, error) {
 	p.hq.send(p.acme, p.acme.accept(p.hq.id))
 	// The token for the commands of README.md.
 	p.curl = p.acme.accept("curl")
-	key, line, err := apikey.New(apikey.Holder{User: "operator", Sessions: []string{"*"}, Rights: auth.AllRights})
+	key, line, err := auth.NewAPIKey(auth.APIKeyHolder{User: "operator", Sessions: []string{"*"}, Rights: auth.AllRights})
 	if err != nil {
 		return nil, err
 	}

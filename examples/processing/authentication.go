@@ -14,10 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
 	"github.com/turntable-streams/turntable/processors/auth/jwt"
-	"github.com/turntable-streams/turntable/processors/auth/mtls"
-	"github.com/turntable-streams/turntable/processors/auth/servertls"
 )
 
 // access is who may use the doors, and how their connections are protected.
@@ -47,7 +44,7 @@ func readAccess(logger *zap.Logger) (access, error) {
 		a.kinds, functions = append(a.kinds, kind), append(functions, f)
 	}
 	if path := variable("AUTH_KEYS_FILE"); path != "" {
-		keys, err := apikey.Open(path, apikey.WithLogger(logger))
+		keys, err := auth.OpenAPIKeys(path, auth.APIKeyConfig{Logger: logger})
 		if err != nil {
 			check(named("AUTH_KEYS_FILE", err))
 		} else {
@@ -62,8 +59,8 @@ func readAccess(logger *zap.Logger) (access, error) {
 	a.tls, err = readTLS(logger)
 	check(err)
 	if variable("AUTH_CLIENT_CA_FILE") != "" {
-		name := mtls.Name(cmp.Or(variable("AUTH_CLIENT_NAME"), string(mtls.CommonName)))
-		certificates, err := mtls.New(mtls.WithName(name), mtls.WithSessions(sessions), mtls.WithRights(rights))
+		name := auth.CertificateName(cmp.Or(variable("AUTH_CLIENT_NAME"), string(auth.NameCommon)))
+		certificates, err := auth.NewCertificates(auth.CertificateConfig{Name: name, Sessions: sessions, Rights: rights})
 		if err != nil {
 			check(fmt.Errorf("AUTH_CLIENT_NAME: %w", err))
 		} else {
@@ -122,7 +119,7 @@ func readTokens(sessions auth.Sessions, rights auth.Rights, logger *zap.Logger) 
 
 // readTLS returns the configuration of the listeners of PORT and WS_PORT; nil for plain HTTP.
 func readTLS(logger *zap.Logger) (*tls.Config, error) {
-	files := servertls.Files{
+	files := auth.TLSFiles{
 		Certificate: variable("TLS_CERTIFICATE_FILE"), Key: variable("TLS_KEY_FILE"),
 		// Tools answer at the same address with callback tokens, so the doors decide who needs a certificate.
 		ClientAuthorities: variable("AUTH_CLIENT_CA_FILE"), ClientsOptional: true,
@@ -140,7 +137,7 @@ func readTLS(logger *zap.Logger) (*tls.Config, error) {
 			}
 		}
 	}
-	config, err := servertls.Config(files, logger)
+	config, err := auth.ServerTLS(files, logger)
 	if err != nil {
 		return nil, named("TLS_CERTIFICATE_FILE, TLS_KEY_FILE and AUTH_CLIENT_CA_FILE", err)
 	}

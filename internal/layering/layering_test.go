@@ -110,7 +110,7 @@ type layer struct {
 // shared reports whether a package under processors is one that capabilities share.
 func shared(name string) bool {
 	switch name {
-	case "processors/auth", "processors/admission", "processors/audit", "processors/httpserver", "processors/internal/entrance",
+	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
 		"processors/internal/reload", "processors/internal/rows", "processors/approval", "processors/approval/policyfile":
 		return true
 	}

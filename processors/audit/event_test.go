@@ -11,8 +11,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/audit"
 )
 
-var noon = time.UnixMilli(1_790_000_000_120)
-
 func TestFloodOfRefusalsDoesNotFloodTheLog(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	counts := &audit.Counts{}

@@ -6,9 +6,9 @@
 // as an anonymous caller. If Authenticate or Caller.MayUse panics, the request has no effect. If the function cannot
 // decide, for example because a key server is unavailable, it must return an error.
 //
-// Packages below this one have Authenticate functions: apikey (keys, whose hashes are in a file), jwt (tokens of an identity
-// provider) and mtls (client certificates). First combines several. Package servertls makes the TLS configuration of a
-// server.
+// Three types have Authenticate functions: APIKeys (keys, whose hashes are in a file), Certificates (client certificates), and
+// jwt.Tokens in the package below this one (tokens of an identity provider). First combines several. ServerTLS makes the TLS
+// configuration of a server.
 //
 // # What a caller may do
 //

@@ -104,7 +104,7 @@
 // # Credentials of browsers
 //
 // Scripts cannot set the header Authorization of a WebSocket. With an Authenticate function that reads auth.Bearer, as those
-// of packages processors/auth/apikey and processors/auth/jwt do, a page offers its token as a subprotocol:
+// of auth.APIKeys and of package processors/auth/jwt do, a page offers its token as a subprotocol:
 //
 //	new WebSocket(url, ["turntable", "turntable.bearer." + token])
 //

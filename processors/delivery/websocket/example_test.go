@@ -28,7 +28,7 @@ func Example() {
 	log.Fatal(http.ListenAndServe("localhost:8080", nil))
 }
 
-// identify stands for the Authenticate of package processors/auth/apikey, jwt or mtls.
+// identify stands for the Authenticate of auth.APIKeys, auth.Certificates or jwt.Tokens.
 func identify(*http.Request) (auth.Caller, error) { return auth.Caller{}, errors.New("no credential") }
 
 // Callers with the right control whose sessions are "*" may subscribe to all sessions.

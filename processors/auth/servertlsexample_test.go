@@ -1,15 +1,15 @@
-package servertls_test
+package auth_test
 
 import (
 	"log"
 	"net/http"
 
-	"github.com/turntable-streams/turntable/processors/auth/servertls"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // A server has its certificate and the authorities of its clients in files, which can be replaced while it runs.
-func Example() {
-	config, err := servertls.Config(servertls.Files{
+func Example_serverTLS() {
+	config, err := auth.ServerTLS(auth.TLSFiles{
 		Certificate: "server.crt", Key: "server.key", ClientAuthorities: "clients.crt",
 	}, nil)
 	if err != nil {

@@ -1,6 +1,4 @@
-// Package servertls makes the TLS configuration of a server from files, and uses the new certificates when the files have
-// changed. Connections that are open keep the certificates that they began with.
-package servertls
+package auth
 
 import (
 	"crypto/tls"
@@ -14,8 +12,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
-// Files are the files of a server, in PEM.
-type Files struct {
+// TLSFiles are the files of a server, in PEM.
+type TLSFiles struct {
 	// Certificate has the server's certificate, followed by those of intermediate authorities. Key has its private key. Both
 	// are required.
 	Certificate, Key string
@@ -27,16 +25,17 @@ type Files struct {
 	ClientsOptional bool
 }
 
-// ErrFiles is wrapped by the errors about the content of the files.
-var ErrFiles = errors.New("servertls: unusable files")
+// ErrTLSFiles is wrapped by the errors about the content of the files.
+var ErrTLSFiles = errors.New("servertls: unusable files")
 
-// Config returns a server's configuration: TLS 1.2 or newer, HTTP/2 and HTTP/1.1. The files are looked at when a client
+// ServerTLS makes the TLS configuration of a server from files, and uses the new certificates when the files have changed.
+// Connections that are open keep the certificates that they began with. It accepts TLS 1.2 or newer, HTTP/2 and HTTP/1.1. The files are looked at when a client
 // connects, at most once a second. Files that cannot be used change nothing: the former ones stay in use, and the reason is
 // logged once. A client certificate is also checked against the current authorities when a session is resumed. An http.Server
 // changes its configuration: give each a Clone. logger may be nil.
-func Config(files Files, logger *zap.Logger) (*tls.Config, error) {
+func ServerTLS(files TLSFiles, logger *zap.Logger) (*tls.Config, error) {
 	if files.Certificate == "" || files.Key == "" {
-		return nil, fmt.Errorf("%w: want a certificate and its key", ErrFiles)
+		return nil, fmt.Errorf("%w: want a certificate and its key", ErrTLSFiles)
 	}
 	if logger == nil {
 		logger = zap.NewNop()
@@ -46,7 +45,7 @@ func Config(files Files, logger *zap.Logger) (*tls.Config, error) {
 		paths = append(paths, files.ClientAuthorities)
 	}
 	parse := func(contents [][]byte, _ *tls.Config) (*tls.Config, error) {
-		return parse(contents, files.ClientsOptional)
+		return parseTLSFiles(contents, files.ClientsOptional)
 	}
 	current, err := reload.Open(parse, time.Now, logger, paths...)
 	if err != nil {
@@ -58,10 +57,10 @@ func Config(files Files, logger *zap.Logger) (*tls.Config, error) {
 	return outer, nil
 }
 
-func parse(contents [][]byte, optional bool) (*tls.Config, error) {
+func parseTLSFiles(contents [][]byte, optional bool) (*tls.Config, error) {
 	certificate, err := tls.X509KeyPair(contents[0], contents[1])
 	if err != nil {
-		return nil, fmt.Errorf("%w: the certificate or its key: %w", ErrFiles, err)
+		return nil, fmt.Errorf("%w: the certificate or its key: %w", ErrTLSFiles, err)
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
@@ -71,7 +70,7 @@ func parse(contents [][]byte, optional bool) (*tls.Config, error) {
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(contents[2]) {
-		return nil, fmt.Errorf("%w: no certificate of a client authority", ErrFiles)
+		return nil, fmt.Errorf("%w: no certificate of a client authority", ErrTLSFiles)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	if optional {

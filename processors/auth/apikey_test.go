@@ -1,4 +1,4 @@
-package apikey_test
+package auth_test
 
 import (
 	"net/http"
@@ -17,39 +17,36 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
 )
 
-var noon = time.UnixMilli(1_790_000_000_120)
-
-// fixture is an open file of keys.
-type fixture struct {
+// keyFixture is an open file of keys.
+type keyFixture struct {
 	t     *testing.T
 	path  string
 	clock *clock.Fake
 	logs  *observer.ObservedLogs
-	keys  *apikey.Keys
+	keys  *auth.APIKeys
 }
 
-func open(t *testing.T, lines ...string) *fixture {
+func openKeys(t *testing.T, lines ...string) *keyFixture {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
-	f := &fixture{t: t, path: filepath.Join(t.TempDir(), "keys"), clock: clock.NewFake(noon), logs: logs}
+	f := &keyFixture{t: t, path: filepath.Join(t.TempDir(), "keys"), clock: clock.NewFake(noon), logs: logs}
 	f.write(lines...)
-	keys, err := apikey.Open(f.path, apikey.WithClock(f.clock), apikey.WithLogger(zap.New(core)))
+	keys, err := auth.OpenAPIKeys(f.path, auth.APIKeyConfig{Clock: f.clock, Logger: zap.New(core)})
 	require.NoError(t, err)
 	f.keys = keys
 	return f
 }
 
 // write replaces the file and moves the clock to when it may be read again.
-func (f *fixture) write(lines ...string) {
+func (f *keyFixture) write(lines ...string) {
 	f.t.Helper()
 	require.NoError(f.t, os.WriteFile(f.path, []byte(strings.Join(lines, "\n")), 0o600))
 	f.clock.Advance(time.Second)
 }
 
-func (f *fixture) try(key string) (auth.Caller, error) {
+func (f *keyFixture) try(key string) (auth.Caller, error) {
 	r := httptest.NewRequest(http.MethodPost, "/api/chat", nil)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -57,7 +54,7 @@ func (f *fixture) try(key string) (auth.Caller, error) {
 	return f.keys.Authenticate(r)
 }
 
-func newKey(t *testing.T, h apikey.Holder) (key, line string) {
+func newKey(t *testing.T, h auth.APIKeyHolder) (key, line string) {
 	t.Helper()
 	if h.Sessions == nil {
 		h.Sessions = []string{"*"}
@@ -65,17 +62,17 @@ func newKey(t *testing.T, h apikey.Holder) (key, line string) {
 	if h.Rights == 0 {
 		h.Rights = auth.AllRights
 	}
-	key, line, err := apikey.New(h)
+	key, line, err := auth.NewAPIKey(h)
 	require.NoError(t, err)
 	require.NotContains(t, line, key[strings.LastIndex(key, "_")+1:], "the file contains no secret")
 	return key, line
 }
 
 func TestKeyAuthenticatesItsHolder(t *testing.T) {
-	key, line := newKey(t, apikey.Holder{
+	key, line := newKey(t, auth.APIKeyHolder{
 		User: "mira", Sessions: []string{"{user}:*", "lobby"}, Rights: auth.Read | auth.Write, Expires: noon.Add(time.Hour),
 	})
-	c, err := open(t, "# keys", "", line).try(key)
+	c, err := openKeys(t, "# keys", "", line).try(key)
 	require.NoError(t, err)
 	require.Equal(t, "mira", c.UserID)
 	require.Equal(t, "key:"+strings.Split(key, "_")[1], c.Name())
@@ -87,9 +84,9 @@ func TestKeyAuthenticatesItsHolder(t *testing.T) {
 }
 
 func TestOtherKeysAreRejectedWithoutAReason(t *testing.T) {
-	key, line := newKey(t, apikey.Holder{})
-	expired, old := newKey(t, apikey.Holder{Expires: noon.Add(-time.Second)})
-	f := open(t, line, old)
+	key, line := newKey(t, auth.APIKeyHolder{})
+	expired, old := newKey(t, auth.APIKeyHolder{Expires: noon.Add(-time.Second)})
+	f := openKeys(t, line, old)
 	id := strings.Split(key, "_")[1]
 	hash := line[strings.Index(line, "sha256:")+7:][:64]
 	texts := map[string]bool{}
@@ -119,10 +116,10 @@ func TestOtherKeysAreRejectedWithoutAReason(t *testing.T) {
 	}
 }
 
-func TestChangedFileIsReadAgain(t *testing.T) {
-	a, lineA := newKey(t, apikey.Holder{User: "a"})
-	b, lineB := newKey(t, apikey.Holder{User: "b"})
-	f := open(t, lineA)
+func TestChangedKeyFileIsReadAgain(t *testing.T) {
+	a, lineA := newKey(t, auth.APIKeyHolder{User: "a"})
+	b, lineB := newKey(t, auth.APIKeyHolder{User: "b"})
+	f := openKeys(t, lineA)
 	callerA, err := f.try(a)
 	require.NoError(t, err)
 	_, err = f.try(b)
@@ -141,9 +138,9 @@ func TestChangedFileIsReadAgain(t *testing.T) {
 	require.ErrorIs(t, err, auth.ErrRejected)
 }
 
-func TestFileIsReadAtMostOnceASecond(t *testing.T) {
-	key, line := newKey(t, apikey.Holder{})
-	f := open(t, line)
+func TestKeyFileIsReadAtMostOnceASecond(t *testing.T) {
+	key, line := newKey(t, auth.APIKeyHolder{})
+	f := openKeys(t, line)
 	_, err := f.try(key)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(f.path, nil, 0o600))
@@ -155,10 +152,10 @@ func TestFileIsReadAtMostOnceASecond(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestBrokenFileKeepsTheFormerKeys(t *testing.T) {
-	key, line := newKey(t, apikey.Holder{})
+func TestBrokenKeyFileKeepsTheFormerKeys(t *testing.T) {
+	key, line := newKey(t, auth.APIKeyHolder{})
 	secret := key[strings.LastIndex(key, "_")+1:]
-	f := open(t, line)
+	f := openKeys(t, line)
 	for _, broken := range []string{key, line + "\n" + line, strings.Replace(line, `"id"`, `"ID"`, 1), secret} {
 		f.write("# changed", broken)
 		c, err := f.try(key)
@@ -184,8 +181,8 @@ func TestBrokenFileKeepsTheFormerKeys(t *testing.T) {
 	require.ErrorIs(t, err, auth.ErrRejected)
 }
 
-func TestInvalidLinesAreRejectedByNumber(t *testing.T) {
-	_, line := newKey(t, apikey.Holder{User: "mira"})
+func TestInvalidLinesOfKeysAreRejectedByNumber(t *testing.T) {
+	_, line := newKey(t, auth.APIKeyHolder{User: "mira"})
 	for name, bad := range map[string]string{
 		"not JSON":          "x",
 		"unknown member":    strings.Replace(line, `{`, `{"secret":"x",`, 1),
@@ -206,24 +203,20 @@ func TestInvalidLinesAreRejectedByNumber(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "keys")
 		require.NotEqual(t, line, bad, name)
 		require.NoError(t, os.WriteFile(path, []byte(line+"\n"+bad+"\n"), 0o600))
-		_, err := apikey.Open(path)
-		require.ErrorIs(t, err, apikey.ErrFile, name)
+		_, err := auth.OpenAPIKeys(path, auth.APIKeyConfig{})
+		require.ErrorIs(t, err, auth.ErrAPIKeys, name)
 		require.ErrorContains(t, err, "line 2", name)
 	}
-	_, err := apikey.Open(filepath.Join(t.TempDir(), "absent"))
+	_, err := auth.OpenAPIKeys(filepath.Join(t.TempDir(), "absent"), auth.APIKeyConfig{})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	for _, opt := range []apikey.Option{apikey.WithClock(nil), apikey.WithLogger(nil)} {
-		_, err = apikey.Open(os.DevNull, opt)
-		require.Error(t, err)
-	}
 }
 
-func TestHolderIsChecked(t *testing.T) {
-	for _, h := range []apikey.Holder{
+func TestHolderOfAKeyIsChecked(t *testing.T) {
+	for _, h := range []auth.APIKeyHolder{
 		{Rights: auth.Read}, {Sessions: []string{"*"}}, {Sessions: []string{"{user}:*"}, Rights: auth.Read},
 	} {
-		_, _, err := apikey.New(h)
-		require.ErrorIs(t, err, apikey.ErrFile)
+		_, _, err := auth.NewAPIKey(h)
+		require.ErrorIs(t, err, auth.ErrAPIKeys)
 	}
 }
 
@@ -232,7 +225,7 @@ func TestDocumentedCommandsMakeAKey(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("openssl is not installed")
 	}
-	source, err := os.ReadFile("doc.go")
+	source, err := os.ReadFile("apikey.go")
 	require.NoError(t, err)
 	_, commands, _ := strings.Cut(string(source), "//\tid=$(")
 	commands, _, ok := strings.Cut("id=$("+commands, "\n//\n")
@@ -243,16 +236,16 @@ func TestDocumentedCommandsMakeAKey(t *testing.T) {
 	require.NoError(t, err)
 	line, err := os.ReadFile(filepath.Join(sh.Dir, "keys"))
 	require.NoError(t, err)
-	c, err := open(t, string(line)).try(strings.TrimSpace(string(key)))
+	c, err := openKeys(t, string(line)).try(strings.TrimSpace(string(key)))
 	require.NoError(t, err)
 	require.Equal(t, "mira", c.UserID)
 }
 
 // Requests that come while the file changes get the former keys or the new ones, and never a part of them.
 func TestKeysAreReadConcurrently(t *testing.T) {
-	stays, lineStays := newKey(t, apikey.Holder{User: "stays"})
-	comes, lineComes := newKey(t, apikey.Holder{User: "comes"})
-	f := open(t, lineStays)
+	stays, lineStays := newKey(t, auth.APIKeyHolder{User: "stays"})
+	comes, lineComes := newKey(t, auth.APIKeyHolder{User: "comes"})
+	f := openKeys(t, lineStays)
 	var running sync.WaitGroup
 	seen := make(chan struct{}, 4)
 	for range 4 {

@@ -1,4 +1,4 @@
-package servertls_test
+package auth_test
 
 import (
 	"crypto/ecdsa"
@@ -21,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/auth/servertls"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // authority signs certificates.
@@ -80,7 +80,7 @@ func block(kind string, der []byte) []byte {
 // fixture is a server on loopback whose files tests change.
 type fixture struct {
 	t     *testing.T
-	files servertls.Files
+	files auth.TLSFiles
 	http  *httptest.Server
 	roots *x509.CertPool
 }
@@ -88,7 +88,7 @@ type fixture struct {
 func newFixture(t *testing.T, server *authority, clients *authority, optional bool) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	f := &fixture{t: t, roots: x509.NewCertPool(), files: servertls.Files{
+	f := &fixture{t: t, roots: x509.NewCertPool(), files: auth.TLSFiles{
 		Certificate: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key"), ClientsOptional: optional,
 	}}
 	f.roots.AddCert(server.cert)
@@ -99,7 +99,7 @@ func newFixture(t *testing.T, server *authority, clients *authority, optional bo
 		f.files.ClientAuthorities = filepath.Join(dir, "clients")
 		f.write(f.files.ClientAuthorities, block("CERTIFICATE", clients.cert.Raw))
 	}
-	config, err := servertls.Config(f.files, nil)
+	config, err := auth.ServerTLS(f.files, nil)
 	require.NoError(t, err)
 	f.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := "no one"
@@ -186,7 +186,7 @@ func TestClientCertificatesAreVerified(t *testing.T) {
 	require.True(t, err != nil || answer == "no one HTTP/2.0", answer)
 }
 
-func TestUnusableFilesAreRejected(t *testing.T) {
+func TestUnusableTLSFilesAreRejected(t *testing.T) {
 	a := newAuthority(t, "authority")
 	cert, key, _ := a.issue("server", x509.ExtKeyUsageServerAuth)
 	_, other, _ := a.issue("server", x509.ExtKeyUsageServerAuth)
@@ -197,13 +197,13 @@ func TestUnusableFilesAreRejected(t *testing.T) {
 		return name
 	}
 	c, k, o, e := path("c", cert), path("k", key), path("o", other), path("e", nil)
-	for name, files := range map[string]servertls.Files{
+	for name, files := range map[string]auth.TLSFiles{
 		"no key": {Certificate: c}, "no certificate": {Key: k}, "empty": {Certificate: e, Key: k},
 		"another key": {Certificate: c, Key: o}, "no authority": {Certificate: c, Key: k, ClientAuthorities: e},
 	} {
-		_, err := servertls.Config(files, nil)
-		require.ErrorIs(t, err, servertls.ErrFiles, name)
+		_, err := auth.ServerTLS(files, nil)
+		require.ErrorIs(t, err, auth.ErrTLSFiles, name)
 	}
-	_, err := servertls.Config(servertls.Files{Certificate: c, Key: filepath.Join(dir, "absent")}, nil)
+	_, err := auth.ServerTLS(auth.TLSFiles{Certificate: c, Key: filepath.Join(dir, "absent")}, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

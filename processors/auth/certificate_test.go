@@ -1,4 +1,4 @@
-package mtls_test
+package auth_test
 
 import (
 	"crypto/tls"
@@ -14,18 +14,16 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/mtls"
 )
 
-var noon = time.UnixMilli(1_790_000_000_120)
-
-func cert(name string, notAfter time.Time) *x509.Certificate {
+func newCertificate(name string, notAfter time.Time) *x509.Certificate {
 	return &x509.Certificate{Subject: pkix.Name{CommonName: name}, NotAfter: notAfter}
 }
 
-func try(t *testing.T, chains [][]*x509.Certificate, opts ...mtls.Option) (auth.Caller, error) {
+func tryCertificate(t *testing.T, chains [][]*x509.Certificate, config auth.CertificateConfig) (auth.Caller, error) {
 	t.Helper()
-	c, err := mtls.New(append([]mtls.Option{mtls.WithClock(clock.NewFake(noon))}, opts...)...)
+	config.Clock = clock.NewFake(noon)
+	c, err := auth.NewCertificates(config)
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.TLS = &tls.ConnectionState{VerifiedChains: chains}
@@ -33,8 +31,8 @@ func try(t *testing.T, chains [][]*x509.Certificate, opts ...mtls.Option) (auth.
 }
 
 func TestVerifiedCertificateAuthenticatesItsUser(t *testing.T) {
-	leaf := cert("mira", noon.Add(2*time.Hour))
-	c, err := try(t, [][]*x509.Certificate{{leaf, cert("authority", noon.Add(time.Hour))}})
+	leaf := newCertificate("mira", noon.Add(2*time.Hour))
+	c, err := tryCertificate(t, [][]*x509.Certificate{{leaf, newCertificate("authority", noon.Add(time.Hour))}}, auth.CertificateConfig{})
 	require.NoError(t, err)
 	require.Equal(t, "mira", c.UserID)
 	require.Equal(t, "cert:mira", c.Name())
@@ -45,7 +43,7 @@ func TestVerifiedCertificateAuthenticatesItsUser(t *testing.T) {
 
 	every, err := auth.ParseSessions("*")
 	require.NoError(t, err)
-	c, err = try(t, [][]*x509.Certificate{{leaf}}, mtls.WithSessions(every), mtls.WithRights(auth.Read))
+	c, err = tryCertificate(t, [][]*x509.Certificate{{leaf}}, auth.CertificateConfig{Sessions: every, Rights: auth.Read})
 	require.NoError(t, err)
 	require.True(t, c.Allowed("otto:1"))
 	require.Equal(t, auth.Read, c.Rights)
@@ -54,34 +52,32 @@ func TestVerifiedCertificateAuthenticatesItsUser(t *testing.T) {
 func TestCertificateMustNameOneUserAndBeValid(t *testing.T) {
 	id, err := url.Parse("spiffe://harbor/mira")
 	require.NoError(t, err)
-	leaf := cert("", noon.Add(time.Hour))
+	leaf := newCertificate("", noon.Add(time.Hour))
 	leaf.URIs, leaf.DNSNames = []*url.URL{id}, []string{"a.example", "b.example"}
 	chains := [][]*x509.Certificate{{leaf}}
-	c, err := try(t, chains, mtls.WithName(mtls.URI))
+	c, err := tryCertificate(t, chains, auth.CertificateConfig{Name: auth.NameURI})
 	require.NoError(t, err)
 	require.Equal(t, "spiffe://harbor/mira", c.UserID)
-	for _, name := range []mtls.Name{mtls.CommonName, mtls.DNS, mtls.Email} {
-		_, err = try(t, chains, mtls.WithName(name))
+	for _, name := range []auth.CertificateName{auth.NameCommon, auth.NameDNS, auth.NameEmail} {
+		_, err = tryCertificate(t, chains, auth.CertificateConfig{Name: name})
 		require.ErrorIs(t, err, auth.ErrRejected, name)
 	}
-	_, err = try(t, [][]*x509.Certificate{{cert("mira", noon)}})
+	_, err = tryCertificate(t, [][]*x509.Certificate{{newCertificate("mira", noon)}}, auth.CertificateConfig{})
 	require.ErrorIs(t, err, auth.ErrRejected, "the connection has outlived its certificate")
-	_, err = try(t, [][]*x509.Certificate{{cert("mi\x00ra", noon.Add(1))}})
+	_, err = tryCertificate(t, [][]*x509.Certificate{{newCertificate("mi\x00ra", noon.Add(1))}}, auth.CertificateConfig{})
 	require.ErrorIs(t, err, auth.ErrRejected)
 }
 
 func TestCertificateThatTheServerHasNotVerifiedIsIgnored(t *testing.T) {
-	c, err := mtls.New()
+	c, err := auth.NewCertificates(auth.CertificateConfig{})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("X-Forwarded-Client-Cert", "Subject=mira")
-	for _, state := range []*tls.ConnectionState{nil, {}, {PeerCertificates: []*x509.Certificate{cert("mira", noon)}}} {
+	for _, state := range []*tls.ConnectionState{nil, {}, {PeerCertificates: []*x509.Certificate{newCertificate("mira", noon)}}} {
 		r.TLS = state
 		_, err = c.Authenticate(r)
 		require.ErrorIs(t, err, auth.ErrNoCredential)
 	}
-	for _, opt := range []mtls.Option{mtls.WithName("o"), mtls.WithClock(nil)} {
-		_, err := mtls.New(opt)
-		require.ErrorIs(t, err, mtls.ErrConfig)
-	}
+	_, err = auth.NewCertificates(auth.CertificateConfig{Name: "o"})
+	require.ErrorIs(t, err, auth.ErrCertificates)
 }

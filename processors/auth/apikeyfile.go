@@ -1,4 +1,4 @@
-package apikey
+package auth
 
 import (
 	"bytes"
@@ -12,15 +12,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-// ErrFile is wrapped by the errors about the content of a file of keys.
-var ErrFile = errors.New("apikey: unusable file of keys")
+// ErrAPIKeys is wrapped by the errors about the content of a file of keys.
+var ErrAPIKeys = errors.New("apikey: unusable file of keys")
 
-// line is a line of the file.
-type line struct {
+// keyLine is a line of the file.
+type keyLine struct {
 	ID       string   `json:"id"`
 	Hash     string   `json:"hash"`
 	User     string   `json:"user,omitempty"`
@@ -34,18 +32,18 @@ type key struct {
 	id       string
 	hash     [sha256.Size]byte
 	user     string
-	sessions auth.Sessions
-	rights   auth.Rights
+	sessions Sessions
+	rights   Rights
 	expires  time.Time
 	source   string // its line
 }
 
-// table is the keys of a file by ID.
-type table map[string]*key
+// keyTable is the keys of a file by ID.
+type keyTable map[string]*key
 
-// parse returns the keys of a file. A key whose line is also in old is the same pointer.
-func parse(content []byte, old table) (table, error) {
-	keys := table{}
+// parseKeys returns the keys of a file. A key whose line is also in old is the same pointer.
+func parseKeys(content []byte, old keyTable) (keyTable, error) {
+	keys := keyTable{}
 	number := 0
 	for text := range bytes.Lines(content) {
 		number++
@@ -53,12 +51,12 @@ func parse(content []byte, old table) (table, error) {
 		if len(text) == 0 || text[0] == '#' {
 			continue
 		}
-		k, err := parseLine(text)
+		k, err := parseKeyLine(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrFile, number, err)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrAPIKeys, number, err)
 		}
 		if keys[k.id] != nil {
-			return nil, fmt.Errorf("%w: line %d: the id of an earlier line", ErrFile, number)
+			return nil, fmt.Errorf("%w: line %d: the id of an earlier line", ErrAPIKeys, number)
 		}
 		if before := old[k.id]; before != nil && before.source == k.source {
 			k = before
@@ -68,14 +66,14 @@ func parse(content []byte, old table) (table, error) {
 	return keys, nil
 }
 
-// parseLine returns the key of a line. Its errors contain nothing of the line: it may be a key that was pasted by mistake.
-func parseLine(text []byte) (*key, error) {
-	var l line
+// parseKeyLine returns the key of a line. Its errors contain nothing of the line: it may be a key that was pasted by mistake.
+func parseKeyLine(text []byte) (*key, error) {
+	var l keyLine
 	if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(false)); err != nil {
 		return nil, errors.New("want a JSON object with id, hash, user, sessions, rights and expires")
 	}
 	k := &key{id: l.ID, user: l.User, source: string(text)}
-	if !validID(l.ID) {
+	if !validKeyID(l.ID) {
 		return nil, errors.New("id: want 4 to 32 lowercase letters and digits")
 	}
 	digits, ok := strings.CutPrefix(l.Hash, hashPrefix)
@@ -87,13 +85,13 @@ func parseLine(text []byte) (*key, error) {
 		return nil, errors.New("user: want printable characters")
 	}
 	var err error
-	if k.sessions, err = auth.ParseSessions(l.Sessions...); err != nil {
+	if k.sessions, err = ParseSessions(l.Sessions...); err != nil {
 		return nil, fmt.Errorf("sessions: %w", err)
 	}
 	if k.sessions.OfUser() && l.User == "" {
 		return nil, errors.New("sessions: a pattern has {user}, and the key has no user")
 	}
-	if k.rights, err = auth.ParseRights(l.Rights...); err != nil {
+	if k.rights, err = ParseRights(l.Rights...); err != nil {
 		return nil, fmt.Errorf("rights: %w", err)
 	}
 	if l.Expires != "" {
@@ -106,7 +104,7 @@ func parseLine(text []byte) (*key, error) {
 
 const hashPrefix = "sha256:"
 
-func validID(id string) bool {
+func validKeyID(id string) bool {
 	if len(id) < 4 || len(id) > 32 {
 		return false
 	}

@@ -1,19 +1,18 @@
-package mtls_test
+package auth_test
 
 import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/mtls"
 )
 
 // Services are named by the URI of their certificates and may read every session.
-func Example() {
+func Example_certificates() {
 	every, err := auth.ParseSessions("*")
 	if err != nil {
 		panic(err)
 	}
-	certificates, err := mtls.New(mtls.WithName(mtls.URI), mtls.WithSessions(every), mtls.WithRights(auth.Read))
+	certificates, err := auth.NewCertificates(auth.CertificateConfig{Name: auth.NameURI, Sessions: every, Rights: auth.Read})
 	if err != nil {
 		panic(err)
 	}

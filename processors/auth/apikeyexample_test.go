@@ -1,4 +1,4 @@
-package apikey_test
+package auth_test
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/apikey"
 )
 
 // A key is made, its line is stored, and a request with the key is authenticated.
-func Example() {
-	key, line, err := apikey.New(apikey.Holder{
+func Example_apiKey() {
+	key, line, err := auth.NewAPIKey(auth.APIKeyHolder{
 		User: "mira", Sessions: []string{"{user}:*"}, Rights: auth.Read | auth.Write,
 	})
 	if err != nil {
@@ -26,7 +25,7 @@ func Example() {
 		panic(err)
 	}
 
-	keys, err := apikey.Open(file)
+	keys, err := auth.OpenAPIKeys(file, auth.APIKeyConfig{})
 	if err != nil {
 		panic(err)
 	}
