@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/door"
@@ -128,7 +128,7 @@ func (i *instance) door() {
 	require.NoError(i.t, err)
 	i.background(func(ctx context.Context) error { return replies.Run(ctx, i.brokers) })
 	handler, err := door.New(replies, i.to, i.config.Load, door.WithOpenProxy(), door.WithAppVersion("1.2"),
-		door.WithLimits(admission.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
+		door.WithLimits(auth.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
 	require.NoError(i.t, err)
 	server := httptest.NewServer(handler)
 	i.t.Cleanup(server.Close)

@@ -10,8 +10,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -27,10 +25,10 @@ type options struct {
 	lookback     time.Duration
 	authenticate auth.Authenticate
 	concurrency  int
-	limits       admission.Limits
+	limits       auth.Limits
 	origins      []string
 	headers      []string
-	audit        audit.Sink
+	audit        auth.AuditSink
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error
@@ -99,7 +97,7 @@ func WithConcurrency(requests int) Option {
 
 // WithLimits sets the limits of each caller and of each session (default: 256 concurrent requests, 500 per second and a
 // burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 10,000 keys).
-func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithCORS allows the scripts of an origin ("*" for any) to use the door, with cookies if the origin is named, and to send
 // request headers besides Content-Type. The option may be repeated (default: none).
@@ -113,7 +111,7 @@ func WithCORS(origin string, headers ...string) Option {
 }
 
 // WithAudit sets the receiver of events about requests that were refused (default: the logger). It must not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(o *options) {
 		if sink == nil {
 			o.invalid("WithAudit: nil")

@@ -10,8 +10,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -45,7 +43,7 @@ type Config struct {
 	// ReceiveTimeout is how long the Receiver may take (default 30 s). Then the client is told to send the message again.
 	ReceiveTimeout time.Duration
 	// Audit receives events about refused connections (default: Logger).
-	Audit audit.Sink
+	Audit auth.AuditSink
 	// Clock is for Idle, PerMinute and the end of credentials (default: the system's).
 	Clock processors.Clock
 	// Logger logs errors, without texts (default: none).
@@ -118,9 +116,9 @@ func (c *Config) check() error {
 }
 
 func (c *Config) entrance() (*entrance.Entrance, error) {
-	limits, err := admission.Limits{}.Or(admission.Limits{
-		Caller:    admission.Share{Open: c.PerCaller, PerSecond: 10, Burst: 10 + 2*c.PerCaller},
-		Session:   admission.Share{Open: 1, PerSecond: 1, Burst: 1}, // no visit has a session
+	limits, err := auth.Limits{}.Or(auth.Limits{
+		Caller:    auth.Share{Open: c.PerCaller, PerSecond: 10, Burst: 10 + 2*c.PerCaller},
+		Session:   auth.Share{Open: 1, PerSecond: 1, Burst: 1}, // no visit has a session
 		BodyBytes: 1 << 20, CallerBodyBytes: 1 << 20, BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
 	})
 	if err != nil {

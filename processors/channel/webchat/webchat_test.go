@@ -13,7 +13,6 @@ import (
 	ws "github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
@@ -80,8 +79,8 @@ func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
 }
 
 func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
-	events := make(chan audit.Event, 100)
-	f := newFixture(t, &inbox{}, func(c *Config) { c.Audit = func(e audit.Event) { events <- e } })
+	events := make(chan auth.AuditEvent, 100)
+	f := newFixture(t, &inbox{}, func(c *Config) { c.Audit = func(e auth.AuditEvent) { events <- e } })
 	for user, want := range map[string]int{"": 401, "reader": 403, "anonymous": 403, strings.Repeat("x", 600): 403, "ada": 101} {
 		_, status := f.dial(user)
 		require.Equal(t, want, status, user)

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"net/http"
 
-	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -30,7 +29,7 @@ func (o *options) cors() entrance.CORS {
 // entrance returns an entrance of the door for a number of open requests. Its errors are those of the options.
 func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
 	defaults := entrance.DefaultLimits(o.bodyLimit)
-	defaults.Session = admission.Share{Open: 64, PerSecond: 50, Burst: 200}
+	defaults.Session = auth.Share{Open: 64, PerSecond: 50, Burst: 200}
 	authenticate := o.authenticate
 	if authenticate == nil { // everyone may do everything, but not the pages of other origins
 		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }

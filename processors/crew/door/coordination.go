@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
@@ -163,7 +162,7 @@ func (h *Handler) pause(r *request) answer {
 		if rejection, ok := h.written(r, records...); !ok {
 			return rejection
 		}
-		r.Record(audit.Write, b.CrewID, id, http.StatusAccepted)
+		r.Record(auth.AuditWrite, b.CrewID, id, http.StatusAccepted)
 	}
 	return accepted("paused", paused, "crewIds", ids, "inputId", id)
 }
@@ -192,9 +191,9 @@ func (h *Handler) grant(r *request, action string) answer {
 	g := topics.GateGrant{
 		Action: action, GrantID: derived("tool auto allow", h.topics.Agent, b.RoleID, tool), Agent: b.RoleID, By: nameOf(r.Caller),
 	}
-	did := audit.Revoke
+	did := auth.AuditRevoke
 	if action == topics.ActionGrant {
-		g.Tool, did = tool, audit.Write
+		g.Tool, did = tool, auth.AuditWrite
 	}
 	id, err := r.inputID(h.topics.Agent)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
@@ -136,7 +136,7 @@ func (h *Handler) decideAll(r *request) answer {
 		if rejection, ok := h.written(r, records...); !ok {
 			return rejection
 		}
-		r.Record(audit.Write, "", input, http.StatusAccepted)
+		r.Record(auth.AuditWrite, "", input, http.StatusAccepted)
 	}
 	return accepted("decisionIds", taken, "skipped", skipped, "inputId", input)
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/team"
 	"github.com/turntable-streams/turntable/processors/crew/view"
@@ -41,9 +39,9 @@ type options struct {
 	write        time.Duration
 	bodyLimit    int64
 	concurrency  int
-	limits       admission.Limits
+	limits       auth.Limits
 	wait         time.Duration
-	audit        audit.Sink
+	audit        auth.AuditSink
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error
@@ -264,7 +262,7 @@ func WithConcurrency(requests int) Option {
 // WithLimits sets the limits of each caller and of each crew (default: 256 concurrent requests and as many sockets, 500 requests
 // per second and a burst of 1000 per caller; 64 concurrent requests, 50 per second and a burst of 200 per crew; 64 MiB of bodies,
 // 16 MiB of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys).
-func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithDecisionWait sets how long the answer to a permission request waits for the outcome (default 5 s, 0 to 55 s). After it,
 // the request is answered with 202.
@@ -279,7 +277,7 @@ func WithDecisionWait(d time.Duration) Option {
 
 // WithAudit sets the receiver of events about requests that wrote something or were refused (default: the logger). It must
 // not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(o *options) {
 		if sink == nil {
 			o.invalid("WithAudit: nil")

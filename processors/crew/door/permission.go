@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -132,11 +131,11 @@ func (h *Handler) permission(r *request) answer {
 	}
 	o, ok := h.outcome(r.Context(), ended)
 	if !ok {
-		r.Record(audit.Answer, row.view.ID, p.RequestID, http.StatusAccepted)
+		r.Record(auth.AuditAnswer, row.view.ID, p.RequestID, http.StatusAccepted)
 		return accepted("requestId", p.RequestID, "decisionId", d.DecisionID)
 	}
 	a := p.settled(o, d.By)
-	r.Record(audit.Answer, row.view.ID, p.RequestID, a.status)
+	r.Record(auth.AuditAnswer, row.view.ID, p.RequestID, a.status)
 	return a
 }
 

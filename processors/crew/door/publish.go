@@ -12,7 +12,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -95,7 +94,7 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 	if rejection, ok := h.written(r, out); !ok {
 		return rejection
 	}
-	r.Record(audit.Write, key, id, http.StatusAccepted)
+	r.Record(auth.AuditWrite, key, id, http.StatusAccepted)
 	return accepted(append(members, "inputId", id)...)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
@@ -192,7 +191,7 @@ func (s *session) input(w wish) error {
 	id := "door/" + rand.Text()
 	out, err := inputTo(s.handler.topics.CrewAgentInputs, row.view.ID, id,
 		topics.CrewPrompt{Text: w.Text, Priority: true, FromID: person})
-	return s.publish(audit.Write, row.view.ID, id, out, err)
+	return s.publish(auth.AuditWrite, row.view.ID, id, out, err)
 }
 
 // permit answers a permission request: the newest one of the agent without an ID. An answer to none has no effect.
@@ -223,11 +222,11 @@ func (s *session) permit(w wish) error {
 		return err
 	}
 	out, err := processors.OutboundOf(s.handler.topics.GateDecisions, row.view.ID, d, d.DecisionID)
-	return s.publish(audit.Answer, row.view.ID, w.RequestID, out, err)
+	return s.publish(auth.AuditAnswer, row.view.ID, w.RequestID, out, err)
 }
 
 // publish writes the record of a frame, unless it could not be encoded.
-func (s *session) publish(did audit.Action, of, id string, out processors.Outbound, err error) error {
+func (s *session) publish(did auth.AuditAction, of, id string, out processors.Outbound, err error) error {
 	if err != nil {
 		return errBody
 	}

@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // entrance returns the entrance of the server. Its errors are those of the options.
 func (r *rules) entrance(agent string) (*entrance.Entrance, error) {
-	limits, err := r.limits.Or(admission.Limits{
-		Caller:    admission.Share{Open: 1000, PerSecond: 100, Burst: 1000},
-		Session:   admission.Share{Open: 100, PerSecond: 20, Burst: 200},
+	limits, err := r.limits.Or(auth.Limits{
+		Caller:    auth.Share{Open: 1000, PerSecond: 100, Burst: 1000},
+		Session:   auth.Share{Open: 100, PerSecond: 20, Burst: 200},
 		BodyBytes: 1 << 20, CallerBodyBytes: 1 << 20, BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
 	})
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -25,8 +23,8 @@ func byCookie(r *http.Request) (auth.Caller, error) {
 
 func TestOnlyPagesOfTheSameOriginConnectWithAuthentication(t *testing.T) {
 	var refused atomic.Int64
-	s := newFixture(t, WithAuthenticate(byCookie), WithAudit(func(e audit.Event) {
-		if e.Action == audit.Refuse && e.Status == 403 && e.Subject == "victim" {
+	s := newFixture(t, WithAuthenticate(byCookie), WithAudit(func(e auth.AuditEvent) {
+		if e.Action == auth.AuditRefuse && e.Status == 403 && e.Subject == "victim" {
 			refused.Add(1)
 		}
 	}))
@@ -65,7 +63,7 @@ func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 }
 
 func TestSocketsOfACallerAreLimited(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(byCookie), WithLimits(admission.Limits{Caller: admission.Share{Open: 2}}))
+	s := newFixture(t, WithAuthenticate(byCookie), WithLimits(auth.Limits{Caller: auth.Share{Open: 2}}))
 	first, _, err := s.dial("/ws", "Cookie", "user=mallory")
 	require.NoError(t, err)
 	_, _, err = s.dial("/ws", "Cookie", "user=mallory")
@@ -83,7 +81,7 @@ func TestSocketsOfACallerAreLimited(t *testing.T) {
 }
 
 func TestSocketsOfASessionAreLimited(t *testing.T) {
-	s := newFixture(t, WithLimits(admission.Limits{Session: admission.Share{Open: 1}}))
+	s := newFixture(t, WithLimits(auth.Limits{Session: auth.Share{Open: 1}}))
 	first := s.open().subscribe("one")
 	second := s.open()
 	second.send(`{"type":"subscribe","session_id":"one"}`)

@@ -11,8 +11,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -26,8 +24,8 @@ type rules struct {
 	authenticate auth.Authenticate
 	origins      []string
 	clients      int
-	limits       admission.Limits
-	audit        audit.Sink
+	limits       auth.Limits
+	audit        auth.AuditSink
 	queue        limits
 	inbound      int64
 	ping, pong   time.Duration
@@ -119,11 +117,11 @@ func WithClientLimit(n int) Option {
 // of 1000 per caller; 100 sockets, 20 subscriptions per second and a burst of 200 per session; 10,000 keys). A connection
 // over a limit of the caller gets 429. A subscription over a limit of the session gets a "refused" frame. The limits of bodies
 // have no effect.
-func WithLimits(l admission.Limits) Option { return func(r *rules) { r.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(r *rules) { r.limits = l } }
 
 // WithAudit sets the receiver of events about connections and subscriptions that were refused (default: the logger). It must
 // not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(r *rules) {
 		if sink == nil {
 			r.invalid("WithAudit: nil")

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -120,7 +119,7 @@ func TestErrorNamesTheInvalidOption(t *testing.T) {
 		"WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0), "WithFrameLimit": WithFrameLimit(0),
 		"WithKeepalive": WithKeepalive(1, 0, 1), "WithOrigins": WithOrigins("["), "WithClock": WithClock(nil),
 		"WithLogger": WithLogger(nil), "Frames": WithReplay(Replay{Frames: -1}), "MaxAge": WithReplay(Replay{MaxAge: -1}),
-		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(admission.Limits{BodyRate: -1}),
+		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(auth.Limits{BodyRate: -1}),
 	} {
 		_, err := New("pilot", opt)
 		require.ErrorIs(t, err, ErrConfig)

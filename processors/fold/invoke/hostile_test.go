@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/fold"
 )
@@ -90,7 +88,7 @@ func TestContentTypeIsNotRequiredWithoutAuthentication(t *testing.T) {
 
 func TestSessionThatIsFloodedDelaysOnlyItself(t *testing.T) {
 	agent := newLive()
-	s := newSite(t, agent, WithAuthenticate(byCookie), WithLimits(admission.Limits{Session: admission.Share{Open: 1}}))
+	s := newSite(t, agent, WithAuthenticate(byCookie), WithLimits(auth.Limits{Session: auth.Share{Open: 1}}))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	open := s.sendUntil(ctx, http.MethodPost, "/invoke", `{"session_id":"one"}`, "Accept", "text/event-stream", "Cookie", "user=mira")
@@ -143,16 +141,16 @@ func (*blocked) End() fold.End { return fold.End{} }
 func (*blocked) Close() error  { return nil }
 
 func TestAuditNamesTheTurn(t *testing.T) {
-	var events []audit.Event
-	s := newSite(t, scripted(t, hello), WithAuthenticate(byCookie), WithAudit(func(e audit.Event) { events = append(events, e) }))
+	var events []auth.AuditEvent
+	s := newSite(t, scripted(t, hello), WithAuthenticate(byCookie), WithAudit(func(e auth.AuditEvent) { events = append(events, e) }))
 	s.invoke(`{"session_id":"s"}`, "Cookie", "user=mira")
 	s.invoke(`{"session_id":"s"}`, "Traceparent", "00-"+traceID+"-"+spanID+"-01")
 	require.Len(t, events, 2)
-	require.Equal(t, audit.Event{
-		Door: "invoke", Action: audit.Write, Subject: "mira", Session: "s", RequestID: traceID, Status: 200,
+	require.Equal(t, auth.AuditEvent{
+		Door: "invoke", Action: auth.AuditWrite, Subject: "mira", Session: "s", RequestID: traceID, Status: 200,
 		At: events[0].At, Address: "127.0.0.1",
 	}, events[0])
-	require.Equal(t, audit.Refuse, events[1].Action)
+	require.Equal(t, auth.AuditRefuse, events[1].Action)
 	require.Equal(t, 401, events[1].Status)
 	require.Contains(t, events[1].RequestID, traceID)
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/fold"
 )
@@ -31,10 +29,10 @@ type rules struct {
 	keepalive    time.Duration
 	writeTimeout time.Duration
 	version      string
-	limits       admission.Limits
+	limits       auth.Limits
 	origins      []string
 	headers      []string
-	audit        audit.Sink
+	audit        auth.AuditSink
 	fold         []fold.Option
 	random       io.Reader
 	clock        processors.Clock
@@ -158,11 +156,11 @@ func WithCORS(origin string, headers ...string) Option {
 // burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 64 MiB of bodies, 16 MiB
 // of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys). A stream
 // is a request that is open until its end.
-func WithLimits(l admission.Limits) Option { return func(r *rules) { r.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(r *rules) { r.limits = l } }
 
 // WithAudit sets the receiver of events about requests that started a turn or were refused (default: the logger). It must
 // not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(r *rules) {
 		if sink == nil {
 			r.invalid("WithAudit: nil")

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -21,7 +20,7 @@ func TestNewRejectsInvalidOptions(t *testing.T) {
 		"WithBodyLimit": WithBodyLimit(0), "WithBatchLimit": WithBatchLimit(0), "WithConcurrency": WithConcurrency(0),
 		"WithWriteTimeout": WithWriteTimeout(-time.Second), "WithCORS": WithCORS(""), "WithRandom": WithRandom(nil),
 		"WithClock": WithClock(nil), "WithLogger": WithLogger(nil), "WithCapability": WithCapability(Capability{Shape: 7}),
-		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(admission.Limits{Keys: -1}),
+		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(auth.Limits{Keys: -1}),
 		"origin": WithCORS("example.com/path"),
 	} {
 		_, err := New(newLive(), opt)

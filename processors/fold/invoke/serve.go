@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // HeaderLastEvent is the request header with the ID of the last event that the client has received. The response continues
@@ -51,9 +51,9 @@ func (c *exchange) serve() {
 	}
 	switch {
 	case c.continues:
-		c.visit.Record(audit.Answer, c.session, turn.at.Turn, http.StatusOK)
+		c.visit.Record(auth.AuditAnswer, c.session, turn.at.Turn, http.StatusOK)
 	case !c.resumes:
-		c.visit.Record(audit.Write, c.session, turn.at.Turn, http.StatusOK)
+		c.visit.Record(auth.AuditWrite, c.session, turn.at.Turn, http.StatusOK)
 	}
 	switch {
 	case !c.answer.Streams():

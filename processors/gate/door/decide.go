@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -71,7 +70,7 @@ func (h *Handler) decide(r *request, id string) answer {
 		return rejection
 	}
 	a := h.outcome(r, d, v, over, func() bool { return h.await(r.Context(), over, wait) })
-	r.Record(audit.Answer, session, id, a.status)
+	r.Record(auth.AuditAnswer, session, id, a.status)
 	return a
 }
 

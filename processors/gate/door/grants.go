@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -113,6 +113,6 @@ func (h *Handler) revoke(r *request, id string) answer {
 	if rejection, ok := h.publish(r, out); !ok {
 		return rejection
 	}
-	r.Record(audit.Revoke, session, id, http.StatusAccepted)
+	r.Record(auth.AuditRevoke, session, id, http.StatusAccepted)
 	return answer{status: http.StatusAccepted, body: object("status", "accepted", "grant_id", id)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 )
 
@@ -144,7 +144,7 @@ func TestCallerAndSessionHaveLimits(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door(WithAuthenticate(callers), WithLimits(admission.Limits{Session: admission.Share{Open: 1, PerSecond: 1, Burst: 2}}))
+	d := f.door(WithAuthenticate(callers), WithLimits(auth.Limits{Session: auth.Share{Open: 1, PerSecond: 1, Burst: 2}}))
 	f.ask("s", "a")
 	f.ask("u", "b")
 	d.pending("s", "a")
@@ -162,7 +162,7 @@ func TestApprovalsForLaterRequestsAreListedAndRevoked(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door(WithAuthenticate(callers), WithLimits(admission.Limits{Session: admission.Share{PerSecond: 10_000, Burst: 10_000}}))
+	d := f.door(WithAuthenticate(callers), WithLimits(auth.Limits{Session: auth.Share{PerSecond: 10_000, Burst: 10_000}}))
 	const boss = as("boss all *")
 	for _, scope := range []string{"session", "agent"} {
 		path := ""

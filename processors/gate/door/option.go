@@ -10,8 +10,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -28,11 +26,11 @@ type options struct {
 	authenticate auth.Authenticate
 	bodyLimit    int64
 	concurrency  int
-	limits       admission.Limits
+	limits       auth.Limits
 	origins      []string
 	headers      []string
 	wait         time.Duration
-	audit        audit.Sink
+	audit        auth.AuditSink
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error
@@ -119,7 +117,7 @@ func WithConcurrency(requests int) Option {
 // WithLimits sets the limits of each caller and of each session (default: 256 concurrent requests, 500 per second and a
 // burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 64 MiB of bodies, 16 MiB
 // of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys).
-func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithCORS allows the scripts of an origin ("*" for any) to use the door, with cookies if the origin is named, and to send
 // request headers besides Content-Type. The option may be repeated (default: none). Name Authorization and Idempotency-Key
@@ -147,7 +145,7 @@ func WithDecisionWait(d time.Duration) Option {
 
 // WithAudit sets the receiver of events about decisions, revocations and requests that were refused (default: the logger).
 // It must not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(o *options) {
 		if sink == nil {
 			o.invalid("WithAudit: nil")

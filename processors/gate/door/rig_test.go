@@ -21,7 +21,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
@@ -167,7 +166,7 @@ type audits struct {
 	list []string
 }
 
-func (a *audits) add(e audit.Event) {
+func (a *audits) add(e auth.AuditEvent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, strings.TrimSpace(fmt.Sprintf("%s %d %s %s %s", e.Action, e.Status, e.Session, e.RequestID, e.Subject)))

@@ -12,8 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -26,12 +24,12 @@ type Config struct {
 	// Requests limits the open requests of all callers.
 	Requests int
 	// Limits are complete: see Limits.Or. BodyLimit is the largest body, in bytes.
-	Limits    admission.Limits
+	Limits    auth.Limits
 	BodyLimit int64
 	// Origins are the trusted origins of pages, for example https://app.example.com.
 	Origins []string
 	// Audit receives events; nil logs them to Logger.
-	Audit  audit.Sink
+	Audit  auth.AuditSink
 	Clock  processors.Clock
 	Logger *zap.Logger
 }
@@ -59,7 +57,7 @@ func New(c Config) (*Entrance, error) {
 		errs = append(errs, fmt.Errorf("CallerBodyBytes is %d, want more than the body limit, %d", c.Limits.CallerBodyBytes, c.BodyLimit))
 	}
 	if c.Audit == nil {
-		c.Audit = audit.Log(c.Logger)
+		c.Audit = auth.LogAudit(c.Logger)
 	}
 	return &Entrance{
 		config: c, pages: pages, slots: make(chan struct{}, c.Requests),
@@ -176,17 +174,17 @@ func (v *Visit) Key() string { return v.caller }
 func (v *Visit) Refuse(refusal *Refusal) *Refusal {
 	switch refusal.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-		v.record(audit.Event{Action: audit.Refuse, Status: refusal.Status, Reason: refusal.Text, RequestID: requestID(v.r)})
+		v.record(auth.AuditEvent{Action: auth.AuditRefuse, Status: refusal.Status, Reason: refusal.Text, RequestID: requestID(v.r)})
 	}
 	return refusal
 }
 
 // Record records what the request did.
-func (v *Visit) Record(a audit.Action, session, request string, status int) {
-	v.record(audit.Event{Action: a, Session: session, RequestID: request, Status: status})
+func (v *Visit) Record(a auth.AuditAction, session, request string, status int) {
+	v.record(auth.AuditEvent{Action: a, Session: session, RequestID: request, Status: status})
 }
 
-func (v *Visit) record(e audit.Event) {
+func (v *Visit) record(e auth.AuditEvent) {
 	c := v.entrance.config
 	e.At, e.Door, e.Agent, e.Subject, e.Address = c.Clock.Now(), c.Name, c.Agent, v.Caller.Name(), v.address
 	c.Audit(e)

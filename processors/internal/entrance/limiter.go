@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // limiter bounds the open requests and the rate of each key. It remembers the keys with open requests, and of the others
 // the most recent ones. It is safe for concurrent use.
 type limiter struct {
-	share admission.Share
+	share auth.Share
 	keys  int // how many it remembers
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type entry struct {
 	element *list.Element // in idle; nil while requests are open
 }
 
-func newLimiter(s admission.Share, keys int) *limiter {
+func newLimiter(s auth.Share, keys int) *limiter {
 	return &limiter{share: s, keys: keys, entries: map[string]*entry{}, idle: list.New()}
 }
 

@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
 func TestKeyWithoutTokensWaitsUntilOneIsAdded(t *testing.T) {
-	l := newLimiter(admission.Share{Open: 10, PerSecond: 2, Burst: 2}, 10)
+	l := newLimiter(auth.Share{Open: 10, PerSecond: 2, Burst: 2}, 10)
 	require.Zero(t, l.enter("a", noon))
 	require.Zero(t, l.enter("a", noon))
 	require.Equal(t, 500*time.Millisecond, l.enter("a", noon))
@@ -25,7 +25,7 @@ func TestKeyWithoutTokensWaitsUntilOneIsAdded(t *testing.T) {
 }
 
 func TestOpenRequestsOfAKeyAreBounded(t *testing.T) {
-	l := newLimiter(admission.Share{Open: 1, PerSecond: 1, Burst: 2}, 10)
+	l := newLimiter(auth.Share{Open: 1, PerSecond: 1, Burst: 2}, 10)
 	require.Zero(t, l.enter("a", noon))
 	require.Equal(t, openWait, l.enter("a", noon))
 	l.leave("a")
@@ -33,7 +33,7 @@ func TestOpenRequestsOfAKeyAreBounded(t *testing.T) {
 }
 
 func TestKeysAreForgottenTheLeastRecentFirstUnlessTheyAreOpen(t *testing.T) {
-	l := newLimiter(admission.Share{Open: 1, PerSecond: 1, Burst: 1}, 2)
+	l := newLimiter(auth.Share{Open: 1, PerSecond: 1, Burst: 1}, 2)
 	require.Zero(t, l.enter("open", noon))
 	for _, key := range []string{"one", "two", "three"} {
 		require.Zero(t, l.enter(key, noon))
@@ -46,7 +46,7 @@ func TestKeysAreForgottenTheLeastRecentFirstUnlessTheyAreOpen(t *testing.T) {
 
 func TestLimiterIsBoundedAndCountsOpenRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		share := admission.Share{
+		share := auth.Share{
 			Open: rapid.IntRange(1, 3).Draw(t, "open"), PerSecond: rapid.IntRange(1, 5).Draw(t, "rate"), Burst: rapid.IntRange(1, 5).Draw(t, "burst"),
 		}
 		keys := rapid.IntRange(1, 4).Draw(t, "keys")

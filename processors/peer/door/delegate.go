@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
@@ -139,10 +138,10 @@ func (h *Handler) answerRun(r *request, d *delegation, w *waiter, reply topics.P
 		if refusal != nil {
 			return h.refuse(r, d.in.ID, d.req, refusal)
 		}
-		r.Record(audit.Write, d.session(), d.req.TaskID, a.status)
+		r.Record(auth.AuditWrite, d.session(), d.req.TaskID, a.status)
 		return a
 	case runs:
-		r.Record(audit.Write, d.session(), d.req.TaskID, http.StatusAccepted)
+		r.Record(auth.AuditWrite, d.session(), d.req.TaskID, http.StatusAccepted)
 		return continues(d.req.TaskID, d.location)
 	case gone:
 		if !d.prefer.async {
@@ -150,7 +149,7 @@ func (h *Handler) answerRun(r *request, d *delegation, w *waiter, reply topics.P
 				TaskID: d.req.TaskID, InboundID: d.in.ID, Hash: w.hash, Waiter: w.id,
 			})
 		}
-		r.Record(audit.Write, d.session(), d.req.TaskID, statusClientClosed)
+		r.Record(auth.AuditWrite, d.session(), d.req.TaskID, statusClientClosed)
 		return answer{status: statusClientClosed}
 	}
 	return refused(unavailable("The task has no reply yet. Repeat the request."))

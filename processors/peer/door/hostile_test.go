@@ -15,8 +15,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -57,7 +55,7 @@ func TestHugeHeadersAreRefusedBeforeAnythingIsRead(t *testing.T) {
 }
 
 func TestSlowBodyGivesItsSlotBack(t *testing.T) {
-	d := newRig(t, WithLimits(admission.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
+	d := newRig(t, WithLimits(auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
 	for _, path := range []string{DelegatePath, ProxyPath} {
 		answer := d.raw("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + t2 + "\r\nContent-Length: 100\r\n\r\n{")
 		require.Contains(t, answer, "408 Request Timeout")
@@ -80,16 +78,16 @@ func TestBodyOfUnknownLengthIsLimited(t *testing.T) {
 // events collects the operator's audit.
 type events struct {
 	mu   sync.Mutex
-	list []audit.Event
+	list []auth.AuditEvent
 }
 
-func (e *events) add(a audit.Event) {
+func (e *events) add(a auth.AuditEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, a)
 }
 
-func (e *events) all() []audit.Event {
+func (e *events) all() []auth.AuditEvent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.list
@@ -175,8 +173,8 @@ func TestRefusalsOfTheAudit(t *testing.T) {
 }
 
 func TestLimitsOfCallersAndRequests(t *testing.T) {
-	d := newRig(t, WithConcurrency(2), WithLimits(admission.Limits{
-		Caller: admission.Share{PerSecond: 1, Burst: 2}, Session: admission.Share{PerSecond: 1, Burst: 1},
+	d := newRig(t, WithConcurrency(2), WithLimits(auth.Limits{
+		Caller: auth.Share{PerSecond: 1, Burst: 2}, Session: auth.Share{PerSecond: 1, Burst: 1},
 	}))
 	d.group.reply = succeed
 	for _, want := range []int{200, 200, 429} {
@@ -215,7 +213,7 @@ func TestOperatorsAuditNamesPeersAndCallers(t *testing.T) {
 	d.proxy(task1)
 	type line struct {
 		door, subject, session, request string
-		action                          audit.Action
+		action                          auth.AuditAction
 		status                          int
 		reason                          string
 	}
@@ -226,11 +224,11 @@ func TestOperatorsAuditNamesPeersAndCallers(t *testing.T) {
 		lines = append(lines, line{e.Door, e.Subject, e.Session, e.RequestID, e.Action, e.Status, e.Reason})
 	}
 	require.Equal(t, []line{
-		{"peer", "peer partner-b", wire.SessionID("partner-b", "t"), "t", audit.Write, 200, ""},
-		{"peer", "peer partner-c", "", "", audit.Refuse, 403, "agent_forbidden"},
-		{"peer", "", "", "edge-7", audit.Refuse, 401, "missing_token"},
-		{"peer-proxy", "mira", d.group.sessions[1], "t", audit.Write, 200, ""},
-		{"peer-proxy", "", "", "", audit.Refuse, 401, "Unauthorized"},
+		{"peer", "peer partner-b", wire.SessionID("partner-b", "t"), "t", auth.AuditWrite, 200, ""},
+		{"peer", "peer partner-c", "", "", auth.AuditRefuse, 403, "agent_forbidden"},
+		{"peer", "", "", "edge-7", auth.AuditRefuse, 401, "missing_token"},
+		{"peer-proxy", "mira", d.group.sessions[1], "t", auth.AuditWrite, 200, ""},
+		{"peer-proxy", "", "", "", auth.AuditRefuse, 401, "Unauthorized"},
 	}, lines)
 }
 

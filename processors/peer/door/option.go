@@ -11,8 +11,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
@@ -36,10 +34,10 @@ type options struct {
 	auditAgent   string
 	refusals     int
 	concurrency  int
-	limits       admission.Limits
+	limits       auth.Limits
 	origins      []string
 	headers      []string
-	audit        audit.Sink
+	audit        auth.AuditSink
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error
@@ -145,7 +143,7 @@ func WithConcurrency(requests int) Option {
 // of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; bodies at 8 KiB per second at
 // least, silence of 10 s; 10,000 keys; 62 MiB of bodies of peers, 64 MiB of those of the callers of ProxyPath, 16 MiB of one of
 // these). A peer is the label of its token. A session is the parentSessionId of a request to ProxyPath.
-func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithCORS allows the scripts of an origin ("*" for any) to use the door, with cookies if the origin is named, and to send
 // request headers besides Content-Type. The option may be repeated (default: none). Name Authorization and Prefer here if
@@ -162,7 +160,7 @@ func WithCORS(origin string, headers ...string) Option {
 // WithAudit sets the receiver of events about tasks that were accepted, sent or cancelled, and requests that were refused
 // (default: the logger). It is for the operator of this process. The audit of the instance is in {agent}-peer-audit. It must
 // not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(o *options) {
 		if sink == nil {
 			o.invalid("WithAudit: nil")

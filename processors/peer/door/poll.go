@@ -3,7 +3,6 @@ package door
 import (
 	"net/http"
 
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
@@ -46,7 +45,7 @@ func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommand
 		return refused(refusal)
 	}
 	if len(kinds) > 0 {
-		r.Record(audit.Cancel, session, taskID, http.StatusAccepted)
+		r.Record(auth.AuditCancel, session, taskID, http.StatusAccepted)
 	}
 	switch reply, end := h.poll(r.Context(), w, wait); end {
 	case replied:

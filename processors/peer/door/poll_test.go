@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -113,8 +113,8 @@ func TestCallbackIsOfTheTokensService(t *testing.T) {
 }
 
 func TestTaskIsCancelled(t *testing.T) {
-	var events []audit.Event
-	d := newRig(t, WithAudit(func(e audit.Event) { events = append(events, e) }))
+	var events []auth.AuditEvent
+	d := newRig(t, WithAudit(func(e auth.AuditEvent) { events = append(events, e) }))
 	require.Equal(t, 202, d.delegate(requestOf("t"), t2, "Prefer: respond-async").status)
 	g := d.do("DELETE", TasksPath+"t", "", t3)
 	require.Equal(t, []any{404, "unknown_task"}, []any{g.status, g.fault(t).Code}, "the task of another peer")
@@ -123,7 +123,7 @@ func TestTaskIsCancelled(t *testing.T) {
 	require.Contains(t, g.body, `"error": "cancelled"`)
 	require.Equal(t, g.body, d.do("DELETE", TasksPath+"t?wait=5s", "", t2).body, "it stays cancelled")
 	require.Zero(t, d.handler.slots.len())
-	require.Equal(t, []audit.Action{audit.Write, audit.Cancel, audit.Cancel, audit.Cancel}, []audit.Action{
+	require.Equal(t, []auth.AuditAction{auth.AuditWrite, auth.AuditCancel, auth.AuditCancel, auth.AuditCancel}, []auth.AuditAction{
 		events[0].Action, events[1].Action, events[2].Action, events[3].Action,
 	})
 	require.Equal(t, []string{"peer partner-b", "t", wire.SessionID("partner-b", "t")}, []string{

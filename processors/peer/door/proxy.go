@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -113,7 +112,7 @@ func (h *Handler) send(r *request, e *errand) answer {
 		reply, end = h.await(r.Context(), w, e.timeout+replyMargin)
 	}
 	a := h.answerErrand(r, e, w, reply, end)
-	r.Record(audit.Write, e.session, e.taskID, a.status)
+	r.Record(auth.AuditWrite, e.session, e.taskID, a.status)
 	return a
 }
 

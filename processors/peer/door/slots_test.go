@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -45,7 +45,7 @@ func TestSlowUploadsTakeSlots(t *testing.T) {
 		"as many as there are":  {[]string{"T2"}, `"inboundMaxConcurrent":64`, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newRig(t, WithLimits(admission.Limits{BodyIdle: waitLimit})) // the uploads wait for one another
+			d := newRig(t, WithLimits(auth.Limits{BodyIdle: waitLimit})) // the uploads wait for one another
 			d.configure(strings.Replace(usual, `"inboundMaxConcurrent":4`, c.limits, 1))
 			const uploads = 80
 			answers := make(chan string, uploads)

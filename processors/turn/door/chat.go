@@ -10,7 +10,6 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
@@ -169,7 +168,7 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if err := h.publish(r, records...); err != nil {
 		return h.unpublished("chat", err)
 	}
-	v.Record(audit.Write, q.session, q.request, http.StatusOK)
+	v.Record(auth.AuditWrite, q.session, q.request, http.StatusOK)
 	if q.request == "" {
 		return answer{http.StatusOK, object("status", "ok", "session_id", q.session)}
 	}

@@ -16,8 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
@@ -58,7 +56,7 @@ func heap() uint64 {
 func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int64
-		s := newFixture(t, door.WithAudit(func(e audit.Event) {
+		s := newFixture(t, door.WithAudit(func(e auth.AuditEvent) {
 			if e.Status == http.StatusTooManyRequests {
 				refused.Add(1)
 			}
@@ -74,7 +72,7 @@ func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
 func TestUnauthenticatedBodiesAreNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int64
-		s := newFixture(t, door.WithAuthenticate(byCookie), door.WithConcurrency(4), door.WithAudit(func(audit.Event) { refused.Add(1) }))
+		s := newFixture(t, door.WithAuthenticate(byCookie), door.WithConcurrency(4), door.WithAudit(func(auth.AuditEvent) { refused.Add(1) }))
 		s.stalled(40, 1<<20, "")
 		// With a slot each until their bodies have arrived, 36 of the requests would be refused for another reason.
 		require.Eventually(t, func() bool { return refused.Load() == 40 || refused.Load() > 4 }, waitLimit, time.Millisecond)
@@ -86,7 +84,7 @@ func TestUnauthenticatedBodiesAreNotRead(t *testing.T) {
 
 func TestSlowBodyIsAnsweredWithATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, door.WithLimits(admission.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
+		s := newFixture(t, door.WithLimits(auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
 		c, err := s.listener.DialContext(t.Context(), "tcp", "")
 		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
@@ -132,8 +130,8 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 }
 
 func TestCallersAndSessionsHaveLimitsOfTheirOwn(t *testing.T) {
-	s := newFixture(t, door.WithAuthenticate(byCookie), door.WithLimits(admission.Limits{
-		Caller: admission.Share{PerSecond: 1, Burst: 5}, Session: admission.Share{PerSecond: 1, Burst: 3},
+	s := newFixture(t, door.WithAuthenticate(byCookie), door.WithLimits(auth.Limits{
+		Caller: auth.Share{PerSecond: 1, Burst: 5}, Session: auth.Share{PerSecond: 1, Burst: 3},
 	}))
 	ask := func(user, session string) response {
 		return s.chat(`{"session_id":"`+session+`","content":"hi"}`, "Cookie", "user="+user, "Content-Type", "application/json")
@@ -151,7 +149,7 @@ func TestCallersAndSessionsHaveLimitsOfTheirOwn(t *testing.T) {
 }
 
 func TestCallbacksOfASessionHaveTheLimitsOfACaller(t *testing.T) {
-	s := newFixture(t, door.WithLimits(admission.Limits{Caller: admission.Share{PerSecond: 1, Burst: 1}}))
+	s := newFixture(t, door.WithLimits(auth.Limits{Caller: auth.Share{PerSecond: 1, Burst: 1}}))
 	call := func(session string) int {
 		return s.callback("{}", token.Claims{SessionID: session, ToolUseID: "t", Expires: noon.Add(time.Hour)}).status
 	}
@@ -207,9 +205,9 @@ func TestSessionWithControlOrBidirectionalCharactersIsRefused(t *testing.T) {
 
 func TestAuditNamesCallerAndRequestAndNoContent(t *testing.T) {
 	var mu sync.Mutex
-	var events []audit.Event
-	counts := &audit.Counts{}
-	s := newFixture(t, door.WithAuthenticate(byCookie), door.WithAudit(counts.Sink(func(e audit.Event) {
+	var events []auth.AuditEvent
+	counts := &auth.AuditCounts{}
+	s := newFixture(t, door.WithAuthenticate(byCookie), door.WithAudit(counts.Sink(func(e auth.AuditEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		events = append(events, e)
@@ -227,14 +225,14 @@ func TestAuditNamesCallerAndRequestAndNoContent(t *testing.T) {
 		require.Equal(t, "pilot", events[i].Agent)
 		events[i].At, events[i].Address, events[i].Agent = time.Time{}, "", ""
 	}
-	require.Equal(t, []audit.Event{
-		{Door: "chat", Action: audit.Write, Subject: "mira", Session: "s", RequestID: "r-1", Status: 200},
-		{Door: "chat", Action: audit.Refuse, RequestID: "edge-7", Status: 401, Reason: "Unauthorized"},
-		{Door: "callback", Action: audit.Answer, Subject: "callback s", Session: "s", RequestID: "call-1", Status: 202},
-		{Door: "callback", Action: audit.Refuse, Status: 401, Reason: "Malformed token"},
+	require.Equal(t, []auth.AuditEvent{
+		{Door: "chat", Action: auth.AuditWrite, Subject: "mira", Session: "s", RequestID: "r-1", Status: 200},
+		{Door: "chat", Action: auth.AuditRefuse, RequestID: "edge-7", Status: 401, Reason: "Unauthorized"},
+		{Door: "callback", Action: auth.AuditAnswer, Subject: "callback s", Session: "s", RequestID: "call-1", Status: 202},
+		{Door: "callback", Action: auth.AuditRefuse, Status: 401, Reason: "Malformed token"},
 	}, events)
-	require.Equal(t, map[audit.Count]uint64{
-		{Door: "chat", Action: audit.Write}: 1, {Door: "chat", Action: audit.Refuse, Status: 401}: 1,
-		{Door: "callback", Action: audit.Answer}: 1, {Door: "callback", Action: audit.Refuse, Status: 401}: 1,
+	require.Equal(t, map[auth.AuditCount]uint64{
+		{Door: "chat", Action: auth.AuditWrite}: 1, {Door: "chat", Action: auth.AuditRefuse, Status: 401}: 1,
+		{Door: "callback", Action: auth.AuditAnswer}: 1, {Door: "callback", Action: auth.AuditRefuse, Status: 401}: 1,
 	}, counts.All())
 }

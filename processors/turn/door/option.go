@@ -9,8 +9,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -31,11 +29,11 @@ type options struct {
 	rememberFor   time.Duration
 	rememberCount int
 	concurrency   int
-	limits        admission.Limits
+	limits        auth.Limits
 	origins       []string
 	headers       []string
 	prefixes      bool
-	audit         audit.Sink
+	audit         auth.AuditSink
 	clock         processors.Clock
 	logger        *zap.Logger
 	errs          []error
@@ -163,11 +161,11 @@ func WithConcurrency(requests int) Option {
 // burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 64 MiB of bodies, 16 MiB
 // of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys). A tool callback counts
 // for the session of its token, with the limits of a caller.
-func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithAudit sets the receiver of events about requests that wrote, answered or were refused (default: the logger). It must
 // not be nil.
-func WithAudit(sink audit.Sink) Option {
+func WithAudit(sink auth.AuditSink) Option {
 	return func(o *options) {
 		if sink == nil {
 			o.invalid("WithAudit: nil")

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -29,7 +29,7 @@ func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
 		door.WithIdempotency(0, 1), door.WithIdempotency(time.Hour, 0), door.WithCORS(""),
 		door.WithClock(nil), door.WithLogger(nil), door.WithCallbackServices(nil),
 		door.WithAuthenticate(nil), door.WithAudit(nil), door.WithConcurrency(0),
-		door.WithLimits(admission.Limits{Keys: -1}))
+		door.WithLimits(auth.Limits{Keys: -1}))
 	require.ErrorIs(t, err, door.ErrConfig)
 	for _, what := range []string{
 		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithClock", "WithLogger", "WithCallbackServices",

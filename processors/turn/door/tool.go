@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/token"
@@ -140,7 +139,7 @@ func (h *Handler) writeResult(
 	if err != nil {
 		return h.unpublished("tool response", err)
 	}
-	v.Record(audit.Answer, claims.SessionID, claims.ToolUseID, http.StatusAccepted)
+	v.Record(auth.AuditAnswer, claims.SessionID, claims.ToolUseID, http.StatusAccepted)
 	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
 }
 

@@ -1,4 +1,4 @@
-package admission_test
+package auth_test
 
 import (
 	"testing"
@@ -6,19 +6,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-var defaults = admission.Limits{
-	Caller: admission.Share{Open: 1, PerSecond: 2, Burst: 3}, Session: admission.Share{Open: 4, PerSecond: 5, Burst: 6},
+var defaults = auth.Limits{
+	Caller: auth.Share{Open: 1, PerSecond: 2, Burst: 3}, Session: auth.Share{Open: 4, PerSecond: 5, Burst: 6},
 	BodyBytes: 70, CallerBodyBytes: 30, BodyRate: 8, BodyIdle: 9 * time.Second, Keys: 10,
 }
 
 func TestZeroFieldsKeepTheirDefaults(t *testing.T) {
-	got, err := admission.Limits{}.Or(defaults)
+	got, err := auth.Limits{}.Or(defaults)
 	require.NoError(t, err)
 	require.Equal(t, defaults, got)
-	set := admission.Limits{Caller: admission.Share{Burst: 7}, Session: admission.Share{Open: 8}, BodyBytes: 20, BodyIdle: time.Second}
+	set := auth.Limits{Caller: auth.Share{Burst: 7}, Session: auth.Share{Open: 8}, BodyBytes: 20, BodyIdle: time.Second}
 	got, err = set.Or(defaults)
 	require.NoError(t, err)
 	want := defaults
@@ -28,12 +28,12 @@ func TestZeroFieldsKeepTheirDefaults(t *testing.T) {
 }
 
 func TestBadLimitsAreNamed(t *testing.T) {
-	for name, l := range map[string]admission.Limits{
-		"Caller.Open": {Caller: admission.Share{Open: -1}}, "Session.Burst": {Session: admission.Share{Burst: -1}},
+	for name, l := range map[string]auth.Limits{
+		"Caller.Open": {Caller: auth.Share{Open: -1}}, "Session.Burst": {Session: auth.Share{Burst: -1}},
 		"BodyIdle": {BodyIdle: -1}, "CallerBodyBytes": {BodyBytes: 1, CallerBodyBytes: 2}, "Keys": {Keys: -1},
 	} {
 		_, err := l.Or(defaults)
-		require.ErrorIs(t, err, admission.ErrLimits)
+		require.ErrorIs(t, err, auth.ErrLimits)
 		require.ErrorContains(t, err, name)
 	}
 }

@@ -1,12 +1,4 @@
-// Package admission defines the limits that the HTTP and WebSocket doors of this module apply to each caller and to each
-// session: packages processors/turn/door, processors/fold/invoke and processors/delivery/websocket. Each has an option
-// WithLimits that takes Limits. A caller or a session that exceeds its limit is answered with 429 and Retry-After; the
-// others are not affected.
-//
-// A caller is identified by auth.Caller.Name. Callers without a name, and all callers of a door without authentication, are
-// identified by their IP address (IPv6: the first 64 bits). Behind a reverse proxy all of them have the proxy's address and
-// share one limit: configure authentication, or raise the limits of Caller.
-package admission
+package auth
 
 import (
 	"errors"
@@ -14,7 +6,13 @@ import (
 	"time"
 )
 
-// Limits are the limits of a door. Zero fields keep their defaults, which the option WithLimits of each door documents.
+// Limits are the limits that a door applies to each caller and to each session. Zero fields keep their defaults, which the
+// option WithLimits of each door documents. A caller or a session that exceeds its limit is answered with 429 and Retry-After;
+// the others are not affected.
+//
+// A caller is identified by Caller.Name. Callers without a name, and all callers of a door without authentication, are
+// identified by their IP address (IPv6: the first 64 bits). Behind a reverse proxy all of them have the proxy's address and
+// share one limit: configure authentication, or raise the limits of Caller.
 type Limits struct {
 	// Caller limits each caller, Session each session.
 	Caller, Session Share
@@ -39,8 +37,8 @@ type Share struct {
 	PerSecond, Burst int
 }
 
-// ErrLimits is wrapped by the errors of Or.
-var ErrLimits = errors.New("admission: bad limits")
+// ErrLimits is wrapped by the errors of Limits.Or.
+var ErrLimits = errors.New("auth: bad limits")
 
 // Or returns l with the values of defaults in its zero fields. It returns an error if a field is negative, or if one caller
 // may use more body bytes than all callers together.
