@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/worker/internal/admission"
 )
 
 // Limit bounds the calls that have the same key, for example those of a tool, a model or a tenant. C is what the key is
@@ -45,7 +44,7 @@ func (l Limit[C]) Invalid() error {
 const defaultBurst = 6
 
 // needsOf returns what a call needs. Key and Cost are the user's and may panic.
-func needsOf[C any](call C, limits []Limit[C]) (needs []admission.Need, err error) {
+func needsOf[C any](call C, limits []Limit[C]) (needs []need, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			err = processors.Recovered(thrown)
@@ -58,7 +57,7 @@ func needsOf[C any](call C, limits []Limit[C]) (needs []admission.Need, err erro
 				continue
 			}
 		}
-		n := admission.Need{Bucket: bucketOf(l.Name, key), Concurrency: l.Concurrency}
+		n := need{Bucket: bucketOf(l.Name, key), Concurrency: l.Concurrency}
 		if l.PerMinute > 0 {
 			burst := l.Burst
 			if burst == 0 {

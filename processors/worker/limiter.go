@@ -7,7 +7,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/worker/internal/admission"
 )
 
 // Limiter decides when calls may begin, by their limits. Sessions take turns: however many calls a session has waiting, at
@@ -22,8 +21,8 @@ type Limiter struct {
 	clock clock.Clock
 
 	mu       sync.Mutex
-	state    *admission.State
-	ready    map[admission.ID]chan struct{} // of the calls that wait; closed when the call may begin
+	state    *admission
+	ready    map[callID]chan struct{} // of the calls that wait; closed when the call may begin
 	watching bool
 	changed  chan struct{} // tells watch that there is another call or pause
 }
@@ -34,7 +33,7 @@ func NewLimiter() *Limiter { return NewLimiterAt(clock.System()) }
 // NewLimiterAt returns a limiter that measures time by the given clock.
 func NewLimiterAt(c processors.Clock) *Limiter {
 	return &Limiter{
-		clock: c, state: admission.New(), ready: map[admission.ID]chan struct{}{}, changed: make(chan struct{}, 1),
+		clock: c, state: newAdmission(), ready: map[callID]chan struct{}{}, changed: make(chan struct{}, 1),
 	}
 }
 
@@ -53,7 +52,7 @@ func Enter[C any](ctx context.Context, l *Limiter, session string, call C, limit
 	return l.enter(ctx, session, needs)
 }
 
-func (l *Limiter) enter(ctx context.Context, session string, needs []admission.Need) (leave func(), err error) {
+func (l *Limiter) enter(ctx context.Context, session string, needs []need) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -81,7 +80,7 @@ func (l *Limiter) enter(ctx context.Context, session string, needs []admission.N
 }
 
 // leave ends a call, whether it runs or waits.
-func (l *Limiter) leave(id admission.ID) {
+func (l *Limiter) leave(id callID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.ready, id)

@@ -1,4 +1,4 @@
-package admission
+package worker
 
 import (
 	"cmp"
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ID identifies a call.
-type ID int64
+// callID identifies a call.
+type callID int64
 
-// Need is what a call needs of a bucket.
-type Need struct {
+// need is what a call needs of a bucket.
+type need struct {
 	Bucket string
 	// Concurrency is how many calls of the bucket may run when this one does; 0 means any number.
 	Concurrency int
@@ -22,47 +22,59 @@ type Need struct {
 	Cost float64
 }
 
-// State is the state of all calls that wait or run. It is not safe for concurrent use.
-type State struct {
-	last     ID
+// admission is the state of all calls that wait or run, and decides which of the waiting calls may begin. It has no clock and
+// does no I/O: the caller passes the time and performs the decisions. It is not safe for concurrent use.
+//
+// A call needs buckets, for example those of its tool and of its tenant. It begins when every one of them has place for it;
+// until then it holds nothing. A bucket bounds how many calls run at a time and how many units they take per second, and can
+// be paused.
+//
+// Sessions take turns: of the calls that may begin, one of the session that waits in the earliest round is next, and after it
+// the session waits in a later round. Of sessions in the same round, the one that runs fewer calls is first. However many calls
+// a session has waiting, at most two of them begin before the next call of another session. Calls of a session begin in the
+// order of their arrival, except that a call whose buckets are full does not hold up the calls behind it.
+//
+// It is bounded by the calls that wait or run. A bucket that no call needs is kept only while it is paused or fills up.
+type admission struct {
+	last     callID
 	served   int64 // number of admissions
 	round    int64 // the latest round of which a call was admitted
-	waiting  []*call
-	running  map[ID]*call
-	sessions map[string]*session
-	buckets  map[string]*bucket
+	waiting  []*waitingCall
+	running  map[callID]*waitingCall
+	sessions map[string]*sessionCalls
+	buckets  map[string]*limitBucket
 	sweepAt  int // number of buckets at which unused ones are looked for
 }
 
-// session is a session with calls that wait or run.
-type session struct {
+// sessionCalls is a session with calls that wait or run.
+type sessionCalls struct {
 	round            int64 // in which its next call is due
 	served           int64 // its last admission, 0 if it had none
 	waiting, running int
 }
 
-type call struct {
-	id      ID
+type waitingCall struct {
+	id      callID
 	name    string // of the session
-	session *session
-	needs   []Need
-	buckets []*bucket // of the needs
+	session *sessionCalls
+	needs   []need
+	buckets []*limitBucket // of the needs
 }
 
-// New returns a state without calls.
-func New() *State {
-	return &State{running: map[ID]*call{}, sessions: map[string]*session{}, buckets: map[string]*bucket{}, sweepAt: minSweep}
+// newAdmission returns a state without calls.
+func newAdmission() *admission {
+	return &admission{running: map[callID]*waitingCall{}, sessions: map[string]*sessionCalls{}, buckets: map[string]*limitBucket{}, sweepAt: minSweep}
 }
 
 // minSweep is the smallest number of buckets at which unused ones are looked for.
 const minSweep = 64
 
 // Ask adds a call, which waits until Admit returns it.
-func (s *State) Ask(name string, needs []Need, now time.Time) ID {
+func (s *admission) Ask(name string, needs []need, now time.Time) callID {
 	s.last++
-	c := &call{id: s.last, name: name, needs: needs, session: s.sessions[name]}
+	c := &waitingCall{id: s.last, name: name, needs: needs, session: s.sessions[name]}
 	if c.session == nil {
-		c.session = &session{}
+		c.session = &sessionCalls{}
 		s.sessions[name] = c.session
 	}
 	if c.session.waiting == 0 {
@@ -80,7 +92,7 @@ func (s *State) Ask(name string, needs []Need, now time.Time) ID {
 }
 
 // Admit returns the calls that begin now, in their order.
-func (s *State) Admit(now time.Time) (begun []ID) {
+func (s *admission) Admit(now time.Time) (begun []callID) {
 	for {
 		next := -1
 		for i, c := range s.waiting {
@@ -100,7 +112,7 @@ func (s *State) Admit(now time.Time) (begun []ID) {
 
 // earlier reports whether the session of a is to be served before that of b. Calls of a session are in the order of their
 // arrival, and so are those of sessions that are equal.
-func earlier(a, b *call) bool {
+func earlier(a, b *waitingCall) bool {
 	return a.session != b.session && cmp.Or(
 		cmp.Compare(a.session.round, b.session.round),
 		cmp.Compare(a.session.running, b.session.running),
@@ -108,7 +120,7 @@ func earlier(a, b *call) bool {
 	) < 0
 }
 
-func (c *call) mayBegin(now time.Time) bool {
+func (c *waitingCall) mayBegin(now time.Time) bool {
 	for i, b := range c.buckets {
 		if !b.admits(c.needs[i], now) {
 			return false
@@ -117,7 +129,7 @@ func (c *call) mayBegin(now time.Time) bool {
 	return true
 }
 
-func (s *State) begin(c *call, now time.Time) {
+func (s *admission) begin(c *waitingCall, now time.Time) {
 	s.served++
 	s.round = max(s.round, c.session.round)
 	c.session.served, c.session.round = s.served, s.round+1
@@ -131,13 +143,13 @@ func (s *State) begin(c *call, now time.Time) {
 }
 
 // Leave ends a call that runs, or gives up one that waits.
-func (s *State) Leave(id ID, now time.Time) {
+func (s *admission) Leave(id callID, now time.Time) {
 	c, runs := s.running[id]
 	if runs {
 		delete(s.running, id)
 		c.session.running--
 	} else {
-		i := slices.IndexFunc(s.waiting, func(c *call) bool { return c.id == id })
+		i := slices.IndexFunc(s.waiting, func(c *waitingCall) bool { return c.id == id })
 		if i < 0 {
 			return
 		}
@@ -160,7 +172,7 @@ func (s *State) Leave(id ID, now time.Time) {
 }
 
 // Next returns when a waiting call may begin without another one ending first. It reports false if there is none.
-func (s *State) Next(now time.Time) (at time.Time, ok bool) {
+func (s *admission) Next(now time.Time) (at time.Time, ok bool) {
 	for _, c := range s.waiting {
 		ready, possible := now, true
 		for i, b := range c.buckets {
@@ -180,4 +192,4 @@ func (s *State) Next(now time.Time) (at time.Time, ok bool) {
 }
 
 // Waiting returns how many calls wait.
-func (s *State) Waiting() int { return len(s.waiting) }
+func (s *admission) Waiting() int { return len(s.waiting) }

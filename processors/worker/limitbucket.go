@@ -1,12 +1,12 @@
-package admission
+package worker
 
 import (
 	"math"
 	"time"
 )
 
-// bucket is what calls share that have a need of the same name.
-type bucket struct {
+// limitBucket is what calls share that have a need of the same name.
+type limitBucket struct {
 	calls   int // that wait or run
 	running int
 	paused  time.Time // no call begins before
@@ -16,7 +16,7 @@ type bucket struct {
 	filled      time.Time
 }
 
-func (s *State) bucket(name string, now time.Time) *bucket {
+func (s *admission) bucket(name string, now time.Time) *limitBucket {
 	if b := s.buckets[name]; b != nil {
 		return b
 	}
@@ -28,19 +28,19 @@ func (s *State) bucket(name string, now time.Time) *bucket {
 		}
 		s.sweepAt = max(2*len(s.buckets), minSweep)
 	}
-	b := &bucket{}
+	b := &limitBucket{}
 	s.buckets[name] = b
 	return b
 }
 
 // unused reports whether the bucket is like a new one.
-func (b *bucket) unused(now time.Time) bool {
+func (b *limitBucket) unused(now time.Time) bool {
 	b.fill(now)
 	return b.calls == 0 && !b.paused.After(now) && (b.rate == 0 || b.units >= b.burst)
 }
 
 // configure sets the rate of the bucket to that of the last call.
-func (b *bucket) configure(n Need, now time.Time) {
+func (b *limitBucket) configure(n need, now time.Time) {
 	if n.Rate == b.rate && n.Burst == b.burst || n.Rate == 0 {
 		return
 	}
@@ -49,39 +49,39 @@ func (b *bucket) configure(n Need, now time.Time) {
 	b.rate, b.burst, b.filled = n.Rate, n.Burst, now
 }
 
-func (b *bucket) fill(now time.Time) {
+func (b *limitBucket) fill(now time.Time) {
 	if b.rate > 0 && now.After(b.filled) {
 		b.units = min(b.burst, b.units+b.rate*now.Sub(b.filled).Seconds())
 		b.filled = now
 	}
 }
 
-func (b *bucket) take(units float64, now time.Time) {
+func (b *limitBucket) take(units float64, now time.Time) {
 	if b.rate > 0 {
 		b.fill(now)
 		b.units -= units
 	}
 }
 
-func (b *bucket) full(n Need) bool { return n.Concurrency > 0 && b.running >= n.Concurrency }
+func (b *limitBucket) full(n need) bool { return n.Concurrency > 0 && b.running >= n.Concurrency }
 
-// rounding is how much of a unit may be missing.
-const rounding = 1e-6
+// unitRounding is how much of a unit may be missing.
+const unitRounding = 1e-6
 
-func (b *bucket) admits(n Need, now time.Time) bool {
+func (b *limitBucket) admits(n need, now time.Time) bool {
 	if b.full(n) || b.paused.After(now) {
 		return false
 	}
 	b.fill(now)
-	return b.rate == 0 || b.units >= 1-rounding
+	return b.rate == 0 || b.units >= 1-unitRounding
 }
 
 // ready returns when the bucket is not paused and has a unit.
-func (b *bucket) ready(now time.Time) time.Time {
+func (b *limitBucket) ready(now time.Time) time.Time {
 	at := now
 	b.fill(now)
-	if b.rate > 0 && b.units < 1-rounding {
-		missing := min((1-b.units)/b.rate, float64(longest/time.Second))
+	if b.rate > 0 && b.units < 1-unitRounding {
+		missing := min((1-b.units)/b.rate, float64(longestPause/time.Second))
 		at = now.Add(time.Duration(math.Ceil(missing*1e6)) * time.Microsecond)
 	}
 	if b.paused.After(at) {
@@ -90,11 +90,11 @@ func (b *bucket) ready(now time.Time) time.Time {
 	return at
 }
 
-// longest is how far ahead Next looks.
-const longest = 24 * time.Hour
+// longestPause is how far ahead Next looks.
+const longestPause = 24 * time.Hour
 
 // Pause lets no call of the bucket begin before until. An earlier end of the pause has no effect.
-func (s *State) Pause(name string, until, now time.Time) {
+func (s *admission) Pause(name string, until, now time.Time) {
 	if !until.After(now) {
 		return
 	}
@@ -104,8 +104,8 @@ func (s *State) Pause(name string, until, now time.Time) {
 }
 
 // Take takes more units of a bucket than the cost of its calls, or returns some if units is negative. It has no effect on a
-// bucket without a rate.
-func (s *State) Take(name string, units float64, now time.Time) {
+// limitBucket without a rate.
+func (s *admission) Take(name string, units float64, now time.Time) {
 	if b := s.buckets[name]; b != nil {
 		b.take(units, now)
 		b.units = min(b.units, b.burst)

@@ -1,4 +1,4 @@
-package admission
+package worker
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
-// world drives a state at random and checks it against a count of its own.
-type world struct {
+// admissionWorld drives a state at random and checks it against a count of its own.
+type admissionWorld struct {
 	t       *rapid.T
-	state   *State
+	state   *admission
 	now     time.Time
-	needs   map[ID][]Need
-	session map[ID]string
-	waits   map[ID]bool
-	runs    map[ID]bool
+	needs   map[callID][]need
+	session map[callID]string
+	waits   map[callID]bool
+	runs    map[callID]bool
 	paused  map[string]time.Time
-	taken   map[string][]taken
-	passed  map[ID]map[string]int // calls of each other session that began before a waiting call
+	taken   map[string][]takenUnits
+	passed  map[callID]map[string]int // calls of each other session that began before a waiting call
 }
 
-type taken struct {
+type takenUnits struct {
 	at   time.Time
 	cost float64
 }
 
-func (w *world) admit() {
+func (w *admissionWorld) admit() {
 	for _, id := range w.state.Admit(w.now) {
 		require.True(w.t, w.waits[id], "a call begins once, and only if it waits")
 		delete(w.waits, id)
@@ -41,7 +41,7 @@ func (w *world) admit() {
 				require.LessOrEqual(w.t, w.running(n.Bucket), n.Concurrency, n.Bucket)
 			}
 			if n.Rate > 0 {
-				w.taken[n.Bucket] = append(w.taken[n.Bucket], taken{w.now, n.Cost})
+				w.taken[n.Bucket] = append(w.taken[n.Bucket], takenUnits{w.now, n.Cost})
 				w.withinRate(n)
 			}
 		}
@@ -62,7 +62,7 @@ func (w *world) admit() {
 	}
 }
 
-func (w *world) running(bucket string) (n int) {
+func (w *admissionWorld) running(bucket string) (n int) {
 	for id := range w.runs {
 		for _, need := range w.needs[id] {
 			if need.Bucket == bucket {
@@ -74,8 +74,8 @@ func (w *world) running(bucket string) (n int) {
 }
 
 // withinRate checks every interval that ends now: a bucket gives its burst, what it gets in the interval, and what the last
-// call takes beyond that.
-func (w *world) withinRate(n Need) {
+// waitingCall takes beyond that.
+func (w *admissionWorld) withinRate(n need) {
 	all := w.taken[n.Bucket]
 	sum := 0.0
 	for i := len(all) - 1; i >= 0; i-- {
@@ -85,7 +85,7 @@ func (w *world) withinRate(n Need) {
 	}
 }
 
-func (w *world) step(needs func() []Need) {
+func (w *admissionWorld) step(needs func() []need) {
 	switch rapid.SampledFrom([]string{"ask", "ask", "ask", "leave", "leave", "give up", "pause", "time"}).Draw(w.t, "event") {
 	case "ask":
 		session := fmt.Sprint("s", rapid.IntRange(0, 3).Draw(w.t, "session"))
@@ -109,8 +109,8 @@ func (w *world) step(needs func() []Need) {
 	w.admit()
 }
 
-func (w *world) leave(from map[ID]bool) {
-	for id := ID(1); id <= w.state.last; id++ {
+func (w *admissionWorld) leave(from map[callID]bool) {
+	for id := callID(1); id <= w.state.last; id++ {
 		if from[id] && rapid.Bool().Draw(w.t, "this one") {
 			w.state.Leave(id, w.now)
 			delete(from, id)
@@ -119,23 +119,23 @@ func (w *world) leave(from map[ID]bool) {
 	}
 }
 
-func newWorld(t *rapid.T) *world {
-	return &world{
-		t: t, state: New(), now: start, needs: map[ID][]Need{}, session: map[ID]string{}, waits: map[ID]bool{},
-		runs: map[ID]bool{}, paused: map[string]time.Time{}, taken: map[string][]taken{}, passed: map[ID]map[string]int{},
+func newAdmissionWorld(t *rapid.T) *admissionWorld {
+	return &admissionWorld{
+		t: t, state: newAdmission(), now: admissionStart, needs: map[callID][]need{}, session: map[callID]string{}, waits: map[callID]bool{},
+		runs: map[callID]bool{}, paused: map[string]time.Time{}, taken: map[string][]takenUnits{}, passed: map[callID]map[string]int{},
 	}
 }
 
 func TestLimitsHoldAndEveryCallBegins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		limits := []Need{
-			slots("b0", rapid.IntRange(1, 4).Draw(t, "slots")), slots("b1", rapid.IntRange(0, 2).Draw(t, "slots of a key")),
+		w := newAdmissionWorld(t)
+		limits := []need{
+			slotsOf("b0", rapid.IntRange(1, 4).Draw(t, "slots")), slotsOf("b1", rapid.IntRange(0, 2).Draw(t, "slots of a key")),
 			perMinute("b2", float64(rapid.IntRange(1, 120).Draw(t, "rate")), float64(rapid.IntRange(1, 5).Draw(t, "burst")),
 				float64(rapid.IntRange(1, 9).Draw(t, "cost"))),
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			w.step(func() (list []Need) {
+			w.step(func() (list []need) {
 				for i, n := range limits {
 					if rapid.Bool().Draw(t, fmt.Sprint("needs ", i)) {
 						list = append(list, n)
@@ -172,12 +172,12 @@ func TestLimitsHoldAndEveryCallBegins(t *testing.T) {
 // that waits before it takes another round.
 func TestSessionsTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := newAdmissionWorld(t)
 		n := rapid.IntRange(1, 3).Draw(t, "slots")
-		ahead := map[ID]int{} // calls of the session that waited when the call was added
+		ahead := map[callID]int{} // calls of the session that waited when the call was added
 		for range rapid.IntRange(0, 80).Draw(t, "steps") {
 			before := w.state.last
-			w.step(func() []Need { return []Need{slots("all", n)} })
+			w.step(func() []need { return []need{slotsOf("all", n)} })
 			if id := w.state.last; id > before {
 				for other := range w.needs {
 					if other != id && w.session[other] == w.session[id] && w.waits[other] {
