@@ -1,4 +1,4 @@
-package main
+package kafkatest
 
 import (
 	"flag"
@@ -17,14 +17,14 @@ func TestErrorNamesTheInvalidArgument(t *testing.T) {
 		"start -port few": "port",
 		"stop -port 9092": "port",
 	} {
-		err := run(t.Context(), strings.Fields(line), io.Discard, io.Discard)
+		err := Command(t.Context(), strings.Fields(line), io.Discard, io.Discard)
 		require.ErrorContains(t, err, want, line)
 	}
 }
 
 func TestHelpPrintsUsageWithoutAnError(t *testing.T) {
 	var note strings.Builder
-	require.ErrorIs(t, run(t.Context(), []string{"start", "-h"}, io.Discard, &note), flag.ErrHelp)
+	require.ErrorIs(t, Command(t.Context(), []string{"start", "-h"}, io.Discard, &note), flag.ErrHelp)
 	require.Contains(t, note.String(), "usage: kafka start")
 }
 
@@ -34,7 +34,7 @@ func TestStartWithoutJavaFails(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
 	var out strings.Builder
-	require.ErrorContains(t, run(t.Context(), []string{"start"}, &out, io.Discard), "Java 17")
-	require.NoError(t, run(t.Context(), []string{"stop"}, &out, io.Discard), "there is nothing to stop")
+	require.ErrorContains(t, Command(t.Context(), []string{"start"}, &out, io.Discard), "Java 17")
+	require.NoError(t, Command(t.Context(), []string{"stop"}, &out, io.Discard), "there is nothing to stop")
 	require.Empty(t, out.String())
 }

@@ -1,4 +1,4 @@
-package rapidseed
+package wiretest
 
 import (
 	"flag"
@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
-func TestVariablesSetTheFlags(t *testing.T) {
+// The variables of package rapidseed, which has no tests of its own, set the flags of a binary with property tests.
+func TestVariablesSetTheFlagsOfPropertyTests(t *testing.T) {
 	if os.Getenv("RAPIDSEED_CHILD") != "" {
 		require.Equal(t, "7", flag.Lookup("rapid.seed").Value.String())
 		require.Equal(t, "3", flag.Lookup("rapid.checks").Value.String())
