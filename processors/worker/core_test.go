@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
-
-const waitLimit = 30 * time.Second
 
 var quick = RetryPolicy{Backoff: time.Millisecond, Jitter: -1, Limit: 3}
 
@@ -23,37 +21,39 @@ func TestFailureIsRetriedAndThenDeadLettered(t *testing.T) {
 		"panic": func() error { panic("secret") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var seen []Record
-			var buried []Record
-			var reason error
-			var failures []int
-			r := newRig(t, func(_ context.Context, r Record) error {
-				seen = append(seen, r)
-				return fail()
-			}, WithRetry(quick), WithDeadLetter(func(_ context.Context, r Record, why error) error {
-				buried, reason = append(buried, r), why
-				if len(buried) == 1 {
-					return errors.New("the broker is down") // is called again
+			synctest.Test(t, func(t *testing.T) {
+				var seen []Record
+				var buried []Record
+				var reason error
+				var failures []int
+				r := newRig(t, func(_ context.Context, r Record) error {
+					seen = append(seen, r)
+					return fail()
+				}, WithRetry(quick), WithDeadLetter(func(_ context.Context, r Record, why error) error {
+					buried, reason = append(buried, r), why
+					if len(buried) == 1 {
+						return errors.New("the broker is down") // is called again
+					}
+					return nil
+				}))
+				verdict := <-r.deliver(t.Context(), source.Delivery{
+					Remaining: -1, Failed: func(n int) { failures = append(failures, n) },
+				})
+				require.Equal(t, source.Settled, verdict)
+				require.Len(t, seen, 3)
+				for i, r := range seen {
+					require.Equal(t, []any{i, i > 0, i == 2, 1}, []any{r.Attempts, r.Repeated, r.Last, r.Deliveries})
 				}
-				return nil
-			}))
-			verdict := <-r.deliver(t.Context(), source.Delivery{
-				Remaining: -1, Failed: func(n int) { failures = append(failures, n) },
+				require.Equal(t, []int{1, 2, 3}, failures)
+				require.Len(t, buried, 2)
+				require.Equal(t, 3, buried[1].Attempts)
+				var panicked *PanicError
+				require.True(t, errors.Is(reason, errBroken) || errors.As(reason, &panicked))
+				require.Error(t, r.w.Health().Err)
+				logged := fmt.Sprint(r.logs.All())
+				require.Contains(t, logged, "in")
+				require.NotContains(t, logged, "secret")
 			})
-			require.Equal(t, source.Settled, verdict)
-			require.Len(t, seen, 3)
-			for i, r := range seen {
-				require.Equal(t, []any{i, i > 0, i == 2, 1}, []any{r.Attempts, r.Repeated, r.Last, r.Deliveries})
-			}
-			require.Equal(t, []int{1, 2, 3}, failures)
-			require.Len(t, buried, 2)
-			require.Equal(t, 3, buried[1].Attempts)
-			var panicked *PanicError
-			require.True(t, errors.Is(reason, errBroken) || errors.As(reason, &panicked))
-			require.Error(t, r.w.Health().Err)
-			logged := fmt.Sprint(r.logs.All())
-			require.Contains(t, logged, "in")
-			require.NotContains(t, logged, "secret")
 		})
 	}
 }
@@ -76,96 +76,107 @@ func TestDroppedRecordIsLogged(t *testing.T) {
 }
 
 func TestStopWaitsForTheGracePeriodAndThenEndsCalls(t *testing.T) {
-	now := clock.NewFake(time.Now())
-	began, cause := make(chan struct{}), make(chan error, 1)
-	r := newRig(t, func(ctx context.Context, _ Record) error {
-		close(began)
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return ctx.Err()
-	}, WithClock(now), WithGrace(time.Minute))
-	verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
-	<-began
-	r.cancel()
-	require.Never(t, func() bool { return len(cause) > 0 }, 100*time.Millisecond, 10*time.Millisecond)
-	require.Eventually(t, func() bool { now.Advance(10 * time.Second); return len(cause) > 0 }, waitLimit, time.Millisecond)
-	require.ErrorIs(t, <-cause, ErrStopping)
-	require.Equal(t, source.Released, <-verdict, "an interrupted call is no failure")
-	<-r.ended
+	synctest.Test(t, func(t *testing.T) {
+		began, cause := make(chan struct{}), make(chan error, 1)
+		r := newRig(t, func(ctx context.Context, _ Record) error {
+			close(began)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return ctx.Err()
+		}, WithGrace(time.Minute))
+		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
+		<-began
+		stopped := time.Now()
+		r.cancel()
+		require.ErrorIs(t, <-cause, ErrStopping)
+		require.Equal(t, time.Minute, time.Since(stopped))
+		require.Equal(t, source.Released, <-verdict, "an interrupted call is no failure")
+		<-r.ended
+	})
 }
 
 func TestCallThatFinishesInTheGracePeriodIsSettled(t *testing.T) {
-	began, release := make(chan struct{}), make(chan struct{})
-	r := newRig(t, func(context.Context, Record) error {
-		close(began)
-		<-release
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		r := newRig(t, func(context.Context, Record) error {
+			close(began)
+			<-release
+			return nil
+		})
+		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
+		<-began
+		r.cancel()
+		close(release)
+		require.Equal(t, source.Settled, <-verdict)
+		<-r.ended
 	})
-	verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
-	<-began
-	r.cancel()
-	close(release)
-	require.Equal(t, source.Settled, <-verdict)
-	<-r.ended
 }
 
 func TestStopEndsTheWaitForARetry(t *testing.T) {
-	failed := make(chan struct{}, 1)
-	r := newRig(t, func(context.Context, Record) error {
-		failed <- struct{}{}
-		return errBroken
-	}, WithRetry(RetryPolicy{Backoff: time.Hour}), WithGrace(time.Millisecond))
-	verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
-	<-failed
-	r.stop()
-	require.Equal(t, source.Released, <-verdict)
+	synctest.Test(t, func(t *testing.T) {
+		failed := make(chan struct{}, 1)
+		r := newRig(t, func(context.Context, Record) error {
+			failed <- struct{}{}
+			return errBroken
+		}, WithRetry(RetryPolicy{Backoff: time.Hour}), WithGrace(time.Millisecond))
+		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
+		<-failed
+		r.stop()
+		require.Equal(t, source.Released, <-verdict)
+	})
 }
 
 func TestLostRecordEndsTheContextWithItsCause(t *testing.T) {
-	began, cause := make(chan struct{}), make(chan error, 1)
-	r := newRig(t, func(ctx context.Context, _ Record) error {
-		close(began)
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		began, cause := make(chan struct{}), make(chan error, 1)
+		r := newRig(t, func(ctx context.Context, _ Record) error {
+			close(began)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return ctx.Err()
+		})
+		ctx, lose := context.WithCancelCause(t.Context())
+		verdict := r.deliver(ctx, source.Delivery{Remaining: -1})
+		<-began
+		lose(fmt.Errorf("%w: moved", ErrLost))
+		require.ErrorIs(t, <-cause, ErrLost)
+		require.Equal(t, source.Released, <-verdict)
 	})
-	ctx, lose := context.WithCancelCause(t.Context())
-	verdict := r.deliver(ctx, source.Delivery{Remaining: -1})
-	<-began
-	lose(fmt.Errorf("%w: moved", ErrLost))
-	require.ErrorIs(t, <-cause, ErrLost)
-	require.Equal(t, source.Released, <-verdict)
 }
 
 func TestHandlerThatIgnoresItsTimeoutIsReportedAndItsSlotIsFreed(t *testing.T) {
-	release := make(chan struct{})
-	r := newRig(t, func(context.Context, Record) error { <-release; return nil },
-		WithTimeout(time.Millisecond), WithRetry(RetryPolicy{Limit: 1}))
-	require.Equal(t, source.Settled, <-r.deliver(t.Context(), source.Delivery{Remaining: -1}))
-	calls := r.w.Health().Calls
-	require.Len(t, calls, 1)
-	require.Equal(t, "in/3/7 s-1 true", fmt.Sprintf("%s/%d/%d %s %t", calls[0].Topic, calls[0].Partition, calls[0].Offset, calls[0].Key, calls[0].Abandoned))
-	logged := r.logs.FilterMessageSnippet("ignores the end of its context").All()
-	require.Len(t, logged, 1)
-	require.Equal(t, "s-1", logged[0].ContextMap()["key"])
-	close(release)
-	require.Eventually(t, func() bool { return len(r.w.Health().Calls) == 0 }, waitLimit, time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := newRig(t, func(context.Context, Record) error { <-release; return nil },
+			WithTimeout(time.Millisecond), WithRetry(RetryPolicy{Limit: 1}))
+		require.Equal(t, source.Settled, <-r.deliver(t.Context(), source.Delivery{Remaining: -1}))
+		calls := r.w.Health().Calls
+		require.Len(t, calls, 1)
+		require.Equal(t, "in/3/7 s-1 true", fmt.Sprintf("%s/%d/%d %s %t", calls[0].Topic, calls[0].Partition, calls[0].Offset, calls[0].Key, calls[0].Abandoned))
+		logged := r.logs.FilterMessageSnippet("ignores the end of its context").All()
+		require.Len(t, logged, 1)
+		require.Equal(t, "s-1", logged[0].ContextMap()["key"])
+		close(release)
+		synctest.Wait()
+		require.Empty(t, r.w.Health().Calls)
+	})
 }
 
 func TestHealthListsTheRunningCalls(t *testing.T) {
-	now := clock.NewFake(time.Unix(1000, 0))
-	began, release := make(chan struct{}), make(chan struct{})
-	r := newRig(t, func(context.Context, Record) error { close(began); <-release; return nil }, WithClock(now))
-	verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
-	<-began
-	now.Advance(time.Minute)
-	h := r.w.Health()
-	require.True(t, h.Ready)
-	require.Len(t, h.Calls, 1)
-	require.Equal(t, []any{int64(7), time.Minute, 1}, []any{h.Calls[0].Offset, h.Calls[0].Age, h.Calls[0].Attempt})
-	close(release)
-	<-verdict
-	require.Empty(t, r.w.Health().Calls)
+	synctest.Test(t, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		r := newRig(t, func(context.Context, Record) error { close(began); <-release; return nil })
+		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
+		<-began
+		<-time.After(time.Minute)
+		h := r.w.Health()
+		require.True(t, h.Ready)
+		require.Len(t, h.Calls, 1)
+		require.Equal(t, []any{int64(7), time.Minute, 1}, []any{h.Calls[0].Offset, h.Calls[0].Age, h.Calls[0].Attempt})
+		close(release)
+		<-verdict
+		require.Empty(t, r.w.Health().Calls)
+	})
 }
 
 func TestInvalidOptionsAreRejected(t *testing.T) {
