@@ -3,6 +3,7 @@ package kafka
 import (
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,26 +19,27 @@ func greeted(limit, hold time.Duration) (dial func() (net.Conn, error), broker c
 }
 
 func TestBrokerThatNeverAnswersTimesOut(t *testing.T) {
-	t.Parallel()
-	dial, brokers := greeted(20*time.Millisecond, time.Hour)
-	client, err := dial()
-	require.NoError(t, err)
-	broker := <-brokers
-	defer broker.Close()
-	go func() { _, _ = broker.Read(make([]byte, 8)) }()
-	_, err = client.Write([]byte("hello"))
-	require.NoError(t, err)
-	require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Hour)))
-	_, err = client.Read(make([]byte, 8))
-	require.ErrorIs(t, err, ErrSilent)
-	require.ErrorContains(t, err, "broker:9092")
-	_, err = client.Write([]byte("hello"))
-	require.ErrorIs(t, err, ErrSilent)
-	_, err = client.Read(make([]byte, 8))
-	require.ErrorIs(t, err, ErrSilent)
-	require.NoError(t, client.Close())
-	_, err = dial()
-	require.ErrorIs(t, err, ErrSilent, "no new connection for a while")
+	synctest.Test(t, func(t *testing.T) {
+		dial, brokers := greeted(20*time.Millisecond, time.Hour)
+		client, err := dial()
+		require.NoError(t, err)
+		broker := <-brokers
+		defer broker.Close()
+		go func() { _, _ = broker.Read(make([]byte, 8)) }()
+		_, err = client.Write([]byte("hello"))
+		require.NoError(t, err)
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Hour)))
+		_, err = client.Read(make([]byte, 8))
+		require.ErrorIs(t, err, ErrSilent)
+		require.ErrorContains(t, err, "broker:9092")
+		_, err = client.Write([]byte("hello"))
+		require.ErrorIs(t, err, ErrSilent)
+		_, err = client.Read(make([]byte, 8))
+		require.ErrorIs(t, err, ErrSilent)
+		require.NoError(t, client.Close())
+		_, err = dial()
+		require.ErrorIs(t, err, ErrSilent, "no new connection for a while")
+	})
 }
 
 // recorded is a connection that has the deadline of its last SetReadDeadline.
@@ -70,13 +72,14 @@ func TestBrokerThatHasAnsweredMayTakeItsTime(t *testing.T) {
 }
 
 func TestShorterDeadlineOfTheCallerCounts(t *testing.T) {
-	t.Parallel()
-	dial, brokers := greeted(time.Hour, 0)
-	client, err := dial()
-	require.NoError(t, err)
-	defer client.Close()
-	defer (<-brokers).Close()
-	require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Millisecond)))
-	_, err = client.Read(make([]byte, 1))
-	require.ErrorIs(t, err, ErrSilent)
+	synctest.Test(t, func(t *testing.T) {
+		dial, brokers := greeted(time.Hour, 0)
+		client, err := dial()
+		require.NoError(t, err)
+		defer client.Close()
+		defer (<-brokers).Close()
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		_, err = client.Read(make([]byte, 1))
+		require.ErrorIs(t, err, ErrSilent)
+	})
 }

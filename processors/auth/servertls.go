@@ -34,6 +34,10 @@ var ErrTLSFiles = errors.New("servertls: unusable files")
 // logged once. A client certificate is also checked against the current authorities when a session is resumed. An http.Server
 // changes its configuration: give each a Clone. logger may be nil.
 func ServerTLS(files TLSFiles, logger *zap.Logger) (*tls.Config, error) {
+	return serverTLS(files, logger, time.Now)
+}
+
+func serverTLS(files TLSFiles, logger *zap.Logger, now func() time.Time) (*tls.Config, error) {
 	if files.Certificate == "" || files.Key == "" {
 		return nil, fmt.Errorf("%w: want a certificate and its key", ErrTLSFiles)
 	}
@@ -47,7 +51,7 @@ func ServerTLS(files TLSFiles, logger *zap.Logger) (*tls.Config, error) {
 	parse := func(contents [][]byte, _ *tls.Config) (*tls.Config, error) {
 		return parseTLSFiles(contents, files.ClientsOptional)
 	}
-	current, err := reload.Open(parse, time.Now, logger, paths...)
+	current, err := reload.Open(parse, now, logger, paths...)
 	if err != nil {
 		return nil, fmt.Errorf("servertls: open files: %w", err)
 	}

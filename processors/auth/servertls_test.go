@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -81,6 +82,7 @@ func block(kind string, der []byte) []byte {
 type fixture struct {
 	t     *testing.T
 	files auth.TLSFiles
+	clock *clock.Fake
 	http  *httptest.Server
 	roots *x509.CertPool
 }
@@ -88,7 +90,7 @@ type fixture struct {
 func newFixture(t *testing.T, server *authority, clients *authority, optional bool) *fixture {
 	t.Helper()
 	dir := t.TempDir()
-	f := &fixture{t: t, roots: x509.NewCertPool(), files: auth.TLSFiles{
+	f := &fixture{t: t, roots: x509.NewCertPool(), clock: clock.NewFake(noon), files: auth.TLSFiles{
 		Certificate: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key"), ClientsOptional: optional,
 	}}
 	f.roots.AddCert(server.cert)
@@ -99,7 +101,7 @@ func newFixture(t *testing.T, server *authority, clients *authority, optional bo
 		f.files.ClientAuthorities = filepath.Join(dir, "clients")
 		f.write(f.files.ClientAuthorities, block("CERTIFICATE", clients.cert.Raw))
 	}
-	config, err := auth.ServerTLS(f.files, nil)
+	config, err := auth.ServerTLSAt(f.files, nil, f.clock.Now)
 	require.NoError(t, err)
 	f.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := "no one"
@@ -115,8 +117,10 @@ func newFixture(t *testing.T, server *authority, clients *authority, optional bo
 	return f
 }
 
+// write replaces a file and moves the clock to when it may be read again.
 func (f *fixture) write(path string, content []byte) {
 	f.t.Helper()
+	f.clock.Advance(time.Second)
 	require.NoError(f.t, os.WriteFile(path, content, 0o600))
 }
 
@@ -148,10 +152,9 @@ func TestServerUsesChangedCertificates(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "first", server)
 	f.write(f.files.Key, key)
-	require.Eventually(t, func() bool {
-		_, server, err := f.get()
-		return err == nil && server == "second"
-	}, time.Minute, 10*time.Millisecond)
+	_, server, err = f.get()
+	require.NoError(t, err)
+	require.Equal(t, "second", server)
 }
 
 func TestClientCertificatesAreVerified(t *testing.T) {
@@ -178,10 +181,9 @@ func TestClientCertificatesAreVerified(t *testing.T) {
 
 	// An authority that is replaced is no longer trusted.
 	f.write(f.files.ClientAuthorities, block("CERTIFICATE", others.cert.Raw))
-	require.Eventually(t, func() bool {
-		answer, _, err := f.get(foreign)
-		return err == nil && answer == "mira HTTP/2.0"
-	}, time.Minute, 10*time.Millisecond)
+	answer, _, err = f.get(foreign)
+	require.NoError(t, err)
+	require.Equal(t, "mira HTTP/2.0", answer)
 	answer, _, err = f.get(mira) // a client does not send a certificate of an authority that the server does not name
 	require.True(t, err != nil || answer == "no one HTTP/2.0", answer)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,46 +65,51 @@ func TestHungToolDelaysNoCallOfOtherTools(t *testing.T) {
 }
 
 func TestLimitsOfToolsAndTenantsHold(t *testing.T) {
-	release := make(chan struct{})
-	began := make(chan string, 20)
-	tool := func(_ context.Context, c tools.Call) (any, error) {
-		began <- c.Name
-		<-release
-		return nil, nil
-	}
-	var asked atomic.Int64
-	l := worker.NewLimiter()
-	b := newBench(t, map[string]tools.Func{"one": tool, "two": tool}, tools.WithConcurrency(3),
-		tools.WithToolConcurrency("two", 1), tools.WithLimiter(l), tools.WithLimits(tools.Limit{
-			Name: "tenant", Concurrency: 2, Key: func(c tools.Call) string { asked.Add(1); return c.SessionID },
-		}))
-	done := make(chan error, 6)
-	handle := func(id, name string) {
-		go func() { done <- b.worker.Handle(t.Context(), call(id, name, "{}")) }()
-	}
-	handle("t0", "two")
-	require.Equal(t, "two", <-began)
-	handle("t1", "two") // the tool has one place
-	handle("t2", "one")
-	require.Equal(t, "one", <-began)
-	handle("t3", "one") // the tenant has two
-	require.Eventually(t, func() bool { return asked.Load() == 4 }, waitLimit, time.Millisecond)
-	require.Never(t, func() bool { return len(began) > 0 }, 50*time.Millisecond, 5*time.Millisecond)
-	close(release)
-	for range 4 {
-		require.NoError(t, <-done)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		began := make(chan string, 20)
+		tool := func(_ context.Context, c tools.Call) (any, error) {
+			began <- c.Name
+			<-release
+			return nil, nil
+		}
+		var asked atomic.Int64
+		l := worker.NewLimiter()
+		b := newBench(t, map[string]tools.Func{"one": tool, "two": tool}, tools.WithConcurrency(3),
+			tools.WithToolConcurrency("two", 1), tools.WithLimiter(l), tools.WithLimits(tools.Limit{
+				Name: "tenant", Concurrency: 2, Key: func(c tools.Call) string { asked.Add(1); return c.SessionID },
+			}))
+		done := make(chan error, 6)
+		handle := func(id, name string) {
+			go func() { done <- b.worker.Handle(t.Context(), call(id, name, "{}")) }()
+		}
+		handle("t0", "two")
+		require.Equal(t, "two", <-began)
+		handle("t1", "two") // the tool has one place
+		handle("t2", "one")
+		require.Equal(t, "one", <-began)
+		handle("t3", "one") // the tenant has two
+		synctest.Wait()
+		require.EqualValues(t, 4, asked.Load())
+		require.Empty(t, began)
+		close(release)
+		for range 4 {
+			require.NoError(t, <-done)
+		}
+	})
 }
 
 func TestCallThatWaitsForALimitIsAnsweredAtItsDeadline(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"one": returning("late", nil)}, tools.WithTimeout(1050*time.Millisecond),
-		tools.WithLimits(tools.Limit{Name: "rate", PerMinute: 1, Burst: 1}))
-	b.handle(call("t0", "one", "{}"))
-	b.handle(call("t1", "one", "{}"))
-	lines := b.paper.lines()
-	require.Len(t, lines, 2)
-	require.Contains(t, lines[0], "late")
-	require.Contains(t, lines[1], `"reason":"timeout"`)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, map[string]tools.Func{"one": returning("late", nil)}, tools.WithTimeout(1050*time.Millisecond),
+			tools.WithLimits(tools.Limit{Name: "rate", PerMinute: 1, Burst: 1}))
+		b.handle(call("t0", "one", "{}"))
+		b.handle(call("t1", "one", "{}"))
+		lines := b.paper.lines()
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[0], "late")
+		require.Contains(t, lines[1], `"reason":"timeout"`)
+	})
 }
 
 func TestInvalidLimitsOfToolsAreRejected(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -144,22 +145,24 @@ func TestDeadlineComesFromTheCall(t *testing.T) {
 }
 
 func TestCallIsAnsweredAtItsDeadlineEvenIfTheToolIgnoresIt(t *testing.T) {
-	release, returned := make(chan struct{}), make(chan struct{})
-	for name, tool := range map[string]tools.Func{
-		"heeds": func(ctx context.Context, _ tools.Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
-		"ignores": func(context.Context, tools.Call) (any, error) {
-			<-release
-			close(returned)
-			return "late", nil
-		},
-	} {
-		b := newBench(t, map[string]tools.Func{"berth": tool}, tools.WithTimeout(time.Second+50*time.Millisecond))
-		b.handle(call("t1", "berth", "{}"))
-		require.Len(t, b.paper.lines(), 1, name)
-		require.Contains(t, b.paper.lines()[0], `"reason":"timeout"},"latency_ms"`, name)
-	}
-	close(release)
-	<-returned
+	synctest.Test(t, func(t *testing.T) {
+		release, returned := make(chan struct{}), make(chan struct{})
+		for name, tool := range map[string]tools.Func{
+			"heeds": func(ctx context.Context, _ tools.Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+			"ignores": func(context.Context, tools.Call) (any, error) {
+				<-release
+				close(returned)
+				return "late", nil
+			},
+		} {
+			b := newBench(t, map[string]tools.Func{"berth": tool}, tools.WithTimeout(time.Second+50*time.Millisecond))
+			b.handle(call("t1", "berth", "{}"))
+			require.Len(t, b.paper.lines(), 1, name)
+			require.Contains(t, b.paper.lines()[0], `"reason":"timeout"},"latency_ms"`, name)
+		}
+		close(release)
+		<-returned
+	})
 }
 
 func TestStoppedCallHasNoResultAndIsRedelivered(t *testing.T) {
@@ -185,29 +188,32 @@ func TestStoppedCallHasNoResultAndIsRedelivered(t *testing.T) {
 }
 
 func TestConcurrencyIsBoundedPerTool(t *testing.T) {
-	release := make(chan struct{})
-	var now, most atomic.Int32
-	b := newBench(t, map[string]tools.Func{
-		"slow": func(context.Context, tools.Call) (any, error) {
-			most.Store(max(most.Load(), now.Add(1)))
-			<-release
-			now.Add(-1)
-			return nil, nil
-		},
-		"quick": returning(1, nil),
-	}, tools.WithConcurrency(2))
-	ended := make(chan error, 5)
-	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		go func() { ended <- b.worker.Handle(t.Context(), call(id, "slow", "{}")) }()
-	}
-	require.Eventually(t, func() bool { return now.Load() == 2 }, waitLimit, time.Millisecond)
-	b.handle(call("q", "quick", "{}"))
-	require.Len(t, b.paper.lines(), 1)
-	close(release)
-	for range 5 {
-		require.NoError(t, <-ended)
-	}
-	require.EqualValues(t, 2, most.Load())
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var now, most atomic.Int32
+		b := newBench(t, map[string]tools.Func{
+			"slow": func(context.Context, tools.Call) (any, error) {
+				most.Store(max(most.Load(), now.Add(1)))
+				<-release
+				now.Add(-1)
+				return nil, nil
+			},
+			"quick": returning(1, nil),
+		}, tools.WithConcurrency(2))
+		ended := make(chan error, 5)
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			go func() { ended <- b.worker.Handle(t.Context(), call(id, "slow", "{}")) }()
+		}
+		synctest.Wait()
+		require.EqualValues(t, 2, now.Load())
+		b.handle(call("q", "quick", "{}"))
+		require.Len(t, b.paper.lines(), 1)
+		close(release)
+		for range 5 {
+			require.NoError(t, <-ended)
+		}
+		require.EqualValues(t, 2, most.Load())
+	})
 }
 
 func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {

@@ -1,0 +1,4 @@
+package auth
+
+// ServerTLSAt is ServerTLS with a clock.
+var ServerTLSAt = serverTLS
