@@ -77,10 +77,19 @@ func TestSlowToolDelaysNoOtherTool(t *testing.T) {
 
 func TestRepeatedCallHasTheSameIDsAndOneOutput(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
-		keys := make(chan string, 10)
-		berth := map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
+		keys, calledTwice := make(chan string, 10), make(chan struct{})
+		var calls atomic.Int32
+		berth := map[string]tools.Func{"berth": func(ctx context.Context, c tools.Call) (any, error) {
 			keys <- c.Key()
-			return "N4", nil
+			if calls.Add(1) == 2 {
+				close(calledTwice)
+			}
+			select { // a worker that joined after the end of the turn would not call the tool
+			case <-calledTwice:
+				return "N4", nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		}}
 		// Both workers read all calls, like a worker that takes over before the other has committed its offsets.
 		p.work(berth)
