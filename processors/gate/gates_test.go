@@ -1,4 +1,4 @@
-package gates_test
+package gate_test
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -14,8 +13,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/processortest/gates"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t *testing.T) (*processortest.Driver, topics.Catalog) {
 	t.Helper()
