@@ -30,7 +30,7 @@ func TestEveryDeliveryEndsOnceWhileProcessesAreKilled(t *testing.T) {
 		kills, last, begun := map[int]int{}, -1, time.Now()
 		var next []int
 		loop := &kill.Loop{
-			Seed: seed, Kills: max(len(roles), n/between-1), Victims: len(roles), Work: n, Progress: r.countEnded,
+			Seed: seed, Kills: max(len(roles), n/(between+20)), Victims: len(roles), Work: n, Progress: r.countEnded,
 			Launch: func(role int) kill.Victim {
 				if roles[role] == roleReceiver {
 					if kills[role] > 0 {

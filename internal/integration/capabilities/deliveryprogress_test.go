@@ -6,12 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// progress describes the deliveries of n that have not ended, for a test that timed out: the lag of the groups, and the
-// records of these deliveries.
+// progress describes the deliveries of n that have not ended, for a test that timed out: their records.
 func (r *deliveryRig) progress(n int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -25,21 +23,6 @@ func (r *deliveryRig) progress(n int) string {
 		return err.Error()
 	}
 	defer c.Close()
-	lags, err := kadm.NewClient(c).Lag(ctx)
-	if err != nil {
-		add("lag: %v", err)
-	}
-	for _, g := range lags.Sorted() {
-		if !strings.HasPrefix(g.Group, r.agent) { // of another test
-			continue
-		}
-		add("%s is %s, of %d members", g.Group, g.State, len(g.Members))
-		for _, l := range g.Lag.Sorted() {
-			if l.Lag != 0 {
-				add("  %s/%d: %d of %d", l.Topic, l.Partition, l.Commit.At, l.End.Offset)
-			}
-		}
-	}
 	for fetches := c.PollFetches(ctx); ctx.Err() == nil; fetches = c.PollFetches(ctx) {
 		fetches.EachRecord(func(m *kgo.Record) {
 			if !missing[string(m.Key)] {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -153,7 +154,7 @@ func (r *deliveryRig) await(n int) map[topics.Outcome]int {
 		}
 		return total == n
 	}, waitLimit, 10*time.Millisecond) {
-		r.tb.Fatal(r.progress(n))
+		r.tb.Fatal(r.progress(n), "\n", kill.Stuck(context.Background(), r.brokers, r.agent))
 	}
 	return r.ended()
 }

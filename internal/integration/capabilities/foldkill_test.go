@@ -39,12 +39,7 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 			Launch: func(int) kill.Victim { return foldVictim{r.run(), dead} },
 			Clients: func(ctx context.Context) error {
 				r.interleave(ctx, streams, rand.New(rand.NewPCG(seed, 0)), dead, kills)
-				tick := time.NewTicker(5 * time.Millisecond)
-				defer tick.Stop()
-				for r.closed() < turns && ctx.Err() == nil {
-					<-tick.C
-				}
-				return context.Cause(ctx)
+				return kill.Until(ctx, func() bool { return r.closed() >= turns })
 			},
 			When: func(_ *rand.Rand, kill, _ int) (int, time.Duration) { return turns * kill / (kills + 1), 0 },
 			// Kill at a random time within the next turns, whose duration depends on the machine.

@@ -78,19 +78,15 @@ func (f *gateRig) race(seed uint64, n int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		// The writers stay at most this many gates ahead of the outcomes, so that every kill hits a process at work.
 		const ahead = 20
-		until := func(ended int) {
-			pause := time.NewTicker(time.Millisecond)
-			defer pause.Stop()
-			for f.ended() < ended && ctx.Err() == nil {
-				<-pause.C
-			}
-		}
+		until := func(n int) error { return kill.Until(ctx, func() bool { return f.ended() >= n }) }
 		var writers sync.WaitGroup
 		write := func(writer uint64, record func(random *rand.Rand, i int, session, id string)) {
 			random := rand.New(rand.NewPCG(seed, writer))
 			writers.Go(func() {
 				for i := range n {
-					until(i - ahead)
+					if until(i-ahead) != nil {
+						return
+					}
 					record(random, i, fmt.Sprint("s", i%20), fmt.Sprint("g", i))
 				}
 			})
@@ -112,8 +108,7 @@ func (f *gateRig) race(seed uint64, n int) func(context.Context) error {
 			})
 		}
 		writers.Wait()
-		until(n)
-		return context.Cause(ctx)
+		return until(n)
 	}
 }
 

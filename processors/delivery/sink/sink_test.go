@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -176,14 +177,16 @@ func TestRepeatedAttemptGetsTheSameReceipt(t *testing.T) {
 }
 
 func TestReceiptIsRetriedUntilTheBrokersAcknowledgeIt(t *testing.T) {
-	to, calls := &paper{err: errors.New("away")}, 0
-	s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })
-	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
-	require.Equal(t, 1, calls, "the attempt is not made again")
-	require.Len(t, to.all(), 1)
+	synctest.Test(t, func(t *testing.T) {
+		to, calls := &paper{err: errors.New("away")}, 0
+		s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })
+		require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+		require.Equal(t, 1, calls, "the attempt is not made again")
+		require.Len(t, to.all(), 1)
 
-	to.err = processors.ErrPublisherClosed
-	require.ErrorIs(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))), processors.ErrPublisherClosed)
+		to.err = processors.ErrPublisherClosed
+		require.ErrorIs(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))), processors.ErrPublisherClosed)
+	})
 }
 
 func TestErrorNamesTheInvalidOption(t *testing.T) {

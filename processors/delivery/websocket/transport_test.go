@@ -3,6 +3,7 @@ package websocket
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -43,16 +44,18 @@ func TestDeliverySucceedsWhenItWasWrittenToAClient(t *testing.T) {
 }
 
 func TestDeliveryFailsIfNoClientReads(t *testing.T) {
-	s := newFixture(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
-	c := newClient(s.rules, auth.Caller{}) // without a goroutine that writes its queue
-	require.True(t, s.hub.admit(c))
-	defer s.hub.leave(c)
-	s.hub.subscribe(c, "s")
-	d := topics.Delivery{DeliveryID: "d-1", SessionID: "s", Body: topics.Raw(`{}`)}
-	var f *sink.Failure
-	require.ErrorAs(t, s.Deliver(t.Context(), d), &f)
-	require.Equal(t, "timeout", f.Reason)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, s.Deliver(ctx, d), context.Canceled)
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
+		c := newClient(s.rules, auth.Caller{}) // without a goroutine that writes its queue
+		require.True(t, s.hub.admit(c))
+		defer s.hub.leave(c)
+		s.hub.subscribe(c, "s")
+		d := topics.Delivery{DeliveryID: "d-1", SessionID: "s", Body: topics.Raw(`{}`)}
+		var f *sink.Failure
+		require.ErrorAs(t, s.Deliver(t.Context(), d), &f)
+		require.Equal(t, "timeout", f.Reason)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, s.Deliver(ctx, d), context.Canceled)
+	})
 }
