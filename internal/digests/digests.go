@@ -1,5 +1,5 @@
 // Package digests computes digests of lists of texts. They serve as deterministic ids, and to recognize a value without
-// storing it.
+// storing it. A Window remembers in a row which records were added to it, so that a repeated record is not added twice.
 package digests
 
 import (

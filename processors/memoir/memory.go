@@ -1,6 +1,6 @@
 package memoir
 
-import "github.com/turntable-streams/turntable/processors/memoir/internal/seen"
+import "github.com/turntable-streams/turntable/internal/digests"
 
 // remember stores that something with an ID was handled. IDs of different kinds are different.
 func (t *transition) remember(kind, id string) {
@@ -14,6 +14,6 @@ func (t *transition) remembers(kind, id string) bool {
 	return t.window().Has(t.row.Remembered, kind+"\x00"+id, t.now)
 }
 
-func (t *transition) window() seen.Window {
-	return seen.Window{For: t.rules.RememberFor, Count: t.rules.RememberCount}
+func (t *transition) window() digests.Window {
+	return digests.Window{For: t.rules.RememberFor, Count: t.rules.RememberCount}
 }

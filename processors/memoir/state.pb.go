@@ -38,7 +38,7 @@ type State struct {
 	MemoryVersion uint64 `protobuf:"varint,4,opt,name=memory_version,json=memoryVersion,proto3" json:"memory_version,omitempty"`
 	// The ended sessions that are not in the memory yet: in the order in which they were sent, and before that in which they ended.
 	Pending []*Pending `protobuf:"bytes,5,rep,name=pending,proto3" json:"pending,omitempty"`
-	// Which sessions are done and which records were applied. See package internal/seen.
+	// Which sessions are done and which records were applied. See digests.Window.
 	Remembered []byte `protobuf:"bytes,6,opt,name=remembered,proto3" json:"remembered,omitempty"`
 	// The number of the next part of the row, 0 if it never had one.
 	NextPart uint32 `protobuf:"varint,7,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`

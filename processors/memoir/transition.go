@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/turntable-streams/turntable/processors/memoir/internal/seen"
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // Outcome is the result of applying an event to a row.
@@ -64,7 +64,7 @@ func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (
 		t.row.TouchedMs = t.nowMS()
 	}
 	for proto.Size(t.row) > t.rules.RecordLimit-rowMargin && len(t.row.Remembered) > 0 {
-		t.row.Remembered = seen.Newest(t.row.Remembered, seen.Count(t.row.Remembered)/2)
+		t.row.Remembered = digests.NewestEntries(t.row.Remembered, digests.CountEntries(t.row.Remembered)/2)
 	}
 	t.row.Version, t.row.DeadlineMs = rowVersion, t.deadline()
 	out.State = t.row

@@ -39,7 +39,7 @@ type SessionTotals struct {
 	UserId *string `protobuf:"bytes,7,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// The newest time of a call, in milliseconds since the epoch.
 	AtMs int64 `protobuf:"varint,8,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	// The IDs of the records that are in the sums (package seen), and when the last one was added, in milliseconds since the epoch.
+	// The IDs of the records that are in the sums (digests.Window), and when the last one was added, in milliseconds since the epoch.
 	Seen          []byte `protobuf:"bytes,9,opt,name=seen,proto3" json:"seen,omitempty"`
 	AddedMs       int64  `protobuf:"varint,10,opt,name=added_ms,json=addedMs,proto3" json:"added_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields

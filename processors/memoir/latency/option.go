@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/memoir/internal/seen"
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,11 +18,11 @@ type Option func(*Rules)
 // Rules are the settings of a transition.
 type Rules struct {
 	expiry time.Duration
-	window seen.Window
+	window digests.Window
 }
 
 // DefaultRules returns the defaults of all options.
-func DefaultRules() Rules { return Rules{expiry: 30 * 24 * time.Hour, window: seen.Default} }
+func DefaultRules() Rules { return Rules{expiry: 30 * 24 * time.Hour, window: digests.DefaultWindow} }
 
 // WithExpiry sets how long after its last call a tool's row is removed (default 30 days, 1 s to 10 years).
 func WithExpiry(d time.Duration) Option {
@@ -34,7 +34,7 @@ func WithExpiry(d time.Duration) Option {
 // written with each record of the row. Set count higher than the number of calls that a tool has between two commits of the
 // processor, because a crash repeats as many.
 func WithRemembered(d time.Duration, count int) Option {
-	return func(r *Rules) { r.window = seen.Window{For: d, Count: count} }
+	return func(r *Rules) { r.window = digests.Window{For: d, Count: count} }
 }
 
 func configure(agent string, opts []Option) (topics.Catalog, Rules, error) {

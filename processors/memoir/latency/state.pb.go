@@ -43,7 +43,7 @@ type ToolLatencies struct {
 	BinCounts   []uint64 `protobuf:"varint,9,rep,packed,name=bin_counts,json=binCounts,proto3" json:"bin_counts,omitempty"`
 	// When the last record was added, in milliseconds since the epoch.
 	AddedMs int64 `protobuf:"varint,10,opt,name=added_ms,json=addedMs,proto3" json:"added_ms,omitempty"`
-	// The IDs of the last records (package seen).
+	// The IDs of the last records (digests.Window).
 	Seen          []byte `protobuf:"bytes,11,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

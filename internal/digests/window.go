@@ -1,12 +1,9 @@
-// Package seen remembers in a row which records were added to it, so that a repeated record is not added twice.
-package seen
+package digests
 
 import (
 	"encoding/binary"
 	"fmt"
 	"time"
-
-	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // Window bounds what a row remembers: the IDs of at most Count records, each for at most For.
@@ -15,8 +12,8 @@ type Window struct {
 	Count int
 }
 
-// Default is the window of a group without the option.
-var Default = Window{For: 24 * time.Hour, Count: 1000}
+// DefaultWindow is the window of a group without the option.
+var DefaultWindow = Window{For: 24 * time.Hour, Count: 1000}
 
 // Check returns an error if a bound is out of range: For must be at least 1 s and at most 10 years, and Count from 1 to 10,000.
 func (w Window) Check() error {
@@ -37,14 +34,14 @@ const (
 	entrySize  = prefixSize + 4
 )
 
-func prefix(id string) uint64 {
-	d := digests.Of("seen", id)
+func entryPrefix(id string) uint64 {
+	d := Of("seen", id)
 	return binary.BigEndian.Uint64(d[:prefixSize])
 }
 
 // Has reports whether entries contain an ID that was added less than w.For ago.
 func (w Window) Has(entries []byte, id string, now time.Time) bool {
-	want := prefix(id)
+	want := entryPrefix(id)
 	for ; len(entries) >= entrySize; entries = entries[entrySize:] {
 		if binary.BigEndian.Uint64(entries) == want && !w.expired(entries, now) {
 			return true
@@ -60,7 +57,7 @@ func (w Window) Add(entries []byte, id string, now time.Time) []byte {
 	}
 	added := make([]byte, 0, len(entries)+entrySize)
 	added = append(added, entries...)
-	added = binary.BigEndian.AppendUint64(added, prefix(id))
+	added = binary.BigEndian.AppendUint64(added, entryPrefix(id))
 	return binary.BigEndian.AppendUint32(added, uint32(now.Unix()))
 }
 
@@ -75,13 +72,13 @@ func (w Window) Prune(entries []byte, now time.Time) []byte {
 	return entries
 }
 
-// Newest returns the last n entries. It does not modify entries.
-func Newest(entries []byte, n int) []byte {
+// NewestEntries returns the last n entries. It does not modify entries.
+func NewestEntries(entries []byte, n int) []byte {
 	return entries[max(0, len(entries)-n*entrySize):]
 }
 
-// Count returns how many IDs entries contain.
-func Count(entries []byte) int { return len(entries) / entrySize }
+// CountEntries returns how many IDs entries contain.
+func CountEntries(entries []byte) int { return len(entries) / entrySize }
 
 // expired reports whether the first entry is as old as w.For or older. An entry's time has no fraction of a second, so it is
 // treated as that much younger.

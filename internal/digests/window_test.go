@@ -1,4 +1,4 @@
-package seen_test
+package digests_test
 
 import (
 	"strconv"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/memoir/internal/seen"
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 var noon = time.UnixMilli(1_790_000_000_500)
 
 func TestIDsAreRememberedWithinTheWindow(t *testing.T) {
-	w := seen.Window{For: time.Minute, Count: 3}
+	w := digests.Window{For: time.Minute, Count: 3}
 	require.False(t, w.Has(nil, "a", noon))
 	entries := w.Add(nil, "a", noon)
 	require.True(t, w.Has(entries, "a", noon))
@@ -24,18 +24,18 @@ func TestIDsAreRememberedWithinTheWindow(t *testing.T) {
 	require.Equal(t, entries, w.Prune(entries, noon))
 
 	later := w.Add(entries, "b", noon.Add(2*time.Minute))
-	require.Equal(t, 1, seen.Count(later), "the oldest has expired")
-	require.Equal(t, 1, seen.Count(entries), "entries are not modified")
+	require.Equal(t, 1, digests.CountEntries(later), "the oldest has expired")
+	require.Equal(t, 1, digests.CountEntries(entries), "entries are not modified")
 	for i := range 5 {
 		entries = w.Add(entries, strconv.Itoa(i), noon)
 	}
-	require.Equal(t, 3, seen.Count(entries))
+	require.Equal(t, 3, digests.CountEntries(entries))
 	require.False(t, w.Has(entries, "1", noon), "the oldest is evicted")
 	require.True(t, w.Has(entries, "2", noon))
 }
 
 func TestBoundsOfTheWindow(t *testing.T) {
-	require.NoError(t, seen.Default.Check())
-	require.ErrorContains(t, seen.Window{For: time.Millisecond, Count: 1}.Check(), "remember time is 1ms")
-	require.ErrorContains(t, seen.Window{For: time.Hour}.Check(), "remember count is 0")
+	require.NoError(t, digests.DefaultWindow.Check())
+	require.ErrorContains(t, digests.Window{For: time.Millisecond, Count: 1}.Check(), "remember time is 1ms")
+	require.ErrorContains(t, digests.Window{For: time.Hour}.Check(), "remember count is 0")
 }
