@@ -38,8 +38,8 @@ func TestChannelsPlayShowsEveryStep(t *testing.T) {
 	}
 }
 
-// noAddress ends the program when it has read its files.
-const noAddress = "127.0.0.1:no-port"
+// noPort ends the program when it has read its files.
+const noPort = "no-port"
 
 // start runs the program on the contents of two files until it fails at its address, and returns what it says.
 func start(t *testing.T, adapters, settings []byte) (said, path string) {
@@ -49,7 +49,7 @@ func start(t *testing.T, adapters, settings []byte) (said, path string) {
 	of := filepath.Join(t.TempDir(), "settings.yaml")
 	require.NoError(t, os.WriteFile(of, settings, 0o600))
 	errs := new(buffer)
-	args := []string{"-adapters", path, "-settings", of, "-addr", noAddress}
+	args := []string{"-adapters", path, "-settings", of, "-addr", "127.0.0.1:" + noPort}
 	require.Equal(t, 1, run(deadline(t), "channels", args, nil, io.Discard, errs))
 	return errs.String(), path
 }
@@ -68,7 +68,7 @@ func TestMistakesOfTheFileOfAdaptersAreNamed(t *testing.T) {
 	}
 	said, path := start(t, []byte("slack:\n- {name: main, token_variable: SET, signing_secret_variable: SET}"), settings)
 	require.NotContains(t, said, path)
-	require.Contains(t, said, noAddress, "both files are accepted")
+	require.Contains(t, said, noPort, "both files are accepted")
 }
 
 // secrets have the shapes that the platforms give them. Any other variable of README.md must be added.
@@ -88,6 +88,6 @@ func TestFilesOfTheChannelsREADMEAreAccepted(t *testing.T) {
 		t.Setenv(name[1], secrets[name[1]])
 	}
 	said, _ := start(t, blocks[0][1], blocks[1][1])
-	require.Contains(t, said, noAddress)
+	require.Contains(t, said, noPort)
 	require.Equal(t, 1, strings.Count(said, "\n"), said)
 }
