@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"runtime/pprof"
@@ -80,6 +81,7 @@ func Main(programs Programs) {
 
 func runTask(text string) error {
 	sarama.Logger = log.New(os.Stderr, "sarama: ", log.Ltime|log.Lmicroseconds)
+	sarama.DebugLogger = log.New(io.Discard, "", 0) // it tells of every transaction, and goes to Logger otherwise
 	var t task
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return err
