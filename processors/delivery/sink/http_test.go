@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -20,9 +22,10 @@ import (
 // receiver starts a service "harbor" and returns a transport that has it in its registry.
 func receiver(t *testing.T, h http.HandlerFunc, opts ...sink.HTTPOption) *sink.HTTP {
 	t.Helper()
-	server := httptest.NewServer(h)
+	server, listener := memnet.Serve(h)
 	t.Cleanup(server.Close)
-	return caller(t, "harbor:"+server.URL+"/base/", opts...)
+	inMemory := func(_ *sink.HTTP, t *http.Transport) { t.DialContext = listener.DialContext }
+	return caller(t, "harbor:"+server.URL+"/base/", append(opts, inMemory)...)
 }
 
 func caller(t *testing.T, mapping string, opts ...sink.HTTPOption) *sink.HTTP {
@@ -109,27 +112,29 @@ func TestUnknownServiceIsNotCalled(t *testing.T) {
 }
 
 func TestTimeoutCoversTheWholeAttempt(t *testing.T) {
-	release := make(chan struct{})
-	silent := receiver(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-release
-	}, sink.WithTimeout(50*time.Millisecond))
-	t.Cleanup(func() { close(release) })
-	f := failure(t, silent.Deliver(t.Context(), attempt("harbor")))
-	require.Equal(t, "timeout", f.Reason)
-	require.False(t, f.Final)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		silent := receiver(t, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-release
+		}, sink.WithTimeout(50*time.Millisecond))
+		t.Cleanup(func() { close(release) })
+		f := failure(t, silent.Deliver(t.Context(), attempt("harbor")))
+		require.Equal(t, "timeout", f.Reason)
+		require.False(t, f.Final)
 
-	endless := receiver(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		for r.Context().Err() == nil {
-			if _, err := w.Write([]byte(strings.Repeat("x", 1<<12))); err != nil {
-				return
+		endless := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			for r.Context().Err() == nil {
+				if _, err := w.Write([]byte(strings.Repeat("x", 1<<12))); err != nil {
+					return
+				}
 			}
-		}
-	}, sink.WithTimeout(time.Minute))
-	begun := time.Now()
-	require.NoError(t, endless.Deliver(t.Context(), attempt("harbor")), "the status is 200")
-	require.Less(t, time.Since(begun), 30*time.Second, "only the start of the body is read")
+		}, sink.WithTimeout(time.Minute))
+		begun := time.Now()
+		require.NoError(t, endless.Deliver(t.Context(), attempt("harbor")), "the status is 200")
+		require.Less(t, time.Since(begun), 30*time.Second, "only the start of the body is read")
+	})
 }
 
 func TestNetworkErrorsCanBeRetried(t *testing.T) {
