@@ -35,12 +35,15 @@ func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms,
 const HeaderRoute = "turntable.route"
 
 // HeaderReason is the header of think-dlq with the machine-readable reason of a failure. Records of FlightDeck's workers do
-// not have it. The only value is ReasonDeadline.
+// not have it. The values are ReasonDeadline and ReasonEmpty.
 const HeaderReason = "turntable.reason"
 
 // ReasonDeadline is the HeaderReason of a step that had no response at its deadline. Its turn ends as if the turn's own timer
 // had ended it: with the code think_timeout.
 const ReasonDeadline = "deadline"
+
+// ReasonEmpty is the HeaderReason of a step whose model gave empty replies. Its turn ends with the code empty_response.
+const ReasonEmpty = "empty"
 
 // HeaderCost is the header of think-dlq with what the model calls of the failed step cost, in dollars as decimal text, if
 // that is known. The turn adds it to the cost of the session. Records of FlightDeck's workers do not have it.

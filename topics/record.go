@@ -76,6 +76,9 @@ type ToolUseItem struct {
 	// are left out when they are nil and 0.
 	Origin Raw
 	Depth  int64
+	// Invalid says what the model's worker found wrong with the call, whose tool is then not run: the model gets the text as its
+	// result. It is left out when it is empty.
+	Invalid string
 }
 
 // ToolUseResult is the value of {agent}-tool-use-result.
@@ -117,6 +120,7 @@ type Code string
 const (
 	CodeThinkTimeout   Code = "think_timeout"   // the model did not respond in time
 	CodeThinkFailed    Code = "think_failed"    // the model's worker reported a failure other than a deadline
+	CodeEmptyResponse  Code = "empty_response"  // the model's reply has no text and no call
 	CodeQueueFull      Code = "queue_full"      // too many messages of the session wait already
 	CodeBusy           Code = "busy"            // another turn of the session is open, and messages do not wait
 	CodeTooLarge       Code = "too_large"       // the conversation, the answer or the results do not fit into a record or the row

@@ -33,6 +33,12 @@ func readCalledTool(c *cursor, t *ToolUseItem) error {
 			return t.member(c, "session_id")
 		case "totalTools":
 			return t.member(c, "total_tools")
+		case "invalid":
+			text, err := c.text()
+			if text != nil {
+				t.Invalid = *text
+			}
+			return err
 		default:
 			return t.member(c, n)
 		}
@@ -74,6 +80,9 @@ func writeToolUse(w *writer, t ToolUseItem) {
 	w.someRaw("origin", t.Origin)
 	if t.Depth != 0 {
 		w.integer("delegation_depth", t.Depth)
+	}
+	if t.Invalid != "" {
+		w.text("invalid", &t.Invalid)
 	}
 	w.close()
 }

@@ -74,6 +74,8 @@ func (s *transition) unusable(item topics.ToolUseItem) *Result {
 		text = fmt.Sprintf("the tool call's tool_use_id or name is longer than %d bytes", maxID)
 	case s.openCall(*item.ToolUseID) != nil:
 		text = "the tool_use_id is that of another call of the same response"
+	case item.Invalid != "":
+		text = clipped(item.Invalid)
 	case s.sizeOfItem(item) > s.rules.RecordLimit:
 		text, reason = "the tool call does not fit into a record", "too_large"
 	default:

@@ -204,7 +204,11 @@
 //   - FlightDeck's SDKs report that the model failed by a response that ends the turn with a text in messages and has no
 //     cost, no history and no input message. It is dead-lettered; the SDK's record on think-dlq ends the turn.
 //   - A record on think-dlq ends the turn with the code think_failed, or think_timeout if its header turntable.reason is
-//     "deadline": the code of a step at its deadline does not depend on whether the turn or package think is first.
+//     "deadline": the code of a step at its deadline does not depend on whether the turn or package think is first. If the
+//     header is "empty", the code is empty_response.
+//   - A response that ends the turn without a text of the assistant is no answer, whichever worker wrote it: the turn ends in
+//     an error output, code empty_response.
+//   - A tool call with the member invalid in tool_uses is refused: the model gets that text as the call's result.
 //     The dollars in its header turntable.cost, if there is one, are added to the cost of the session.
 //   - A record on think-dlq that contains the failed input must match the open step; a record without input fails the open
 //     step. Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot

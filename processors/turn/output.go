@@ -75,8 +75,8 @@ func errorOutput(f failure) topics.Output {
 	}
 }
 
-// answer ends the open turn with the content of its last response, and stores the conversation as the history. previous is
-// the number of PreviousMessages in the response.
+// answer ends the open turn with the content of its last response, and stores the conversation as the history. A response
+// without a text is no answer: it ends the turn with an error output. previous is the number of PreviousMessages in the response.
 func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 	o := topics.Output{
 		UserID:       boundedID(r.UserID),
@@ -103,6 +103,12 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 	o.SourceAgent = agent
 	if agent == "" {
 		o.SourceAgent = defaultAgent
+	}
+	if o.Content == "" { // of a worker that does not ask the model once more
+		empty := s.errorOutput(s.row.Turn.Message, failure{topics.CodeEmptyResponse, "the model's reply is empty"})
+		empty.SourceAgent = o.SourceAgent
+		s.close(empty)
+		return
 	}
 	if s.sizeOfOutput(o, s.row.Turn.Message) > s.rules.RecordLimit {
 		s.fail(tooLarge("the answer does not fit into a record"))

@@ -44,7 +44,7 @@ func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
 
 func (s *transition) sizeOfItem(t topics.ToolUseItem) int {
 	return envelope + s.keySize() + quoted(t.ToolUseID) + quoted(t.ToolID) + quoted(t.Name) + quoted(t.SessionID) +
-		quoted(t.Timestamp) + len(t.Input) + len(t.Origin)
+		quoted(t.Timestamp) + quoted(&t.Invalid) + len(t.Input) + len(t.Origin)
 }
 
 // promptSize returns the size of an ephemeral prompt in a record for the model, at most.

@@ -148,8 +148,11 @@ func (e ThinkFailed) apply(s *transition) {
 		s.row.Cost = addCost(s.row.Cost, &cost)
 	}
 	code := topics.CodeThinkFailed
-	if e.headerText(topics.HeaderReason) == topics.ReasonDeadline {
+	switch e.headerText(topics.HeaderReason) {
+	case topics.ReasonDeadline:
 		code = topics.CodeThinkTimeout // as if the turn's own timer had been first
+	case topics.ReasonEmpty:
+		code = topics.CodeEmptyResponse
 	}
 	s.fail(failure{code, "the model's worker gave up"}.withReason(&reason))
 }

@@ -24,25 +24,34 @@ func TestAnswerEndsTheTurn(t *testing.T) {
 }
 
 func TestAnswerContent(t *testing.T) {
+	const empty = "the model's reply is empty"
 	for name, c := range map[string]struct{ messages, want string }{
 		"one":                 {`[{"role":"assistant","content":"a"}]`, "a"},
 		"several, by a blank": {`[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}]`, "a\n\nb"},
 		"not the user's":      {`[{"role":"user","content":"u"},{"role":"assistant","content":"a"},{"role":"tool"}]`, "a"},
-		"null list":           {`null`, ""},
-		"empty list":          {`[]`, ""},
-		"no assistant":        {`[{"role":"user","content":"u"}]`, ""},
+		"null list":           {`null`, empty},
+		"empty list":          {`[]`, empty},
+		"no assistant":        {`[{"role":"user","content":"u"}]`, empty},
 		"blank ones left out": {`[{"role":"assistant","content":" "},{"role":"assistant","content":"a"}]`, "a"},
 		"untrimmed":           {`[{"role":"assistant","content":" a "}]`, " a "},
 		"null element":        {`[null,{"role":"assistant","content":"a"}]`, "a"},
-		"null content":        {`[{"role":"assistant","content":null}]`, ""},
+		"null content":        {`[{"role":"assistant","content":null}]`, empty},
 		"number":              {`[{"role":"assistant","content":12}]`, "12"},
 		"text blocks":         {`[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use"}]}]`, "a"},
-		"role is exact":       {`[{"role":"Assistant","content":"a"}]`, ""},
+		"role is exact":       {`[{"role":"Assistant","content":"a"}]`, empty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			out := p.respond(p.ask("hi"), `"last_input_response":`+c.messages+`,"end_turn":true`)
-			require.Equal(t, c.want, the[Answered](t, out).Content)
+			answered := the[Answered](t, out)
+			require.Equal(t, c.want, answered.Content)
+			if c.want != empty {
+				require.Nil(t, answered.Error)
+				return
+			}
+			require.Equal(t, &topics.OutputError{Code: topics.CodeEmptyResponse, Message: empty}, answered.Error)
+			require.Equal(t, "error", *answered.Status)
+			require.Empty(t, p.ask("again").History, "the turn has no answer")
 		})
 	}
 }
@@ -362,4 +371,38 @@ func TestAnswerTooLargeForTheRowIsAnError(t *testing.T) {
 	out := p.respond(p.ask("two"), saying(strings.Repeat("x", p.rules.RowLimit)))
 	require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code)
 	require.NotContains(t, string(p.ask("three").History), "two", "the history is unchanged")
+}
+
+func TestEmptyReplyEndsTheTurnWithItsCode(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("Which berth?")
+	failed := fmt.Sprintf(`{"session_id":"s1","latest_input":%s}`, asked.LatestInput)
+	out := the[Answered](t, p.send("think-dlq", failed, header(topics.HeaderReason, topics.ReasonEmpty)))
+	require.Equal(t, topics.CodeEmptyResponse, out.Error.Code)
+}
+
+// What is wrong with a call is told to the model as its result; the tool does not run. The other calls do.
+func TestInvalidCallIsRefusedAndTheOthersRun(t *testing.T) {
+	p := newPlay(t)
+	es := p.respond(p.ask("two clocks"), strings.Replace(calling("c1", "c2"), `"tool_use_id":"c1"`,
+		`"tool_use_id":"c1","invalid":"the arguments are an array"`, 1))
+	require.Len(t, emitted[Called](es), 1)
+	require.Equal(t, "c1", *the[Refused](t, es).ToolUseID)
+	asked := the[Enriched](t, p.result("c2", "noon"))
+	require.Contains(t, string(asked.LatestInput), `{"error":"the arguments are an array","reason":"invalid_tool_call"}`)
+	require.Contains(t, string(asked.LatestInput), "noon")
+}
+
+// The state of a provider is a part of the history, which no output has.
+func TestMetadataOfAReplyIsInTheHistoryOfTheNextStep(t *testing.T) {
+	const metadata = `{"agent":"pilot","state":{"provider":"p","model":"m","data":[1,"c2ln"]}}`
+	p := newPlay(t)
+	es := p.respond(p.ask("clock"), strings.Replace(callingFor(wanted{"c1", "look", `{}`}), `"role":"assistant",`,
+		`"role":"assistant","metadata":`+metadata+`,`, 1))
+	require.NotContains(t, fmt.Sprintf("%+v", emitted[Called](es)), "c2ln")
+	asked := the[Enriched](t, p.result("c1", "noon"))
+	require.Contains(t, string(asked.History), metadata)
+	out := the[Answered](t, p.respond(asked, saying("noon")))
+	require.NotContains(t, fmt.Sprintf("%+v", out), "c2ln")
+	require.Contains(t, string(p.ask("again").History), metadata)
 }

@@ -13,6 +13,8 @@ func errorText(e topics.OutputError) string {
 		return textTimeout
 	case topics.CodeThinkFailed:
 		return thinkText(strings.ToLower(e.Message))
+	case topics.CodeEmptyResponse:
+		return "I have no answer to this. Please ask again in other words."
 	case topics.CodeQueueFull, topics.CodeBusy:
 		return "I am still busy with earlier messages. Please send this one again later."
 	case topics.CodeTooLarge:
