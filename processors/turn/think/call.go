@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-// answer is what a model returned.
-type answer struct {
+// returned is what a model returned.
+type returned struct {
 	reply Reply
 	err   error
 }
@@ -32,13 +32,13 @@ func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
 	default:
 		return Reply{}, err
 	}
-	a, returned := responder.CallOverdue(ctx, &w.calls, func(ctx context.Context) answer {
+	a, ok := responder.CallOverdue(ctx, &w.calls, func(ctx context.Context) returned {
 		reply, err := ask(ctx, w.model, s)
 		w.account(s, reply, err) // before another call is admitted
-		return answer{reply, err}
+		return returned{reply, err}
 	}, leave, responder.ReportOverdue(w.rules.Logger, "model",
 		zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key)))
-	if !returned {
+	if !ok {
 		return Reply{}, ctx.Err()
 	}
 	return a.reply, a.err
@@ -66,11 +66,30 @@ func (w *Worker) account(s Step, r Reply, err error) {
 	}
 }
 
+// answer returns the model's reply. If it is empty, the model is asked once more.
+func (w *Worker) answer(ctx context.Context, s Step) (Reply, error) {
+	first := s
+	first.Retried = func(err error) bool { return errors.Is(err, ErrEmpty) || s.Retried(err) }
+	reply, err := w.call(ctx, first)
+	if !errors.Is(err, ErrEmpty) || ctx.Err() != nil {
+		return reply, err
+	}
+	w.rules.Logger.Warn("the model's reply is empty: it is asked once more",
+		zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key))
+	used := reply.usage()
+	s.Again = true
+	reply, err = w.call(ctx, s)
+	return reply.with(used.plus(reply.usage())), err
+}
+
 func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errPanic // without the panic value, which may quote the conversation
 		}
 	}()
-	return m.Think(ctx, s)
+	if reply, err = m.Think(ctx, s); err != nil {
+		return reply, err
+	}
+	return reply.read(s)
 }

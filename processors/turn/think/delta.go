@@ -32,6 +32,8 @@ type Delta struct {
 	EndBlock bool
 	// Call is a tool call with its complete input.
 	Call *Call
+	// State replaces the state of the reply. It is not published.
+	State *State
 	// Usage replaces the token counts and the cost of the reply.
 	Usage *Usage
 	// Stop is the reason why the model stopped, such as "max_tokens". Without one it is "tool_use" for a reply with calls,
@@ -53,9 +55,7 @@ func Collect(deltas iter.Seq2[Delta, error]) (r Reply, stop string, err error) {
 	var c collector
 	for d, err := range deltas {
 		if err != nil {
-			used := c.reply()
-			used.Blocks = nil
-			return used, "", err
+			return Reply{}.with(c.reply().usage()), "", err
 		}
 		c.add(d)
 	}
@@ -66,6 +66,7 @@ func Collect(deltas iter.Seq2[Delta, error]) (r Reply, stop string, err error) {
 type collector struct {
 	blocks []Block
 	text   strings.Builder // of the open block
+	state  *State
 	usage  *Usage
 	reason string
 }
@@ -80,6 +81,9 @@ func (c *collector) add(d Delta) {
 	}
 	if d.Call != nil {
 		c.blocks = append(c.blocks, Block{Call: d.Call})
+	}
+	if d.State != nil {
+		c.state = d.State
 	}
 	if d.Usage != nil {
 		c.usage = d.Usage
@@ -99,7 +103,7 @@ func (c *collector) endBlock() {
 // reply returns what was added so far.
 func (c *collector) reply() Reply {
 	c.endBlock()
-	r := Reply{Blocks: c.blocks}
+	r := Reply{Blocks: c.blocks, State: c.state}
 	if c.usage != nil {
 		r.InputTokens, r.OutputTokens, r.Cost = c.usage.InputTokens, c.usage.OutputTokens, c.usage.Cost
 	}

@@ -58,6 +58,9 @@
 // call as its reason. All calls of a step have the same Step.Key, from which adapters derive the idempotency key of their
 // requests.
 //
+// A reply without a call and without a text that is not blank is no answer (ErrEmpty). The model is asked once more, at once
+// and with Step.Again; if that reply is empty too, the turn ends with the code empty_response.
+//
 // The number of calls survives restarts as far as the broker stores it:
 //
 //	                     share group                          consumer group
@@ -92,6 +95,13 @@
 //
 //   - Every tool call in a prompt has its result. If the history has none, the prompt has an error result instead, because
 //     providers reject such a prompt.
+//   - The names of tools and the IDs of calls that a provider does not accept, because another provider or a model made them
+//     up, are mapped to ones that it accepts, in the calls, their results and the list of tools. The same name is always
+//     mapped to the same one, and a call of the model to the tool that has the name. IDs are unique in a prompt. Halves of
+//     characters (surrogates) and invalid UTF-8 are replaced by U+FFFD.
+//   - What a provider requires back, such as its signed reasoning, is kept with the reply and returned to the same provider
+//     and model only. See "Reasoning".
+//   - What is good of a reply stays: see "Compatible servers".
 //   - If the provider limits the rate of requests, is overloaded, fails or cannot be reached, the error is an Unavailable;
 //     the worker then calls the model again. A call is one request: the SDKs do not retry. Other errors, such as the status
 //     400 or 401, end the turn.
@@ -99,6 +109,55 @@
 //   - The cost of a reply is computed from Settings.Prices. Cached tokens have a price of their own. A model without a
 //     price has no cost.
 //   - Errors name status, error type and request ID. They quote neither the conversation nor a secret.
+//
+// # Reasoning
+//
+// Providers refuse the second step of a turn with tools if they do not get their reasoning of the first one back: Anthropic its
+// thinking blocks with their signatures, Gemini its thought signatures, and servers with OpenAI's API the members
+// reasoning_content, reasoning, reasoning_details and extra_content that they sent. A Reply carries it as its State. The worker
+// writes it to the metadata of the reply's message, {"agent":"...","state":{"provider":"...","model":"...","data":...}}, which
+// the turn and workers in other languages keep as it is. It is in no content, event, output or log line, and no fold reads it.
+// StateOf returns it to the adapter that made it: the same provider, at the same host, and the same model. A reply without
+// calls has no state. If a turn of another implementation loses the metadata, the adapter knows the states of its last 256
+// replies, as long as its process runs.
+//
+// # Compatible servers
+//
+// Most servers with the API of a provider differ from it somewhere. What the adapters read, with the test of each in
+// quirks_test.go of the adapter's package:
+//
+//	openai       the name of a call in every piece, in parts, or growing        TestPiecesOfCallsAreJoinedAsServersSendThem
+//	openai       calls without index or ID, with one index or one ID for all,   TestPiecesOfCallsAreJoinedAsServersSendThem
+//	             or with an ID of its own in each piece
+//	openai       the older form function_call                                   TestPiecesOfCallsAreJoinedAsServersSendThem
+//	openai       content as a list of parts; those of the reasoning are not     TestListsOfPartsAreSpokenWithoutTheReasoning
+//	             for the user
+//	openai       error codes in a stream as numbers or text, in the chunk, in   TestErrorsInAStreamAreReadLikeStatuses
+//	             the choice or without a member; how long to wait
+//	anthropic    the same in error events                                       TestErrorsInAStreamAreReadLikeStatuses
+//	gemini       errors with a word and no code                                 TestErrorsInAStreamHaveTheStatusOfTheirWord
+//	openai       other finish reasons with a complete reply, none at all        TestReasonsOfCompatibleServers
+//	anthropic    the whole input at the start of the block, or as an object     TestInputsAreReadAsServersSendThem
+//	anthropic    blocks that are open at the same time, or do not end           TestBlocksThatAreOpenAtTheSameTime,
+//	                                                                            TestInputsAreReadAsServersSendThem
+//	all          arguments that are blank, null, an object or encoded twice     TestPiecesOfCallsAreJoinedAsServersSendThem,
+//	                                                                            TestInputsAreReadAsServersSendThem,
+//	                                                                            TestArgumentsAreAnObject (internal/toolcall)
+//	all          arguments that are no object: the texts and the other calls    TestWhatIsGoodOfAReplyStays,
+//	             stay, and the result of the call tells the model               TestCallsOfCustomModelsAreRead (this package)
+//	all          characters that are divided between pieces                     TestHalfCharactersOfPiecesAreJoined,
+//	                                                                            TestHalfCharactersAreJoinedOrReplaced
+//	                                                                            (internal/toolcall)
+//	all          an empty reply                                                 TestEmptyReplyIsAnError,
+//	                                                                            TestEmptyReplyIsAskedForOnceMore (this package)
+//	all          parallel calls with one ID, or the ID of an earlier call       TestParallelCallsWithOneIDAreTwoCalls,
+//	                                                                            TestCallsOfAReplyHaveIDsOfTheirOwn (this package)
+//	all          names and IDs of a history that the provider does not accept   TestHistoryOfOtherProvidersIsAccepted,
+//	                                                                            TestCallWithAMappedNameIsThatOfTheTool
+//	openai       IDs of Mistral (nine letters or digits) and of Kimi            TestHistoryOfOtherProvidersIsAccepted
+//	openai       reasoning that must be sent back                               TestReasoningIsSentBackToTheServerThatSentIt
+//	anthropic    thinking blocks, also redacted ones, where they were           TestThinkingIsSentBackWhereItWas
+//	gemini       thought signatures                                             TestThoughtSignaturesAreSentBack
 //
 // # Output records
 //

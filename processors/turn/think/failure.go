@@ -23,6 +23,9 @@ func (w *Worker) failure(r processors.Inbound, cause error, cost *float64) proce
 	if errors.Is(cause, errLate) || errors.Is(cause, errNotAdmitted) {
 		headers[topics.HeaderReason] = []byte(topics.ReasonDeadline)
 	}
+	if errors.Is(cause, ErrEmpty) {
+		headers[topics.HeaderReason] = []byte(topics.ReasonEmpty)
+	}
 	if cost != nil {
 		headers[topics.HeaderCost] = topics.AppendCost(nil, *cost)
 	}

@@ -2,6 +2,8 @@ package think
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -51,6 +53,8 @@ type Step struct {
 	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). If
 	// it is nil, the worker does not retry. If it returns true, Stream writes no terminal record.
 	Retried func(err error) bool
+	// Again reports that the worker asks again because the reply was empty. A provider must not answer with a stored reply.
+	Again bool
 }
 
 // Input returns the message to answer: the user's, or the results of tools (role tool).
@@ -64,6 +68,14 @@ type Reply struct {
 	InputTokens, OutputTokens int64
 	// Cost is the cost of this step in dollars; nil if unknown.
 	Cost *float64
+	// State is what the provider requires back in the next step, such as signed reasoning; nil for none. The turn stores it in
+	// the history, with the message of the reply. It is not shown, logged or published as an event. See StateOf.
+	State *State
+}
+
+// empty reports whether there is nothing in the reply: no call, and no text that is not blank.
+func (r Reply) empty() bool {
+	return !slices.ContainsFunc(r.Blocks, func(b Block) bool { return b.Call != nil || strings.TrimSpace(b.Text) != "" })
 }
 
 // Block is a tool call if Call is not nil, else a text.
@@ -74,10 +86,15 @@ type Block struct {
 
 // Call is a tool call that the model requests.
 type Call struct {
-	// ID is the tool_use_id, by which the result refers to the call. It must be unique in the session.
-	ID    string
-	Name  string
-	Input topics.Raw // an object, or nil
+	// ID is the tool_use_id, by which the result refers to the call. If it is blank, or that of an earlier call of the turn, the
+	// worker gives the call another one.
+	ID   string
+	Name string
+	// Input is an object, or nil. If it is neither, the worker makes an object of it, or sets Invalid.
+	Input topics.Raw
+	// Invalid says what is wrong with the call; empty if nothing is. The tool is not run, and the model gets the text as the
+	// call's result.
+	Invalid string
 }
 
 // Say returns a reply with one text block.

@@ -22,6 +22,8 @@ var (
 	ErrRefused = errors.New("think: the model refused to answer")
 	// ErrTruncated: the response was cut off at the token limit and has a tool call or no text.
 	ErrTruncated = errors.New("think: the model's response was cut off at the token limit")
+	// ErrEmpty: the reply has no call and no text that is not blank. The worker asks the model once more.
+	ErrEmpty = errors.New("think: the model's reply is empty")
 )
 
 // ProviderError is an error response of a provider's API.
@@ -56,7 +58,7 @@ type Unavailable struct {
 	// RateLimit reports that the provider limits the rate of requests. Further requests with the same key fail, too, until
 	// After has passed.
 	RateLimit bool
-	// Err is a *ProviderError, or ErrUnreachable.
+	// Err is a *ProviderError, ErrUnreachable, or ErrResponse if the response may be incomplete.
 	Err error
 }
 

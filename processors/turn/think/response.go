@@ -32,7 +32,7 @@ func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.T
 	for _, c := range calls {
 		response.ToolUses = append(response.ToolUses, topics.ToolUseItem{
 			ToolUseID: &c.ID, ToolID: &c.Name, Name: &c.Name, Input: c.Input, SessionID: &s.SessionID,
-			TotalTools: int64(len(calls)), Timestamp: &at,
+			TotalTools: int64(len(calls)), Timestamp: &at, Invalid: c.Invalid,
 		})
 	}
 	response.LastInputResponse = messagesOf(s, r, len(calls) > 0, at)
@@ -42,11 +42,14 @@ func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.T
 // messagesOf returns the messages of a reply: one with all blocks if tools are called, else one for each text.
 func messagesOf(s Step, r Reply, calls bool, at string) topics.Raw {
 	role := "assistant"
+	state := r.State // of the first message
 	message := func(content topics.Raw) topics.Raw {
-		return topics.EncodeMessage(topics.Message{
+		m := topics.Message{
 			SessionID: &s.SessionID, UserID: s.UserID, Role: &role, Content: content, Timestamp: &at,
-			Metadata: append(quoted([]byte(`{"agent":`), s.Agent), '}'),
-		})
+			Metadata: metadata(s.Agent, state),
+		}
+		state = nil
+		return topics.EncodeMessage(m)
 	}
 	if calls {
 		return bracketed([]topics.Raw{message(blocks(r.Blocks))})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
@@ -78,7 +77,7 @@ func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
 	reply, stop := c.reply(), c.stop()
 	events.end(ctx, resultOf(ctx, step, reply, stop, err))
 	if err != nil {
-		reply.Blocks = nil
+		reply = Reply{}.with(reply.usage())
 	}
 	return reply, err
 }
@@ -90,22 +89,19 @@ func (s *streamed) consume(ctx context.Context, step Step, events *eventStream, 
 			err = errPanic // without the panic value, which may quote the conversation
 		}
 	}()
+	calls := callsOf(step)
 	for d, err := range s.model.Stream(ctx, step) {
 		if err != nil {
 			return err
 		}
-		if d.Call != nil && d.Call.Input != nil && !isObject(d.Call.Input) {
-			return errResponse
-		}
+		d.Call = calls.read(d.Call)
 		c.add(d)
 		events.add(d)
 	}
-	return nil
-}
-
-func isObject(v topics.Raw) bool {
-	value := jsontext.Value(v)
-	return value.Kind() == '{' && value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if c.reply().empty() {
+		return ErrEmpty
+	}
+	return calls.err()
 }
 
 // resultOf returns the terminal record of a call; nil if the stream stays open for the next call of the step.

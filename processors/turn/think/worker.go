@@ -146,7 +146,7 @@ func (w *Worker) settle(
 	var reply Reply
 	var err error
 	end := w.steps.Call(ctx, string(r.Header(topics.HeaderID)), s.Deadline, func(ctx context.Context) error {
-		reply, err = w.call(ctx, s)
+		reply, err = w.answer(ctx, s)
 		return err
 	})
 	key := stepKey{s.SessionID, s.Key}

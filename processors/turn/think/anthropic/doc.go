@@ -8,7 +8,8 @@
 //
 // Messages with the role tool become tool_result blocks. Content that is an array of Anthropic's content blocks, such as
 // images and documents, is passed on unchanged. Consecutive messages of one role are joined. A tool call without a result
-// gets an error result. Thinking blocks of the response are published by think.Stream, but not kept in the history.
+// gets an error result. Thinking blocks of the response are published by think.Stream. Those of a response with calls are sent
+// back where they were, with their signatures, to the same model. They are not in the content of the history.
 //
 // # Prompt caching
 //

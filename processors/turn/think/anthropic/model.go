@@ -11,11 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
-	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
 )
 
 const defaultMaxTokens = 4096
+
+// rules are what the API accepts, and Bedrock with it.
+var rules = provider.Rules{Name: provider.AnyName, ID: provider.AnyName}
 
 //go:embed prices.json
 var priceTable []byte
@@ -44,11 +46,11 @@ func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
 	if s.MaxTokens == 0 {
 		s.MaxTokens = defaultMaxTokens
 	}
-	c, err := provider.New("anthropic", s, Prices(), classify)
+	c, err := provider.New("anthropic", s, Prices(), rules, classify)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{provider: c, tools: toolsOf(s)}
+	m := &Model{provider: c, tools: toolsOf(c.Settings)}
 	all := []option.RequestOption{option.WithAPIKey(s.Key), option.WithHTTPClient(c.HTTP), option.WithMaxRetries(0)}
 	if s.BaseURL != "" {
 		all = append(all, option.WithBaseURL(s.BaseURL))
@@ -86,22 +88,16 @@ func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
 
 // Stream implements think.Streamer.
 func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta, error] {
-	return m.provider.Stream(ctx, func(ctx context.Context, yield func(think.Delta) bool) error {
-		messages, err := prompt.Of(s.Messages)
-		if err != nil {
-			return err
-		}
+	return m.provider.Stream(ctx, s, func(ctx context.Context, messages []provider.Message, reply *provider.Reply) error {
 		stream := m.client.Messages.NewStreaming(ctx, sdk.MessageNewParams{
 			Model: m.provider.Settings.Model, MaxTokens: m.provider.Settings.MaxTokens, System: m.system(s),
 			Messages: messageParams(messages), Tools: m.tools,
 			CacheControl: sdk.NewCacheControlEphemeralParam(), // the end of the conversation, for the next step
 		}, option.WithHeader("Idempotency-Key", provider.IdempotencyKey(s)))
 		defer stream.Close()
-		r := reader{usage: m.provider.Usage}
-		for stream.Next() {
-			if more, err := r.event(stream.Current(), yield); err != nil || !more {
-				return err
-			}
+		r := reader{client: m.provider, reply: reply}
+		for !reply.Stopped && stream.Next() {
+			r.event(stream.Current())
 		}
 		if err := stream.Err(); err != nil {
 			return err

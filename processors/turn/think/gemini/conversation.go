@@ -9,14 +9,16 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/genai"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
-	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// noSignature is the value that the API accepts for calls whose thought signature is not known. The history of a turn has
-// no signatures, and models since Gemini 3 reject a call without one.
+// noSignature is the value that the API accepts for calls whose thought signature is not known, such as those of another model.
+// Models since Gemini 3 reject a call without one.
 var noSignature = []byte("skip_thought_signature_validator")
 
 var generation = regexp.MustCompile(`(?:^|/)gemini-([0-9]+)`)
@@ -32,7 +34,7 @@ func needsSignature(model string) bool {
 }
 
 // contentsOf translates messages for the API.
-func contentsOf(messages []prompt.Message, signed bool) ([]*genai.Content, error) {
+func contentsOf(messages []provider.Message, signed bool) ([]*genai.Content, error) {
 	var all []*genai.Content
 	for _, m := range messages {
 		c := &genai.Content{Role: genai.RoleUser}
@@ -40,7 +42,12 @@ func contentsOf(messages []prompt.Message, signed bool) ([]*genai.Content, error
 			c.Role = genai.RoleModel
 		}
 		calls := 0
+		var state topics.Raw // the signatures of a reply by the number of the call
 		for _, b := range m.Blocks {
+			if b.Kind == provider.State {
+				state, calls = b.Raw, 0
+				continue
+			}
 			part, err := partOf(b, m.Assistant)
 			if err != nil {
 				return nil, think.ErrConversation // the error would quote the block
@@ -49,9 +56,15 @@ func contentsOf(messages []prompt.Message, signed bool) ([]*genai.Content, error
 				continue
 			}
 			if part.FunctionCall != nil {
-				if calls++; signed && calls == 1 { // of parallel calls only the first one has a signature
+				known, _ := topics.Lookup(state, strconv.Itoa(calls))
+				signature, err := base64.StdEncoding.DecodeString(topics.Text(known))
+				switch {
+				case err == nil && len(signature) > 0:
+					part.ThoughtSignature = signature
+				case signed && calls == 0: // of parallel calls only the first one has a signature
 					part.ThoughtSignature = noSignature
 				}
+				calls++
 			}
 			c.Parts = append(c.Parts, part)
 		}
@@ -66,19 +79,19 @@ func contentsOf(messages []prompt.Message, signed bool) ([]*genai.Content, error
 }
 
 // partOf translates a block; nil if it has no meaning for the API.
-func partOf(b prompt.Block, assistant bool) (*genai.Part, error) {
+func partOf(b provider.Block, assistant bool) (*genai.Part, error) {
 	switch b.Kind {
-	case prompt.Text:
+	case provider.Text:
 		return &genai.Part{Text: b.Text}, nil
-	case prompt.Call:
+	case provider.Call:
 		var args map[string]any
-		if err := json.Unmarshal(b.Input, &args); err != nil {
+		if err := json.Unmarshal(b.Input, &args, jsontext.AllowDuplicateNames(true)); err != nil {
 			return nil, err
 		}
 		return &genai.Part{FunctionCall: &genai.FunctionCall{ID: b.ID, Name: b.Name, Args: args}}, nil
-	case prompt.Result:
+	case provider.Result:
 		return &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: b.ID, Name: b.Name, Response: responseOf(b)}}, nil
-	case prompt.Image:
+	case provider.Image:
 		return imageOf(b)
 	}
 	if assistant {
@@ -88,9 +101,9 @@ func partOf(b prompt.Block, assistant bool) (*genai.Part, error) {
 }
 
 // responseOf returns a result as the API names it: output or error.
-func responseOf(b prompt.Block) map[string]any {
+func responseOf(b provider.Block) map[string]any {
 	var value any
-	if json.Unmarshal([]byte(b.Text), &value) != nil {
+	if json.Unmarshal([]byte(b.Text), &value, jsontext.AllowDuplicateNames(true)) != nil {
 		value = b.Text
 	}
 	if b.Failed {
@@ -99,7 +112,7 @@ func responseOf(b prompt.Block) map[string]any {
 	return map[string]any{"output": value}
 }
 
-func imageOf(b prompt.Block) (*genai.Part, error) {
+func imageOf(b provider.Block) (*genai.Part, error) {
 	if b.URL == "" {
 		data, err := base64.StdEncoding.DecodeString(b.Data)
 		return &genai.Part{InlineData: &genai.Blob{Data: data, MIMEType: b.MediaType}}, err

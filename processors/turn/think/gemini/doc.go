@@ -14,9 +14,9 @@
 //
 // The API gives some tool calls no ID. Model derives their IDs from the step, so a repeat of the step has the same IDs.
 //
-// The API signs the model's reasoning with thought signatures, which the history of a turn does not keep. Models since
-// Gemini 3 reject tool calls without a signature, so requests contain the value that the API accepts in place of an unknown
-// one. The model then does not see its earlier reasoning.
+// The API signs the model's reasoning with thought signatures. Those of calls are sent back to the same model. Models since
+// Gemini 3 reject tool calls without a signature, so for the calls of another model requests contain the value that the API
+// accepts in place of an unknown one.
 //
 // # Prompt caching
 //

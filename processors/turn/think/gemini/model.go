@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"net/http"
+	"regexp"
 
 	"github.com/go-json-experiment/json"
 	"google.golang.org/genai"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
-	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
 )
 
@@ -30,6 +31,11 @@ func Prices() think.Prices {
 	return p
 }
 
+// rules are what the API accepts.
+var rules = provider.Rules{
+	Name: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`), ID: regexp.MustCompile(`^[a-zA-Z0-9_.:-]{1,64}$`),
+}
+
 // Model implements think.Model and think.Streamer. It is safe for concurrent use.
 type Model struct {
 	provider  *provider.Client
@@ -41,7 +47,7 @@ type Model struct {
 // New returns a model. It opens no connection. The error wraps think.ErrSettings. configure functions change the
 // configuration of every request, for example its safety settings; they are called from several goroutines.
 func New(s think.Settings, configure ...func(*genai.GenerateContentConfig)) (*Model, error) {
-	c, err := provider.New("gemini", s, Prices(), classify)
+	c, err := provider.New("gemini", s, Prices(), rules, classify)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func New(s think.Settings, configure ...func(*genai.GenerateContentConfig)) (*Mo
 		return nil, fmt.Errorf("%w: gemini: the SDK rejects the settings", think.ErrSettings)
 	}
 	var functions []*genai.FunctionDeclaration
-	for _, t := range s.Tools {
+	for _, t := range c.Settings.Tools {
 		var schema any
 		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
 			return nil, fmt.Errorf("%w: gemini: schema of tool %q: %w", think.ErrSettings, t.Name, err)
@@ -83,26 +89,22 @@ func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
 
 // Stream implements think.Streamer.
 func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta, error] {
-	return m.provider.Stream(ctx, func(ctx context.Context, yield func(think.Delta) bool) error {
-		messages, err := prompt.Of(s.Messages)
-		if err != nil {
-			return err
-		}
+	return m.provider.Stream(ctx, s, func(ctx context.Context, messages []provider.Message, reply *provider.Reply) error {
 		name := m.provider.Settings.Model
 		contents, err := contentsOf(messages, needsSignature(name))
 		if err != nil {
 			return err
 		}
-		r := reader{usage: m.provider.Usage, id: func(i int) string { return provider.CallID(s, i) }}
+		r := reader{client: m.provider, reply: reply}
 		for chunk, err := range m.client.Models.GenerateContentStream(ctx, name, contents, m.config(s)) {
 			if err != nil {
 				return err
 			}
-			if !r.chunk(chunk, yield) {
+			if r.chunk(chunk); reply.Stopped {
 				return nil
 			}
 		}
-		return r.end(yield)
+		return r.end()
 	})
 }
 
@@ -133,5 +135,9 @@ func classify(err error) (provider.Response, bool) {
 	if !errors.As(err, &api) {
 		return provider.Response{}, false
 	}
-	return provider.Response{Status: api.Code, Type: api.Status, After: delayOf(api.Details)}, true
+	e := provider.Response{Status: api.Code, Type: api.Status, After: delayOf(api.Details)}
+	if (e.Status == 0 || e.Status == http.StatusOK) && e.Type != "" { // in a stream
+		e.Status = provider.StatusOf(e.Type)
+	}
+	return e, true
 }

@@ -1,74 +1,71 @@
 package gemini
 
 import (
+	"strconv"
+
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/genai"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // reader translates the chunks of a streamed response.
 type reader struct {
-	usage   func(think.Tokens) *think.Usage
-	id      func(i int) string
-	calls   int
-	text    bool
-	blocked bool
-	broken  bool
-	finish  genai.FinishReason
+	client     *provider.Client
+	reply      *provider.Reply
+	signatures map[string][]byte // by the number of the call
+	finish     genai.FinishReason
 }
 
-// chunk translates a chunk. It returns false if yield stopped.
-func (r *reader) chunk(c *genai.GenerateContentResponse, yield func(think.Delta) bool) bool {
-	if c.UsageMetadata != nil && !yield(think.Delta{Usage: r.usage(tokensOf(c.UsageMetadata))}) {
-		return false
+// chunk translates a chunk.
+func (r *reader) chunk(c *genai.GenerateContentResponse) {
+	if c.UsageMetadata != nil {
+		r.reply.Yield(think.Delta{Usage: r.client.Usage(tokensOf(c.UsageMetadata))})
 	}
 	if c.PromptFeedback != nil && c.PromptFeedback.BlockReason != "" {
-		r.blocked = true
+		r.reply.Refused = true
 	}
 	if len(c.Candidates) == 0 {
-		return true
+		return
 	}
 	candidate := c.Candidates[0]
 	if candidate.FinishReason != "" {
 		r.finish = candidate.FinishReason
 	}
 	if candidate.Content == nil {
-		return true
+		return
 	}
 	for _, p := range candidate.Content.Parts {
-		if d, ok := r.delta(p); ok && !yield(d) {
-			return false
-		}
+		r.part(p)
 	}
-	return true
 }
 
-// delta translates a part; false if there is nothing to yield.
-func (r *reader) delta(p *genai.Part) (think.Delta, bool) {
+func (r *reader) part(p *genai.Part) {
 	switch {
 	case p.FunctionCall != nil:
-		id := p.FunctionCall.ID
-		if id == "" {
-			id = r.id(r.calls)
-		}
-		r.calls++
-		input := []byte("{}")
-		if p.FunctionCall.Args != nil {
-			var err error
-			if input, err = json.Marshal(p.FunctionCall.Args, json.Deterministic(true)); err != nil {
-				r.broken = true
-				return think.Delta{}, false
+		if len(p.ThoughtSignature) > 0 {
+			if r.signatures == nil {
+				r.signatures = map[string][]byte{}
 			}
+			r.signatures[strconv.Itoa(r.reply.Calls)] = p.ThoughtSignature
 		}
-		return think.Delta{Call: &think.Call{ID: id, Name: p.FunctionCall.Name, Input: input}}, true
-	case p.Text == "":
-		return think.Delta{}, false
-	case p.Thought:
-		return think.Delta{Thought: p.Text}, true
-	default:
-		r.text = true
-		return think.Delta{Text: p.Text}, true
+		input := ""
+		if p.FunctionCall.Args != nil {
+			raw, err := json.Marshal(p.FunctionCall.Args, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+			if err != nil {
+				raw = []byte("?") // the model is told that it is no object
+			}
+			input = string(raw)
+		}
+		r.reply.Call(p.FunctionCall.ID, p.FunctionCall.Name, input)
+	case p.Thought && p.Text != "":
+		r.reply.Yield(think.Delta{Thought: p.Text})
+	case p.Text != "":
+		quoted, _ := jsontext.AppendQuote(nil, p.Text)
+		r.reply.Say(topics.Raw(quoted))
 	}
 }
 
@@ -83,29 +80,13 @@ func tokensOf(u *genai.GenerateContentResponseUsageMetadata) think.Tokens {
 	}
 }
 
-// refusals are the finish reasons of filters.
-var refusals = map[genai.FinishReason]bool{
-	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonBlocklist: true,
-	genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,
-}
-
-// end judges the response when its stream has ended. A text that was cut off at the token limit is still a reply. A
-// response with calls is not, because one can be missing.
-func (r *reader) end(yield func(think.Delta) bool) error {
-	switch {
-	case r.blocked, refusals[r.finish]:
-		return think.ErrRefused
-	case r.broken:
-		return think.ErrResponse
-	case r.finish == genai.FinishReasonMaxTokens:
-		if r.calls > 0 || !r.text {
-			return think.ErrTruncated
-		}
-		yield(think.Delta{Stop: "max_tokens"})
-		return nil
-	case r.finish == genai.FinishReasonStop:
-		return nil
-	default: // also a malformed call
+// end ends the reply when its stream has ended.
+func (r *reader) end() error {
+	if r.finish == "" && !r.reply.Refused {
 		return think.ErrResponse
 	}
+	if state, err := json.Marshal(r.signatures, json.Deterministic(true)); err == nil && r.signatures != nil {
+		r.client.State(r.reply, topics.Raw(state))
+	}
+	return r.reply.End(string(r.finish))
 }

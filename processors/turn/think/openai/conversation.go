@@ -1,15 +1,17 @@
 package openai
 
 import (
+	"strconv"
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
 
-	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // messageParams translates messages for the API. The result of each tool is a message.
-func messageParams(messages []prompt.Message) []sdk.ChatCompletionMessageParamUnion {
+func messageParams(messages []provider.Message) []sdk.ChatCompletionMessageParamUnion {
 	var all []sdk.ChatCompletionMessageParamUnion
 	for _, m := range messages {
 		if m.Assistant {
@@ -19,13 +21,13 @@ func messageParams(messages []prompt.Message) []sdk.ChatCompletionMessageParamUn
 		var parts []sdk.ChatCompletionContentPartUnionParam
 		for _, b := range m.Blocks {
 			switch b.Kind {
-			case prompt.Result:
+			case provider.Result:
 				all = append(all, sdk.ToolMessage(resultText(b), b.ID))
-			case prompt.Text:
+			case provider.Text:
 				parts = append(parts, sdk.TextContentPart(b.Text))
-			case prompt.Image:
+			case provider.Image:
 				parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: imageURL(b)}))
-			case prompt.Other:
+			case provider.Other:
 				parts = append(parts, sdk.TextContentPart(b.Omitted()))
 			}
 		}
@@ -40,21 +42,29 @@ func messageParams(messages []prompt.Message) []sdk.ChatCompletionMessageParamUn
 }
 
 // assistant returns a message of the assistant. Texts are joined, because servers differ in what they accept as parts.
-func assistant(blocks []prompt.Block) sdk.ChatCompletionMessageParamUnion {
+func assistant(blocks []provider.Block) sdk.ChatCompletionMessageParamUnion {
 	m := &sdk.ChatCompletionAssistantMessageParam{}
 	var texts []string
+	var state topics.Raw
+	calls := 0 // of the reply that the state belongs to
 	for _, b := range blocks {
 		switch b.Kind {
-		case prompt.Text:
+		case provider.State:
+			state, calls = b.Raw, 0
+			if fields := extraFields(state, "message"); fields != nil {
+				m.SetExtraFields(fields)
+			}
+		case provider.Text:
 			texts = append(texts, b.Text)
-		case prompt.Call:
-			m.ToolCalls = append(m.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-					ID: b.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-						Name: b.Name, Arguments: string(b.Input),
-					},
-				},
-			})
+		case provider.Call:
+			call := &sdk.ChatCompletionMessageFunctionToolCallParam{
+				ID: b.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: b.Name, Arguments: string(b.Input)},
+			}
+			if fields := extraFields(state, strconv.Itoa(calls)); fields != nil {
+				call.SetExtraFields(fields)
+			}
+			calls++
+			m.ToolCalls = append(m.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 		}
 	}
 	if len(texts) > 0 || len(m.ToolCalls) == 0 {
@@ -64,14 +74,14 @@ func assistant(blocks []prompt.Block) sdk.ChatCompletionMessageParamUnion {
 }
 
 // resultText returns the text of a result. The API has no other way to say that a tool failed.
-func resultText(b prompt.Block) string {
+func resultText(b provider.Block) string {
 	if b.Failed {
 		return "Error: " + b.Text
 	}
 	return b.Text
 }
 
-func imageURL(b prompt.Block) string {
+func imageURL(b provider.Block) string {
 	if b.URL != "" {
 		return b.URL
 	}

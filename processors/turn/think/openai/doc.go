@@ -10,7 +10,9 @@
 //
 // The result of every tool call becomes a message with the role tool; the text of a failed one begins with "Error: ". A
 // tool call without a result gets an error result. Images become image_url parts. Blocks that only Anthropic's API
-// supports, such as documents, are replaced by a note that they are omitted.
+// supports, such as documents, are replaced by a note that they are omitted. What a server of a reasoning model sends beside the
+// calls of a reply (reasoning_content, reasoning, reasoning_details, extra_content) is sent back to it, and to no other host or
+// model. It is not published.
 //
 // # Prompt caching
 //
@@ -19,8 +21,9 @@
 //
 // # Errors
 //
-// The errors are those of package think: think.Unavailable, think.ProviderError and the Err variables. A refusal and the
-// finish reason content_filter become think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call
+// The errors are those of package think: think.Unavailable, think.ProviderError and the Err variables. An error in a stream has
+// the status of its code or its type. A stream that ends in order ([DONE]) without a finish reason may be cut off: the model is
+// called again. A refusal and the finish reason content_filter become think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call
 // that was cut off is the error think.ErrTruncated. The error insufficient_quota is not retried, although its status is
 // 429.
 //

@@ -2,10 +2,7 @@ package openai
 
 import (
 	"errors"
-	"net/http"
-	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
@@ -20,39 +17,15 @@ const noQuota = "insufficient_quota"
 func classify(err error) (provider.Response, bool) {
 	var api *sdk.Error
 	if errors.As(err, &api) {
-		return provider.Response{
-			Status: api.StatusCode, Type: typeOf(api.Type, api.Code), Final: api.Code == noQuota || api.Type == noQuota,
-		}, true
+		kind := api.Code // more precise than the type
+		if kind == "" {
+			kind = api.Type
+		}
+		return provider.Response{Status: api.StatusCode, Type: kind, Final: api.Code == noQuota || api.Type == noQuota}, true
 	}
 	var inStream *ssestream.StreamError
-	if !errors.As(err, &inStream) {
-		return provider.Response{}, false
+	if errors.As(err, &inStream) {
+		return provider.StreamError(provider.Get(topics.Raw(inStream.Event.Data), "error")), true
 	}
-	failure, _ := topics.Lookup(topics.Raw(inStream.Event.Data), "error")
-	word := func(name string) string {
-		value, _ := topics.Lookup(failure, name)
-		if jsontext.Value(value).Kind() != '"' {
-			return ""
-		}
-		return topics.Text(value)
-	}
-	kind, code := word("type"), word("code")
-	e := provider.Response{
-		Status: http.StatusInternalServerError, Type: typeOf(kind, code), Final: code == noQuota || kind == noQuota,
-	}
-	switch {
-	case strings.Contains(kind+code, "rate_limit"):
-		e.Status = http.StatusTooManyRequests
-	case strings.HasPrefix(kind, "invalid_request"):
-		e.Status = http.StatusBadRequest
-	}
-	return e, true
-}
-
-// typeOf returns the code of an error, which is more precise than its type; the type if it has no code.
-func typeOf(kind, code string) string {
-	if code != "" {
-		return code
-	}
-	return kind
+	return provider.Response{}, false
 }

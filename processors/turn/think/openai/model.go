@@ -14,9 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
-	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 //go:embed prices.json
@@ -44,12 +42,12 @@ type Model struct {
 // New returns a model. It opens no connection. The error wraps think.ErrSettings. opts are options of the SDK; they
 // override the settings.
 func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
-	c, err := provider.New("openai", s, Prices(), classify)
+	c, err := provider.New("openai", s, Prices(), rulesOf(s), classify)
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{provider: c, official: s.BaseURL == "" && os.Getenv("OPENAI_BASE_URL") == ""}
-	for _, t := range s.Tools {
+	for _, t := range c.Settings.Tools {
 		m.tools = append(m.tools, toolOf(t))
 	}
 	all := []option.RequestOption{option.WithAPIKey(s.Key), option.WithHTTPClient(c.HTTP), option.WithMaxRetries(0)}
@@ -81,11 +79,7 @@ func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
 
 // Stream implements think.Streamer.
 func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta, error] {
-	return m.provider.Stream(ctx, func(ctx context.Context, yield func(think.Delta) bool) error {
-		messages, err := prompt.Of(s.Messages)
-		if err != nil {
-			return err
-		}
+	return m.provider.Stream(ctx, s, func(ctx context.Context, messages []provider.Message, reply *provider.Reply) error {
 		params := sdk.ChatCompletionNewParams{
 			Model: shared.ChatModel(m.provider.Settings.Model), Tools: m.tools,
 			Messages:      append(m.system(s), messageParams(messages)...),
@@ -100,16 +94,16 @@ func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta,
 		stream := m.client.Chat.Completions.NewStreaming(ctx, params,
 			option.WithHeader("Idempotency-Key", provider.IdempotencyKey(s)))
 		defer stream.Close()
-		r := reader{usage: m.provider.Usage, id: func(i int) string { return provider.CallID(s, i) }}
-		for stream.Next() {
-			if more, err := r.chunk(stream.Current(), yield); err != nil || !more {
+		r := reader{client: m.provider, reply: reply}
+		for !reply.Stopped && stream.Next() {
+			if err := r.chunk(stream.Current()); err != nil {
 				return err
 			}
 		}
 		if err := stream.Err(); err != nil {
 			return err
 		}
-		return r.end(yield)
+		return r.end()
 	})
 }
 
@@ -121,13 +115,4 @@ func (m *Model) system(s think.Step) []sdk.ChatCompletionMessageParamUnion {
 		return nil
 	}
 	return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(strings.Join(sections, "\n\n"))}
-}
-
-// objectOf returns the arguments of a call as an object; false if they are not one.
-func objectOf(arguments string) (topics.Raw, bool) {
-	v := jsontext.Value(arguments)
-	if len(v) == 0 {
-		return topics.Raw("{}"), true
-	}
-	return topics.Raw(v), v.Kind() == '{' && v.IsValid(jsontext.AllowDuplicateNames(true))
 }

@@ -1,73 +1,86 @@
 package openai
 
 import (
-	"strings"
+	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// reader translates the chunks of a streamed completion.
+// reader translates the chunks of a streamed completion. It reads their JSON, because compatible servers send members of other
+// types than those that the SDK knows.
 type reader struct {
-	usage   func(think.Tokens) *think.Usage
-	id      func(i int) string
-	calls   []*call
-	text    bool
-	refused bool
-	finish  string
+	client    *provider.Client
+	reply     *provider.Reply
+	calls     []*call
+	finish    string
+	reasoning reasoning
 }
 
-// call is a tool call whose arguments are not complete.
-type call struct {
-	index     int64
-	id, name  string
-	arguments strings.Builder
-}
-
-// chunk translates a chunk. more is false if yield stopped.
-func (r *reader) chunk(c sdk.ChatCompletionChunk, yield func(think.Delta) bool) (more bool, err error) {
+// chunk translates a chunk.
+func (r *reader) chunk(c sdk.ChatCompletionChunk) error {
+	if c.Object == "error" { // an error that is not in a member of its own
+		return &provider.Failure{Response: provider.StreamError(topics.Raw(c.RawJSON()))}
+	}
 	if c.JSON.Usage.Valid() {
-		if !yield(think.Delta{Usage: r.usage(tokensOf(c.Usage))}) {
-			return false, nil
-		}
+		r.reply.Yield(think.Delta{Usage: r.client.Usage(tokensOf(c.Usage))})
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue // the request asks for one choice
 		}
-		d := choice.Delta
-		r.refused = r.refused || d.Refusal != ""
-		for _, t := range d.ToolCalls {
-			r.add(t)
+		if failure := provider.Get(topics.Raw(choice.RawJSON()), "error"); failure != nil {
+			return &provider.Failure{Response: provider.StreamError(failure)}
 		}
+		r.delta(choice.Delta)
 		if choice.FinishReason != "" {
 			r.finish = choice.FinishReason
 		}
-		if d.Content != "" {
-			r.text = true
-			if !yield(think.Delta{Text: d.Content}) {
-				return false, nil
+	}
+	return nil
+}
+
+func (r *reader) delta(d sdk.ChatCompletionChunkChoiceDelta) {
+	raw := topics.Raw(d.RawJSON())
+	r.reply.Refused = r.reply.Refused || d.Refusal != ""
+	r.reasoning.add(raw)
+	pieces, _ := topics.Elements(provider.Get(raw, "tool_calls"))
+	for _, piece := range pieces {
+		r.add(piece, provider.Get(piece, "function"))
+	}
+	if f := provider.Get(raw, "function_call"); jsontext.Value(f).Kind() == '{' { // the older form, for one call
+		r.add(nil, f)
+	}
+	r.say(provider.Get(raw, "content"))
+}
+
+// say adds a text, or the texts of a list of parts. The other parts, such as those of the reasoning, are not for the user.
+func (r *reader) say(content topics.Raw) {
+	switch jsontext.Value(content).Kind() {
+	case '"':
+		r.reply.Say(content)
+	case '{':
+		switch topics.Text(provider.Get(content, "type")) {
+		case "text", "output_text":
+			r.reply.Say(provider.Get(content, "text"))
+		}
+	case '[':
+		parts, _ := topics.Elements(content)
+		for _, part := range parts {
+			if jsontext.Value(part).Kind() != '[' {
+				r.say(part)
 			}
 		}
 	}
-	return true, nil
 }
 
-// add adds a piece of a call. The first piece has its ID and name.
-func (r *reader) add(t sdk.ChatCompletionChunkChoiceDeltaToolCall) {
-	var c *call
-	for _, known := range r.calls {
-		if known.index == t.Index && (t.ID == "" || t.ID == known.id) {
-			c = known
-		}
-	}
-	if c == nil { // servers that send each call in one piece can give all of them the same index
-		c = &call{index: t.Index, id: t.ID}
-		r.calls = append(r.calls, c)
-	}
-	c.name += t.Function.Name
-	c.arguments.WriteString(t.Function.Arguments)
+func number(v topics.Raw) int64 {
+	n, _ := strconv.ParseInt(topics.Text(v), 10, 64)
+	return n
 }
 
 // tokensOf returns the token counts of a completion. Cached tokens are part of the prompt tokens, tokens of the reasoning
@@ -80,37 +93,16 @@ func tokensOf(u sdk.CompletionUsage) think.Tokens {
 	}
 }
 
-// end yields the calls and judges the completion when its stream has ended. A text that was cut off at the token limit is
-// still a reply. A completion with calls is not, because their arguments may be incomplete.
-func (r *reader) end(yield func(think.Delta) bool) error {
-	stop := "end_turn"
-	switch {
-	case r.refused, r.finish == "content_filter":
-		return think.ErrRefused
-	case r.finish == "length":
-		if len(r.calls) > 0 || !r.text {
-			return think.ErrTruncated
-		}
-		stop = "max_tokens"
-	case r.finish != "stop" && r.finish != "tool_calls":
-		return think.ErrResponse
-	case len(r.calls) > 0: // also with the reason stop, which some servers send with calls
-		stop = "tool_use"
-	case r.finish == "tool_calls":
-		return think.ErrResponse
+// end adds the calls and ends the reply.
+func (r *reader) end() error {
+	if r.finish == "" && !r.reply.Refused {
+		return provider.ErrNoReason
 	}
-	for i, c := range r.calls {
-		input, ok := objectOf(c.arguments.String())
-		if !ok || c.name == "" {
-			return think.ErrResponse
-		}
-		if c.id == "" {
-			c.id = r.id(i)
-		}
-		if !yield(think.Delta{Call: &think.Call{ID: c.id, Name: c.name, Input: input}}) {
-			return nil
-		}
+	for _, c := range r.calls {
+		r.reply.Call(c.id, c.name, c.arguments.String()+c.joiner.End())
 	}
-	yield(think.Delta{Stop: stop})
-	return nil
+	if state := r.reasoning.state(); state != nil && len(r.calls) > 0 {
+		r.client.State(r.reply, state)
+	}
+	return r.reply.End(r.finish)
 }

@@ -1,20 +1,22 @@
-// Package provider is what the model adapters share: their settings and HTTP client, timeouts, and errors that quote
-// nothing.
+// Package provider is what the model adapters share: their settings and HTTP client, timeouts, errors that quote nothing, the
+// conversation in a form that their providers accept, and what counts as a reply.
 package provider
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/toolcall"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 const defaultSilence = 5 * time.Minute
@@ -27,7 +29,11 @@ type Client struct {
 	HTTP *http.Client
 
 	name     string
+	origin   string // of the provider's state
 	classify Classify
+	rules    Rules
+	names    *Names // of the tools
+	lately   *lately
 }
 
 // Classify reads an error of the provider's SDK. ok is false if it is not an error response.
@@ -44,8 +50,9 @@ type Response struct {
 	Final bool
 }
 
-// New checks settings, fills in their defaults and returns a client. prices are the adapter's own.
-func New(name string, s think.Settings, prices think.Prices, classify Classify) (*Client, error) {
+// New checks settings, fills in their defaults and returns a client. prices are the adapter's own. The tools of its settings
+// have the names that are sent.
+func New(name string, s think.Settings, prices think.Prices, rules Rules, classify Classify) (*Client, error) {
 	switch {
 	case strings.TrimSpace(s.Key) == "":
 		return nil, fmt.Errorf("%w: %s: Key is blank", think.ErrSettings, name)
@@ -55,7 +62,7 @@ func New(name string, s think.Settings, prices think.Prices, classify Classify) 
 		return nil, fmt.Errorf("%w: %s: MaxTokens and Silence must not be negative", think.ErrSettings, name)
 	}
 	for _, t := range s.Tools {
-		schema := jsontext.Value(t.InputSchema)
+		schema := jsontext.Value(toolcall.WellFormed(t.InputSchema))
 		if strings.TrimSpace(t.Name) == "" || schema.Kind() != '{' || !schema.IsValid() {
 			return nil, fmt.Errorf("%w: %s: tool %q: the name is blank or the schema is not an object",
 				think.ErrSettings, name, t.Name)
@@ -67,67 +74,86 @@ func New(name string, s think.Settings, prices think.Prices, classify Classify) 
 	if s.Prices == nil {
 		s.Prices = prices
 	}
+	names := namesOf(rules, s.Tools)
+	s.Tools = slices.Clone(s.Tools)
+	for i, t := range s.Tools {
+		s.Tools[i].Name, s.Tools[i].InputSchema = names.Sent(t.Name), toolcall.WellFormed(t.InputSchema)
+	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &Client{Settings: s, name: name, classify: classify, HTTP: &http.Client{
+	return &Client{Settings: s, name: name, origin: originOf(name, s), classify: classify, rules: rules, names: names, lately: newLately(), HTTP: &http.Client{
 		Transport: measured{transport},
 		// A redirect would send the key to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
+// originOf names a provider: the adapter, and the host of another server with its API.
+func originOf(name string, s think.Settings) string {
+	if u, err := url.Parse(s.BaseURL); err == nil && u.Hostname() != "" {
+		return name + " " + u.Hostname()
+	}
+	return name
+}
+
 // Close closes idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
-// Attempt makes one request and yields the pieces of the reply. It returns nil after the last piece, or if yield returned
-// false.
-type Attempt func(ctx context.Context, yield func(think.Delta) bool) error
+// Attempt makes one request and adds the provider's answer to the reply. It returns nil at its end, or if the reply is stopped.
+type Attempt func(ctx context.Context, messages []Message, r *Reply) error
 
 // Stream makes one attempt and yields the pieces of its reply, and then its error. The worker makes further attempts.
-func (c *Client) Stream(ctx context.Context, attempt Attempt) iter.Seq2[think.Delta, error] {
+func (c *Client) Stream(ctx context.Context, s think.Step, attempt Attempt) iter.Seq2[think.Delta, error] {
 	return func(yield func(think.Delta, error) bool) {
-		stopped := false
-		err := c.try(ctx, attempt, func(d think.Delta) bool {
-			stopped = !yield(d, nil)
-			return !stopped
-		})
-		if !stopped && err != nil {
+		messages, names, err := c.Conversation(s)
+		if err != nil {
+			yield(think.Delta{}, err)
+			return
+		}
+		r := &Reply{
+			Names: names, session: s.SessionID, ids: toolcall.New(s.Key, s.Messages),
+			yield: func(d think.Delta) bool { return yield(d, nil) },
+		}
+		err = c.try(ctx, func(ctx context.Context) error { return attempt(ctx, messages, r) })
+		if err == nil && !r.said && r.Calls == 0 {
+			err = think.ErrEmpty
+		}
+		if !r.Stopped && err != nil {
 			yield(think.Delta{}, err)
 		}
 	}
 }
 
+// State yields the state of the provider that the next step of the conversation has to return: JSON.
+func (c *Client) State(r *Reply, data topics.Raw) {
+	c.lately.keep(r.session, r.called, data)
+	r.Yield(think.Delta{State: &think.State{Provider: c.origin, Model: c.Settings.Model, Data: data}})
+}
+
 // try makes one attempt. Its context ends if the provider is silent for too long.
-func (c *Client) try(ctx context.Context, attempt Attempt, yield func(think.Delta) bool) error {
+func (c *Client) try(ctx context.Context, attempt func(context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(c.Settings.Silence, func() { cancel(think.ErrTimeout) })
 	defer silence.Stop()
 	o := &observed{touch: func() { silence.Reset(c.Settings.Silence) }}
-	err := attempt(context.WithValue(inner, observedKey{}, o), yield)
+	err := attempt(context.WithValue(inner, observedKey{}, o))
 	if err == nil {
 		return nil
 	}
 	return c.failure(ctx, inner, o, err)
 }
 
-// IdempotencyKey returns the key of a step's requests. It is the same for every attempt and every repeat of the step.
-func IdempotencyKey(s think.Step) string { return digest("step", s.Agent, s.SessionID, s.Key) }
+// IdempotencyKey returns the key of a step's requests. It is the same for every attempt and every repeat of the step, except
+// that a provider must not answer with the empty reply again.
+func IdempotencyKey(s think.Step) string {
+	if s.Again {
+		return toolcall.Digest("step", s.Agent, s.SessionID, s.Key, "again")
+	}
+	return toolcall.Digest("step", s.Agent, s.SessionID, s.Key)
+}
 
 // SessionKey returns a name of the step's session that does not tell the session.
-func SessionKey(s think.Step) string { return digest("session", s.Agent, s.SessionID) }
-
-// CallID returns the ID of a step's i-th call, for providers that give calls none.
-func CallID(s think.Step, i int) string {
-	return fmt.Sprintf("call_%s_%d", digest("call", s.Agent, s.SessionID, s.Key)[:24], i)
-}
-
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:20])
-}
+func SessionKey(s think.Step) string { return toolcall.Digest("session", s.Agent, s.SessionID) }
 
 // System returns the sections of the system prompt that are not blank, in their order: the configured prompt, which is the
 // same for every step and is reported by fixed, the user's memoir, and the ephemeral prompt of the turn.

@@ -11,8 +11,11 @@ import (
 
 // own are the errors of this module that an attempt returns. Their texts quote nothing.
 var own = []error{
-	think.ErrConversation, think.ErrResponse, think.ErrRefused, think.ErrTruncated,
+	think.ErrConversation, think.ErrResponse, think.ErrRefused, think.ErrTruncated, think.ErrEmpty,
 }
+
+// ErrNoReason is the error of an attempt whose stream ended without the reason why the model stopped.
+var ErrNoReason = errors.New("provider: the stream has no finish reason")
 
 // failure returns the error of an attempt. The text of the SDK's error is not used, because it can contain the address, the
 // request and the provider's message, which may quote the conversation.
@@ -31,8 +34,18 @@ func (c *Client) failure(ctx, inner context.Context, o *observed, err error) err
 			return e
 		}
 	}
+	if errors.Is(err, ErrNoReason) && success && !o.broken {
+		if o.finished() { // it may have been cut off
+			return &think.Unavailable{Err: think.ErrResponse}
+		}
+		return think.ErrResponse
+	}
+	var inStream *Failure
 	e, ok := c.classify(err)
-	if !ok {
+	switch {
+	case errors.As(err, &inStream):
+		e = inStream.Response
+	case !ok:
 		e = Response{}
 	}
 	if e.Status == 0 && !success {

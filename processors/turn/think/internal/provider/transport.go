@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -22,7 +23,14 @@ type observed struct {
 	after   time.Duration
 	request string
 	broken  bool // the body could not be read to its end
+	last    []byte
 }
+
+// finished reports whether the stream has the data [DONE] at its end.
+func (o *observed) finished() bool { return bytes.HasSuffix(bytes.TrimSpace(o.last), []byte("[DONE]")) }
+
+// lastBytes is how much of the end of a body is kept.
+const lastBytes = 16
 
 type observedKey struct{}
 
@@ -63,6 +71,10 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.observed.touch()
+		b.observed.mu.Lock()
+		end := append(b.observed.last, p[max(n-lastBytes, 0):n]...)
+		b.observed.last = end[max(len(end)-lastBytes, 0):]
+		b.observed.mu.Unlock()
 	}
 	var tooLong *http.MaxBytesError
 	if err != nil && err != io.EOF && !errors.As(err, &tooLong) {

@@ -1,4 +1,4 @@
-package prompt
+package provider
 
 import (
 	"testing"
@@ -10,6 +10,13 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
+
+// of reads a conversation for a provider that accepts simple names and IDs.
+func of(messages []topics.Message) ([]Message, error) {
+	rules := Rules{Name: AnyName, ID: AnyName}
+	all, _, err := (&Client{rules: rules, names: namesOf(rules, nil), lately: newLately()}).Conversation(think.Step{Messages: messages})
+	return all, err
+}
 
 func message(role, content string) topics.Message {
 	m := topics.Message{Content: topics.Raw(content)}
@@ -23,7 +30,7 @@ func message(role, content string) topics.Message {
 }
 
 func TestMessagesOfOneRoleAreJoined(t *testing.T) {
-	all, err := Of([]topics.Message{
+	all, err := of([]topics.Message{
 		message("user", `"a"`), message("", `["b",null,7]`), message("system", `7`), message("assistant", `{"c":1}`),
 	})
 	require.NoError(t, err)
@@ -34,7 +41,7 @@ func TestMessagesOfOneRoleAreJoined(t *testing.T) {
 }
 
 func TestBlankContentIsLeftOut(t *testing.T) {
-	all, err := Of([]topics.Message{
+	all, err := of([]topics.Message{
 		{},
 		message("user", `" "`), message("assistant", `[]`), message("user", `[{"type":"text","text":" "}]`),
 		message("user", `"a"`),
@@ -47,7 +54,7 @@ func TestConversationThatCannotBeReadIsAnError(t *testing.T) {
 	for _, messages := range [][]topics.Message{
 		nil, {message("user", `""`)}, {message("tool", `[7]`)}, {message("tool", `["x"]`)},
 	} {
-		_, err := Of(messages)
+		_, err := of(messages)
 		require.ErrorIs(t, err, think.ErrConversation)
 	}
 }
@@ -55,7 +62,7 @@ func TestConversationThatCannotBeReadIsAnError(t *testing.T) {
 func TestBlocksOfAnthropicsFormatAreRead(t *testing.T) {
 	const result = `{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"N4"}],"is_error":true}`
 	const document = `{"type":"document","source":{}}`
-	all, err := Of([]topics.Message{
+	all, err := of([]topics.Message{
 		message("user", `[{"type":"image","source":{"type":"url","url":"u","media_type":5}},`+document+`,{"type":"image"},{}]`),
 		message("assistant", `[{"type":"tool_use","id":"t","name":"n","input":[1]},{"type":"thinking","thinking":"hm"}]`),
 		message("user", `[`+result+`]`),
@@ -86,13 +93,13 @@ func TestCallWithoutAResultGetsAnError(t *testing.T) {
 		{Kind: Result, ID: "a", Name: "n", Text: missing, Failed: true},
 		{Kind: Result, ID: "b", Name: "m", Text: missing, Failed: true},
 	}
-	all, err := Of([]topics.Message{message("assistant", calls)})
+	all, err := of([]topics.Message{message("assistant", calls)})
 	require.NoError(t, err)
 	require.Equal(t, unanswered, all[1].Blocks, "at the end")
-	all, err = Of([]topics.Message{message("assistant", calls), message("user", `"go on"`)})
+	all, err = of([]topics.Message{message("assistant", calls), message("user", `"go on"`)})
 	require.NoError(t, err)
 	require.Equal(t, append(unanswered, Block{Kind: Text, Text: "go on"}), all[1].Blocks, "before a text")
-	all, err = Of([]topics.Message{
+	all, err = of([]topics.Message{
 		message("assistant", calls), message("user", `"wait"`), message("assistant", `"ok"`),
 		message("tool", `[{"tool_use_id":"a","name":"n","result":null,"status":"success"}]`),
 	})
@@ -125,7 +132,7 @@ func TestEveryCallHasOneResultInTheNextMessage(t *testing.T) {
 			}
 			messages = append(messages, message(rapid.SampledFrom([]string{"user", "assistant"}).Draw(t, "role"), content+"]"))
 		}
-		all, err := Of(messages)
+		all, err := of(messages)
 		if err != nil {
 			require.ErrorIs(t, err, think.ErrConversation)
 			require.Empty(t, all)
