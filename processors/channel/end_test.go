@@ -44,6 +44,12 @@ func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
 	require.Equal(t, topics.DelegationFailed, reply.Status)
 	require.Equal(t, "think_failed", reply.Code)
 	require.Equal(t, "The model is down.", reply.Content)
+	es = target.handle(target.output("x", "ignored", route, func(o *topics.Output) {
+		o.Status, o.Error = &status, &topics.OutputError{Code: topics.CodeEmptyResponse, Message: "empty"}
+	}))
+	reply = onlyValue[ReplySent](t, es).Reply
+	require.Equal(t, topics.DelegationCompleted, reply.Status, "an agent that returned no text")
+	require.Empty(t, reply.Content+reply.Code)
 
 	target.rules.Agents = nil
 	require.Equal(t, reasonCaller, letter(t, target.handle(target.output("x", "x", route))))

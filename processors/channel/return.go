@@ -25,7 +25,9 @@ func (t *transition) returned(e OutputArrived) {
 		SessionID: task.SessionID, CallbackID: task.CallbackID, Status: topics.DelegationCompleted, Content: e.Output.Content,
 		AtMS: t.timeOf(e.Record).UnixMilli(),
 	}
-	if failure := e.Output.Error; failure != nil {
+	if failure := e.Output.Error; failure != nil && failure.Code == topics.CodeEmptyResponse {
+		reply.Content = "" // the caller is told that the agent returned no text
+	} else if failure != nil {
 		reply.Status, reply.Content, reply.Code = topics.DelegationFailed, failure.Message, cut(string(failure.Code), maxCode)
 	} else if s := e.Output.Status; s != nil && *s == resultError {
 		reply.Status = topics.DelegationFailed

@@ -14,7 +14,7 @@ func errorText(e topics.OutputError) string {
 	case topics.CodeThinkFailed:
 		return thinkText(strings.ToLower(e.Message))
 	case topics.CodeEmptyResponse:
-		return "I have no answer to this. Please ask again in other words."
+		return "" // an agent that says nothing, as of the result of a task, posts nothing
 	case topics.CodeQueueFull, topics.CodeBusy:
 		return "I am still busy with earlier messages. Please send this one again later."
 	case topics.CodeTooLarge:

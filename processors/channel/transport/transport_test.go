@@ -161,6 +161,9 @@ func TestEmptyAnswerPostsNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, `{"status":"suppressed"}`, string(raw), content)
 	}
+	_, raw, err := exchange(t, f.t, failedOutput(topics.CodeEmptyResponse, "the model's reply is empty"))
+	require.NoError(t, err)
+	require.Equal(t, `{"status":"suppressed"}`, string(raw), "as the turn reports it")
 	require.Zero(t, f.calls)
 }
 

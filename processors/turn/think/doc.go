@@ -124,7 +124,7 @@
 // # Compatible servers
 //
 // Most servers with the API of a provider differ from it somewhere. What the adapters read, with the test of each in
-// quirks_test.go of the adapter's package:
+// quirks_test.go or calls_test.go of the adapter's package:
 //
 //	openai       the name of a call in every piece, in parts, or growing        TestPiecesOfCallsAreJoinedAsServersSendThem
 //	openai       calls without index or ID, with one index or one ID for all,   TestPiecesOfCallsAreJoinedAsServersSendThem
