@@ -231,10 +231,11 @@ vet: ## run go vet
 	$(GO) vet -tags kafka,lint $(ON_KAFKA) ./internal/layering
 
 .PHONY: lint
-lint: vet ## run go vet and staticcheck, check dependencies and documents, the format (gofumpt) and go.mod
+lint: vet ## run go vet and staticcheck, check dependencies and documents, the format (gofumpt), go.mod and the patches of make breaks
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags kafka,lint $(ON_KAFKA) ./internal/layering
 	$(GO) test -vet=off -tags lint ./internal/layering
+	git apply --check internal/testing/breaks/*.patch
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofumpt would change:" $$unformatted; exit 1; fi
 	$(GO) mod tidy -diff
