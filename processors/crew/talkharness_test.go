@@ -1,4 +1,4 @@
-package talk_test
+package crew_test
 
 import (
 	"encoding/json"
@@ -30,8 +30,8 @@ type tb interface {
 	Helper()
 }
 
-// crew is the part of a crew's row that talks. The row is encoded and decoded between steps.
-type crew struct {
+// talking is the part of a crew's row that talks. The row is encoded and decoded between steps.
+type talking struct {
 	tb     tb
 	roster *roster.Roster
 	talk   *talk.Talk
@@ -40,8 +40,8 @@ type crew struct {
 	steps  int
 }
 
-func newCrew(t tb) *crew {
-	return &crew{tb: t, now: noon, talk: &talk.Talk{}, box: &mailbox.Mailbox{}, roster: &roster.Roster{
+func newCrew(t tb) *talking {
+	return &talking{tb: t, now: noon, talk: &talk.Talk{}, box: &mailbox.Mailbox{}, roster: &roster.Roster{
 		ProjectId: "p1", Members: []*roster.Member{
 			{Id: lead, RoleId: "lead", RoleName: "Project Lead", Status: view.Running, Lead: true},
 			{Id: dev, RoleId: "developer", RoleName: "Developer", Status: view.Running, ParentId: lead},
@@ -60,7 +60,7 @@ type did struct {
 }
 
 // step does something in a step, twice from the same row: both must have the same effects.
-func (c *crew) step(do func(*mailbox.Step, *talk.Talk) []talk.Entry) did {
+func (c *talking) step(do func(*mailbox.Step, *talk.Talk) []talk.Entry) did {
 	c.tb.Helper()
 	c.steps++
 	run := func() (*talk.Talk, *mailbox.Mailbox, did) {
@@ -85,7 +85,7 @@ func (c *crew) step(do func(*mailbox.Step, *talk.Talk) []talk.Entry) did {
 }
 
 // command has an agent give a command of package command.
-func (c *crew) command(from string, cmd any) did {
+func (c *talking) command(from string, cmd any) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry {
 		entries, handled := t.Command(s, c.roster, c.roster.Find(from), cmd)
@@ -94,25 +94,25 @@ func (c *crew) command(from string, cmd any) did {
 	})
 }
 
-func (c *crew) say(said topics.CrewSay) did {
+func (c *talking) say(said topics.CrewSay) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry { t.Say(s, c.roster, said); return nil })
 }
 
-func (c *crew) groupSay(said topics.CrewGroupSay) did {
+func (c *talking) groupSay(said topics.CrewGroupSay) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry { t.GroupSay(s, c.roster, said); return nil })
 }
 
 // end ends an agent.
-func (c *crew) end(id string) did {
+func (c *talking) end(id string) did {
 	c.tb.Helper()
 	c.roster.Find(id).Status = view.Terminated
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry { t.Ended(s, c.roster, c.roster.Find(id)); return nil })
 }
 
 // spawn adds a new agent of the lead.
-func (c *crew) spawn(id, role string) did {
+func (c *talking) spawn(id, role string) did {
 	c.tb.Helper()
 	m := &roster.Member{Id: id, RoleId: role, RoleName: role, Status: view.Creating, ParentId: lead}
 	c.roster.Members = append(c.roster.Members, m)
@@ -188,7 +188,7 @@ func (d did) message() view.BusMessage {
 }
 
 // members returns the members of a group.
-func (c *crew) members(name string) []string {
+func (c *talking) members(name string) []string {
 	c.tb.Helper()
 	for _, g := range c.talk.Groups() {
 		if g.Name == name {

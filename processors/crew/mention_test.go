@@ -1,4 +1,4 @@
-package mention_test
+package crew_test
 
 import (
 	"strings"

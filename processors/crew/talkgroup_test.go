@@ -1,4 +1,4 @@
-package talk_test
+package crew_test
 
 import (
 	"fmt"

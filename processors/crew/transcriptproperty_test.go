@@ -1,4 +1,4 @@
-package transcript_test
+package crew_test
 
 import (
 	"fmt"

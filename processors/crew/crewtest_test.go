@@ -1,4 +1,4 @@
-package crewtest_test
+package crew_test
 
 import (
 	"context"
@@ -16,13 +16,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/crewtest/tsagent"
 )
 
-func TestMain(m *testing.M) {
-	crewtest.Main()
-	os.Exit(m.Run())
-}
-
-// agents runs a test with the agents of both SDKs.
-func agents(t *testing.T, test func(t *testing.T, command func(crewtest.Script) []string)) {
+// withSDKs runs a test with the agents of both SDKs.
+func withSDKs(t *testing.T, test func(t *testing.T, command func(crewtest.Script) []string)) {
 	t.Run("go", func(t *testing.T) {
 		test(t, func(s crewtest.Script) []string {
 			argv, err := crewtest.Command(t.TempDir(), s)
@@ -66,7 +61,7 @@ func (c *client) RequestPermission(context.Context, acp.RequestPermissionRequest
 }
 
 func TestTheAgentsDoWhatTheScriptSays(t *testing.T) {
-	agents(t, func(t *testing.T, command func(crewtest.Script) []string) {
+	withSDKs(t, func(t *testing.T, command func(crewtest.Script) []string) {
 		dir := t.TempDir()
 		argv := command(crewtest.Script{Load: true, Store: dir, Rules: []crewtest.Rule{
 			{Match: `^say (\w+) "`, Steps: []crewtest.Step{{Text: `{{1}}: "{{prompt}}"`, Split: 3}}},

@@ -1,4 +1,4 @@
-package mailbox_test
+package crew_test
 
 import (
 	"testing"
@@ -9,8 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
 func input(id, from string, number int64) topics.CrewInput {
 	return topics.CrewInput{InputID: id, Kind: "note", From: from, Number: number}

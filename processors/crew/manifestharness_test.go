@@ -1,4 +1,4 @@
-package manifest_test
+package crew_test
 
 import (
 	"fmt"
@@ -15,21 +15,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The agents of the crews of tests.
+// More agents of the crews of tests.
 const (
-	lead   = "1ead0000-0000-4000-8000-000000000000"
-	dev    = "de000001-0000-4000-8000-000000000000"
-	tester = "7e570000-0000-4000-8000-000000000000"
-	sub    = "5b000000-0000-4000-8000-000000000000"
-	below  = "be100000-0000-4000-8000-000000000000"
+	sub   = "5b000000-0000-4000-8000-000000000000"
+	below = "be100000-0000-4000-8000-000000000000"
 )
-
-var noon = time.UnixMilli(1_790_000_000_000).UTC()
-
-type tb interface {
-	require.TestingT
-	Helper()
-}
 
 // newRoster returns a lead with two agents, and a sub-lead with one.
 func newRoster() *roster.Roster {
@@ -76,18 +66,18 @@ func newClock(t tb) *clock {
 	return &clock{tb: t, roster: newRoster(), refresh: &manifest.Refresh{}, box: &mailbox.Mailbox{}, now: noon}
 }
 
-// sent is the CREW_UPDATEs of a step: their receivers in order, and their bodies.
-type sent struct {
+// refreshed is the CREW_UPDATEs of a step: their receivers in order, and their bodies.
+type refreshed struct {
 	to     []string
 	bodies []topics.CrewRefresh
 }
 
 // step does something at a time after noon, and what is due then, twice from the same row.
-func (c *clock) step(after time.Duration, do func(*mailbox.Step, *manifest.Refresh)) sent {
+func (c *clock) step(after time.Duration, do func(*mailbox.Step, *manifest.Refresh)) refreshed {
 	c.tb.Helper()
 	c.steps++
 	c.now = noon.Add(after)
-	run := func() (*manifest.Refresh, *mailbox.Mailbox, sent) {
+	run := func() (*manifest.Refresh, *mailbox.Mailbox, refreshed) {
 		state, box := proto.Clone(c.refresh).(*manifest.Refresh), proto.Clone(c.box).(*mailbox.Mailbox)
 		s, ok := mailbox.Begin(box, mailbox.Crew("c1"), topics.CrewInput{
 			InputID: fmt.Sprint(c.steps), Kind: "test", From: "agent/a", Number: c.steps,
@@ -97,7 +87,7 @@ func (c *clock) step(after time.Duration, do func(*mailbox.Step, *manifest.Refre
 			do(s, state)
 		}
 		state.Due(s, c.roster, c.news)
-		out := sent{}
+		out := refreshed{}
 		for _, e := range s.Effects {
 			m := e.(mailbox.Mail)
 			body, err := topics.DecodeCrewBody[topics.CrewRefresh](m.Input.Body)
@@ -115,7 +105,7 @@ func (c *clock) step(after time.Duration, do func(*mailbox.Step, *manifest.Refre
 }
 
 // trigger asks for a CREW_UPDATE for all, or for an agent.
-func (c *clock) trigger(after time.Duration, agentID string) sent {
+func (c *clock) trigger(after time.Duration, agentID string) refreshed {
 	c.tb.Helper()
 	return c.step(after, func(s *mailbox.Step, f *manifest.Refresh) { f.Trigger(s, agentID) })
 }

@@ -1,4 +1,4 @@
-package manifest_test
+package crew_test
 
 import (
 	"fmt"

@@ -1,3 +1,0 @@
-package talk_test
-
-import _ "github.com/turntable-streams/turntable/internal/testing/rapidseed"

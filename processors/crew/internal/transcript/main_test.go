@@ -1,3 +1,0 @@
-package transcript_test
-
-import _ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
