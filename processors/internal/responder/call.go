@@ -24,7 +24,7 @@ const (
 )
 
 // Call makes a call of a model, a tool or a compactor. The call's context ends at the deadline, with ctx, and when the turn has
-// its output that id, the turntable.id of the record, names (cause ErrTurn of package ended).
+// its output that id, the turntable.id of the record, names (cause ErrTurnEnded).
 func (r *Responder[K]) Call(
 	ctx context.Context, id string, deadline time.Time, call func(ctx context.Context) error,
 ) End {
