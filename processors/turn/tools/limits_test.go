@@ -20,6 +20,7 @@ import (
 
 // One tool hangs and ignores its context; more of its calls wait than fit into the window.
 func TestHungToolDelaysNoCallOfOtherTools(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []worker.Mode{worker.ShareGroup, worker.ConsumerGroup} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+// The tests of pipelines wait for their brokers nearly all the time.
+func TestMain(m *testing.M) {
+	testbroker.Together(6)
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+}

@@ -194,6 +194,8 @@ func take[T any](t *testing.T, c <-chan T) T {
 
 // both runs a test under both guarantees.
 func both(t *testing.T, test func(t *testing.T, p *pilot)) {
+	t.Helper()
+	t.Parallel()
 	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
 		t.Run(string(g), func(t *testing.T) { test(t, newPilot(t, g)) })
 	}

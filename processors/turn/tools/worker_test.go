@@ -217,19 +217,21 @@ func TestConcurrencyIsBoundedPerTool(t *testing.T) {
 }
 
 func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
-	var refused atomic.Int32
-	b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
-	b.paper.refuse = func(processors.Outbound) error {
-		if refused.Add(1) < 3 {
-			return errors.New("no leader")
+	synctest.Test(t, func(t *testing.T) {
+		var refused atomic.Int32
+		b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
+		b.paper.refuse = func(processors.Outbound) error {
+			if refused.Add(1) < 3 {
+				return errors.New("no leader")
+			}
+			return nil
 		}
-		return nil
-	}
-	b.handle(call("t1", "berth", "{}"))
-	require.Len(t, b.paper.lines(), 1)
+		b.handle(call("t1", "berth", "{}"))
+		require.Len(t, b.paper.lines(), 1)
 
-	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
-	require.ErrorIs(t, b.worker.Handle(t.Context(), call("t2", "berth", "{}")), processors.ErrPublisherClosed)
+		b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
+		require.ErrorIs(t, b.worker.Handle(t.Context(), call("t2", "berth", "{}")), processors.ErrPublisherClosed)
+	})
 }
 
 func TestResultThatIsTooLargeBecomesAnError(t *testing.T) {

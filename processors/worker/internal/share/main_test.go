@@ -9,4 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...) }
+// The tests wait for records to arrive and for locks to end nearly all the time.
+func TestMain(m *testing.M) {
+	testbroker.Together(6)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}
