@@ -9,7 +9,7 @@ import (
 )
 
 // The rules of crews are in small packages, and their tests in this one binary: mailbox, manifest, talk and transcript below
-// internal, and mention. The binary is also the scripted agent that the tests of crewtest run.
+// internal, command and mention. The binary is also the scripted agent that the tests of crewtest run.
 func TestMain(m *testing.M) {
 	crewtest.Main()
 	os.Exit(m.Run())

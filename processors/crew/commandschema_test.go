@@ -1,4 +1,4 @@
-package command_test
+package crew_test
 
 import (
 	"strings"

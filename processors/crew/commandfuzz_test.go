@@ -1,4 +1,4 @@
-package command_test
+package crew_test
 
 import (
 	"strings"
@@ -46,8 +46,8 @@ func FuzzParser(f *testing.F) {
 	})
 }
 
-// tokens are what texts with commands are made of.
-var tokens = []string{
+// texts are what texts with commands are made of.
+var texts = []string{
 	"⟦⟦", "⟧⟧", "⟦", "⟧", " ", "\n", "{", "}", "[", "]", `"`, `\`, `\"`, ":", ",", "1", "null", "word", "RESET_DAG", "LOCK_FILE", "NOSUCH",
 	"⟦⟦ RESET_DAG ⟧⟧", lockA, `{"filePath": "`, `"}`, `"filePath": `, "é", "\xe2", "\xe2\x9f", "\xff", "😀", "\\u0041", "\\ud800",
 }
@@ -55,7 +55,7 @@ var tokens = []string{
 func TestItemsDoNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := ""
-		for _, token := range rapid.SliceOfN(rapid.SampledFrom(tokens), 0, 60).Draw(t, "text") {
+		for _, token := range rapid.SliceOfN(rapid.SampledFrom(texts), 0, 60).Draw(t, "text") {
 			text += token
 		}
 		var cuts []int
@@ -78,7 +78,7 @@ func TestProseHidesNoCommandAndStringsExecuteNone(t *testing.T) {
 		text, want := "", []string(nil)
 		for range rapid.IntRange(1, 8).Draw(t, "commands") {
 			content := ""
-			for _, token := range rapid.SliceOfN(rapid.SampledFrom(tokens), 0, 10).Draw(t, "content") {
+			for _, token := range rapid.SliceOfN(rapid.SampledFrom(texts), 0, 10).Draw(t, "content") {
 				content += token
 			}
 			content = "x" + strings.ToValidUTF8(content, "?")

@@ -1,5 +1,0 @@
-package command_test
-
-import (
-	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-)
