@@ -238,7 +238,7 @@ var confined = []struct {
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
 		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "internal/bench", "examples/",
-		"internal/testing/kill", "processors/worker/internal/share", // Sarama has no share groups
+		"internal/testing/kill", "internal/testing/testbroker", "processors/worker/internal/share", // Sarama has no share groups
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{

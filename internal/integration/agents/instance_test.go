@@ -49,7 +49,7 @@ type instance struct {
 func start(t *testing.T, brokers []string, id string, doors int) *instance {
 	t.Helper()
 	i := &instance{
-		t: t, id: id, agent: testbroker.Agent(), brokers: brokers, tools: map[string][]topics.ToolUseResult{},
+		t: t, id: id, agent: testbroker.AgentOf(t), brokers: brokers, tools: map[string][]topics.ToolUseResult{},
 		gone: make(chan struct{}),
 	}
 	t.Cleanup(func() { close(i.gone) })

@@ -8,13 +8,5 @@
 // consumer groups named after it.
 package testbroker
 
-import (
-	"crypto/rand"
-	"strings"
-)
-
 // TestingM is the interface of *testing.M that goleak uses.
 type TestingM interface{ Run() int }
-
-// Agent returns an agent name that has not been used on the broker.
-func Agent() string { return "agent-" + strings.ToLower(rand.Text()[:12]) }

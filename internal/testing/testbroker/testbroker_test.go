@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
@@ -23,6 +24,31 @@ func TestStartedBrokerAnswers(t *testing.T) {
 
 func TestTestsShareABroker(t *testing.T) {
 	require.Equal(t, testbroker.Start(t), testbroker.Start(t))
+}
+
+func TestTopicsOfAnAgentAreDeletedWithItsTest(t *testing.T) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(testbroker.Start(t)...))
+	require.NoError(t, err)
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	topics := func() []string {
+		fresh, err := kgo.NewClient(kgo.SeedBrokers(testbroker.Start(t)...)) // clients keep what they were told
+		require.NoError(t, err)
+		defer fresh.Close()
+		listed, err := kadm.NewClient(fresh).ListTopics(t.Context())
+		require.NoError(t, err)
+		return listed.Names()
+	}
+	kept := testbroker.Agent() + "-in"
+	var of string
+	t.Run("with an agent", func(t *testing.T) {
+		of = testbroker.AgentOf(t) + "-in"
+		_, err := admin.CreateTopics(t.Context(), 1, 1, nil, kept, of)
+		require.NoError(t, err)
+		require.Contains(t, topics(), of)
+	})
+	require.NotContains(t, topics(), of)
+	require.Contains(t, topics(), kept)
 }
 
 func TestAgentNamesAreUnique(t *testing.T) {
