@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
@@ -40,21 +39,21 @@ func TestApprovalsSurviveKills(t *testing.T) {
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const sessions, kills = 12, 4
 		a := newApprovalWorld(t, guarantee)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*waitLimit)
-		defer cancel()
 		loop := &kill.Loop{
 			Seed: 3, Kills: kills, Victims: 1, Launch: a.launch, Judge: func() { a.stop(); a.judge(sessions) },
 			Brokers: a.brokers, Agents: []string{a.agent},
-			Progress: func() int { return a.records(a.topics.GateOutcomes.Name()) },
+			Progress: func() int { return a.records(a.catalog.GateOutcomes.Name()) },
 			Clients: func(ctx context.Context) error {
 				for n := range sessions {
 					for a.launched.Load() <= int64((n+1)/(sessions/kills)) && ctx.Err() == nil { // it has one more than there were kills
 						rest(ctx)
 					}
 					session := fmt.Sprint("s", n)
-					publishTo(a, a.topics.MessageInput, session, topics.Message{SessionID: &session, Role: new("user"), Content: topics.Raw(`"go on"`)}, session)
+					if err := a.write(ctx, session, "mira", "go on", session); err != nil {
+						return err
+					}
 				}
-				for a.distinct(a.topics.MessageOutput.Name()) < sessions && ctx.Err() == nil {
+				for a.distinct(a.catalog.MessageOutput.Name()) < sessions && ctx.Err() == nil {
 					rest(ctx)
 				}
 				return context.Cause(ctx)
@@ -64,20 +63,15 @@ func TestApprovalsSurviveKills(t *testing.T) {
 				return done + 1 + random.IntN(4), time.Duration(1+random.IntN(1500)) * time.Millisecond
 			},
 		}
-		loop.Run(ctx, t)
+		loop.Run(a.ctx, t)
 	}, processors.AtLeastOnce, processors.ExactlyOnce)
 }
 
 // approvalWorld plays the model, the tools and the people around the turns of an agent. They answer no record twice.
 type approvalWorld struct {
-	t         *testing.T
-	guarantee processors.Guarantee
-	brokers   []string
-	agent     string
-	topics    topics.Catalog
-	to        *processors.KafkaPublisher
-	stop      func()
-	launched  atomic.Int64
+	*world
+	launched atomic.Int64
+	stop     func() // of the reader
 
 	mu   sync.Mutex
 	logs map[string][]*kgo.Record
@@ -87,42 +81,23 @@ type approvalWorld struct {
 func newApprovalWorld(t *testing.T, guarantee processors.Guarantee) *approvalWorld {
 	t.Helper()
 	a := &approvalWorld{
-		t: t, guarantee: guarantee, brokers: testbroker.Start(t), agent: testbroker.Agent(),
-		logs: map[string][]*kgo.Record{}, seen: map[string]bool{},
+		world: newWorld(t, guarantee, topics.WithGates()), logs: map[string][]*kgo.Record{}, seen: map[string]bool{},
 	}
-	var err error
-	a.topics, err = topics.For(a.agent, topics.WithGates())
-	require.NoError(t, err)
-	a.to, err = processors.NewPublisher(a.brokers)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	grants, err := gate.GrantsGraph(a.agent)
-	require.NoError(t, err)
-	p, err := processors.New(a.brokers, grants, approvalOptions(a.topics, "grants", guarantee)...)
-	require.NoError(t, err)
-	var running sync.WaitGroup
-	running.Go(func() { _ = p.Run(ctx) })
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-	c := a.topics
-	reader, err := kgo.NewClient(kgo.SeedBrokers(a.brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	a.run("grants", must(gate.GrantsGraph(a.agent)))
+	c := a.catalog
+	reader := must(kgo.NewClient(kgo.SeedBrokers(a.brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeTopics(c.EnrichedMessageInput.Name(), c.ToolUse.Name(), c.GateRequests.Name(), c.GateOutcomes.Name(),
 			c.ToolUseAllComplete.Name(), c.MessageOutput.Name(), c.ToolUseDLQ.Name()),
-		kgo.FetchMaxWait(20*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	require.NoError(t, err)
-	running.Go(func() {
+		kgo.FetchMaxWait(20*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())))
+	a.stop = a.serve(func(ctx context.Context) error {
+		defer reader.Close()
 		for ctx.Err() == nil {
 			for _, r := range reader.PollFetches(ctx).Records() {
 				a.read(r)
 			}
 		}
+		return nil
 	})
-	a.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-		reader.Close()
-		require.NoError(t, a.to.Close())
-	})
-	t.Cleanup(a.stop)
 	return a
 }
 
@@ -143,7 +118,7 @@ func (a *approvalWorld) read(r *kgo.Record) {
 		return
 	}
 	session := string(r.Key)
-	switch c := a.topics; r.Topic {
+	switch c := a.catalog; r.Topic {
 	case c.EnrichedMessageInput.Name():
 		asked := c.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
 		publishTo(a, c.ThinkRequestResponse, session, respondTo(asked), id+"/think")
@@ -187,16 +162,12 @@ func (a *approvalWorld) decide(session string, g topics.GateRequest) {
 	}
 	for n := range 2 {
 		d.DecisionID = fmt.Sprint(g.GateID, "-", n)
-		publishTo(a, a.topics.GateDecisions, session, d, d.DecisionID)
+		publishTo(a, a.catalog.GateDecisions, session, d, d.DecisionID)
 	}
 }
 
 func publishTo[T any](a *approvalWorld, topic topics.Topic[T], key string, value T, id string) {
-	out, err := processors.OutboundOf(topic, key, value, id)
-	if err == nil {
-		err = a.to.Publish(context.WithoutCancel(a.t.Context()), out)
-	}
-	if err != nil {
+	if err := put(context.WithoutCancel(a.ctx), a.world, topic, key, value, id); err != nil {
 		a.t.Error(err)
 	}
 }
@@ -223,7 +194,7 @@ func (a *approvalWorld) byID(topic string) map[string][]*kgo.Record {
 
 // judge checks what the topics say in the end.
 func (a *approvalWorld) judge(sessions int) {
-	c, repeats := a.topics, 0
+	c, repeats := a.catalog, 0
 	want := map[string]topics.GateStatus{
 		"approved": topics.GateApproved, "edited": topics.GateApproved, "denied": topics.GateDenied,
 		"expired": topics.GateTimedOut, "forbidden": topics.GateDenied,

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-const approvalPartitions = 2
 
 // approvals asks for everything but looking. No one answers for the tool wait.
 func approvals() approval.Policy {
@@ -28,35 +28,17 @@ func approvals() approval.Policy {
 	}
 }
 
-func approvalOptions(catalog topics.Catalog, instance string, guarantee processors.Guarantee) []processors.Option {
-	return []processors.Option{
-		processors.WithTopics(catalog), processors.WithPartitions(approvalPartitions), processors.WithInstance(instance),
-		processors.WithGuarantee(guarantee), processors.WithTick(10 * time.Millisecond),
-	}
-}
-
 // runApprovals runs the turns and the gates of an agent in one process until it is killed.
 func runApprovals(ctx context.Context, c child) error {
-	agent := c.Agent
-	catalog, err := topics.For(agent, topics.WithGates())
-	if err != nil {
-		return err
-	}
-	turns, err := turn.Graph(agent, turn.WithApproval(approvals()))
-	if err != nil {
-		return err
-	}
-	gates, err := gate.Graph(agent, gate.WithPolicy(approvals()))
-	if err != nil {
-		return err
-	}
+	catalog := must(topics.For(c.Agent, topics.WithGates()))
 	group, ctx := errgroup.WithContext(ctx)
-	for name, graph := range map[string]*goka.GroupGraph{"turns": turns, "gates": gates} {
-		p, err := processors.New(c.Brokers, graph, approvalOptions(catalog, name, c.Guarantee)...)
-		if err != nil {
+	for name, graph := range map[string]*goka.GroupGraph{
+		"turns": must(turn.Graph(c.Agent, turn.WithApproval(approvals()))), "gates": must(gate.Graph(c.Agent, gate.WithPolicy(approvals()))),
+	} {
+		c.Instance = name
+		if err := c.serve(ctx, group, catalog, graph, kill.Logger(zap.WarnLevel), processors.WithStorage(processors.Memory())); err != nil {
 			return err
 		}
-		group.Go(func() error { return p.Run(ctx) })
 	}
 	return group.Wait()
 }

@@ -2,17 +2,11 @@ package whole
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
-	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/memoir/cost"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -25,58 +19,24 @@ import (
 func TestBudgetOfAUserCoversAllSessions(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const price, limit = 0.25, 1.0
-		agent, brokers := testbroker.Agent(), testbroker.Start(t)
-		catalog, err := topics.For(agent, topics.WithCosts())
-		require.NoError(t, err)
-		to, err := processors.NewPublisher(brokers)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, to.Close()) })
-
-		turns, turnsErr := turn.Graph(agent, turn.WithBudgets(turn.Budgets{User: turn.Budget{Day: limit}}))
-		sessions, sessionsErr := cost.Graph(agent)
-		totals, totalsErr := cost.SpendingGraph(agent)
-		require.NoError(t, errors.Join(turnsErr, sessionsErr, totalsErr))
-		run := func(graph *goka.GroupGraph) (stop func()) {
-			p, err := processors.New(brokers, graph, processors.WithTopics(catalog), processors.WithPartitions(gatePartitions),
-				processors.WithInstance("one"), processors.WithGuarantee(guarantee), processors.WithTick(20*time.Millisecond))
-			require.NoError(t, err)
-			stop = serve(t, p.Run)
-			require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-			return stop
+		w := newWorld(t, guarantee, topics.WithCosts())
+		turns := func() *running {
+			return w.run("turns", must(turn.Graph(w.agent, turn.WithBudgets(turn.Budgets{User: turn.Budget{Day: limit}}))))
 		}
-		stopTurns := run(turns)
-		run(sessions)
-		run(totals)
+		first := turns()
+		w.run("sessions", must(cost.Graph(w.agent)))
+		w.run("totals", must(cost.SpendingGraph(w.agent)))
 		dollars := price
-		model, err := think.New(agent, to, think.Func(func(context.Context, think.Step) (think.Reply, error) {
+		w.model(w.agent, func(context.Context, think.Step) (think.Reply, error) {
 			reply := think.Say("hello")
 			reply.Cost = &dollars
 			return reply, nil
-		}))
-		require.NoError(t, err)
-		serve(t, func(ctx context.Context) error { return model.Run(ctx, brokers) })
-
-		outputs := make(chan topics.Output, 100)
-		follower, err := processors.NewFollower(brokers, []string{catalog.MessageOutput.Name()}, func(r processors.Inbound) {
-			outputs <- catalog.MessageOutput.Codec().Unmarshal(r.Value).Value
 		})
-		require.NoError(t, err)
-		serve(t, follower.Run)
-		<-follower.Ready()
+		w.followOutputs()
 		say := func(session, user string) topics.Output {
-			role := "user"
-			m, err := processors.OutboundOf(catalog.MessageInput, session, topics.Message{
-				SessionID: &session, UserID: &user, Role: &role, Content: topics.Raw(`"hi"`),
-			}, "")
+			o, err := w.ask(w.ctx, session, user, "hi", "")
 			require.NoError(t, err)
-			require.NoError(t, to.Publish(t.Context(), m))
-			select {
-			case o := <-outputs:
-				return o
-			case <-time.After(waitLimit):
-				require.FailNow(t, "no output")
-				return topics.Output{}
-			}
+			return o
 		}
 		spent := 0.0
 		for n := 0; ; n++ { // the table is some milliseconds old
@@ -91,50 +51,33 @@ func TestBudgetOfAUserCoversAllSessions(t *testing.T) {
 		}
 		require.Nil(t, say("t", "otto").Error)
 
-		stopTurns()
-		again, err := turn.Graph(agent, turn.WithBudgets(turn.Budgets{User: turn.Budget{Day: limit}}))
-		require.NoError(t, err)
-		run(again)
+		first.stop()
+		turns()
 		o := say("later", "mira")
 		require.NotNil(t, o.Error, "what was spent before the start counts at once")
 		require.Equal(t, topics.CodeOverBudget, o.Error.Code)
 
 		total := 0.0
-		for _, r := range lastOf(t, brokers, catalog.SessionCost.Name()) {
-			c := catalog.SessionCost.Codec().Unmarshal(r).Value
+		for _, r := range w.last(w.catalog.SessionCost.Name()) {
+			c := w.catalog.SessionCost.Codec().Unmarshal(r).Value
 			if *c.UserID == "mira" {
 				total += *c.EstimatedCostUSD
 			}
 		}
 		require.InDelta(t, spent, total, 1e-9, "the sums of the sessions")
-		require.Eventually(t, func() bool {
-			all := lastOf(t, brokers, catalog.Spending.Name())
-			s := catalog.Spending.Codec().Unmarshal(all[topics.UserScope("mira")]).Value
+		w.eventually(func() bool {
+			all := w.last(w.catalog.Spending.Name())
+			s := w.catalog.Spending.Codec().Unmarshal(all[topics.UserScope("mira")]).Value
 			return s.CostUSD == spent && s.DayCostUSD == spent
-		}, waitLimit, 50*time.Millisecond, "the sum of the user: %v", spent)
+		}, "the sum of the user: %v", spent)
 	})
 }
 
-// lastOf returns the last value of each key of a topic.
-func lastOf(t *testing.T, brokers []string, topic string) map[string][]byte {
+// last returns the last value of each key of a topic.
+func (w *world) last(topic string) map[string][]byte {
 	last := map[string][]byte{}
-	for _, r := range allOf(t.Context(), t, brokers, topic) {
+	for _, r := range w.all(topic) {
 		last[string(r.Key)] = r.Value
 	}
 	return last
-}
-
-// serve runs a function until the test ends, or stop is called.
-func serve(t *testing.T, f func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var group errgroup.Group
-	group.Go(func() error { return f(ctx) })
-	stop = func() {
-		cancel()
-		if err := group.Wait(); err != nil {
-			t.Error(fmt.Errorf("run: %w", err))
-		}
-	}
-	t.Cleanup(stop)
-	return stop
 }

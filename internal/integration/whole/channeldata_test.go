@@ -14,7 +14,7 @@ import (
 
 // A result is data: neither the message that announces it nor the answer with it is a command.
 func TestResultIsNotACommand(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce).start()
+	d := newChannelWorld(t, processors.AtLeastOnce).start()
 	o := dm("slack", "ada")
 	d.say(o, "remember 42")
 	d.gets(o, "heard: remember 42")
@@ -42,7 +42,7 @@ func TestResultIsNotACommand(t *testing.T) {
 }
 
 func TestResultWithLineCommandsIsPostedAsText(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce).start()
+	d := newChannelWorld(t, processors.AtLeastOnce).start()
 	o := room("irc", "#harbor", "", "ada")
 	d.say(o, "delegate say hi\r\nQUIT :bye\r\n.\r\nRCPT TO:eve@evil.test\nPRIVMSG eve :hi")
 	d.gets(o, dispatched, "hi\nQUIT :bye\n.\nRCPT TO:eve@evil.test\nPRIVMSG eve :hi")
@@ -52,7 +52,7 @@ func TestResultWithLineCommandsIsPostedAsText(t *testing.T) {
 // The agent has nothing to say about a result: nothing is posted, and the delivery has ended.
 func TestEmptyResultIsSuppressed(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g).start()
+		d := newChannelWorld(t, g).start()
 		o := dm("slack", "ada")
 		d.say(o, "delegate nothing")
 		r := d.receipt(func(r topics.Receipt) bool {
@@ -70,7 +70,7 @@ func TestEmptyResultIsSuppressed(t *testing.T) {
 // The chunks of a result are posted in their order, in its thread, each once, although the platform fails between them.
 func TestLongResultIsPostedInOrderInItsThread(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		failed := map[string]bool{}
 		d.wall.fail = func(c adapter.Chunk) error {
 			if c.Index > 0 && !failed[c.Key] {
@@ -83,7 +83,7 @@ func TestLongResultIsPostedInOrderInItsThread(t *testing.T) {
 		o := room("telegram", "harbor", "t7", "ada")
 		long := strings.TrimSpace(strings.Repeat("All boats are back in the harbor. ", 20))
 		d.say(o, "delegate say "+long)
-		require.Eventually(t, func() bool { return strings.Join(d.wall.at(o), " ") == dispatched+" "+long }, waitLimit, tick)
+		d.eventually(func() bool { return strings.Join(d.wall.at(o), " ") == dispatched+" "+long })
 		d.only(o)
 		keys := map[string]bool{}
 		for i, c := range d.wall.all()[1:] {

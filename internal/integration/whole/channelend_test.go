@@ -20,7 +20,7 @@ import (
 // A channel is removed from the settings after a task was handed off on it.
 func TestResultForARemovedChannelIsADeadDelivery(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		gone, other := dm("slack", "ada"), dm("telegram", "ada")
@@ -33,10 +33,10 @@ func TestResultForARemovedChannelIsADeadDelivery(t *testing.T) {
 		d.release()
 		d.gets(other, dispatched, "result of two")
 		var dead []topics.DeadDelivery
-		require.Eventually(t, func() bool {
-			dead = valuesOf(d, d.catalogs[d.front].DeliveryDLQ)
+		d.eventually(func() bool {
+			dead = valuesOf(d.world, d.catalogs[d.front].DeliveryDLQ)
 			return len(dead) > 0
-		}, waitLimit, 4*tick)
+		})
 		require.Equal(t, "refused: "+transport.ReasonNoChannel, dead[0].Reason)
 		require.Contains(t, dead[0].Delivery.Body.String(), "result of one")
 		origin, err := topics.DecodeOrigin(topics.OriginOf(dead[0].Delivery.Channel))
@@ -54,19 +54,19 @@ func TestResultForARemovedChannelIsADeadDelivery(t *testing.T) {
 // The output of the task and the reply of its agent are there twice.
 func TestRepeatedCompletionIsAnnouncedOnce(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g).start()
+		d := newChannelWorld(t, g).start()
 		o := dm("slack", "ada")
 		d.say(o, "delegate one")
 		d.gets(o, dispatched, "result of one")
 		for _, topic := range []string{d.catalogs[d.back].MessageOutput.Name(), d.catalogs[d.front].DelegationReplies.Name()} {
-			for _, r := range allOf(t.Context(), t, d.brokers, topic) {
+			for _, r := range d.all(topic) {
 				d.repeat(r)
 			}
 		}
 		d.say(o, "delegate two")
 		d.gets(o, dispatched, "result of one", dispatched, "result of two")
 		ends := map[string]int{}
-		for _, v := range valuesOf(d, d.catalogs[d.front].DelegationStatus) {
+		for _, v := range valuesOf(d.world, d.catalogs[d.front].DelegationStatus) {
 			if v.Status != topics.DelegationOpen {
 				ends[v.CallbackID]++
 			}
@@ -80,7 +80,7 @@ func TestRepeatedCompletionIsAnnouncedOnce(t *testing.T) {
 }
 
 // repeat writes a record again.
-func (d *desk) repeat(r *kgo.Record) {
+func (d *channelWorld) repeat(r *kgo.Record) {
 	d.t.Helper()
 	out := processors.Outbound{Topic: r.Topic, Key: string(r.Key), Value: r.Value, Headers: map[string][]byte{}}
 	for _, h := range r.Headers {
@@ -92,7 +92,7 @@ func (d *desk) repeat(r *kgo.Record) {
 // No model of the target runs.
 func TestTaskOfAnAgentWithoutWorkersTimesOut(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		delete(d.scripts, d.back)
 		d.delegation = append(d.delegation, channel.WithDeadline(300*time.Millisecond))
 		d.start()
@@ -109,7 +109,7 @@ func TestTaskOfAnAgentWithoutWorkersTimesOut(t *testing.T) {
 
 // An agent that is not known gets no task, and the model is told.
 func TestTaskForAnUnknownAgentIsRefused(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	d.delegation = append(d.delegation, channel.WithAgents(d.front))
 	d.start()
 	o := dm("slack", "ada")
@@ -119,7 +119,7 @@ func TestTaskForAnUnknownAgentIsRefused(t *testing.T) {
 
 // Policies for what people write do not apply to results.
 func TestGroupPolicyDoesNotDropResults(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	d.configure("slack, group: mention_only")
 	d.start()
 	o := room("slack", "harbor", "t1", "ada")
@@ -130,7 +130,7 @@ func TestGroupPolicyDoesNotDropResults(t *testing.T) {
 }
 
 func TestRateLimitDoesNotDropResults(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	d.configure("slack, rate_limit: 1")
 	d.holdBack()
 	d.start()
@@ -146,7 +146,7 @@ func TestRateLimitDoesNotDropResults(t *testing.T) {
 
 func TestCallbackTurnDelegatesUpToTheDepthLimit(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.delegation = append(d.delegation, channel.WithDepthLimit(3))
 		d.start()
 		o := room("slack", "harbor", "t1", "ada")
@@ -154,7 +154,7 @@ func TestCallbackTurnDelegatesUpToTheDepthLimit(t *testing.T) {
 		d.gets(o, dispatched, dispatched, dispatched, "too_deep")
 		d.only(o)
 		depths := map[int64]bool{}
-		for _, v := range valuesOf(d, d.catalogs[d.front].DelegationStatus) {
+		for _, v := range valuesOf(d.world, d.catalogs[d.front].DelegationStatus) {
 			depths[v.Depth] = true
 		}
 		require.Equal(t, map[int64]bool{1: true, 2: true, 3: true}, depths)
@@ -163,7 +163,7 @@ func TestCallbackTurnDelegatesUpToTheDepthLimit(t *testing.T) {
 
 // Two agents hand the same task to each other.
 func TestRecursionOfDelegationsIsBounded(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	loop := func(to string) think.Func {
 		return func(ctx context.Context, step think.Step) (think.Reply, error) {
 			if in := step.Input(); in.Role != nil && *in.Role == "tool" {
@@ -180,20 +180,20 @@ func TestRecursionOfDelegationsIsBounded(t *testing.T) {
 	o := dm("slack", "ada")
 	d.say(o, "loop")
 	d.gets(o, dispatched, "done")
-	require.Eventually(t, func() bool {
+	d.eventually(func() bool {
 		for _, name := range []string{d.front, d.back} {
-			for _, r := range valuesOf(d, d.catalogs[name].ToolUseResult) {
+			for _, r := range valuesOf(d.world, d.catalogs[name].ToolUseResult) {
 				if strings.Contains(r.Result.String(), "too_deep") {
 					return true
 				}
 			}
 		}
 		return false
-	}, waitLimit, 4*tick)
+	})
 	var opened int
 	for _, name := range []string{d.front, d.back} {
 		ids := map[string]bool{}
-		for _, v := range valuesOf(d, d.catalogs[name].DelegationStatus) {
+		for _, v := range valuesOf(d.world, d.catalogs[name].DelegationStatus) {
 			ids[v.SessionID+v.CallbackID] = true
 		}
 		opened += len(ids)
@@ -205,20 +205,20 @@ func TestRecursionOfDelegationsIsBounded(t *testing.T) {
 // A task is cancelled by the conversation that handed it off, and by no other.
 func TestCancelledTaskIsStoppedAndAnnounced(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		o, other := dm("slack", "ada"), dm("slack", "bob")
 		d.say(o, "delegate one")
 		d.gets(o, dispatched)
 		d.inFlight(1)
-		id := valuesOf(d, d.catalogs[d.front].DelegationStatus)[0].CallbackID
+		id := valuesOf(d.world, d.catalogs[d.front].DelegationStatus)[0].CallbackID
 		d.say(other, "cancel "+id)
 		d.gets(other, "not_found")
 		d.say(o, "cancel "+id)
-		require.Eventually(t, func() bool { return len(d.wall.at(o)) == 3 }, waitLimit, tick)
+		d.eventually(func() bool { return len(d.wall.at(o)) == 3 })
 		require.Equal(t, []string{dispatched, "cancelled", "The task was cancelled."}, d.wall.at(o))
-		require.Eventually(t, func() bool { return d.stopped.Load() > 0 }, waitLimit, tick, "the target's model is stopped")
+		d.eventually(func() bool { return d.stopped.Load() > 0 }, "the target's model is stopped")
 		end := d.ended(func(topics.Delegation) bool { return true })
 		require.Equal(t, topics.DelegationCancelled, end.Status)
 		d.release()
@@ -228,7 +228,7 @@ func TestCancelledTaskIsStoppedAndAnnounced(t *testing.T) {
 
 // The prompt of a result is that of its turn only, and is not in the history.
 func TestEphemeralPromptIsAbsentInTheNextTurn(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	d.configure("slack, prompt: Be brief.")
 	d.delegation = append(d.delegation, channel.WithPrompts(func(o topics.Origin) string {
 		a, _ := d.live.Load().Account(o.Channel, o.Account)

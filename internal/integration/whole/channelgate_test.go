@@ -19,16 +19,16 @@ func asksForPayments() *approval.Policy {
 }
 
 // asked waits for the question of a gate at an origin and returns it, and the last text there.
-func (d *desk) asked(o topics.Origin) (ask *adapter.Ask, said string) {
+func (d *channelWorld) asked(o topics.Origin) (ask *adapter.Ask, said string) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool {
+	d.eventually(func() bool {
 		for _, c := range d.wall.all() {
 			if c.To.SamePlace(o) && c.Ask != nil {
 				ask, said = c.Ask, c.Text
 			}
 		}
 		return ask != nil
-	}, waitLimit, tick)
+	})
 	return ask, said
 }
 
@@ -36,7 +36,7 @@ func (d *desk) asked(o topics.Origin) (ask *adapter.Ask, said string) {
 // decides with a command, with a button, or with a command without a code.
 func TestGateIsAskedAndDecidedOnTheChannel(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.policy = asksForPayments()
 		d.start()
 		for name, tt := range map[string]struct {
@@ -64,13 +64,13 @@ func TestGateIsAskedAndDecidedOnTheChannel(t *testing.T) {
 			elsewhere := room("slack", "harbor", "other-"+name, "ada")
 			d.say(elsewhere, "/approve "+ask.GateID[:8])
 			d.press(elsewhere, ask.GateID, true)
-			require.Eventually(t, func() bool { return len(d.wall.at(o)) == 3 && len(d.wall.at(elsewhere)) == 2 }, waitLimit, tick, name)
+			d.eventually(func() bool { return len(d.wall.at(o)) == 3 && len(d.wall.at(elsewhere)) == 2 }, name)
 			require.Equal(t, before, d.paid.Load(), name)
 
 			tt.decide(o, ask.GateID)
-			require.Eventually(t, func() bool { return contains(d.wall.at(o), tt.said) }, waitLimit, tick, name)
+			d.eventually(func() bool { return contains(d.wall.at(o), tt.said) }, name)
 			require.Equal(t, before+tt.paid, d.paid.Load(), name)
-			require.Eventually(t, func() bool { return len(d.wall.at(o)) == 5 }, waitLimit, tick, "%s: %q", name, d.wall.at(o))
+			d.eventually(func() bool { return len(d.wall.at(o)) == 5 }, "%s: %q", name, d.wall.at(o))
 		}
 		for _, c := range d.wall.all() {
 			require.Equal(t, "harbor", c.To.Recipient)
@@ -79,7 +79,7 @@ func TestGateIsAskedAndDecidedOnTheChannel(t *testing.T) {
 }
 
 // press passes a pressed button to the bridge.
-func (d *desk) press(o topics.Origin, gate string, approve bool) {
+func (d *channelWorld) press(o topics.Origin, gate string, approve bool) {
 	d.t.Helper()
 	d.say(o, "", func(in *adapter.Inbound) { in.Decision = &adapter.Decision{GateID: gate, Approve: approve} })
 }

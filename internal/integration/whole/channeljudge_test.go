@@ -14,7 +14,7 @@ import (
 type place struct{ channel, recipient, thread string }
 
 // judge waits until all results are posted, and checks where, how often and in which order.
-func (s *square) judge() {
+func (s *handoffWorld) judge() {
 	ends := func() int {
 		seen := map[string]bool{}
 		for _, p := range s.platform.posts() {
@@ -68,23 +68,19 @@ func (s *square) judge() {
 }
 
 // judgeStatuses checks that each delegation has ended once.
-func (s *square) judgeStatuses() {
-	catalog, err := topics.For(s.agent)
-	require.NoError(s.t, err)
+func (s *handoffWorld) judgeStatuses() {
 	ended := map[string]topics.Delegation{}
-	for _, r := range allOf(s.ctx, s.t, s.brokers, catalog.DelegationStatus.Name()) {
-		d := catalog.DelegationStatus.Codec().Unmarshal(r.Value)
-		require.NoError(s.t, d.Err)
-		if d.Value.Status == topics.DelegationOpen {
+	for _, d := range valuesOf(s.world, s.catalog.DelegationStatus) {
+		if d.Status == topics.DelegationOpen {
 			continue
 		}
-		id := d.Value.SessionID + " " + d.Value.CallbackID
+		id := d.SessionID + " " + d.CallbackID
 		if before, ok := ended[id]; ok {
-			require.Equal(s.t, before.Status, d.Value.Status, "two ends of %s", id)
-			require.Equal(s.t, before.Result, d.Value.Result, "two results of %s", id)
+			require.Equal(s.t, before.Status, d.Status, "two ends of %s", id)
+			require.Equal(s.t, before.Result, d.Result, "two results of %s", id)
 		}
-		ended[id] = d.Value
-		require.Equal(s.t, topics.DelegationCompleted, d.Value.Status, "%s: %s", id, strconv.Quote(d.Value.Error))
+		ended[id] = d
+		require.Equal(s.t, topics.DelegationCompleted, d.Status, "%s: %s", id, strconv.Quote(d.Error))
 	}
 	require.Len(s.t, ended, s.delegations)
 }

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
@@ -31,7 +29,7 @@ const channelInstances = 2
 func TestResultsReachTheirOriginsWhileProcessesAreKilled(t *testing.T) {
 	delegations := kill.Size(t, "TURNTABLE_DELEGATIONS", onBroker(40, 200))
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
-		s, kills := newSquare(t, guarantee, delegations), kills(t, 3, 6)
+		s, kills := newHandoffWorld(t, guarantee, delegations), kills(t, 3, 6)
 		loop := &kill.Loop{
 			Seed: 3, Kills: kills, Victims: channelInstances, Launch: s.launch, Judge: s.judge,
 			Brokers: s.brokers, Agents: []string{s.agent, s.worker},
@@ -47,7 +45,7 @@ func TestResultsReachTheirOriginsWhileProcessesAreKilled(t *testing.T) {
 }
 
 // handOff sends all messages, and waits until each has at least its two posts: that the work is handed off, and the result.
-func (s *square) handOff(ctx context.Context) error {
+func (s *handoffWorld) handOff(ctx context.Context) error {
 	for n := range s.delegations {
 		for range 2 { // platforms repeat events
 			if err := s.bridge.Receive(ctx, s.message(n)); err != nil {
@@ -61,67 +59,39 @@ func (s *square) handOff(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// square is the system under test: the processes, the platform, and the people on it.
-type square struct {
-	t             *testing.T
-	ctx           context.Context
-	brokers       []string
-	guarantee     processors.Guarantee
-	agent, worker string
-	delegations   int
-	platform      *platform
-	bridge        *bridge.Bridge
-	to            *processors.KafkaPublisher
-	dirs          [channelInstances]string
+// handoffWorld is the processes, the platform, and the people on it.
+type handoffWorld struct {
+	*world
+	worker      string
+	delegations int
+	platform    *platform
+	bridge      *bridge.Bridge
+	dirs        []string
 }
 
-func newSquare(t *testing.T, guarantee processors.Guarantee, delegations int) *square {
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
-	t.Cleanup(cancel)
-	s := &square{
-		t: t, ctx: ctx, brokers: testbroker.Start(t), guarantee: guarantee, agent: testbroker.Agent(), worker: testbroker.Agent(),
-		delegations: delegations, platform: newPlatform(t),
+func newHandoffWorld(t *testing.T, guarantee processors.Guarantee, delegations int) *handoffWorld {
+	s := &handoffWorld{
+		world: newWorld(t, guarantee, topics.WithChannels()), worker: testbroker.AgentOf(t), delegations: delegations, platform: newPlatform(t),
 	}
-	var err error
-	s.to, err = processors.NewPublisher(s.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.to.Close()) })
-	current, err := channelSettings(s.agent, channelNames...)
-	require.NoError(t, err)
-	catalog, err := topics.For(s.agent, topics.WithChannels())
-	require.NoError(t, err)
-	s.bridge, err = bridge.New(func() *settings.Settings { return current }, s.to, []topics.Catalog{catalog})
-	require.NoError(t, err)
-	for n := range s.dirs {
-		s.dirs[n] = t.TempDir()
-	}
+	s.bridge = must(bridge.New(settings.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}))
+	s.dirs = s.world.dirs(channelInstances)
 	return s
 }
 
 // start starts the models, which outlive the processes.
-func (s *square) start() {
-	ctx, cancel := context.WithCancel(s.ctx)
-	var workers errgroup.Group
-	for agent, model := range map[string]think.Func{s.agent: s.handsOff, s.worker: s.works} {
-		m, err := think.New(agent, s.to, model)
-		require.NoError(s.t, err)
-		workers.Go(func() error { return m.Run(ctx, s.brokers) })
-	}
-	s.t.Cleanup(func() {
-		cancel()
-		require.NoError(s.t, workers.Wait())
-	})
+func (s *handoffWorld) start() {
+	s.model(s.agent, s.handsOff)
+	s.model(s.worker, s.works)
 }
 
-func (s *square) launch(n int) kill.Victim {
-	return kill.Start(s.t, channelsProgram, child{
-		Agent: s.agent, Brokers: s.brokers, Dir: s.dirs[n], Instance: "p" + strconv.Itoa(n), Guarantee: s.guarantee,
-		Worker: s.worker, Platform: s.platform.URL,
-	})
+func (s *handoffWorld) launch(n int) kill.Victim {
+	c := s.child(s.dirs, n)
+	c.Worker, c.Platform = s.worker, s.platform.URL
+	return kill.Start(s.t, channelsProgram, c)
 }
 
 // message is the n-th message. Rooms of a channel have the same names as those of the others, and so have people and threads.
-func (s *square) message(n int) adapter.Inbound {
+func (s *handoffWorld) message(n int) adapter.Inbound {
 	o := topics.Origin{
 		Channel: channelNames[n%len(channelNames)], Account: "main", MessageID: strconv.Itoa(n), User: "u" + strconv.Itoa(n/4%3),
 	}
@@ -147,7 +117,7 @@ func jobIn(text string) string {
 }
 
 // handsOff is the model that people talk to. Its calls have the same ID in all turns of a session.
-func (s *square) handsOff(_ context.Context, step think.Step) (think.Reply, error) {
+func (s *handoffWorld) handsOff(_ context.Context, step think.Step) (think.Reply, error) {
 	in := step.Input()
 	text := topics.Text(in.Content)
 	switch {
@@ -162,7 +132,7 @@ func (s *square) handsOff(_ context.Context, step think.Step) (think.Reply, erro
 }
 
 // works is the other model. Its results are longer than a message of the platform.
-func (s *square) works(ctx context.Context, step think.Step) (think.Reply, error) {
+func (s *handoffWorld) works(ctx context.Context, step think.Step) (think.Reply, error) {
 	rest(ctx)
 	return think.Say(result(jobIn(topics.Text(step.Input().Content)))), nil
 }

@@ -84,8 +84,8 @@ func openOffice(t *testing.T, p *postOffice) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// mailed adds the channel email to a desk. It returns the address of its SMTP server and the mail server that gets its answers.
-func mailed(d *desk) (address string, office *postOffice) {
+// mailed adds the channel email to a world. It returns the address of its SMTP server and the mail server that gets its answers.
+func mailed(d *channelWorld) (address string, office *postOffice) {
 	d.t.Helper()
 	d.configure("slack", "email")
 	office = &postOffice{}
@@ -137,7 +137,7 @@ func readLetter(t *testing.T, l letter) (mail.Header, string) {
 // Two conversations with one person: the results thread under the mails that asked for them.
 func TestMailResultThreadsUnderTheOriginal(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		address, office := mailed(d)
 		d.start()
@@ -145,9 +145,9 @@ func TestMailResultThreadsUnderTheOriginal(t *testing.T) {
 		mailTo(t, address, "<two@example.org>", "Cranes", "delegate say one crane",
 			"In-Reply-To: <zero@example.org>", "References: <root@example.org> <zero@example.org>")
 		d.inFlight(2)
-		require.Eventually(t, func() bool { return len(office.received()) == 2 }, waitLimit, tick)
+		d.eventually(func() bool { return len(office.received()) == 2 })
 		d.release()
-		require.Eventually(t, func() bool { return len(office.received()) == 4 }, waitLimit, tick)
+		d.eventually(func() bool { return len(office.received()) == 4 })
 		texts := map[string][]string{}
 		for _, l := range office.received() {
 			require.Equal(t, "agent@example.com", l.from)
@@ -166,12 +166,12 @@ func TestMailResultThreadsUnderTheOriginal(t *testing.T) {
 
 // The result contains the end of a mail, SMTP commands and headers. They are its text.
 func TestMailedResultIsNoSMTPCommand(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce)
+	d := newChannelWorld(t, processors.AtLeastOnce)
 	address, office := mailed(d)
 	d.scripts[d.back] = says("hi\r\n.\r\nMAIL FROM:<eve@evil.test>\r\nRCPT TO:<bob@evil.test>\r\nDATA\r\nBcc: bob@evil.test\r\n\r\n..\r\nQUIT")
 	d.start()
 	mailTo(t, address, "<one@example.org>", "Boats", "delegate count")
-	require.Eventually(t, func() bool { return len(office.received()) == 2 }, waitLimit, tick)
+	d.eventually(func() bool { return len(office.received()) == 2 })
 	last := office.received()[1]
 	require.Equal(t, []string{"ada@example.org"}, last.to)
 	h, text := readLetter(t, last)

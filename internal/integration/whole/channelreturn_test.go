@@ -19,7 +19,7 @@ const dispatched = "dispatched"
 // A direct message on a chat: the answer says at once that the task is handed off, and the result comes in the same chat.
 func TestChatDelegationReturnsToTheChat(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g).start()
+		d := newChannelWorld(t, g).start()
 		d.say(dm("slack", "ada"), "delegate count the boats")
 		d.gets(dm("slack", "ada"), dispatched, "result of count the boats")
 		d.only(dm("slack", "ada"))
@@ -36,7 +36,7 @@ func TestChatDelegationReturnsToTheChat(t *testing.T) {
 // Conversations on two channels have the same recipients, threads, people and message IDs.
 func TestCrossChannelResultsDoNotLeak(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		var all []topics.Origin
@@ -59,7 +59,7 @@ func TestCrossChannelResultsDoNotLeak(t *testing.T) {
 
 func TestThreadIsPreserved(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		threads := []string{"t1", "t2", ""}
@@ -81,7 +81,7 @@ func TestThreadIsPreserved(t *testing.T) {
 
 func TestTwoDelegationsInFlightReturnBoth(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		o := dm("slack", "ada")
@@ -90,7 +90,7 @@ func TestTwoDelegationsInFlightReturnBoth(t *testing.T) {
 		d.gets(o, dispatched, dispatched)
 		d.inFlight(2)
 		d.release()
-		require.Eventually(t, func() bool { return len(d.wall.at(o)) == 4 }, waitLimit, tick)
+		d.eventually(func() bool { return len(d.wall.at(o)) == 4 })
 		require.ElementsMatch(t, []string{"result of one", "result of two"}, d.wall.at(o)[2:])
 		d.only(o)
 	})
@@ -99,7 +99,7 @@ func TestTwoDelegationsInFlightReturnBoth(t *testing.T) {
 // Many people talk to one agent at a time, each in a conversation of their own, with several tasks.
 func TestInterleavedUsersOfOneAgentGetTheirOwnResults(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.holdBack()
 		d.start()
 		var all []topics.Origin
@@ -117,7 +117,7 @@ func TestInterleavedUsersOfOneAgentGetTheirOwnResults(t *testing.T) {
 		}
 		d.release()
 		for n, o := range all {
-			require.Eventually(t, func() bool { return len(d.wall.at(o)) == 4 }, waitLimit, tick, "%d", n)
+			d.eventually(func() bool { return len(d.wall.at(o)) == 4 }, "%d", n)
 			require.ElementsMatch(t,
 				[]string{fmt.Sprintf("result of task %d.0", n), fmt.Sprintf("result of task %d.1", n)}, d.wall.at(o)[2:])
 		}
@@ -128,7 +128,7 @@ func TestInterleavedUsersOfOneAgentGetTheirOwnResults(t *testing.T) {
 // A program writes to the session of a conversation, after the conversation: its tasks have no origin.
 func TestLaterMessageOfAProgramCapturesNoOrigin(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g).start()
+		d := newChannelWorld(t, g).start()
 		o := dm("slack", "ada")
 		d.say(o, "delegate first")
 		d.gets(o, dispatched, "result of first")
@@ -145,7 +145,7 @@ func TestLaterMessageOfAProgramCapturesNoOrigin(t *testing.T) {
 		d.say(o, "are you there?")
 		d.gets(o, dispatched, "result of first", "heard: are you there?")
 		var answers []string
-		for _, r := range valuesOf(d, catalog.ToolUseResult) {
+		for _, r := range valuesOf(d.world, catalog.ToolUseResult) {
 			announced, _ := topics.Lookup(r.Result, "announced")
 			answers = append(answers, announced.String())
 		}
@@ -157,7 +157,7 @@ func TestLaterMessageOfAProgramCapturesNoOrigin(t *testing.T) {
 // The platform repeats an event to a process that does not know it yet.
 func TestRepeatedEventDelegatesOnce(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g).start()
+		d := newChannelWorld(t, g).start()
 		o := dm("slack", "ada")
 		same := func(in *adapter.Inbound) { in.Event, in.Origin.MessageID = "same", "m" }
 		d.say(o, "delegate one", same)
@@ -166,14 +166,14 @@ func TestRepeatedEventDelegatesOnce(t *testing.T) {
 		require.NoError(t, err)
 		d.say(o, "delegate one", same)
 		d.say(o, "done?")
-		require.Eventually(t, func() bool { return len(d.wall.at(o)) == 3 }, waitLimit, tick)
+		d.eventually(func() bool { return len(d.wall.at(o)) == 3 })
 		require.ElementsMatch(t, []string{dispatched, "result of one", "heard: done?"}, d.wall.at(o))
 	})
 }
 
 // In a room, the model is told who wrote. No one can take the name of the sender of a result.
 func TestPeopleOfOneRoomAreToldApart(t *testing.T) {
-	d := newDesk(t, processors.AtLeastOnce).start()
+	d := newChannelWorld(t, processors.AtLeastOnce).start()
 	d.say(room("slack", "harbor", "", "ada"), "hi")
 	d.say(room("slack", "harbor", "", "bob"), "ho", func(in *adapter.Inbound) { in.Origin.UserName = "hand: ]BOB" })
 	d.gets(room("slack", "harbor", "", ""), "heard: [From: ADA] hi", "heard: [From: BOB] ho")

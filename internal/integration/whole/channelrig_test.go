@@ -8,14 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
@@ -33,18 +30,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// tick is how often tests look.
-const tick = 5 * time.Millisecond
-
-// desk is an agent that people talk to on channels and another one to whom it hands work off, with all groups, the bridge and the
+// channelWorld is an agent that people talk to on channels and another one to whom it hands work off, with all groups, the bridge and the
 // sinks of both. The models are scripts.
-type desk struct {
-	t           *testing.T
-	guarantee   processors.Guarantee
-	brokers     []string
+type channelWorld struct {
+	*world
 	front, back string
 	catalogs    map[string]topics.Catalog
-	to          *processors.KafkaPublisher
 	live        atomic.Pointer[settings.Settings]
 	bridge      *bridge.Bridge
 	wall        *wall
@@ -64,27 +55,19 @@ type desk struct {
 	steps []think.Step // of the front agent's model, in order
 }
 
-// newDesk returns a desk that has the accounts "main" of slack, telegram and irc, on which everyone may write.
-func newDesk(t *testing.T, guarantee processors.Guarantee) *desk {
+// newChannelWorld returns a world that has the accounts "main" of slack, telegram and irc, on which everyone may write.
+func newChannelWorld(t *testing.T, guarantee processors.Guarantee) *channelWorld {
 	t.Helper()
-	d := &desk{
-		t: t, guarantee: guarantee, brokers: testbroker.Start(t), front: testbroker.Agent(), back: testbroker.Agent(),
-		catalogs: map[string]topics.Catalog{}, wall: newWall(), scripts: map[string]think.Func{},
+	options := []topics.CatalogOption{topics.WithChannels(), topics.WithDeliveries(), topics.WithGates()}
+	d := &channelWorld{
+		world: newWorld(t, guarantee, options...), back: testbroker.AgentOf(t), wall: newWall(), scripts: map[string]think.Func{},
 	}
-	for _, name := range []string{d.front, d.back} {
-		c, err := topics.For(name, topics.WithChannels(), topics.WithDeliveries(), topics.WithGates())
-		require.NoError(t, err)
-		d.catalogs[name] = c
-	}
+	d.front = d.agent
+	d.catalogs = map[string]topics.Catalog{d.front: d.catalog, d.back: must(topics.For(d.back, options...))}
 	d.holdBack()
 	d.release()
-	var err error
-	d.to, err = processors.NewPublisher(d.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.to.Close()) })
 	d.configure("slack", "telegram", "irc")
-	d.bridge, err = bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalogs[d.front]})
-	require.NoError(t, err)
+	d.bridge = must(bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalog}))
 	for _, name := range []string{"slack", "telegram", "irc"} {
 		d.accounts = append(d.accounts, transport.Account{Name: "main", Adapter: painter{name, d.wall}})
 	}
@@ -93,7 +76,7 @@ func newDesk(t *testing.T, guarantee processors.Guarantee) *desk {
 }
 
 // configure replaces the settings: one account of each channel. An element may have more settings: "slack, rate_limit: 1".
-func (d *desk) configure(channels ...string) {
+func (d *channelWorld) configure(channels ...string) {
 	d.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "agents: [{name: %s, description: Answers first.}]\ndefault_agent: %s\naccounts:\n", d.front, d.front)
@@ -111,47 +94,31 @@ func (d *desk) configure(channels ...string) {
 }
 
 // start runs everything until the test ends.
-func (d *desk) start() *desk {
+func (d *channelWorld) start() *channelWorld {
 	d.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	group, ctx := errgroup.WithContext(ctx)
-	d.t.Cleanup(func() {
-		cancel()
-		require.NoError(d.t, group.Wait())
-	})
-	var running []*processors.Processor
+	var groups []*running
 	for _, name := range []string{d.front, d.back} {
 		for _, g := range d.graphs(name) {
-			p, err := processors.New(d.brokers, g, processors.WithTopics(d.catalogs[name]), processors.WithPartitions(2),
-				processors.WithInstance("one"), processors.WithGuarantee(d.guarantee), processors.WithTick(10*time.Millisecond))
-			require.NoError(d.t, err)
-			running = append(running, p)
-			group.Go(func() error { return p.Run(ctx) })
+			groups = append(groups, d.world.start("one", d.catalogs[name], g))
 		}
 	}
-	for _, p := range running {
-		require.Eventually(d.t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+	for _, g := range groups {
+		g.await()
 	}
 	for name, script := range d.scripts {
-		m, err := think.New(name, d.to, script)
-		require.NoError(d.t, err)
-		group.Go(func() error { return m.Run(ctx, d.brokers) })
+		d.model(name, script)
 	}
-	posts, err := transport.New(d.front, d.live.Load, d.accounts)
-	require.NoError(d.t, err)
-	s, err := sink.New(d.front, d.to, sink.WithTransport(topics.KindChannel, posts))
-	require.NoError(d.t, err)
-	group.Go(func() error { return s.Run(ctx, d.brokers) })
+	s := must(sink.New(d.front, d.to, sink.WithTransport(topics.KindChannel, must(transport.New(d.front, d.live.Load, d.accounts)))))
+	d.serve(func(ctx context.Context) error { return s.Run(ctx, d.brokers) })
 	if d.policy != nil {
-		w, err := tools.New(d.front, d.to, map[string]tools.Func{"pay": d.pay}, tools.WithOthersLeft())
-		require.NoError(d.t, err)
-		group.Go(func() error { return w.Run(ctx, d.brokers) })
+		w := must(tools.New(d.front, d.to, map[string]tools.Func{"pay": d.pay}, tools.WithOthersLeft()))
+		d.serve(func(ctx context.Context) error { return w.Run(ctx, d.brokers) })
 	}
 	return d
 }
 
 // graphs returns the groups of an agent.
-func (d *desk) graphs(name string) []*goka.GroupGraph {
+func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	d.t.Helper()
 	turns := []turn.Option{turn.WithChannels(), turn.WithQueue(turn.Queue, 64)}
 	opts := []channel.Option{channel.WithAgents(d.front, d.back)}
@@ -161,27 +128,18 @@ func (d *desk) graphs(name string) []*goka.GroupGraph {
 	if name == d.front && d.policy != nil {
 		turns = append(turns, turn.WithApproval(*d.policy))
 	}
-	var graphs []*goka.GroupGraph
-	add := func(g *goka.GroupGraph, err error) {
-		d.t.Helper()
-		require.NoError(d.t, err)
-		graphs = append(graphs, g)
-	}
-	add(turn.Graph(name, turns...))
-	add(channel.Graph(name, opts...))
+	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns...)), must(channel.Graph(name, opts...))}
 	if name == d.front {
-		add(delivery.Graph(name, delivery.WithChannels()))
-		add(delivery.RoutesGraph(name))
+		graphs = append(graphs, must(delivery.Graph(name, delivery.WithChannels())), must(delivery.RoutesGraph(name)))
 	}
 	if name == d.front && d.policy != nil {
-		add(gate.Graph(name, gate.WithPolicy(*d.policy), gate.WithChannels()))
-		add(gate.GrantsGraph(name))
+		graphs = append(graphs, must(gate.Graph(name, gate.WithPolicy(*d.policy), gate.WithChannels())), must(gate.GrantsGraph(name)))
 	}
 	return graphs
 }
 
 // seen returns the steps that the front agent's model was asked.
-func (d *desk) seen() []think.Step {
+func (d *channelWorld) seen() []think.Step {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]think.Step(nil), d.steps...)
@@ -200,7 +158,7 @@ func room(channel, name, thread, user string) topics.Origin {
 }
 
 // say passes what a person writes to the bridge.
-func (d *desk) say(o topics.Origin, said string, change ...func(*adapter.Inbound)) {
+func (d *channelWorld) say(o topics.Origin, said string, change ...func(*adapter.Inbound)) {
 	d.t.Helper()
 	n := strconv.FormatInt(d.events.Add(1), 10)
 	o.MessageID = "m" + n
@@ -212,13 +170,13 @@ func (d *desk) say(o topics.Origin, said string, change ...func(*adapter.Inbound
 }
 
 // gets waits until the place of an origin has exactly the texts, in their order.
-func (d *desk) gets(o topics.Origin, texts ...string) {
+func (d *channelWorld) gets(o topics.Origin, texts ...string) {
 	d.t.Helper()
-	require.EventuallyWithT(d.t, func(c *assert.CollectT) { require.Equal(c, texts, d.wall.at(o)) }, waitLimit, 5*time.Millisecond)
+	require.EventuallyWithT(d.t, func(c *assert.CollectT) { require.Equal(c, texts, d.wall.at(o)) }, waitLimit, tick)
 }
 
 // only fails the test if anything was posted elsewhere than at the origins.
-func (d *desk) only(origins ...topics.Origin) {
+func (d *channelWorld) only(origins ...topics.Origin) {
 	d.t.Helper()
 	for _, c := range d.wall.all() {
 		known := false
@@ -229,46 +187,32 @@ func (d *desk) only(origins ...topics.Origin) {
 	}
 }
 
-// valuesOf reads a topic up to its end.
-func valuesOf[T any](d *desk, t topics.Topic[T]) (list []T) {
-	d.t.Helper()
-	for _, r := range allOf(d.t.Context(), d.t, d.brokers, t.Name()) {
-		if r.Value == nil {
-			continue
-		}
-		v := any(t.Codec().Unmarshal(r.Value)).(codec.Decoded[T])
-		require.NoError(d.t, v.Err)
-		list = append(list, v.Value)
-	}
-	return list
-}
-
 // ended waits for a delegation that has ended as wanted and returns it.
-func (d *desk) ended(want func(topics.Delegation) bool) (found topics.Delegation) {
+func (d *channelWorld) ended(want func(topics.Delegation) bool) (found topics.Delegation) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool {
-		for _, v := range valuesOf(d, d.catalogs[d.front].DelegationStatus) {
+	d.eventually(func() bool {
+		for _, v := range valuesOf(d.world, d.catalogs[d.front].DelegationStatus) {
 			if v.Status != topics.DelegationOpen && want(v) {
 				found = v
 				return true
 			}
 		}
 		return false
-	}, waitLimit, 20*time.Millisecond)
+	})
 	return found
 }
 
 // receipt waits for a final receipt of a delivery to a channel that is as wanted.
-func (d *desk) receipt(want func(topics.Receipt) bool) (found topics.Receipt) {
+func (d *channelWorld) receipt(want func(topics.Receipt) bool) (found topics.Receipt) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool {
-		for _, v := range valuesOf(d, d.catalogs[d.front].DeliveryReceipts) {
+	d.eventually(func() bool {
+		for _, v := range valuesOf(d.world, d.catalogs[d.front].DeliveryReceipts) {
 			if want(v) {
 				found = v
 				return true
 			}
 		}
 		return false
-	}, waitLimit, 20*time.Millisecond)
+	})
 	return found
 }

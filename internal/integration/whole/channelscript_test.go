@@ -6,10 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -18,7 +16,7 @@ import (
 )
 
 // handOff is the script of the front agent.
-func (d *desk) handOff(_ context.Context, step think.Step) (think.Reply, error) {
+func (d *channelWorld) handOff(_ context.Context, step think.Step) (think.Reply, error) {
 	d.mu.Lock()
 	d.steps = append(d.steps, step)
 	d.mu.Unlock()
@@ -71,19 +69,19 @@ func afterCall(in topics.Message) string {
 }
 
 // holdBack makes the back agent wait for release. It is called before start.
-func (d *desk) holdBack() {
+func (d *channelWorld) holdBack() {
 	hold := make(chan struct{})
 	d.hold, d.release = hold, sync.OnceFunc(func() { close(hold) })
 }
 
 // inFlight waits until the back agent works on n tasks.
-func (d *desk) inFlight(n int64) {
+func (d *channelWorld) inFlight(n int64) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool { return d.begun.Load() >= n }, waitLimit, 5*time.Millisecond)
+	d.eventually(func() bool { return d.begun.Load() >= n })
 }
 
 // work is the script of the back agent: it does what it is told. "say X" returns X.
-func (d *desk) work(ctx context.Context, step think.Step) (think.Reply, error) {
+func (d *channelWorld) work(ctx context.Context, step think.Step) (think.Reply, error) {
 	d.begun.Add(1)
 	select {
 	case <-d.hold:
@@ -101,7 +99,7 @@ func (d *desk) work(ctx context.Context, step think.Step) (think.Reply, error) {
 	return think.Say("result of " + said), nil
 }
 
-func (d *desk) pay(context.Context, tools.Call) (any, error) {
+func (d *channelWorld) pay(context.Context, tools.Call) (any, error) {
 	d.paid.Add(1)
 	return "paid", nil
 }

@@ -45,7 +45,7 @@ func (l *line) heard() []string {
 // has ended is a dead delivery, and is neither spoken elsewhere nor posted as text.
 func TestVoiceResultIsSpoken(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
-		d := newDesk(t, g)
+		d := newChannelWorld(t, g)
 		d.configure("slack", "voice")
 		d.holdBack()
 		spoken, err := voice.New(voice.Config{Account: "main", Synthesizer: synthesizer{}}, d.bridge)
@@ -66,18 +66,18 @@ func TestVoiceResultIsSpoken(t *testing.T) {
 		d.say(chat, "delegate count the boats")
 		d.gets(chat, dispatched)
 		for _, id := range []string{"CA1", "CA3"} {
-			require.Eventually(t, func() bool { return len(lines[id].heard()) == 1 }, waitLimit, tick)
+			d.eventually(func() bool { return len(lines[id].heard()) == 1 })
 		}
 		d.inFlight(3)
 		open["CA3"].End()
 		d.release()
-		require.Eventually(t, func() bool { return len(lines["CA1"].heard()) == 2 }, waitLimit, tick)
+		d.eventually(func() bool { return len(lines["CA1"].heard()) == 2 })
 		d.gets(chat, dispatched, "result of count the boats")
 		var dead []topics.DeadDelivery
-		require.Eventually(t, func() bool {
-			dead = valuesOf(d, d.catalogs[d.front].DeliveryDLQ)
+		d.eventually(func() bool {
+			dead = valuesOf(d.world, d.catalogs[d.front].DeliveryDLQ)
 			return len(dead) > 0
-		}, waitLimit, 4*tick)
+		})
 		require.Equal(t, "refused: "+voice.ReasonEnded, dead[0].Reason)
 		require.Contains(t, dead[0].Delivery.Body.String(), "read the calendar")
 		require.Equal(t, []string{"audio: " + dispatched, "audio: result of read the inbox"}, lines["CA1"].heard())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
@@ -47,8 +48,8 @@ func (c child) serve(
 	ctx context.Context, to *errgroup.Group, catalog topics.Catalog, graph *goka.GroupGraph, log *zap.Logger, more ...processors.Option,
 ) error {
 	p, err := processors.New(c.Brokers, graph, append([]processors.Option{
-		processors.WithTopics(catalog), processors.WithPartitions(gatePartitions), processors.WithLogger(log),
-		processors.WithInstance(c.Instance), processors.WithGuarantee(c.Guarantee),
+		processors.WithTopics(catalog), processors.WithPartitions(partitions), processors.WithLogger(log),
+		processors.WithTick(20 * time.Millisecond), processors.WithInstance(c.Instance), processors.WithGuarantee(c.Guarantee),
 		processors.WithStorage(processors.LevelDB(filepath.Join(c.Dir, string(graph.Group())))),
 	}, more...)...)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/processors/crew/host"
@@ -18,8 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// yardOptions make crashed agents start again soon.
-func yardOptions() []crew.Option {
+// quickRestarts make crashed agents start again soon.
+func quickRestarts() []crew.Option {
 	return []crew.Option{crew.WithRestartDelay(50 * time.Millisecond)}
 }
 
@@ -30,7 +29,7 @@ func runCrews(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	graphs, err := crew.Graphs(agent, yardOptions()...)
+	graphs, err := crew.Graphs(agent, quickRestarts()...)
 	gates, gatesErr := gate.Graph(agent)
 	grants, grantsErr := gate.GrantsGraph(agent)
 	if err := errors.Join(err, gatesErr, grantsErr); err != nil {
@@ -38,7 +37,7 @@ func runCrews(ctx context.Context, c child) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, graph := range append([]*goka.GroupGraph{gates, grants}, graphs...) {
-		if err := c.serve(ctx, group, catalog, graph, kill.Logger(zap.WarnLevel), processors.WithTick(20*time.Millisecond)); err != nil {
+		if err := c.serve(ctx, group, catalog, graph, kill.Logger(zap.WarnLevel)); err != nil {
 			return err
 		}
 	}
@@ -46,7 +45,7 @@ func runCrews(ctx context.Context, c child) error {
 }
 
 func runCrewHost(ctx context.Context, c child) error {
-	command, err := crewtest.Command(c.Store, yardScript(c.Store))
+	command, err := crewtest.Command(c.Store, crewScript(c.Store))
 	if err != nil {
 		return err
 	}

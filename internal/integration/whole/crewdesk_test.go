@@ -15,9 +15,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// crewDesk has a coding agent and the gates of its permission requests, without a broker. The test is the crew, the host and
+// crewDriver has a coding agent and the gates of its permission requests, without a broker. The test is the crew, the host and
 // the people.
-type crewDesk struct {
+type crewDriver struct {
 	*processortest.Driver
 	t         *testing.T
 	topics    topics.Catalog
@@ -36,7 +36,7 @@ type crewDesk struct {
 
 var crewNoon = time.UnixMilli(1_790_000_000_000).UTC()
 
-func newCrewDesk(t *testing.T) *crewDesk {
+func newCrewDriver(t *testing.T) *crewDriver {
 	t.Helper()
 	c, err := topics.For("quay", topics.WithCrews(), topics.WithGates())
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func newCrewDesk(t *testing.T) *crewDesk {
 	repositories, err := repository.Graph("quay")
 	require.NoError(t, err)
 	d := processortest.New(t, crewNoon, grants, gates, agents, repositories)
-	w := &crewDesk{
+	w := &crewDriver{
 		Driver: d, t: t, topics: c, inputs: processortest.In(d, c.CrewAgentInputs),
 		locks: processortest.In(d, c.CrewRepositoryInputs), decisions: processortest.In(d, c.GateDecisions),
 		actions: processortest.Out(d, c.CrewActions), events: processortest.Out(d, c.CrewEvents),
@@ -93,13 +93,13 @@ func crewInputOf(from string, number int64, body topics.CrewBody) topics.CrewInp
 	}
 }
 
-func (w *crewDesk) crew(body topics.CrewBody) {
+func (w *crewDriver) crew(body topics.CrewBody) {
 	w.t.Helper()
 	w.number++
 	w.inputs.Pipe(crewAgentID, crewInputOf("crew/c1", w.number, body))
 }
 
-func (w *crewDesk) host(body topics.CrewBody) {
+func (w *crewDriver) host(body topics.CrewBody) {
 	w.t.Helper()
 	w.number++
 	w.inputs.Pipe(crewAgentID, crewInputOf("host/north", 7_000_000_000+w.number, body))
@@ -113,13 +113,13 @@ func crewAsks(run, id, command string) topics.CrewPermission {
 }
 
 // asks has the agent ask for permission to run a command, and returns the ID of the gate.
-func (w *crewDesk) asks(id, command string) string {
+func (w *crewDriver) asks(id, command string) string {
 	w.t.Helper()
 	w.host(crewAsks(w.run, id, command))
 	return topics.GateID(crewAgentID, w.run, id)
 }
 
-func (w *crewDesk) decide(gateID, decisionID string, verdict topics.GateVerdict, scope topics.GateScope) {
+func (w *crewDriver) decide(gateID, decisionID string, verdict topics.GateVerdict, scope topics.GateScope) {
 	w.t.Helper()
 	w.decisions.Pipe(crewAgentID, topics.GateDecision{
 		GateID: gateID, SessionID: crewAgentID, DecisionID: decisionID, Verdict: verdict, Scope: scope, By: "ines", Via: "door",
@@ -127,7 +127,7 @@ func (w *crewDesk) decide(gateID, decisionID string, verdict topics.GateVerdict,
 }
 
 // answers returns the new answers to the host as "request: option by whom".
-func (w *crewDesk) answers() (list []string) {
+func (w *crewDriver) answers() (list []string) {
 	w.t.Helper()
 	for _, r := range w.actions.Drain() {
 		if r.Value.Kind != (topics.CrewAnswer{}).CrewKind() {
@@ -140,7 +140,7 @@ func (w *crewDesk) answers() (list []string) {
 	return list
 }
 
-func (w *crewDesk) view() view.Agent {
+func (w *crewDriver) view() view.Agent {
 	w.t.Helper()
 	s, ok := w.agents.Get(crewAgentID)
 	require.True(w.t, ok)
@@ -148,7 +148,7 @@ func (w *crewDesk) view() view.Agent {
 }
 
 // wait advances the clock while the host says that it is alive.
-func (w *crewDesk) wait(d time.Duration) {
+func (w *crewDriver) wait(d time.Duration) {
 	w.t.Helper()
 	for end := w.Now().Add(d); w.Now().Before(end); {
 		w.host(topics.CrewHostBeat{Run: w.run})

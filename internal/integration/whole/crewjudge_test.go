@@ -1,7 +1,6 @@
 package whole
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +22,7 @@ import (
 // crewLog is everything that the groups and the host write, as a reader of committed records sees it. It answers permission
 // requests.
 type crewLog struct {
-	y *yard
+	y *crewWorld
 
 	mu      sync.Mutex
 	events  map[string]map[int64]topics.CrewEvent // by subject and number
@@ -35,7 +34,7 @@ type crewLog struct {
 	differ  []string
 }
 
-func followCrew(y *yard) *crewLog {
+func followCrew(y *crewWorld) *crewLog {
 	l := &crewLog{
 		y: y, events: map[string]map[int64]topics.CrewEvent{}, inputs: map[string]map[string][]processors.Inbound{},
 		rows: map[string]map[string][]byte{},
@@ -45,12 +44,8 @@ func followCrew(y *yard) *crewLog {
 		y.catalog.CrewRepositoryInputs.Name(), string(y.catalog.CrewAgentsGroup()) + "-table", string(y.catalog.CrewsGroup()) + "-table",
 		string(y.catalog.CrewRepositoriesGroup()) + "-table",
 	}
-	f, err := processors.NewTableFollower(y.brokers, names, l.take)
-	require.NoError(y.t, err)
-	ctx, cancel := context.WithCancel(y.ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	y.t.Cleanup(func() { cancel(); require.NoError(y.t, <-ended) })
+	f := must(processors.NewTableFollower(y.brokers, names, l.take))
+	y.serve(f.Run)
 	return l
 }
 
@@ -117,14 +112,9 @@ func (l *crewLog) allow(e topics.CrewEvent) {
 	request, _ := f["request"].(map[string]any)
 	id, _ := request["id"].(string)
 	agent, _ := f["agentId"].(string)
-	out, err := processors.OutboundOf(l.y.catalog.GateDecisions, agent, topics.GateDecision{
+	_ = put(l.y.ctx, l.y.world, l.y.catalog.GateDecisions, agent, topics.GateDecision{
 		GateID: id, SessionID: agent, DecisionID: "allow/" + id, Verdict: topics.VerdictApprove, By: "person", Via: "test",
 	}, "allow/"+id)
-	if err == nil {
-		for l.y.to.Publish(l.y.ctx, out) != nil && l.y.ctx.Err() == nil {
-			rest(l.y.ctx)
-		}
-	}
 }
 
 // all returns the events of a type, without repeats.
@@ -195,7 +185,7 @@ func (l *crewLog) judge(t require.TestingT) {
 }
 
 // judge checks the promises, once what is in flight has settled.
-func (y *yard) judge() {
+func (y *crewWorld) judge() {
 	problem := y.settled()
 	for end := time.Now().Add(time.Minute); problem != nil && y.ctx.Err() == nil && time.Now().Before(end); problem = y.settled() {
 		rest(y.ctx)
@@ -222,7 +212,7 @@ func (y *yard) judge() {
 }
 
 // settled reports what is still open: permissions, messages that were not sent, rows that differ from what their inputs make.
-func (y *yard) settled() error {
+func (y *crewWorld) settled() error {
 	l := y.log
 	resolved := map[string]int{}
 	for _, e := range l.all("agent:permission_resolved") {
@@ -257,7 +247,7 @@ func (y *yard) settled() error {
 }
 
 // verified checks that the rows of the tables are what their inputs make.
-func (y *yard) verified() error {
+func (y *crewWorld) verified() error {
 	l, c := y.log, y.catalog
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,7 +306,7 @@ func verified[S any](key string, raw []byte, l *crewLog, c codec.Codec[S],
 }
 
 // tries are the names of all tries, from the files that were locked.
-func (y *yard) tries() (names []string) {
+func (y *crewWorld) tries() (names []string) {
 	for _, e := range y.log.all("lock:acquired") {
 		if path, _ := fields(e)["filePath"].(string); path != "shared.txt" {
 			names = append(names, strings.TrimSuffix(path, ".txt"))
@@ -327,11 +317,11 @@ func (y *yard) tries() (names []string) {
 }
 
 // judgeCommits checks that each commit in the history has its event, once, and only files that its agent held.
-func (y *yard) judgeCommits() {
+func (y *crewWorld) judgeCommits() {
 	held := map[string]string{} // agent by path
 	byCommit := map[string]topics.CrewEvent{}
 	y.log.mu.Lock()
-	events := maps.Clone(y.log.events["repository/"+yardRepo])
+	events := maps.Clone(y.log.events["repository/"+testRepo])
 	y.log.mu.Unlock()
 	for n := range int64(len(events)) {
 		e := events[n+1]

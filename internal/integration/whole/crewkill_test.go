@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/topics"
@@ -34,7 +33,7 @@ const (
 func TestCrewsSurviveKills(t *testing.T) {
 	rounds := kill.Size(t, "TURNTABLE_ROUNDS", onBroker(3, 4))
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
-		y := newYard(t, guarantee)
+		y := newCrewWorld(t, guarantee)
 		var done atomic.Int64
 		loop := &kill.Loop{
 			Seed: 7, Kills: kills(t, 4, 6), Victims: crewInstances + 1, Launch: y.launch, Judge: y.judge,
@@ -68,56 +67,40 @@ func TestCrewsSurviveKills(t *testing.T) {
 	}, processors.ExactlyOnce, processors.AtLeastOnce)
 }
 
-// yard is the system under test and the people who talk to the agents.
-type yard struct {
-	t         *testing.T
-	ctx       context.Context
-	agent     string
-	brokers   []string
-	guarantee processors.Guarantee
-	catalog   topics.Catalog
-	to        *processors.KafkaPublisher
-	dir       string // of the repository
-	store     string // of the agents' sessions
-	dirs      [crewInstances]string
-	log       *crewLog
+// crewWorld is the processes and the people who talk to the agents.
+type crewWorld struct {
+	*world
+	dir   string // of the repository
+	store string // of the agents' sessions
+	dirs  []string
+	log   *crewLog
 
 	inputs     atomic.Int64
 	hostStarts atomic.Int64
 }
 
 const (
-	yardCrew = "crew"
-	yardRepo = "repo"
-	yardLead = "1ead0000-0000-4000-8000-000000000000"
+	testCrew = "crew"
+	testRepo = "repo"
+	testLead = "1ead0000-0000-4000-8000-000000000000"
 )
 
 // memberID is the ID of the n-th agent.
 func memberID(n int) string { return fmt.Sprintf("a%07d-0000-4000-8000-000000000000", n) }
 
-func newYard(t *testing.T, guarantee processors.Guarantee) *yard {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	y := &yard{
-		t: t, ctx: ctx, agent: testbroker.Agent(), brokers: testbroker.Start(t), guarantee: guarantee, dir: t.TempDir(), store: t.TempDir(),
+func newCrewWorld(t *testing.T, guarantee processors.Guarantee) *crewWorld {
+	y := &crewWorld{
+		world: newWorld(t, guarantee, topics.WithCrews(), topics.WithGates()), dir: t.TempDir(), store: t.TempDir(),
 	}
-	var err error
-	y.catalog, err = topics.For(y.agent, topics.WithCrews(), topics.WithGates())
-	require.NoError(t, err)
-	y.to, err = processors.NewPublisher(y.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, y.to.Close()) })
-	for n := range y.dirs {
-		y.dirs[n] = t.TempDir()
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(y.dir, "README"), []byte("yard\n"), 0o600))
+	y.dirs = y.world.dirs(crewInstances)
+	require.NoError(t, os.WriteFile(filepath.Join(y.dir, "README"), []byte("begin\n"), 0o600))
 	y.git("init", "-q")
 	y.git("add", ".")
 	y.git("-c", "user.name=y", "-c", "user.email=y@example.com", "commit", "-q", "-m", "begin")
 	return y
 }
 
-func (y *yard) git(args ...string) string {
+func (y *crewWorld) git(args ...string) string {
 	c := exec.Command("git", append([]string{"-C", y.dir}, args...)...)
 	out, err := c.CombinedOutput()
 	require.NoError(y.t, err, string(out))
@@ -125,64 +108,52 @@ func (y *yard) git(args ...string) string {
 }
 
 // start launches the processes, spawns the agents and has the lead make a group.
-func (y *yard) start(loop *kill.Loop) {
-	require.NoError(y.t, processors.EnsureTopics(y.ctx, y.brokers, processors.WithTopics(y.catalog), processors.WithPartitions(gatePartitions)))
+func (y *crewWorld) start(loop *kill.Loop) {
+	require.NoError(y.t, processors.EnsureTopics(y.ctx, y.brokers, processors.WithTopics(y.catalog), processors.WithPartitions(partitions)))
 	y.log = followCrew(y)
 	loop.Start()
-	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: yardRepo})
-	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSpawnAsked{AgentID: yardLead, RoleID: "lead"})
-	y.await("the lead is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", yardLead) })
+	y.put(y.catalog.CrewInputs, testCrew, topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: testRepo})
+	y.put(y.catalog.CrewInputs, testCrew, topics.CrewSpawnAsked{AgentID: testLead, RoleID: "lead"})
+	y.await("the lead is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", testLead) })
 	members := []string{}
 	for n := range crewMembers {
-		y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSpawnAsked{AgentID: memberID(n), RoleID: "developer", ParentID: yardLead})
+		y.put(y.catalog.CrewInputs, testCrew, topics.CrewSpawnAsked{AgentID: memberID(n), RoleID: "developer", ParentID: testLead})
 		members = append(members, strconv.Quote(memberID(n)))
 	}
 	for n := range crewMembers {
 		y.await("an agent is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", memberID(n)) })
 	}
-	y.say(yardLead, "gather "+strings.Join(members, ","))
+	y.say(testLead, "gather "+strings.Join(members, ","))
 	y.await("the group is there", func(l *crewLog) bool { return l.has("group:created", "name", "all") })
 }
 
 // launch launches the nth process with the groups, or after them the host.
-func (y *yard) launch(n int) kill.Victim {
-	c := child{Agent: y.agent, Brokers: y.brokers, Guarantee: y.guarantee, Work: y.dir, Store: y.store}
-	if n == crewInstances {
-		y.hostStarts.Add(1)
-		return kill.Start(y.t, hostProgram, c)
+func (y *crewWorld) launch(n int) kill.Victim {
+	if n < crewInstances {
+		return kill.Start(y.t, crewsProgram, y.child(y.dirs, n))
 	}
-	c.Dir, c.Instance = y.dirs[n], "i"+strconv.Itoa(n)
-	return kill.Start(y.t, crewsProgram, c)
+	y.hostStarts.Add(1)
+	return kill.Start(y.t, hostProgram, child{Agent: y.agent, Brokers: y.brokers, Work: y.dir, Store: y.store})
 }
 
 // put writes an input to a row.
-func (y *yard) put(to topics.Topic[topics.CrewInput], key string, body topics.CrewBody) {
+func (y *crewWorld) put(to topics.Topic[topics.CrewInput], key string, body topics.CrewBody) {
 	in := topics.CrewInput{InputID: "test/" + strconv.FormatInt(y.inputs.Add(1), 10), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
-	out, err := processors.OutboundOf(to, key, in, in.InputID)
-	require.NoError(y.t, err)
-	y.publish(out)
+	require.NoError(y.t, put(y.ctx, y.world, to, key, in, in.InputID))
 }
 
-func (y *yard) publish(out processors.Outbound) {
-	var err error
-	for err = y.to.Publish(y.ctx, out); err != nil && y.ctx.Err() == nil; err = y.to.Publish(y.ctx, out) { // the topics may not exist yet
-		rest(y.ctx)
-	}
-	require.NoError(y.t, err)
+func (y *crewWorld) say(to, text string) {
+	y.put(y.catalog.CrewInputs, testCrew, topics.CrewSay{To: to, Text: text})
 }
 
-func (y *yard) say(to, text string) {
-	y.put(y.catalog.CrewInputs, yardCrew, topics.CrewSay{To: to, Text: text})
-}
-
-func (y *yard) await(what string, is func(*crewLog) bool) {
+func (y *crewWorld) await(what string, is func(*crewLog) bool) {
 	require.Eventually(y.t, func() bool { return y.ctx.Err() != nil || is(y.log) }, 2*time.Minute, 10*time.Millisecond, what)
 	require.NoError(y.t, y.ctx.Err(), what)
 }
 
 // work has the n-th agent do a round until it is done. A try that a death of the host interrupted is followed by another one
 // with other names: the agent does not know how far it came.
-func (y *yard) work(ctx context.Context, n, round int) error {
+func (y *crewWorld) work(ctx context.Context, n, round int) error {
 	for try := 0; ctx.Err() == nil; try++ {
 		starts, name := y.hostStarts.Load(), fmt.Sprintf("m%d-%d-%d", n, round, try)
 		y.say(memberID(n), "work on "+name)
@@ -190,7 +161,7 @@ func (y *yard) work(ctx context.Context, n, round int) error {
 			if y.log.committed(name) {
 				return nil
 			}
-			if y.hostStarts.Load() > starts && waited > 300 { // 3 s after it began
+			if y.hostStarts.Load() > starts && waited > 300 { // 6 s after it began
 				break
 			}
 			if waited > 6000 {
@@ -202,8 +173,8 @@ func (y *yard) work(ctx context.Context, n, round int) error {
 	return ctx.Err()
 }
 
-// yardScript is what the agents do. A try has a file of its own, and all want shared.txt.
-func yardScript(store string) crewtest.Script {
+// crewScript is what the agents do. A try has a file of its own, and all want shared.txt.
+func crewScript(store string) crewtest.Script {
 	command := func(name, payload string) string { return "⟦⟦ " + name + " " + payload + " ⟧⟧" }
 	say := func(text string) crewtest.Step { return crewtest.Step{Text: text, Split: 5} }
 	return crewtest.Script{Load: true, Store: store, Rules: []crewtest.Rule{
@@ -214,7 +185,7 @@ func yardScript(store string) crewtest.Script {
 			{Save: &crewtest.File{Path: "{{1}}.txt", Content: "{{1}}"}},
 			{Save: &crewtest.File{Path: "shared.txt", Content: "{{1}}"}},
 			{Ask: &crewtest.Ask{Allowed: []crewtest.Step{say("allowed ")}, Cancelled: []crewtest.Step{say("cancelled ")}}},
-			say(command("AGENT_MESSAGE", `{"to":"`+yardLead+`","content":"said {{1}}"}`) + " and " +
+			say(command("AGENT_MESSAGE", `{"to":"`+testLead+`","content":"said {{1}}"}`) + " and " +
 				command("GROUP_MESSAGE", `{"group":"all","content":"told {{1}}"}`)),
 			say(command("COMMIT", `{"message":"work {{1}}","files":["shared.txt"]}`) + " then " +
 				command("UNLOCK_FILE", `{"filePath":"shared.txt"}`)),

@@ -12,7 +12,7 @@ import (
 )
 
 // lock has a person lock a path for an agent of the repository "shop".
-func (w *crewDesk) lock(agentID, path string) {
+func (w *crewDriver) lock(agentID, path string) {
 	w.t.Helper()
 	m := crewSpawn().Member
 	m.AgentID = agentID
@@ -22,7 +22,7 @@ func (w *crewDesk) lock(agentID, path string) {
 }
 
 // happened returns how many new events have a type. It drops the others.
-func (w *crewDesk) happened(kind string) (count int) {
+func (w *crewDriver) happened(kind string) (count int) {
 	for _, e := range w.events.Drain() {
 		if e.Value.Type == kind {
 			count++
@@ -32,7 +32,7 @@ func (w *crewDesk) happened(kind string) (count int) {
 }
 
 // prompts returns the texts of the new prompts of the agent, and endTurn ends the agent's turn.
-func (w *crewDesk) prompts() string {
+func (w *crewDriver) prompts() string {
 	w.t.Helper()
 	var texts []string
 	for _, a := range w.actions.Drain() {
@@ -45,7 +45,7 @@ func (w *crewDesk) prompts() string {
 	return strings.Join(texts, "\n")
 }
 
-func (w *crewDesk) endTurn() {
+func (w *crewDriver) endTurn() {
 	w.t.Helper()
 	s, ok := w.agents.Get(crewAgentID)
 	require.True(w.t, ok)
@@ -53,7 +53,7 @@ func (w *crewDesk) endTurn() {
 }
 
 // startAgain plays the host of an agent that a person restarts.
-func (w *crewDesk) startAgain(ready bool) {
+func (w *crewDriver) startAgain(ready bool) {
 	w.t.Helper()
 	w.crew(topics.CrewRestart{Manual: true})
 	w.host(topics.CrewExited{Run: w.run})
@@ -67,7 +67,7 @@ func (w *crewDesk) startAgain(ready bool) {
 	}
 }
 
-func (w *crewDesk) ready() {
+func (w *crewDriver) ready() {
 	w.t.Helper()
 	w.host(topics.CrewStarted{Run: w.run})
 	w.host(topics.CrewSessionReady{Run: w.run, SessionID: "s2"})
@@ -77,27 +77,27 @@ func TestL06_ExpiredLockIsPurgedOnceAndItsOwnerIsToldIfItRunsOrIsIdle(t *testing
 	const told = `\"a.go\" has expired`
 	for _, c := range []struct {
 		status string
-		become func(*crewDesk)
+		become func(*crewDriver)
 		told   bool
-		after  func(*crewDesk) // makes the agent take what waits for it
+		after  func(*crewDriver) // makes the agent take what waits for it
 	}{
-		{view.Running, func(*crewDesk) {}, true, (*crewDesk).endTurn},
-		{view.Idle, (*crewDesk).endTurn, true, func(*crewDesk) {}},
-		{view.Creating, func(w *crewDesk) { w.startAgain(false) }, false, func(*crewDesk) {}},
-		{view.Terminated, func(w *crewDesk) {
+		{view.Running, func(*crewDriver) {}, true, (*crewDriver).endTurn},
+		{view.Idle, (*crewDriver).endTurn, true, func(*crewDriver) {}},
+		{view.Creating, func(w *crewDriver) { w.startAgain(false) }, false, func(*crewDriver) {}},
+		{view.Terminated, func(w *crewDriver) {
 			w.crew(topics.CrewTerminate{})
 			w.host(topics.CrewExited{Run: w.run})
-		}, false, func(w *crewDesk) {
+		}, false, func(w *crewDriver) {
 			w.startAgain(true)
 			w.endTurn()
 		}},
-		{view.Completed, func(w *crewDesk) { w.host(topics.CrewExited{Run: w.run}) }, false, func(w *crewDesk) {
+		{view.Completed, func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run}) }, false, func(w *crewDriver) {
 			w.startAgain(true)
 			w.endTurn()
 		}},
 	} {
 		t.Run(c.status, func(t *testing.T) {
-			w := newCrewDesk(t)
+			w := newCrewDriver(t)
 			c.become(w)
 			require.Equal(t, c.status, w.view().Status)
 			w.lock(crewAgentID, "a.go")
@@ -120,7 +120,7 @@ func TestL06_ExpiredLockIsPurgedOnceAndItsOwnerIsToldIfItRunsOrIsIdle(t *testing
 		})
 	}
 	t.Run("unknown", func(t *testing.T) {
-		w := newCrewDesk(t)
+		w := newCrewDriver(t)
 		w.lock("unknown", "a.go")
 		w.wait(300 * time.Second)
 		require.Equal(t, 1, w.happened("lock:expired"))

@@ -16,7 +16,7 @@ const (
 )
 
 func TestP05_PendingAt59999msAndDeniedOnceAt60000ms(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	id := w.asks("r1", "npm test")
 	w.wait(59_999 * time.Millisecond)
 	require.Empty(t, w.answers())
@@ -33,7 +33,7 @@ func TestP05_PendingAt59999msAndDeniedOnceAt60000ms(t *testing.T) {
 }
 
 func TestP06_LateAndRepeatedAnswersChangeNothing(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	late := w.asks("r1", "npm test")
 	w.wait(time.Minute)
 	require.Equal(t, []string{"r1:  by deadline"}, w.answers())
@@ -52,7 +52,7 @@ func TestP06_LateAndRepeatedAnswersChangeNothing(t *testing.T) {
 }
 
 func TestP11_AnAnswerForAnUnknownAgentIsIgnored(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	w.asks("r1", "npm test")
 	w.decisions.Pipe("nobody", topics.GateDecision{
 		GateID: "g", SessionID: "nobody", DecisionID: "d1", Verdict: topics.VerdictApprove, By: "ines", Via: "door",
@@ -77,7 +77,7 @@ func TestP11_AnAnswerForAnUnknownAgentIsIgnored(t *testing.T) {
 func TestP12_AlwaysAllowCountsForTheSameCommandOnly(t *testing.T) {
 	for _, scope := range []topics.GateScope{topics.ScopeSession, topics.ScopeAgent} {
 		t.Run(string(scope), func(t *testing.T) {
-			w := newCrewDesk(t)
+			w := newCrewDriver(t)
 			w.decide(w.asks("r1", "npm test"), "d1", topics.VerdictApprove, scope)
 			require.Equal(t, []string{"r1: once by ines"}, w.answers())
 			w.asks("r2", "npm test")
@@ -101,17 +101,17 @@ func TestP12_AlwaysAllowCountsForTheSameCommandOnly(t *testing.T) {
 }
 
 func TestP09_ExitOrTerminateCancelsAllPendingAndNothingAnswersLater(t *testing.T) {
-	for name, end := range map[string]func(*crewDesk){
-		"exit":  func(w *crewDesk) { w.host(topics.CrewExited{Run: w.run, Code: 1}) },
-		"crash": func(w *crewDesk) { w.host(topics.CrewExited{Run: w.run, Signal: "SIGKILL"}) },
-		"terminate": func(w *crewDesk) {
+	for name, end := range map[string]func(*crewDriver){
+		"exit":  func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run, Code: 1}) },
+		"crash": func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run, Signal: "SIGKILL"}) },
+		"terminate": func(w *crewDriver) {
 			w.crew(topics.CrewTerminate{Reason: "done"})
 			require.ElementsMatch(w.t, []string{"r1:  by parent_ended", "r2:  by parent_ended", "r3:  by parent_ended"}, w.answers())
 			w.host(topics.CrewExited{Run: w.run})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newCrewDesk(t)
+			w := newCrewDriver(t)
 			var ids []string
 			for _, id := range []string{"r1", "r2", "r3"} {
 				ids = append(ids, w.asks(id, "npm "+id))
@@ -140,7 +140,7 @@ func TestP09_ExitOrTerminateCancelsAllPendingAndNothingAnswersLater(t *testing.T
 }
 
 func TestP10_CancellingTheSessionAnswersAllItsPendingRequestsWithCancelled(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	ids := map[string]string{}
 	for _, id := range []string{"r1", "r2", "r3"} {
 		ids[id] = w.asks(id, "npm "+id)
@@ -177,7 +177,7 @@ func TestP10_CancellingTheSessionAnswersAllItsPendingRequestsWithCancelled(t *te
 }
 
 func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	kept := w.asks("r1", "npm r1")
 	w.asks("r2", "npm r2")
 	w.wait(20 * time.Second)
@@ -206,7 +206,7 @@ func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.
 
 // The end of the turn withdraws the gate; the withdrawal's outcome and a person who is late change nothing.
 func TestAWithdrawnPermissionHasOneAnswerAndOneOutcome(t *testing.T) {
-	w := newCrewDesk(t)
+	w := newCrewDriver(t)
 	id := w.asks("r1", "npm test")
 	w.crew(topics.CrewInterrupt{})
 	require.Equal(t, []string{"r1:  by superseded"}, w.answers())

@@ -6,14 +6,13 @@ import (
 	"strconv"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // judge compares the outcomes with what people were told, with what the tool did, and with the outputs.
-func (h *hall) judge(gates int) {
+func (h *gateWorld) judge(gates int) {
 	outcomes := map[string]topics.GateOutcome{}
 	records := map[string]int{}
 	for _, r := range h.all(h.catalog.GateOutcomes.Name()) {
@@ -64,5 +63,3 @@ func (h *hall) judge(gates int) {
 	require.Len(h.t, slices.Collect(maps.Keys(outputs)), gates)
 	h.t.Logf("%d gates: %v", gates, count)
 }
-
-func (h *hall) all(topic string) []*kgo.Record { return allOf(h.ctx, h.t, h.brokers, topic) }

@@ -41,7 +41,7 @@ func runMemoirs(ctx context.Context, c child) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, graph := range []*goka.GroupGraph{turns, memories} {
-		if err := c.serve(ctx, group, catalog, graph, logger, processors.WithTick(20*time.Millisecond)); err != nil {
+		if err := c.serve(ctx, group, catalog, graph, logger); err != nil {
 			return err
 		}
 	}

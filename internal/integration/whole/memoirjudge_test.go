@@ -13,7 +13,7 @@ import (
 )
 
 // judge compares the memories and the snapshots with what users said.
-func (d *diary) judge() {
+func (d *memoirWorld) judge() {
 	said := map[string][]string{}
 	for n := range d.sessions {
 		said[d.user(n)] = append(said[d.user(n)], d.facts(n)...)
@@ -27,13 +27,13 @@ func (d *diary) judge() {
 
 // judgeSnapshots checks that each session has its whole conversation in its snapshots: exactly once, one exchange after the
 // other, under exactly once. After a crash at least once a later snapshot may have an earlier conversation again.
-func (d *diary) judgeSnapshots() {
+func (d *memoirWorld) judgeSnapshots() {
 	type snapshot struct {
 		end   string
 		facts []string
 	}
 	snapshots := map[string][]snapshot{} // by session, without further passes of the same end
-	for _, r := range allOf(d.ctx, d.t, d.brokers, d.catalog.MemoirContextSessionEnd.Name()) {
+	for _, r := range d.all(d.catalog.MemoirContextSessionEnd.Name()) {
 		v := d.catalog.MemoirContextSessionEnd.Codec().Unmarshal(r.Value)
 		require.NoError(d.t, v.Err)
 		session := *v.Value.SessionID
@@ -79,11 +79,11 @@ func (d *diary) judgeSnapshots() {
 
 // judgeEnds checks that no session ended sooner after an output than it may be idle, and that under exactly once each end has
 // one record.
-func (d *diary) judgeEnds() {
+func (d *memoirWorld) judgeEnds() {
 	const slack = 100 * time.Millisecond // timestamps of one callback differ by milliseconds
-	outputs := allOf(d.ctx, d.t, d.brokers, d.catalog.MessageOutput.Name())
+	outputs := d.all(d.catalog.MessageOutput.Name())
 	ends := map[string]bool{}
-	for _, r := range allOf(d.ctx, d.t, d.brokers, d.catalog.SessionEnd.Name()) {
+	for _, r := range d.all(d.catalog.SessionEnd.Name()) {
 		require.Equal(d.t, "{}", string(r.Value))
 		id := headerOf(r, topics.HeaderID)
 		require.False(d.t, ends[id] && d.guarantee == processors.ExactlyOnce, "two records of one end of %s", r.Key)

@@ -6,15 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -31,7 +28,7 @@ const (
 func TestMemoriesLoseNothingWhileProcessesAreKilled(t *testing.T) {
 	sessions := kill.Size(t, "TURNTABLE_SESSIONS", onBroker(24, 48))
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
-		d := newDiary(t, guarantee, sessions)
+		d := newMemoirWorld(t, guarantee, sessions)
 		loop := &kill.Loop{
 			Seed: 5, Kills: kills(t, 3, 6), Victims: memoirInstances, Launch: d.launch, Judge: d.judge,
 			Brokers: d.brokers, Agents: []string{d.agent},
@@ -43,71 +40,32 @@ func TestMemoriesLoseNothingWhileProcessesAreKilled(t *testing.T) {
 	}, processors.AtLeastOnce, processors.ExactlyOnce)
 }
 
-// diary is the system under test and the users who talk to it.
-type diary struct {
-	t         *testing.T
-	ctx       context.Context
-	agent     string
-	brokers   []string
-	guarantee processors.Guarantee
-	sessions  int
-	catalog   topics.Catalog
-	to        *processors.KafkaPublisher
-	dirs      [memoirInstances]string
-
-	mu      sync.Mutex
-	outputs map[string]chan string // by session: who waits for its next output
+// memoirWorld is the processes and the users who talk to them.
+type memoirWorld struct {
+	*world
+	sessions int
+	dirs     []string
 }
 
-func newDiary(t *testing.T, guarantee processors.Guarantee, sessions int) *diary {
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	t.Cleanup(cancel)
-	d := &diary{
-		t: t, ctx: ctx, agent: testbroker.Agent(), brokers: testbroker.Start(t), guarantee: guarantee, sessions: sessions,
-		outputs: map[string]chan string{},
-	}
-	var err error
-	d.catalog, err = topics.For(d.agent, topics.WithMemoir())
-	require.NoError(t, err)
-	d.to, err = processors.NewPublisher(d.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.to.Close()) })
-	for n := range d.dirs {
-		d.dirs[n] = t.TempDir()
-	}
+func newMemoirWorld(t *testing.T, guarantee processors.Guarantee, sessions int) *memoirWorld {
+	d := &memoirWorld{world: newWorld(t, guarantee, topics.WithMemoir()), sessions: sessions}
+	d.dirs = d.world.dirs(memoirInstances)
 	return d
 }
 
 // start starts the model, which outlives the processes.
-func (d *diary) start() {
-	model, err := think.New(d.agent, d.to, think.Func(d.think))
-	require.NoError(d.t, err)
-	outputs, err := processors.NewFollower(d.brokers, []string{d.catalog.MessageOutput.Name()}, d.onOutput)
-	require.NoError(d.t, err)
-	ctx, cancel := context.WithCancel(d.ctx)
-	var workers errgroup.Group
-	workers.Go(func() error { return model.Run(ctx, d.brokers) })
-	workers.Go(func() error { return outputs.Run(ctx) })
-	d.t.Cleanup(func() {
-		cancel()
-		require.NoError(d.t, workers.Wait())
-	})
-	select {
-	case <-outputs.Ready():
-	case <-d.ctx.Done():
-		require.Fail(d.t, "the follower is not ready")
-	}
+func (d *memoirWorld) start() {
+	d.model(d.agent, d.think)
+	d.followOutputs()
 }
 
-func (d *diary) launch(n int) kill.Victim {
-	return kill.Start(d.t, memoirsProgram, child{
-		Agent: d.agent, Brokers: d.brokers, Dir: d.dirs[n], Instance: "i" + strconv.Itoa(n), Guarantee: d.guarantee,
-	})
+func (d *memoirWorld) launch(n int) kill.Victim {
+	return kill.Start(d.t, memoirsProgram, d.child(d.dirs, n))
 }
 
 // think is the model. It answers with what it knows about the user. Some of its answers take longer than a session may be
 // idle.
-func (d *diary) think(ctx context.Context, s think.Step) (think.Reply, error) {
+func (d *memoirWorld) think(ctx context.Context, s think.Step) (think.Reply, error) {
 	text := topics.Text(s.Input().Content)
 	if strings.HasSuffix(text, "slowly") {
 		select {
@@ -119,25 +77,18 @@ func (d *diary) think(ctx context.Context, s think.Step) (think.Reply, error) {
 	return think.Say("I know " + s.Memoir), nil
 }
 
-func (d *diary) onOutput(r processors.Inbound) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c, ok := d.outputs[string(r.Key)]; ok {
-		delete(d.outputs, string(r.Key))
-		c <- d.catalog.MessageOutput.Codec().Unmarshal(r.Value).Value.Content
-	}
+// user is the user of the n-th session. All users talk in several sessions at the same time.
+func (d *memoirWorld) user(n int) string {
+	return "u" + strconv.Itoa(n%max(1, d.sessions/sessionsPerUser))
 }
 
-// user is the user of the n-th session. All users talk in several sessions at the same time.
-func (d *diary) user(n int) string { return "u" + strconv.Itoa(n%max(1, d.sessions/sessionsPerUser)) }
-
 // facts are what the user says in the n-th session, one in each message.
-func (d *diary) facts(n int) []string {
+func (d *memoirWorld) facts(n int) []string {
 	return []string{fmt.Sprintf("fact-%03d-a", n), fmt.Sprintf("fact-%03d-b", n)}
 }
 
 // talk has the n-th session.
-func (d *diary) talk(ctx context.Context, n int) error {
+func (d *memoirWorld) talk(ctx context.Context, n int) error {
 	for i, fact := range d.facts(n) {
 		text := "note " + fact
 		if (n+i)%5 == 0 {
@@ -151,31 +102,13 @@ func (d *diary) talk(ctx context.Context, n int) error {
 }
 
 // say sends a message and returns the answer.
-func (d *diary) say(ctx context.Context, session, user, text string) (string, error) {
-	answer := make(chan string, 1)
-	d.mu.Lock()
-	d.outputs[session] = answer
-	d.mu.Unlock()
-	role := "user"
-	m, err := processors.OutboundOf(d.catalog.MessageInput, session, topics.Message{
-		SessionID: &session, UserID: &user, Role: &role, Content: topics.Raw(strconv.Quote(text)),
-	}, session+"/"+text)
-	if err != nil {
-		return "", err
-	}
-	for err = d.to.Publish(ctx, m); err != nil && ctx.Err() == nil; err = d.to.Publish(ctx, m) { // the topics may not exist yet
-		rest(ctx)
-	}
-	select {
-	case said := <-answer:
-		return said, nil
-	case <-ctx.Done():
-		return "", fmt.Errorf("%s has no answer to %q: %w", session, text, context.Cause(ctx))
-	}
+func (d *memoirWorld) say(ctx context.Context, session, user, text string) (string, error) {
+	out, err := d.ask(ctx, session, user, text, session+"/"+text)
+	return out.Content, err
 }
 
 // eventuallyKnown waits until a new session of a user knows all facts.
-func (d *diary) eventuallyKnown(user string, facts []string) {
+func (d *memoirWorld) eventuallyKnown(user string, facts []string) {
 	missing := facts
 	for n := 0; len(missing) > 0 && d.ctx.Err() == nil; n++ {
 		answer, err := d.say(d.ctx, fmt.Sprintf("probe-%s-%d", user, n), user, "what do you know?")

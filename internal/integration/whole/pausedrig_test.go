@@ -3,7 +3,6 @@ package whole
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,12 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/group"
@@ -25,17 +21,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// paused is an agent behind /invoke whose turns pause: the fold group, the gates, doors, and a runner that continues the turns
+// pausedWorld is an agent behind /invoke whose turns pause: the fold group, the gates, doors, and a runner that continues the turns
 // when all its requests have outcomes.
-type paused struct {
-	t         *testing.T
-	guarantee processors.Guarantee
-	brokers   []string
-	topics    topics.Catalog
-	to        *processors.KafkaPublisher
-	opts      []group.Option
-
-	killGates, killFold func()
+type pausedWorld struct {
+	*world
+	opts        []group.Option
+	gates, fold *running
 
 	mu      sync.Mutex
 	runs    map[string]*run // by turn
@@ -49,101 +40,39 @@ type run struct {
 	gates   map[string]*topics.GateOutcome // nil: open
 }
 
-func newPaused(t *testing.T, guarantee processors.Guarantee, opts ...group.Option) *paused {
+func newPausedWorld(t *testing.T, guarantee processors.Guarantee, opts ...group.Option) *pausedWorld {
 	t.Helper()
-	p := &paused{
-		t: t, guarantee: guarantee, brokers: testbroker.Start(t), runs: map[string]*run{}, batches: map[string][]topics.BatchMessage{},
+	p := &pausedWorld{
+		world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), opts: append([]group.Option{group.WithGates()}, opts...),
+		runs: map[string]*run{}, batches: map[string][]topics.BatchMessage{},
 	}
-	agent := testbroker.Agent()
-	var err error
-	p.topics, err = topics.For(agent, topics.WithEvents(), topics.WithGates())
-	require.NoError(t, err)
-	p.to, err = processors.NewPublisher(p.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.to.Close()) })
-	p.opts = append([]group.Option{group.WithGates()}, opts...)
-	grants, err := gate.GrantsGraph(agent)
-	require.NoError(t, err)
 	p.startFold()
-	p.start("grants", grants)
+	p.run("grants", must(gate.GrantsGraph(p.agent)))
 	p.startGates()
-	p.follow(p.receive, p.topics.GateOutcomes.Name(), p.topics.MessageInput.Name(), p.topics.BatchMessages.Name())
+	p.follow(p.receive, p.catalog.GateOutcomes.Name(), p.catalog.MessageInput.Name(), p.catalog.BatchMessages.Name())
 	return p
 }
 
-func (p *paused) startGates() {
-	p.t.Helper()
-	g, err := gate.Graph(p.topics.Agent)
-	require.NoError(p.t, err)
-	p.killGates = p.start("gates", g)
-}
+func (p *pausedWorld) startGates() { p.gates = p.run("gates", must(gate.Graph(p.agent))) }
 
-func (p *paused) startFold() {
-	p.t.Helper()
-	g, err := group.Graph(p.topics.Agent, p.opts...)
-	require.NoError(p.t, err)
-	p.killFold = p.start("fold", g)
-}
-
-// start runs a group until the test ends or kill is called.
-func (p *paused) start(name string, g *goka.GroupGraph) (kill func()) {
-	p.t.Helper()
-	processor, err := processors.New(p.brokers, g, processors.WithTopics(p.topics), processors.WithPartitions(2),
-		processors.WithInstance(name), processors.WithGuarantee(p.guarantee), processors.WithTick(10*time.Millisecond))
-	require.NoError(p.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- processor.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; !errors.Is(err, processors.ErrKilled) {
-			require.NoError(p.t, err)
-		}
-	})
-	p.t.Cleanup(stop)
-	require.Eventually(p.t, func() bool { return processor.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-	return func() {
-		processor.Kill()
-		stop()
-	}
-}
-
-func (p *paused) follow(handle func(processors.Inbound), names ...string) {
-	p.t.Helper()
-	f, err := processors.NewFollower(p.brokers, names, handle)
-	require.NoError(p.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	p.t.Cleanup(func() {
-		cancel()
-		require.NoError(p.t, <-ended)
-	})
-	<-f.Ready()
-}
+func (p *pausedWorld) startFold() { p.fold = p.run("fold", must(group.Graph(p.agent, p.opts...))) }
 
 // invokeDoor is a process that serves /invoke.
 type invokeDoor struct {
-	p    *paused
+	p    *pausedWorld
 	http *httptest.Server
 	stop func()
 }
 
-func (p *paused) door() *invokeDoor {
+func (p *pausedWorld) door() *invokeDoor {
 	p.t.Helper()
-	pipeline, err := invoke.NewPipeline(p.topics.Agent, p.brokers, p.to, invoke.WithGates())
-	require.NoError(p.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- pipeline.Run(ctx) }()
+	pipeline := must(invoke.NewPipeline(p.agent, p.brokers, p.to, invoke.WithGates()))
+	end := p.serve(pipeline.Run)
 	<-pipeline.Ready()
-	handler, err := invoke.New(pipeline)
-	require.NoError(p.t, err)
-	d := &invokeDoor{p: p, http: httptest.NewServer(handler)}
+	d := &invokeDoor{p: p, http: httptest.NewServer(must(invoke.New(pipeline)))}
 	d.stop = sync.OnceFunc(func() {
 		d.http.Close()
-		cancel()
-		require.NoError(p.t, <-ended)
+		end()
 	})
 	p.t.Cleanup(d.stop)
 	return d
@@ -183,22 +112,22 @@ func (d *invokeDoor) answer(session, call, args, output string, headers ...strin
 }
 
 // receive is the runner, and collects the batches.
-func (p *paused) receive(r processors.Inbound) {
+func (p *pausedWorld) receive(r processors.Inbound) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch r.Topic {
-	case p.topics.MessageInput.Name():
-		p.begin(p.topics.MessageInput.Codec().Unmarshal(r.Value).Value)
-	case p.topics.GateOutcomes.Name():
-		p.decided(p.topics.GateOutcomes.Codec().Unmarshal(r.Value).Value)
+	case p.catalog.MessageInput.Name():
+		p.begin(p.catalog.MessageInput.Codec().Unmarshal(r.Value).Value)
+	case p.catalog.GateOutcomes.Name():
+		p.decided(p.catalog.GateOutcomes.Codec().Unmarshal(r.Value).Value)
 	default:
-		b := p.topics.BatchMessages.Codec().Unmarshal(r.Value).Value
+		b := p.catalog.BatchMessages.Codec().Unmarshal(r.Value).Value
 		p.batches[b.TurnID] = append(p.batches[b.TurnID], b)
 	}
 }
 
 // begin asks for as many payments as the message says, and pauses.
-func (p *paused) begin(m topics.Message) {
+func (p *pausedWorld) begin(m topics.Message) {
 	var metadata struct {
 		RequestID string `json:"request_id"`
 	}
@@ -221,7 +150,7 @@ func (p *paused) begin(m topics.Message) {
 }
 
 // decided continues a turn when all its gates have outcomes.
-func (p *paused) decided(o topics.GateOutcome) {
+func (p *pausedWorld) decided(o topics.GateOutcome) {
 	r := p.runs[o.TurnID]
 	if r == nil {
 		p.t.Errorf("an outcome of turn %q", o.TurnID)
@@ -248,29 +177,27 @@ func (p *paused) decided(o topics.GateOutcome) {
 	p.write(o.TurnID, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: &stop}})
 }
 
-func (p *paused) event(turn, raw string) { p.write(turn, topics.AgentEvent{Event: topics.Raw(raw)}) }
+func (p *pausedWorld) event(turn, raw string) {
+	p.write(turn, topics.AgentEvent{Event: topics.Raw(raw)})
+}
 
-func (p *paused) write(turn string, e topics.AgentEvent) {
+func (p *pausedWorld) write(turn string, e topics.AgentEvent) {
 	r := p.runs[turn]
 	r.seq++
 	e.SessionID, e.TurnID, e.Attempt, e.Seq = r.session, turn, 1, r.seq
-	out, err := processors.OutboundOf(p.topics.AgentEvents, r.session, e, "")
-	if err == nil {
-		err = p.to.Publish(context.Background(), out)
-	}
-	if err != nil {
+	if err := put(context.WithoutCancel(p.ctx), p.world, p.catalog.AgentEvents, r.session, e, ""); err != nil {
 		p.t.Error(err)
 	}
 }
 
 // batch waits for the one batch of a turn.
-func (p *paused) batch(turn string) topics.BatchMessage {
+func (p *pausedWorld) batch(turn string) topics.BatchMessage {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	p.eventually(func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return len(p.batches[turn]) > 0
-	}, waitLimit, 5*time.Millisecond)
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.guarantee == processors.ExactlyOnce {

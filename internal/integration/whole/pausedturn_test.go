@@ -17,16 +17,14 @@ import (
 // A turn pauses at a real gate and is continued by each form of an answer, or by a decision on the topic; the door and the gates
 // are killed between.
 func TestPausedTurnEndsWithItsDecision(t *testing.T) {
-	decide := func(p *paused, session, turn string, n int, verdict topics.GateVerdict) {
-		out, err := processors.OutboundOf(p.topics.GateDecisions, session, topics.GateDecision{
+	decide := func(p *pausedWorld, session, turn string, n int, verdict topics.GateVerdict) {
+		require.NoError(p.t, put(p.ctx, p.world, p.catalog.GateDecisions, session, topics.GateDecision{
 			GateID: topics.GateID(session, turn, fold.GateCall(turn, 1, n)), SessionID: session, DecisionID: turn + "/" + string(verdict),
 			Verdict: verdict, By: "mira", Via: "test",
-		}, "")
-		require.NoError(p.t, err)
-		require.NoError(p.t, p.to.Publish(p.t.Context(), out))
+		}, ""))
 	}
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPaused(t, guarantee)
+		p := newPausedWorld(t, guarantee)
 		d := p.door()
 		for name, tt := range map[string]struct {
 			answer func(session, turn string) response
@@ -46,8 +44,8 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 				return d.answer(s, "t0", `{}`, `{"approved":true}`)
 			}},
 			"the groups are killed": {answer: func(s, turn string) response {
-				p.killGates()
-				p.killFold()
+				p.gates.kill()
+				p.fold.kill()
 				decide(p, s, turn, 0, topics.VerdictApprove)
 				p.startGates()
 				p.startFold()
@@ -84,7 +82,7 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 
 func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPaused(t, guarantee)
+		p := newPausedWorld(t, guarantee)
 		d := p.door()
 		asked := d.ask("s", 3)
 		for i, answer := range []string{`{"approved":true}`, `{"approved":false}`, `{"approved":true}`} {
@@ -104,7 +102,7 @@ func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 // No one answers. The deadline of the gate is the only thing that ends it.
 func TestPausedTurnThatNoOneAnswers(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPaused(t, guarantee, group.WithGateTimeout(300*time.Millisecond))
+		p := newPausedWorld(t, guarantee, group.WithGateTimeout(300*time.Millisecond))
 		d := p.door()
 		asked := d.ask("s", 1)
 		require.Contains(t, p.batch(asked.turn).Messages.String(), "Outcomes: timed_out.")

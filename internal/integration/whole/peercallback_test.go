@@ -31,7 +31,7 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 		called <- callback{r.Header.Get("Authorization"), string(body)}
 	}))
 	defer service.Close()
-	agent, brokers := testbroker.Agent(), testbroker.Start(t)
+	agent, brokers := testbroker.AgentOf(t), testbroker.Start(t)
 	deliveries, err := delivery.Graph(agent, delivery.WithPeerCallbacks())
 	require.NoError(t, err)
 	routes, err := delivery.RoutesGraph(agent)

@@ -41,7 +41,7 @@ func instance(
 	chain, err := peer.ChainGraph(agent)
 	require.NoError(tb, err)
 	for _, g := range append([]*goka.GroupGraph{turns, tasks, chain}, more...) {
-		p, err := processors.New(brokers, g, processors.WithTopics(catalog), processors.WithPartitions(gatePartitions),
+		p, err := processors.New(brokers, g, processors.WithTopics(catalog), processors.WithPartitions(partitions),
 			processors.WithStorage(processors.Memory()))
 		require.NoError(tb, err)
 		group.Go(func() error { return p.Run(ctx) })

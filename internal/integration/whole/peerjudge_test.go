@@ -13,10 +13,10 @@ import (
 )
 
 // judge checks the tool results, the runs of the receiver, and the audits of both sides.
-func (p *pair) judge(tasks int) {
+func (p *peerWorld) judge(tasks int) {
 	dispatcher, receiver := p.sides[0], p.sides[1]
 	results := map[string]string{}
-	for _, r := range allOf(p.ctx, p.t, p.brokers, dispatcher.catalog.ToolUseResult.Name()) {
+	for _, r := range p.all(dispatcher.catalog.ToolUseResult.Name()) {
 		d := dispatcher.catalog.ToolUseResult.Codec().Unmarshal(r.Value)
 		require.NoError(p.t, d.Err)
 		require.Equal(p.t, "success", *d.Value.Status, "%s: %s", r.Key, d.Value.Result)
@@ -29,7 +29,7 @@ func (p *pair) judge(tasks int) {
 	require.Len(p.t, results, tasks)
 
 	turns := map[string]map[string]bool{}
-	for _, r := range allOf(p.ctx, p.t, p.brokers, receiver.catalog.MessageOutput.Name()) {
+	for _, r := range p.all(receiver.catalog.MessageOutput.Name()) {
 		session := string(r.Key)
 		if turns[session] == nil {
 			turns[session] = map[string]bool{}
@@ -65,7 +65,7 @@ func (p *pair) judge(tasks int) {
 // audit returns the chain of a side, which must be whole.
 func (s *side) audit(instance string) peer.Chain {
 	var records []topics.PeerAudit
-	for _, r := range allOf(s.ctx, s.t, s.brokers, s.catalog.PeerAudit.Name()) {
+	for _, r := range s.all(s.catalog.PeerAudit.Name()) {
 		d := s.catalog.PeerAudit.Codec().Unmarshal(r.Value)
 		require.NoError(s.t, d.Err)
 		records = append(records, d.Value)

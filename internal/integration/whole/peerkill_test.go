@@ -14,17 +14,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -41,67 +38,50 @@ const (
 func TestDelegatedTasksEndOnceWhileProcessesAreKilled(t *testing.T) {
 	tasks := kill.Size(t, "TURNTABLE_TASKS", onBroker(24, 300))
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPair(t, guarantee)
+		p := newPeerWorld(t, guarantee)
 		loop := &kill.Loop{
 			Seed: 2, Kills: kills(t, 4, 20), Victims: len(p.sides) * peerInstances, Launch: p.launch, Judge: func() { p.judge(tasks) },
 			Brokers: p.brokers, Agents: []string{p.sides[0].agent, p.sides[1].agent},
 		}
 		loop.Each(tasks, 16, p.delegate)
-		proxy := p.serve()
+		proxy := p.serveProxy()
 		loop.Start()
 		p.start(proxy)
 		loop.Run(p.ctx, t)
 	}, processors.ExactlyOnce, processors.AtLeastOnce)
 }
 
-// pair is the two instances under test, and the users of the dispatcher.
-type pair struct {
-	t         *testing.T
-	ctx       context.Context
-	brokers   []string
-	guarantee processors.Guarantee
-	dir       string // of the configurations
-	to        *processors.KafkaPublisher
-	sides     [2]*side // the dispatcher, then the receiver
-
-	mu      sync.Mutex
-	outputs map[string]chan string // by session of the dispatcher
+// peerWorld is the two instances under test, and the users of the dispatcher, whose world it is.
+type peerWorld struct {
+	*world
+	dir   string   // of the configurations
+	sides [2]*side // the dispatcher, then the receiver
 }
 
 // side is one instance: its agent and its processes.
 type side struct {
-	*pair
-	role, agent string
-	catalog     topics.Catalog
-	dirs        [peerInstances]string
+	*world
+	role string
+	dirs []string
 }
 
-func newPair(t *testing.T, guarantee processors.Guarantee) *pair {
-	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
-	t.Cleanup(cancel)
-	p := &pair{
-		t: t, ctx: ctx, brokers: testbroker.Start(t), guarantee: guarantee, dir: t.TempDir(), outputs: map[string]chan string{},
-	}
-	var err error
-	p.to, err = processors.NewPublisher(p.brokers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.to.Close()) })
+func newPeerWorld(t *testing.T, guarantee processors.Guarantee) *peerWorld {
+	p := &peerWorld{dir: t.TempDir()}
 	for i, role := range []string{dispatcherRole, receiverRole} {
-		s := &side{pair: p, role: role, agent: testbroker.Agent()}
-		s.catalog, err = topics.For(s.agent, topics.WithPeers())
-		require.NoError(t, err)
-		for n := range s.dirs {
-			s.dirs[n] = filepath.Join(p.dir, role+strconv.Itoa(n))
+		s := &side{world: newWorld(t, guarantee, topics.WithPeers()), role: role}
+		for n := range peerInstances {
+			s.dirs = append(s.dirs, filepath.Join(p.dir, role+strconv.Itoa(n)))
 			require.NoError(t, os.Mkdir(s.dirs[n], 0o700))
 		}
 		p.sides[i] = s
 	}
+	p.world = p.sides[0].world
 	return p
 }
 
 // configure writes the configurations of both sides. The dispatcher knows the receiver by the address of a proxy that stays
 // the same while the receiver's processes come and go.
-func (p *pair) configure(receiver string) {
+func (p *peerWorld) configure(receiver string) {
 	sum := sha256.Sum256([]byte(peerToken))
 	for role, peers := range map[string]map[string]any{
 		dispatcherRole: {
@@ -119,8 +99,8 @@ func (p *pair) configure(receiver string) {
 	}
 }
 
-// serve starts the proxy before the receiver's doors, and returns its address.
-func (p *pair) serve() string {
+// serveProxy starts the proxy before the receiver's doors, and returns its address.
+func (p *peerWorld) serveProxy() string {
 	proxy := httptest.NewServer(p.sides[1].balancer())
 	p.t.Cleanup(proxy.Close)
 	p.configure(proxy.URL)
@@ -128,35 +108,19 @@ func (p *pair) serve() string {
 }
 
 // start waits for the processes and starts what outlives them: the models and the users.
-func (p *pair) start(proxy string) {
-	dispatcher := p.sides[0]
-	require.Eventually(p.t, func() bool { // the topics of the receiver exist once its door serves
+func (p *peerWorld) start(proxy string) {
+	p.eventually(func() bool { // the topics of the receiver exist once its door serves
 		r, err := http.Get(proxy + "/.well-known/hybridclaw-peer.json")
 		if err != nil {
 			return false
 		}
 		_ = r.Body.Close()
 		return r.StatusCode == http.StatusOK
-	}, waitLimit, 50*time.Millisecond)
-	outputs, err := processors.NewFollower(p.brokers, []string{dispatcher.catalog.MessageOutput.Name()}, p.onOutput)
-	require.NoError(p.t, err)
-	ctx, cancel := context.WithCancel(p.ctx)
-	var workers errgroup.Group
-	for i, s := range p.sides {
-		model, err := think.New(s.agent, p.to, think.Func([]think.Func{asking, working}[i]))
-		require.NoError(p.t, err)
-		workers.Go(func() error { return model.Run(ctx, p.brokers) })
-	}
-	workers.Go(func() error { return outputs.Run(ctx) })
-	p.t.Cleanup(func() {
-		cancel()
-		require.NoError(p.t, workers.Wait())
 	})
-	select {
-	case <-outputs.Ready():
-	case <-p.ctx.Done():
-		require.Fail(p.t, "the follower is not ready")
+	for i, s := range p.sides {
+		s.model(s.agent, []think.Func{asking, working}[i])
 	}
+	p.followOutputs()
 }
 
 // balancer forwards each request to one of the side's processes. A process that was killed does not answer.
@@ -176,11 +140,11 @@ func (s *side) balancer() http.Handler {
 }
 
 // launch launches the nth process: those of the dispatcher come first.
-func (p *pair) launch(n int) kill.Victim {
+func (p *peerWorld) launch(n int) kill.Victim {
 	s, n := p.sides[n/peerInstances], n%peerInstances
-	return kill.Start(s.t, peersProgram, child{
-		Agent: s.agent, Brokers: s.brokers, Dir: s.dirs[n], Instance: s.role + strconv.Itoa(n), Guarantee: s.guarantee, Role: s.role,
-	})
+	c := s.child(s.dirs, n)
+	c.Role = s.role
+	return kill.Start(s.t, peersProgram, c)
 }
 
 // asking is the dispatcher's model: it delegates what it is asked, and then repeats what it was told.
@@ -203,37 +167,12 @@ func working(ctx context.Context, s think.Step) (think.Reply, error) {
 	return think.Say("done: " + topics.Text(s.Input().Content)), nil
 }
 
-func (p *pair) onOutput(r processors.Inbound) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c, ok := p.outputs[string(r.Key)]; ok {
-		delete(p.outputs, string(r.Key))
-		c <- p.sides[0].catalog.MessageOutput.Codec().Unmarshal(r.Value).Value.Content
-	}
-}
-
 // delegate sends a message whose turn delegates a task, and waits for the turn's answer.
-func (p *pair) delegate(ctx context.Context, n int) error {
-	session, answer := fmt.Sprintf("s%03d", n), make(chan string, 1)
-	p.mu.Lock()
-	p.outputs[session] = answer
-	p.mu.Unlock()
-	role, content := "user", topics.Raw(strconv.Quote("task of "+session))
-	m, err := processors.OutboundOf(p.sides[0].catalog.MessageInput, session,
-		topics.Message{SessionID: &session, Role: &role, Content: content}, session)
-	if err != nil {
-		return err
+func (p *peerWorld) delegate(ctx context.Context, n int) error {
+	session := fmt.Sprintf("s%03d", n)
+	out, err := p.ask(ctx, session, "mira", "task of "+session, session)
+	if want := "done: task of " + session; err == nil && !strings.Contains(out.Content, want) {
+		return fmt.Errorf("%s was told %q, which does not have %q", session, out.Content, want)
 	}
-	if err := p.to.Publish(ctx, m); err != nil {
-		return err
-	}
-	select {
-	case text := <-answer:
-		if want := "done: task of " + session; !strings.Contains(text, want) {
-			return fmt.Errorf("%s was told %q, which does not have %q", session, text, want)
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s has no output: %w", session, context.Cause(ctx))
-	}
+	return err
 }

@@ -1,18 +1,19 @@
 package whole
 
 import (
-	"context"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// allOf reads the committed records of a topic up to its current end.
-func allOf(ctx context.Context, t *testing.T, brokers []string, topic string) []*kgo.Record {
-	t.Helper()
+// all reads the committed records of a topic up to its current end.
+func (w *world) all(topic string) []*kgo.Record {
+	w.t.Helper()
+	t, ctx, brokers := w.t, w.ctx, w.brokers
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	require.NoError(t, err)
 	defer client.Close()
@@ -45,4 +46,27 @@ func allOf(ctx context.Context, t *testing.T, brokers []string, topic string) []
 		})
 	}
 	return got
+}
+
+// valuesOf reads the values of a topic up to its current end.
+func valuesOf[T any](w *world, t topics.Topic[T]) (list []T) {
+	w.t.Helper()
+	for _, r := range w.all(t.Name()) {
+		if r.Value == nil {
+			continue
+		}
+		v := t.Codec().Unmarshal(r.Value)
+		require.NoError(w.t, v.Err)
+		list = append(list, v.Value)
+	}
+	return list
+}
+
+func headerOf(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
 }

@@ -20,18 +20,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const waitLimit = 90 * time.Second
-
-// both runs a test under each guarantee.
-func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
-		t.Run(string(g), func(t *testing.T) {
-			t.Parallel()
-			test(t, g)
-		})
-	}
-}
-
 // rig is a group of its own on a broker, with one input, one output and a table of texts.
 type rig struct {
 	t          *testing.T
@@ -47,7 +35,7 @@ type rig struct {
 
 func newRig(t *testing.T, guarantee processors.Guarantee, partitions int32) *rig {
 	t.Helper()
-	group := testbroker.Agent()
+	group := testbroker.AgentOf(t)
 	r := &rig{
 		t: t, guarantee: guarantee, brokers: testbroker.Start(t), group: group, partitions: partitions,
 		in:      topics.New(topics.Spec{Name: group + "-in"}, codec.String()),
@@ -125,15 +113,6 @@ func (r *rig) letters(want int) []string {
 	}
 	slices.Sort(texts)
 	return texts
-}
-
-func headerOf(r *kgo.Record, name string) string {
-	for _, h := range r.Headers {
-		if h.Key == name {
-			return string(h.Value)
-		}
-	}
-	return ""
 }
 
 // committed returns the group's committed offset of a partition of the input, and its metadata.
