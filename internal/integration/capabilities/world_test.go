@@ -19,6 +19,9 @@ import (
 // waitLimit is how long a test waits for what the groups do.
 const waitLimit = 3 * time.Minute
 
+// tick is how often an instance looks for deadlines.
+const tick = 10 * time.Millisecond
+
 // both runs a test under each guarantee.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
 	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
@@ -30,7 +33,7 @@ func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee))
 func options(catalog topics.Catalog, guarantee processors.Guarantee, partitions int32, instance string) []processors.Option {
 	return []processors.Option{
 		processors.WithTopics(catalog), processors.WithPartitions(partitions), processors.WithInstance(instance),
-		processors.WithGuarantee(guarantee), processors.WithTick(10 * time.Millisecond),
+		processors.WithGuarantee(guarantee), processors.WithTick(tick),
 	}
 }
 
