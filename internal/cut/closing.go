@@ -72,7 +72,7 @@ func (s *Series) close(ctx context.Context, j pendingCut, grace time.Duration) {
 	began := time.Now()
 	err := s.settle(ctx, j.rows, grace)
 	if err == nil {
-		err = s.closer.Close(ctx, j.offsets, s.member())
+		err = s.commit(ctx, j.offsets)
 	}
 	j.made.Took = time.Since(began)
 	s.mu.Lock()
@@ -107,6 +107,18 @@ func (s *Series) close(ctx context.Context, j pendingCut, grace time.Duration) {
 		return
 	}
 	s.finishClose(s.flush())
+}
+
+// commit asks the closer to commit, and notes for Waiting that it does.
+func (s *Series) commit(ctx context.Context, offsets map[Partition]int64) error {
+	began := func(at time.Time) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.committing = at
+	}
+	began(time.Now())
+	defer began(time.Time{})
+	return s.closer.Close(ctx, offsets, s.member())
 }
 
 // flushDelayed writes the cuts that were closed too soon after a flush. No other cut may be sealed meanwhile: its rows may

@@ -67,7 +67,7 @@ func (s *Series) closeLast(ctx context.Context) error {
 	}
 	err := s.settle(ctx, rows, 0)
 	if err == nil {
-		err = s.closer.Close(ctx, offsets, s.member())
+		err = s.commit(ctx, offsets)
 	}
 	switch {
 	case errors.Is(err, ErrNotCommitted):

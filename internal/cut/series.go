@@ -50,6 +50,7 @@ type Series struct {
 	// What is in flight, and what was handed out since nothing was. What a paused task holds is in flight, but no cut waits
 	// for it.
 	inflight       int
+	busy           time.Time // since when something is in flight
 	held           int
 	sinceIdle      int
 	bytesSinceIdle int
@@ -65,7 +66,8 @@ type Series struct {
 	offsets map[Partition]int64
 	lag     int64 // the largest of a claim
 
-	closing     bool // the cut before is being closed or flushed
+	closing     bool      // the cut before is being closed or flushed
+	committing  time.Time // when the closer was asked to commit the cut that it is closing; zero between commits
 	cuts        int64
 	uncommitted int   // how many cuts in a row did not commit their offsets
 	commitErr   error // why the last of them did not
@@ -116,6 +118,9 @@ func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	}
 	if t != nil {
 		t.acquire(p.Topic, next)
+	}
+	if s.active() == 0 {
+		s.busy = time.Now()
 	}
 	s.inflight++
 	s.sinceIdle++
@@ -285,6 +290,30 @@ func (s *Series) Uncommitted() (cuts int, last error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uncommitted, s.commitErr
+}
+
+// Wait is what a series waits for.
+type Wait struct {
+	// Commit says that a cut is being committed; otherwise records are in flight.
+	Commit bool
+	For    time.Duration
+	// Records is how many records and deadlines were handed out and are not done.
+	Records int
+}
+
+// Waiting returns what the series waits for, which is nothing if For is zero. Brokers that do not answer are a reason to wait,
+// and so is a callback that does not return.
+func (s *Series) Waiting() Wait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := Wait{Records: s.active()}
+	switch {
+	case !s.committing.IsZero():
+		w.Commit, w.For = true, time.Since(s.committing)
+	case w.Records > 0:
+		w.For = time.Since(s.busy)
+	}
+	return w
 }
 
 // Cuts returns the number of cuts that were closed.

@@ -79,7 +79,14 @@ func (r *run) buildConsumer(brokers []string, _ string) (sarama.Consumer, error)
 }
 
 func (r *run) buildProducer(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
-	async, err := sarama.NewAsyncProducer(brokers, r.sendingConfig())
+	sender, err := sarama.NewClient(brokers, r.sendingConfig())
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.sender = sender
+	r.mu.Unlock()
+	async, err := sarama.NewAsyncProducerFromClient(sender)
 	if err != nil {
 		return nil, err
 	}

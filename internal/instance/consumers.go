@@ -30,3 +30,13 @@ func (r *run) closeConsumers() error {
 	}
 	return errors.Join(errs...)
 }
+
+// closeSender closes the client of the producer, which is closed by now.
+func (r *run) closeSender() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sender == nil {
+		return nil
+	}
+	return ignoreClosed(r.sender.Close())
+}

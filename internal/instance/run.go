@@ -35,10 +35,13 @@ type run struct {
 	life       context.Context // of the processor: Goka's
 
 	mu        sync.Mutex
-	cause     error // of the first failed callback, which Goka converts to text
-	doomed    error // a failure before there was a group: the group is not joined
+	cause     error         // of the first failed callback, which Goka converts to text
+	doomed    error         // a failure before there was a group: the group is not joined
+	sender    sarama.Client // of async
 	async     sarama.AsyncProducer
 	consumers []sarama.Consumer
+
+	gaveUp atomic.Bool // the open transaction is not committed any more
 }
 
 // leaseMargin: a lease is shorter than the session timeout by a fifth, for the time between a send and its arrival.
@@ -70,7 +73,7 @@ func (inst *Instance) runOnce(ctx context.Context) (err error) {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.closeConsumers()) }()
+	defer func() { err = errors.Join(err, r.closeConsumers(), r.closeSender()) }()
 	r.processor, err = goka.NewProcessor(inst.cfg.Brokers, inst.cfg.Graph, r.builders()...)
 	if err != nil {
 		return fmt.Errorf("instance: group %s: %w", inst.group, err)
@@ -132,6 +135,7 @@ func (r *run) serve(ctx context.Context) error {
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
 	watch.Go(func() { r.checkAges(running, ageEvery) })
+	watch.Go(func() { r.watchCuts(running, cutsEvery) })
 	watch.Go(func() { r.watchInputs(running, r.client.Config().Metadata.RefreshFrequency) })
 	err := r.processor.Run(running)
 	close(ended)

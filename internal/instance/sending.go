@@ -18,7 +18,7 @@ func (r *run) sendingConfig() *sarama.Config {
 	pause := c.Producer.Retry.BackoffFunc
 	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
 		switch {
-		case r.lease.Lost(), r.transactionFailed():
+		case r.lease.Lost(), r.transactionFailed(), r.gaveUp.Load():
 			return 0
 		case pause != nil:
 			return pause(retries, most)
@@ -26,6 +26,7 @@ func (r *run) sendingConfig() *sarama.Config {
 		return c.Producer.Retry.Backoff
 	}
 	if r.lease == nil {
+		c.Producer.Transaction.Retry.BackoffFunc = r.retryTransaction
 		return c
 	}
 	d := &cut.LeaseDialer{Lease: r.lease, Opaque: c.Net.TLS.Enable}

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/internal/instance"
 )
@@ -75,4 +77,29 @@ func TestInstanceWhoseProducerIsFencedRestartsSoon(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second)
 	down.goOn()
 	require.Equal(t, []string{"1", "2"}, values(take(t, brokers, name+"-out", 2)))
+}
+
+// Sarama asks a transaction coordinator 400 times. Brokers that are gone before a transaction is committed must not stop the
+// instance in silence for as long.
+func TestTransactionIsGivenUpWhenItsBrokersAreGone(t *testing.T) {
+	t.Parallel()
+	c, brokers := cluster(t, "in", "out")
+	core, logged := observer.New(zap.WarnLevel)
+	down := newRestarts(t)
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Guarantee: instance.ExactlyOnce, InstanceID: "i",
+		TransactionTimeout: time.Second, Logger: zap.New(core), Hooks: instance.Hooks{Restart: down.hook},
+	})
+	inst.ready(t)
+	gone := make(chan struct{}, 1)
+	c.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
+		gone <- struct{}{}
+		go c.Close()
+		return nil, errBoom, true
+	})
+	put(t, brokers, keyed("in", "k", "x"))
+	receive(t, gone)
+	require.Error(t, receive(t, down.failed))
+	require.NotZero(t, logged.FilterMessageSnippet("a cut is not committed").Len())
+	close(down.again)
 }

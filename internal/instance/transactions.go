@@ -21,11 +21,43 @@ func transactionPause(retries, _ int) time.Duration {
 	return min(time.Millisecond<<min(retries, 6), transactionMaxPause)
 }
 
+// retryTransaction returns the wait before Sarama asks the transaction coordinator again. Sarama cannot be told to stop: once the
+// run has failed, or the transaction has timed out, the closed client and the missing waits end all attempts at once.
+func (r *run) retryTransaction(retries, most int) time.Duration {
+	if g := r.currentGroup(); g != nil && g.Err() != nil {
+		r.giveUpTransaction()
+	}
+	if r.gaveUp.Load() {
+		return 0
+	}
+	return transactionPause(retries, most)
+}
+
+// giveUpTransaction leaves the outcome of the open transaction to the next start, which aborts it.
+func (r *run) giveUpTransaction() {
+	if r.instance.cfg.Guarantee != ExactlyOnce || r.gaveUp.Swap(true) {
+		return
+	}
+	r.mu.Lock()
+	sender := r.sender
+	r.mu.Unlock()
+	if sender != nil {
+		_ = sender.Close()
+	}
+}
+
 // transactionalID returns the transactional id of the instance. Its prefix is the group's: a new owner of a partition
 // fences only transactional ids with that prefix.
 func (inst *Instance) transactionalID() string { return inst.transactionPrefix() + inst.cfg.InstanceID }
 
 func (inst *Instance) transactionPrefix() string { return inst.group + "/" }
+
+func (inst *Instance) transactionTimeout() time.Duration {
+	if d := inst.cfg.TransactionTimeout; d > 0 {
+		return d
+	}
+	return inst.cfg.Sarama().Consumer.Group.Session.Timeout
+}
 
 // producerConfig returns Sarama's configuration of the producer. Under exactly once, the producer's initialisation fences
 // the producer that the instance had before.
@@ -35,10 +67,7 @@ func (inst *Instance) producerConfig() *sarama.Config {
 		return c
 	}
 	c.Producer.Transaction.ID = inst.transactionalID()
-	c.Producer.Transaction.Timeout = inst.cfg.TransactionTimeout
-	if c.Producer.Transaction.Timeout == 0 {
-		c.Producer.Transaction.Timeout = c.Consumer.Group.Session.Timeout
-	}
+	c.Producer.Transaction.Timeout = inst.transactionTimeout()
 	c.Producer.Transaction.Retry.Max = transactionRetries
 	c.Producer.Transaction.Retry.BackoffFunc = transactionPause
 	return c
