@@ -23,7 +23,7 @@ const (
 	repeatWait = 15 * time.Second
 )
 
-// watchCuts logs that a cut or the records in flight take long, until ctx ends: a processor that waits for its brokers says so.
+// watchCuts logs that a cut, the records in flight or a join take long, until ctx ends: a processor that waits says for what.
 // Under exactly once it fails the run when a transaction has not been committed in its timeout, because the broker has aborted
 // it by then; Sarama would ask for many minutes.
 func (r *run) watchCuts(ctx context.Context, every time.Duration) {
@@ -32,6 +32,8 @@ func (r *run) watchCuts(ctx context.Context, every time.Duration) {
 	defer tick.Stop()
 	long := min(longWait, limit/2)
 	next := long
+	session := r.client.Config().Consumer.Group.Session.Timeout
+	joining := time.Now()
 	for {
 		select {
 		case <-tick.C:
@@ -39,8 +41,17 @@ func (r *run) watchCuts(ctx context.Context, every time.Duration) {
 			return
 		}
 		var w cut.Wait
-		if g := r.currentGroup(); g != nil && g.Current() != nil {
+		switch g := r.currentGroup(); {
+		case g == nil:
+			joining = time.Now()
+		case g.Current() != nil:
+			joining = time.Time{}
 			w = g.Current().Waiting()
+		case joining.IsZero():
+			joining = time.Now()
+		case time.Since(joining) >= session/5:
+			r.logJoin(session)
+			joining = time.Now().Add(repeatWait)
 		}
 		switch {
 		case w.For < long:
@@ -62,4 +73,13 @@ func (r *run) logWait(w cut.Wait) {
 		what = "a cut is not committed: the brokers do not answer"
 	}
 	r.instance.cfg.Logger.Warn(what, zap.Duration("for", w.For.Round(time.Second)), zap.Int("records", w.Records))
+}
+
+// logJoin says why the group takes long to give this member its partitions.
+func (r *run) logJoin(session time.Duration) {
+	why := "waiting for the group: its coordinator waits until all members have joined again, or the session of a killed one times out"
+	if r.instance.cfg.InstanceID == "" {
+		why += "; with WithInstance, a process that restarts takes over its own membership at once"
+	}
+	r.instance.cfg.Logger.Warn(why, zap.Duration("session_timeout", session))
 }

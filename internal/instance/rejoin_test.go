@@ -10,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
@@ -166,4 +170,30 @@ func fetched(c *kfake.Cluster, topic string) func() map[int32]int {
 		defer mu.Unlock()
 		return maps.Clone(fromStart)
 	}
+}
+
+// A process that is killed stays a member until its session times out, and the next one waits for it.
+func TestMemberThatWaitsForAKilledOneSaysSo(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "in", "out"), kfake.GroupMinSessionTimeout(time.Second))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	brokers := c.ListenAddrs()
+	brief := func() *sarama.Config {
+		conf := lively()
+		conf.Consumer.Group.Session.Timeout = 2 * time.Second
+		return conf
+	}
+	c.ControlKey(int16(kmsg.LeaveGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		return r.ResponseKind(), nil, true // it does not leave, as a process that is killed
+	})
+	dead := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: brief})
+	dead.ready(t)
+	dead.Kill()
+	require.ErrorIs(t, dead.wait(t), cut.ErrKilled)
+	core, logged := observer.New(zap.WarnLevel)
+	waiting := func() bool { return logged.FilterMessageSnippet("with WithInstance").Len() > 0 }
+	heir := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: brief, Logger: zap.New(core)})
+	eventually(t, func() bool { return waiting() || heir.recovered() })
+	require.True(t, waiting(), "it has joined before the session of the other timed out")
 }
