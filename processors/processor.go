@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
@@ -34,19 +32,7 @@ var (
 )
 
 // Processor runs a group graph under the runtime. Its methods are safe for concurrent use.
-type Processor struct {
-	instance *instance.Instance
-	prepare  preparation
-
-	state func(State) // hook
-	now   func() time.Time
-
-	mu   sync.Mutex
-	ran  bool
-	dead bool
-	kill context.CancelFunc // of the preparation
-	own  *Health            // before and instead of the instance's
-}
+type Processor struct{ instance *instance.Instance }
 
 // New returns a processor for a graph. It validates the graph and the options and does not connect to the brokers. Its
 // error wraps ErrConfig and joins all problems that it found. The graph is not modified; several processors may share it.
@@ -81,12 +67,12 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	c.DeadLetters = o.deadLetters
 	c.Sarama = func() *sarama.Config { return kafka.Copy(conf) }
 	c.Hooks = o.metrics.hooks()
+	c.Prepare = o.preparation(c)
 	inst, err := instance.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	p := &Processor{instance: inst, prepare: o.preparation(c), state: o.metrics.State, now: c.Clock.Now, kill: func() {}}
-	return p, nil
+	return &Processor{instance: inst}, nil
 }
 
 // sarama returns the configuration of all Kafka clients.
@@ -138,41 +124,15 @@ func (o *options) sarama() *sarama.Config {
 // reached (ErrGaveUp), when another process has the same instance ID (ErrFenced), after Kill (ErrKilled), or when topics
 // do not fit the group. If one record caused the failure, the error wraps a RecordError that names it. Run can be called
 // once; a second call returns ErrRan.
-func (p *Processor) Run(ctx context.Context) error {
-	p.mu.Lock()
-	ran := p.ran
-	p.ran = true
-	p.mu.Unlock()
-	if ran {
-		return ErrRan
-	}
-	if ready, err := p.prepared(ctx); !ready {
-		return err
-	}
-	return p.instance.Run(ctx)
-}
+func (p *Processor) Run(ctx context.Context) error { return p.instance.Run(ctx) }
 
 // Kill stops the processor like a crash, for tests and emergencies: records in flight are not finished, offsets are not
 // committed, and the next owner of the partitions handles these records again. For a graceful stop, cancel the context
 // of Run.
-func (p *Processor) Kill() {
-	p.mu.Lock()
-	p.dead = true
-	p.kill()
-	p.mu.Unlock()
-	p.instance.Kill()
-}
+func (p *Processor) Kill() { p.instance.Kill() }
 
 // Health returns a snapshot of the processor's state.
-func (p *Processor) Health() Health {
-	p.mu.Lock()
-	own := p.own
-	p.mu.Unlock()
-	if own != nil {
-		return *own
-	}
-	return healthOf(p.instance.Health())
-}
+func (p *Processor) Health() Health { return healthOf(p.instance.Health()) }
 
 // Get returns the table row of a key as the table's codec decodes it, or nil if the key has no row. The row includes what
 // handlers have written up to now, committed or not. Get returns ErrNotRunning for a key whose partition this instance

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -30,6 +31,9 @@ type Config struct {
 	Predecessor string
 	// KeepMembership keeps a static member in the group when Run ends, for a quick restart.
 	KeepMembership bool
+	// Prepare, if not nil, is called once before the group is joined, while the storage directory is held. Its context ends
+	// with that of Run, and when Kill is called. Run returns its error.
+	Prepare func(context.Context) error
 	// Sarama returns a new configuration at every call; the instance changes it. Required.
 	Sarama func() *sarama.Config
 	Logger *zap.Logger   // none

@@ -89,6 +89,12 @@ func (inst *Instance) Run(ctx context.Context) error {
 	release, err := inst.holdDirectory()
 	if err == nil {
 		defer release()
+		err = inst.prepare(ctx)
+	}
+	if err == nil && ctx.Err() != nil {
+		return nil // stopped before it was a member
+	}
+	if err == nil {
 		err = inst.supervise(ctx)
 	}
 	if err != nil {
@@ -96,6 +102,31 @@ func (inst *Instance) Run(ctx context.Context) error {
 		return err
 	}
 	return inst.leave()
+}
+
+// prepare calls Config.Prepare. It returns nil if ctx has ended meanwhile.
+func (inst *Instance) prepare(ctx context.Context) error {
+	if inst.cfg.Prepare == nil {
+		return nil
+	}
+	inst.health.enter(Recovering)
+	preparing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-inst.kill:
+			cancel()
+		case <-preparing.Done():
+		}
+	}()
+	err := inst.cfg.Prepare(preparing)
+	switch {
+	case inst.wasKilled():
+		return cut.ErrKilled
+	case ctx.Err() != nil:
+		return nil
+	}
+	return err
 }
 
 // Kill stops the instance without draining or committing anything; Run returns cut.ErrKilled soon after. The next owner
