@@ -17,9 +17,9 @@ var errNoCommit = errors.New("instance: the transaction is not committed")
 const (
 	// cutsEvery is how often the cuts are checked.
 	cutsEvery = time.Second
-	// longWait is how long a cut or the records in flight may take before that is logged. It is logged again after as long
+	// slowCut is how long a cut or the records in flight may take before that is logged. It is logged again after as long
 	// as repeatWait.
-	longWait   = 5 * time.Second
+	slowCut    = 5 * time.Second
 	repeatWait = 15 * time.Second
 )
 
@@ -30,7 +30,7 @@ func (r *run) watchCuts(ctx context.Context, every time.Duration) {
 	limit := r.instance.transactionTimeout()
 	tick := time.NewTicker(min(every, limit/4))
 	defer tick.Stop()
-	long := min(longWait, limit/2)
+	long := min(slowCut, limit/2)
 	next := long
 	session := r.client.Config().Consumer.Group.Session.Timeout
 	joining := time.Now()

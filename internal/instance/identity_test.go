@@ -1,6 +1,7 @@
 package instance_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -71,7 +72,10 @@ func TestDirectoryBelongsToOneInstanceOfAGroup(t *testing.T) {
 	dir := t.TempDir()
 	older := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
 	older.ready(t)
-	newer := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
+	newer := run(t, instance.Config{
+		Brokers: brokers, Graph: counting("g"), StorageDir: dir,
+		Prepare: func(context.Context) error { return errBoom }, // would hide the reason
+	})
 	err := newer.wait(t)
 	require.ErrorIs(t, err, store.ErrInUse)
 	require.ErrorContains(t, err, dir)

@@ -52,15 +52,15 @@ type Described struct {
 }
 
 // Describe returns a broker's descriptions of topics. Topics that it does not have, or reports an error for, are missing
-// from the result.
+// from the result. A connection that was idle during an outage of the broker is found broken only when it is used, so a request
+// that is not answered is sent once more on a new connection.
 func (m *TopicManager) Describe(topics ...string) (map[string]Described, error) {
-	broker, err := m.Client.Controller()
+	resp, err := m.metadata(topics)
 	if err != nil {
-		return nil, fmt.Errorf("recovery: describe topics %v: %w", topics, err)
+		resp, err = m.metadata(topics)
 	}
-	resp, err := broker.GetMetadata(sarama.NewMetadataRequest(m.Client.Config().Version, topics))
 	if err != nil {
-		return nil, fmt.Errorf("recovery: describe topics %v: %w", topics, err)
+		return nil, fmt.Errorf("instance: describe topics %v: %w", topics, err)
 	}
 	found := make(map[string]Described, len(topics))
 	for _, t := range resp.Topics {
@@ -74,4 +74,18 @@ func (m *TopicManager) Describe(topics ...string) (map[string]Described, error) 
 		found[t.Name] = d
 	}
 	return found, nil
+}
+
+// metadata asks the controller for metadata. If it gets none, it closes the connection, so that the next request opens another.
+func (m *TopicManager) metadata(topics []string) (*sarama.MetadataResponse, error) {
+	broker, err := m.Client.Controller()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := broker.GetMetadata(sarama.NewMetadataRequest(m.Client.Config().Version, topics))
+	if err != nil {
+		_ = broker.Close()
+		_, _ = m.Client.RefreshController()
+	}
+	return resp, err
 }
