@@ -14,6 +14,8 @@ type Made struct {
 	Records int           // handed out since the previous cut, timers included
 	Age     time.Duration // from its first record to the moment with nothing in flight
 	Took    time.Duration // to commit its offsets
+	// Progress says that records were handled since the member got its partitions, other than those whose handlers fail.
+	Progress bool
 }
 
 // Series makes the cuts of one member in one generation of its group. Every source of effects passes it: records and timers
@@ -224,7 +226,8 @@ func (s *Series) openLocked() {
 
 // cutLocked makes the cut: nothing is in flight, and nothing is being closed.
 func (s *Series) cutLocked() {
-	j := pendingCut{offsets: s.takeOffsets(), rows: s.sealRows(), made: Made{Records: s.records, Age: time.Since(s.started)}}
+	j := pendingCut{offsets: s.takeOffsets(), rows: s.sealRows()}
+	j.made = Made{Records: s.records, Age: time.Since(s.started), Progress: s.progress(j.offsets)}
 	s.begun, s.closing, s.records, s.bytes, s.lag = false, true, 0, 0, 0
 	if s.closer.Background() {
 		s.sealLayers()

@@ -72,6 +72,23 @@ func (s *Series) takeOffsets() map[Partition]int64 {
 	return offsets
 }
 
+// progress reports whether records were handled since the series began; s.mu is held. offsets are those of the cut.
+func (s *Series) progress(offsets map[Partition]int64) bool {
+	for _, t := range s.tasks {
+		for topic, at := range t.at {
+			if at > t.first[topic] {
+				return true
+			}
+		}
+	}
+	for p := range offsets {
+		if s.repartitioned.has(p.Topic) {
+			return true
+		}
+	}
+	return false
+}
+
 // active returns how many records and deadlines a cut must wait for; s.mu is held.
 func (s *Series) active() int { return s.inflight - s.held }
 

@@ -93,7 +93,7 @@ func (r *run) groupEvents() cut.Events {
 
 // made notes that the run makes progress, and passes the cut to the hook.
 func (inst *Instance) made(m cut.Made) {
-	if m.Records > 0 {
+	if m.Progress {
 		inst.progressed.Store(true)
 	}
 	if inst.cfg.Hooks.Cut != nil {

@@ -193,9 +193,13 @@ func TestRecordThatMustBeKeptIsNeverDeadLettered(t *testing.T) {
 		r := newRig(t, guarantee, 2)
 		h := newHandler(r)
 		r.put(1, "letter other", "other")
-		r.put(0, "letter", "keep", "behind")
+		r.put(0, "letter")
 		m := r.start("a", h.handle, processors.WithRestartBackoff(soon, soon), processors.WithRestartLimit(3),
 			processors.WithHandlerAttempts(1))
+		require.Eventually(t, func() bool { return m.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+		r.eventuallyCommitted(0, 1)
+		r.eventuallyCommitted(1, 2) // progress of a later run would start the count of restarts again
+		r.put(0, "keep", "behind")
 		var err error
 		select {
 		case err = <-m.result:
