@@ -7,18 +7,31 @@ import (
 	"strings"
 )
 
-// AuthorUser is the Author of a user's records. They are not folded.
-const AuthorUser = "user"
+// The authors of events. A record without one is the agent's.
+const (
+	// AuthorUser is the Author of a user's records. They are not folded.
+	AuthorUser = "user"
+	// AuthorTurn is the Author of the records that processors/turn writes between the steps of a turn.
+	AuthorTurn = "turn"
+)
 
-// AgentEvent is the value of {agent}-agent-events: one event of a turn, or the record that ends it. TurnID, Attempt and
-// Seq identify it.
+// AgentEvent is the value of {agent}-agent-events: one event of a turn, or the record that ends it.
+//
+// A turn has one writer, or one for each of its steps. One writer leaves Step at 0: TurnID, Attempt and Seq then identify a
+// record. With processors/turn (turn.WithEvents) each step has writers of its own, which need not know of each other: every
+// call of the model is an attempt at its step, and numbers its records from 1. TurnID, Step, Attempt and Seq identify them.
+// The records of the turn itself (AuthorTurn) say when a step begins, which of its attempts counts (Settles), what the tools
+// returned, and how the turn ends. TurnID, Step and Seq identify those.
 type AgentEvent struct {
 	SessionID string
 	TurnID    string
-	// Attempt is the number of the run, from 1. A caller that runs a turn again uses the next number; the events of the
-	// earlier run are then dropped.
+	// Step is the number of the step, from 1; 0 if the turn has one writer.
+	Step int64
+	// Attempt is the number of the run, from 1. A caller that runs a turn or a step again uses a higher number; the events
+	// of the earlier run are then dropped.
 	Attempt int64
-	// Seq is the record's number within its attempt, from 1, without gaps. The terminal record is included.
+	// Seq is the record's number within its attempt, from 1, without gaps. The terminal record is included. The numbers of
+	// the turn's own records identify them within their step: they have gaps.
 	Seq int64
 	// Author is empty for the agent. A user's record may have no Seq (0); it is then not part of the numbering.
 	Author string
@@ -27,17 +40,29 @@ type AgentEvent struct {
 	Request Raw
 	// Event is a canonical event, wrapped or flat, unchanged. It is nil in the terminal record, and only there.
 	Event Raw
-	// Result is set in the terminal record, the last one of the attempt, and only there.
+	// Result is set in the terminal record, the last one of the attempt, and only there. If steps have writers of their own,
+	// only the turn writes one.
 	Result *AgentResult
+	// Settles is set in the turn's record that ends a step: the attempt whose events are those of the step. Nil means that
+	// no attempt was taken yet.
+	Settles *AgentAttempt
+	// UntilMS is set in the turn's records: how long the turn may be silent after it, in milliseconds since the epoch. 0
+	// means that the limits of the reader apply.
+	UntilMS int64
 }
+
+// AgentAttempt is an attempt at a step, and the number of its last record; 0 for an attempt without records.
+type AgentAttempt struct{ Attempt, Seq int64 }
 
 // AgentResult is the outcome of a run: the part of a runner's terminal result that the fold reads.
 type AgentResult struct {
 	OK bool
 	// StopReason takes precedence over the stop reason of the events; nil for none.
 	StopReason *string
-	// Error describes the failure where OK is false.
+	// Error describes the failure where OK is false, and Code is its machine-readable form, empty for none. CodeThinkTimeout
+	// means that the turn expired.
 	Error *string
+	Code  Code
 	// Usage is an object with input, output, total and cost, or nil.
 	Usage Raw
 }
@@ -59,6 +84,8 @@ func readValidAgentEvent(c *cursor, e *AgentEvent) error {
 		return missing("attempt")
 	case e.Seq < 0, e.Seq == 0 && e.Author != AuthorUser:
 		return missing("seq")
+	case e.Step < 0, e.Step == 0 && e.Author == AuthorTurn:
+		return missing("step")
 	case (e.Event == nil) == (e.Result == nil):
 		return fmt.Errorf("%w: fields event and result: want one of them", ErrType)
 	}
@@ -74,10 +101,16 @@ func readAgentEvent(c *cursor, e *AgentEvent) error {
 			e.SessionID, err = c.word()
 		case "turn_id":
 			e.TurnID, err = c.word()
+		case "step":
+			e.Step, err = c.ordinal()
 		case "attempt":
 			e.Attempt, err = c.ordinal()
 		case "seq":
 			e.Seq, err = c.ordinal()
+		case "settles":
+			e.Settles, err = readAgentAttempt(c)
+		case "until_ms":
+			e.UntilMS, err = c.ordinal()
 		case "author":
 			e.Author, err = c.word()
 		case "request":
@@ -95,6 +128,28 @@ func readAgentEvent(c *cursor, e *AgentEvent) error {
 	})
 }
 
+func readAgentAttempt(c *cursor) (*AgentAttempt, error) {
+	if c.dec.PeekKind() == 'n' {
+		return nil, c.skip()
+	}
+	a := &AgentAttempt{}
+	err := c.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "attempt":
+			a.Attempt, err = c.ordinal()
+		case "seq":
+			a.Seq, err = c.ordinal()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	if err == nil && (a.Attempt < 1 || a.Seq < 0) {
+		err = missing("settles")
+	}
+	return a, err
+}
+
 func readAgentResult(c *cursor) (*AgentResult, error) {
 	if c.dec.PeekKind() == 'n' {
 		return nil, c.skip()
@@ -108,6 +163,11 @@ func readAgentResult(c *cursor) (*AgentResult, error) {
 			r.StopReason, err = c.plainText()
 		case "error":
 			r.Error, err = c.anyText()
+		case "code":
+			var code *string
+			if code, err = c.anyText(); code != nil {
+				r.Code = Code(*code)
+			}
 		case "usage":
 			r.Usage, err = c.document()
 		default:
@@ -163,10 +223,23 @@ func writeAgentEvent(w *writer, e AgentEvent) {
 	w.open()
 	w.word("session_id", e.SessionID)
 	w.word("turn_id", e.TurnID)
+	if e.Step != 0 {
+		w.integer("step", e.Step)
+	}
 	w.integer("attempt", e.Attempt)
 	w.integer("seq", e.Seq)
 	if e.Author != "" {
 		w.word("author", e.Author)
+	}
+	if e.Settles != nil {
+		w.name("settles")
+		w.open()
+		w.integer("attempt", e.Settles.Attempt)
+		w.integer("seq", e.Settles.Seq)
+		w.close()
+	}
+	if e.UntilMS != 0 {
+		w.integer("until_ms", e.UntilMS)
 	}
 	if e.Request != nil {
 		w.raw("request", e.Request)
@@ -189,6 +262,7 @@ func writeAgentResult(w *writer, r AgentResult) {
 	if r.Error != nil {
 		w.text("error", r.Error)
 	}
+	w.some("code", string(r.Code))
 	if r.Usage != nil {
 		w.raw("usage", r.Usage)
 	}

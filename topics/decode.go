@@ -9,6 +9,12 @@ func DecodeThinkResponse(raw Raw) (ThinkResponse, error) { return thinkWire.Unma
 // DecodeThinkFailure decodes a value of {agent}-think-dlq.
 func DecodeThinkFailure(raw Raw) (ThinkFailure, error) { return failureWire.Unmarshal(raw) }
 
+// DecodeAgentEvent decodes a value of {agent}-agent-events.
+func DecodeAgentEvent(raw Raw) (AgentEvent, error) { return agentEventWire.Unmarshal(raw) }
+
+// EncodeAgentEvent encodes a value of {agent}-agent-events.
+func EncodeAgentEvent(e AgentEvent) Raw { return encode(e, writeAgentEvent) }
+
 // DecodeToolUse decodes a value of {agent}-tool-use or {agent}-tool-use-dlq.
 func DecodeToolUse(raw Raw) (ToolUseItem, error) { return toolUseWire.Unmarshal(raw) }
 

@@ -24,6 +24,10 @@ func readEnriched(c *cursor, m *EnrichedMessage) error {
 			err = c.skip()
 		case "ephemeral_prompt":
 			m.EphemeralPrompt, err = c.word()
+		case "turn_id":
+			m.TurnID, err = c.word()
+		case "step":
+			m.Step, err = c.ordinal()
 		default:
 			err = c.skip()
 		}
@@ -47,6 +51,10 @@ func writeEnriched(w *writer, m EnrichedMessage) {
 	w.text("memoir_context", m.MemoirContext)
 	w.text("timestamp", m.Timestamp)
 	w.some("ephemeral_prompt", m.EphemeralPrompt)
+	if m.TurnID != "" {
+		w.word("turn_id", m.TurnID)
+		w.integer("step", m.Step)
+	}
 	if m.BothSpellings {
 		w.grow(len(m.LatestInput))
 		w.text("userId", m.UserID)

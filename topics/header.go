@@ -3,6 +3,7 @@ package topics
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,6 +45,30 @@ const ReasonDeadline = "deadline"
 
 // ReasonEmpty is the HeaderReason of a step whose model gave empty replies. Its turn ends with the code empty_response.
 const ReasonEmpty = "empty"
+
+// HeaderEvents is the header of think-request-response with the events that the worker has written about the step to
+// agent-events: the attempt, the number of its last record and why the model stopped, for example "1732650000000/14/end_turn".
+// A response without it has no events: the turn writes them. Readers of FlightDeck ignore headers.
+const HeaderEvents = "turntable.events"
+
+// Events reads the value of HeaderEvents. ok is false if it is absent or has another form.
+func Events(header []byte) (a AgentAttempt, stop string, ok bool) {
+	attempt, rest, _ := strings.Cut(string(header), "/")
+	seq, stop, _ := strings.Cut(rest, "/")
+	var err1, err2 error
+	a.Attempt, err1 = strconv.ParseInt(attempt, 10, 64)
+	a.Seq, err2 = strconv.ParseInt(seq, 10, 64)
+	if err1 != nil || err2 != nil || a.Attempt < 1 || a.Seq < 0 {
+		return AgentAttempt{}, "", false
+	}
+	return a, stop, true
+}
+
+// AppendEvents appends the value of HeaderEvents.
+func AppendEvents(b []byte, a AgentAttempt, stop string) []byte {
+	b = append(strconv.AppendInt(b, a.Attempt, 10), '/')
+	return append(append(strconv.AppendInt(b, a.Seq, 10), '/'), stop...)
+}
 
 // HeaderCost is the header of think-dlq with what the model calls of the failed step cost, in dollars as decimal text, if
 // that is known. The turn adds it to the cost of the session. Records of FlightDeck's workers do not have it.

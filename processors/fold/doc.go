@@ -12,7 +12,15 @@
 // is an error. Packages bridge and bridge/acp translate Anthropic's streaming events, think-responses and updates of the Agent
 // Client Protocol (ACP) into events. testdata/turns.jsonl is a corpus of turns for implementations in other languages.
 //
-// Package group folds a stream on Kafka, one batch message per turn.
+// Package group folds a stream on Kafka, one batch message per turn. The stream of a turn contains all its steps, tool calls and
+// results under the turn's ID, and one terminal record. It has one writer, the agent's runner; or, with turn.WithEvents, the turn
+// and the workers of its model write it together:
+//
+//	turn                         model's worker                 fold
+//	step_start (step 1) -------> thought, message, tool_call    events of the attempt that step_end names
+//	step_end, tool_result ...
+//	step_start (step 2) -------> message
+//	result ----------------------------------------------------> batch message
 //
 // An interaction_request event that has only its type is read as an event whose data is missing, as in the reference
 // implementation.

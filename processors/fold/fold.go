@@ -46,6 +46,8 @@ type End struct {
 	State State
 	// Error is the terminal result's error text. If it is empty, the text of the last error event is used.
 	Error string
+	// Code is the terminal result's code of the error, empty for none. It is not part of a batch.
+	Code string
 	// Decided are the indexes of interaction requests that were decided, in ascending order, also without an event that
 	// answers them: see Interaction. They are not in Batch.Pending, and Batch.PendingInteraction is the last of the others.
 	Decided []int
@@ -66,14 +68,17 @@ const (
 // stopCancelled is the stop reason of a run that was cancelled.
 const stopCancelled = "cancelled"
 
-// EndOf returns the end of a turn with that terminal record: failed if the run was not OK, cancelled if that is its stop
-// reason, otherwise complete. Error events do not change it.
+// EndOf returns the end of a turn with that terminal record: expired if the run was not OK because its model gave no answer in
+// time, otherwise failed if it was not OK, cancelled if that is its stop reason, otherwise complete. Error events do not change
+// it.
 func EndOf(r topics.AgentResult) End {
-	e := End{State: Complete}
+	e := End{State: Complete, Code: string(r.Code)}
 	if r.StopReason != nil {
 		e.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason) // the error reports invalid UTF-8, which was replaced
 	}
 	switch {
+	case !r.OK && r.Code == topics.CodeThinkTimeout:
+		e.State = Expired
 	case !r.OK:
 		e.State = Failed
 	case r.StopReason != nil && *r.StopReason == stopCancelled:

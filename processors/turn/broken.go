@@ -36,6 +36,7 @@ func abandonWith(state *State, key string, f failure, now time.Time, rules Rules
 	}
 	s := &transition{row: state, key: key, now: now, rules: rules}
 	s.abandonGates()
+	s.abandonStream(f)
 	for a := range s.unfinished() {
 		if a == nil || len(a.TurnId) > maxID { // no record may be too large
 			continue

@@ -38,7 +38,11 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 		return
 	}
 	s.rememberStep()
+	s.streamStepEnd()
 	for i, item := range items {
+		if turn.Calls[i].Result != nil {
+			s.streamResult(i, turn.Calls[i].Result)
+		}
 		switch {
 		case s.sizeOfItem(item) > s.rules.RecordLimit:
 		case turn.Calls[i].Result != nil:
@@ -131,6 +135,7 @@ func (s *transition) keepEnd(c *Call, r *Result) {
 	if c.Edited {
 		r.Result = markEdited(r.Result)
 	}
+	s.streamResult(slices.Index(s.row.Turn.Calls, c), r)
 	s.row.Turn.keepResult(c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }

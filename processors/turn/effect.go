@@ -61,6 +61,10 @@ type (
 	MemoirSession topics.MemoirSnapshot
 	// ModelCharged is what an answer of a model cost, a record of model-costs.
 	ModelCharged topics.ModelCost
+	// Streamed is a record of the turn's event stream, a record of agent-events.
+	Streamed topics.AgentEvent
+	// ReplyStreamed is an event of a response whose worker wrote none, a record of agent-events.
+	ReplyStreamed topics.AgentEvent
 	// ToolTook is how long a tool call took, a record of tool-use-latency.
 	ToolTook topics.ToolLatency
 )
@@ -76,6 +80,8 @@ func (SessionEnded) kind() string        { return "session-end" }
 func (Forgotten) kind() string           { return "tombstone" }
 func (MemoirSession) kind() string       { return "snapshot" }
 func (ModelCharged) kind() string        { return "model-cost" }
+func (Streamed) kind() string            { return "event" }
+func (ReplyStreamed) kind() string       { return "reply-event" }
 func (ToolTook) kind() string            { return "tool-latency" }
 
 // outputID derives an output's turntable.id. Steps count from 1. The output of the turn has step 0, so that it has the

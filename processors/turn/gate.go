@@ -116,6 +116,9 @@ func (s *transition) handOut(i int, item topics.ToolUseItem, decisions []approva
 	if s.sizeOfGateRequest(g) <= s.rules.RecordLimit { // a shadow request that is too large is not recorded
 		s.emit(turn.Message.TurnId, turn.Step, g, i)
 	}
+	if turn.Calls[i].Gate != nil {
+		s.streamGate(i, g)
+	}
 }
 
 // item returns the item of a call that a gate holds back.

@@ -45,6 +45,13 @@ func plain(v Value) string {
 		return fmt.Sprint(v.Content, " cost ", cost, " to ", string(v.ReplyTo), v.Error)
 	case Called:
 		return *v.ToolUseID
+	case Streamed:
+		if v.Result != nil {
+			return string(topics.EncodeAgentEvent(topics.AgentEvent{Result: v.Result, Settles: v.Settles}))
+		}
+		return fmt.Sprint(string(v.Event), v.Settles, string(v.Request))
+	case ReplyStreamed:
+		return string(v.Event)
 	default:
 		return fmt.Sprintf("%T", v)
 	}
@@ -60,6 +67,7 @@ func (w *world) judge(exact bool) {
 	}
 	w.judgeMessages()
 	w.judgeCalls()
+	w.judgeStreams()
 	if s := w.state(); s != nil {
 		require.Empty(w.tb, s.Waiting)
 		require.Nil(w.tb, s.Turn)
@@ -94,6 +102,24 @@ func (w *world) judgeCalls() {
 		require.True(w.tb, strings.HasPrefix(w.outputs[step+"/all-complete/0"], strconv.Itoa(n)+" "),
 			"every call of %s has one result: %s", step, w.outputs[step+"/all-complete/0"])
 	}
+}
+
+// judgeStreams checks that each turn ends its event stream once, and that every call that ran has its result in it.
+func (w *world) judgeStreams() {
+	w.tb.Helper()
+	ends := 0
+	for id := range w.counts {
+		turn, step, _ := partsOf(id)
+		if strings.HasSuffix(id, "/event/1000000") {
+			ends++
+			require.Contains(w.tb, w.outputs, turn+"/0/output/0")
+		}
+		if name, ok := parseStepName(id, Called{}.kind()); ok {
+			result := fmt.Sprintf("%s/%s/event/%d", turn, step, seqOf(int(name.call), callResult))
+			require.Contains(w.tb, w.outputs, result)
+		}
+	}
+	require.Equal(w.tb, len(w.scripts), ends)
 }
 
 // partsOf are the turn, the step and the kind in the ID of a record.

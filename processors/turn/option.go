@@ -158,6 +158,24 @@ func WithChannels() Option {
 	return func(o *options) { o.rules.Channels = true }
 }
 
+// WithEvents makes each turn write its part of one event stream to agent-events (default off), which processors/fold folds into
+// one batch message, and from which POST /invoke (package fold/invoke) answers. The topics must exist (topics.WithEvents).
+//
+//	record                 written by            when
+//	step_start             the turn              a step begins; that of the first step names the request
+//	the reply's events     the model's worker    see think.Stream; the turn writes them for a worker that wrote none
+//	step_end               the turn              the response has tool calls; it names the attempt at the step that counts
+//	interaction_request    the turn              a call waits for its approval; interaction_response follows with the outcome
+//	tool_result            the turn              a call has ended
+//	result                 the turn              the turn has ended: the last record, exactly one
+//
+// The result has the stop reason of the last response and the usage of all steps, or "cancelled", or the error of the output
+// with its code. Do not combine it with workers that write a whole stream of their own for each step, such as an agent behind
+// group.WithThinkResponses.
+func WithEvents() Option {
+	return func(o *options) { o.rules.Events = true }
+}
+
 // WithIdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long
 // (default 0: never; negative values are invalid).
 func WithIdlePurge(d time.Duration) Option {

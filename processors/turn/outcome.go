@@ -79,6 +79,7 @@ func (s *transition) endGate(i int, o topics.GateOutcome) {
 	c := s.row.Turn.Calls[i]
 	gate := c.Gate
 	c.Gate, s.changed = nil, true
+	s.streamOutcome(i, gate, o)
 	switch o.Status {
 	case topics.GateApproved:
 		s.runApproved(i, gate, o)

@@ -66,6 +66,10 @@ func (b *binding) encodeEmit(e Emit) (encoded, error) {
 		return encoded{stream: b.topics.ThinkRequestResponse.Stream(), key: e.Key, id: e.ID}, nil
 	case ModelCharged:
 		return encodeFor(e, b.topics.ModelCosts, topics.ModelCost(v))
+	case Streamed:
+		return encodeFor(e, b.topics.AgentEvents, topics.AgentEvent(v))
+	case ReplyStreamed:
+		return encodeFor(e, b.topics.AgentEvents, topics.AgentEvent(v))
 	case ToolTook:
 		return encodeFor(e, b.topics.ToolUseLatency, topics.ToolLatency(v))
 	case MemoirSession:

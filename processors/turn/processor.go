@@ -57,6 +57,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if o.rules.Costs {
 		more = append(more, output(catalog.ModelCosts))
 	}
+	if o.rules.Events {
+		more = append(more, output(catalog.AgentEvents))
+	}
 	if o.rules.Latencies {
 		more = append(more, output(catalog.ToolUseLatency))
 	}

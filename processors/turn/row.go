@@ -37,13 +37,15 @@ const (
 	// rowMemoir is the format of a row whose session ends by inactivity. An older build would not end it, and would keep the
 	// name of a turn after which another one followed.
 	rowMemoir = 10
+	// rowStream is the format of a row whose open turn writes events. An older build would not end its stream.
+	rowStream = 11
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rows.Format{Name: "turn", Version: rowMemoir, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "turn", Version: rowStream, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -60,6 +62,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case t.GetStream() != nil:
+		return rowStream
 	case s.LastTurn != "":
 		return rowMemoir
 	case s.hasChannels():

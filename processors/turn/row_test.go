@@ -28,11 +28,11 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowMemoir + 1})
+	raw, err := proto.Marshal(&State{Version: rowStream + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "11")
+	require.ErrorContains(t, err, "12")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

@@ -82,6 +82,8 @@ type Rules struct {
 	// Budgets limit the costs of users and tenants. TenantOf says to which tenant a user belongs; nil: to none.
 	Budgets  Budgets
 	TenantOf func(user string) string
+	// Events writes the turn's part of its event stream: where its steps begin and end, what tools returned, and its end.
+	Events bool
 	// BothSpellings writes what the model workers of FlightDeck's SDKs read under other names.
 	BothSpellings bool
 	// IdleAfter is how long an idle session is kept; 0 means indefinitely.

@@ -76,7 +76,7 @@ func (x Held_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Held_Kind.Descriptor instead.
 func (Held_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{9, 0}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{10, 0}
 }
 
 // State is the state of a session: one row of the group table.
@@ -604,7 +604,9 @@ type OpenTurn struct {
 	Compaction *Compacting `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
 	// When the clock of the open think step was stopped, in milliseconds since the epoch, 0 while it runs. A row that has it
 	// has version 8.
-	StoppedMs     int64 `protobuf:"varint,21,opt,name=stopped_ms,json=stoppedMs,proto3" json:"stopped_ms,omitempty"`
+	StoppedMs int64 `protobuf:"varint,21,opt,name=stopped_ms,json=stoppedMs,proto3" json:"stopped_ms,omitempty"`
+	// The turn's part in its event stream (see stream.go); absent if it has none. A row that has it has version 11.
+	Stream        *TurnStream `protobuf:"bytes,22,opt,name=stream,proto3" json:"stream,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -772,6 +774,74 @@ func (x *OpenTurn) GetStoppedMs() int64 {
 	return 0
 }
 
+func (x *OpenTurn) GetStream() *TurnStream {
+	if x != nil {
+		return x.Stream
+	}
+	return nil
+}
+
+// TurnStream is what the steps of a turn with an event stream have used so far.
+type TurnStream struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	InputTokens   int64                  `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens  int64                  `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	Cost          *float64               `protobuf:"fixed64,3,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnStream) Reset() {
+	*x = TurnStream{}
+	mi := &file_processors_turn_state_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnStream) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnStream) ProtoMessage() {}
+
+func (x *TurnStream) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_turn_state_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnStream.ProtoReflect.Descriptor instead.
+func (*TurnStream) Descriptor() ([]byte, []int) {
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TurnStream) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *TurnStream) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *TurnStream) GetCost() float64 {
+	if x != nil && x.Cost != nil {
+		return *x.Cost
+	}
+	return 0
+}
+
 // Compacting is a request to the compactor that waits for its result. The message of the turn has its input meanwhile.
 type Compacting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -783,7 +853,7 @@ type Compacting struct {
 
 func (x *Compacting) Reset() {
 	*x = Compacting{}
-	mi := &file_processors_turn_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +865,7 @@ func (x *Compacting) String() string {
 func (*Compacting) ProtoMessage() {}
 
 func (x *Compacting) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +878,7 @@ func (x *Compacting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compacting.ProtoReflect.Descriptor instead.
 func (*Compacting) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Compacting) GetFront() uint64 {
@@ -842,7 +912,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_processors_turn_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +924,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +937,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Call) GetToolUseId() string {
@@ -944,7 +1014,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1026,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1039,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Gate) GetGateId() string {
@@ -1028,7 +1098,7 @@ type OtherGate struct {
 
 func (x *OtherGate) Reset() {
 	*x = OtherGate{}
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1110,7 @@ func (x *OtherGate) String() string {
 func (*OtherGate) ProtoMessage() {}
 
 func (x *OtherGate) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1123,7 @@ func (x *OtherGate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherGate.ProtoReflect.Descriptor instead.
 func (*OtherGate) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OtherGate) GetGateId() string {
@@ -1096,7 +1166,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1178,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1191,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Result) GetSessionId() string {
@@ -1220,7 +1290,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_processors_turn_state_proto_msgTypes[9]
+	mi := &file_processors_turn_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1302,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[9]
+	mi := &file_processors_turn_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1315,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{9}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Held) GetToolUseId() string {
@@ -1379,7 +1449,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_processors_turn_state_proto_msgTypes[10]
+	mi := &file_processors_turn_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1461,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[10]
+	mi := &file_processors_turn_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1474,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{10}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Header) GetName() []byte {
@@ -1435,7 +1505,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_processors_turn_state_proto_msgTypes[11]
+	mi := &file_processors_turn_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1517,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[11]
+	mi := &file_processors_turn_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1530,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{11}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReplyRoute) GetRequestId() string {
@@ -1556,7 +1626,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\bno_route\x18\f \x01(\bR\anoRouteB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\xf7\x05\n" +
+	"\b_user_id\"\xae\x06\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
@@ -1582,9 +1652,16 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"compaction\x18\x14 \x01(\v2\x1d.turntable.turn.v1.CompactingR\n" +
 	"compaction\x12\x1d\n" +
 	"\n" +
-	"stopped_ms\x18\x15 \x01(\x03R\tstoppedMsB\n" +
+	"stopped_ms\x18\x15 \x01(\x03R\tstoppedMs\x125\n" +
+	"\x06stream\x18\x16 \x01(\v2\x1d.turntable.turn.v1.TurnStreamR\x06streamB\n" +
 	"\n" +
-	"\b_user_id\"\"\n" +
+	"\b_user_id\"v\n" +
+	"\n" +
+	"TurnStream\x12!\n" +
+	"\finput_tokens\x18\x01 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x02 \x01(\x03R\foutputTokens\x12\x17\n" +
+	"\x04cost\x18\x03 \x01(\x01H\x00R\x04cost\x88\x01\x01B\a\n" +
+	"\x05_cost\"\"\n" +
 	"\n" +
 	"Compacting\x12\x14\n" +
 	"\x05front\x18\x01 \x01(\x04R\x05front\"\xb8\x02\n" +
@@ -1692,52 +1769,54 @@ func file_processors_turn_state_proto_rawDescGZIP() []byte {
 }
 
 var file_processors_turn_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_processors_turn_state_proto_goTypes = []any{
 	(Held_Kind)(0),     // 0: turntable.turn.v1.Held.Kind
 	(*State)(nil),      // 1: turntable.turn.v1.State
 	(*Part)(nil),       // 2: turntable.turn.v1.Part
 	(*Accepted)(nil),   // 3: turntable.turn.v1.Accepted
 	(*OpenTurn)(nil),   // 4: turntable.turn.v1.OpenTurn
-	(*Compacting)(nil), // 5: turntable.turn.v1.Compacting
-	(*Call)(nil),       // 6: turntable.turn.v1.Call
-	(*Gate)(nil),       // 7: turntable.turn.v1.Gate
-	(*OtherGate)(nil),  // 8: turntable.turn.v1.OtherGate
-	(*Result)(nil),     // 9: turntable.turn.v1.Result
-	(*Held)(nil),       // 10: turntable.turn.v1.Held
-	(*Header)(nil),     // 11: turntable.turn.v1.Header
-	(*ReplyRoute)(nil), // 12: turntable.turn.v1.ReplyRoute
+	(*TurnStream)(nil), // 5: turntable.turn.v1.TurnStream
+	(*Compacting)(nil), // 6: turntable.turn.v1.Compacting
+	(*Call)(nil),       // 7: turntable.turn.v1.Call
+	(*Gate)(nil),       // 8: turntable.turn.v1.Gate
+	(*OtherGate)(nil),  // 9: turntable.turn.v1.OtherGate
+	(*Result)(nil),     // 10: turntable.turn.v1.Result
+	(*Held)(nil),       // 11: turntable.turn.v1.Held
+	(*Header)(nil),     // 12: turntable.turn.v1.Header
+	(*ReplyRoute)(nil), // 13: turntable.turn.v1.ReplyRoute
 }
 var file_processors_turn_state_proto_depIdxs = []int32{
 	4,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
 	3,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
-	12, // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
+	13, // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
 	2,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
 	2,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
 	2,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
 	2,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
 	2,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
-	10, // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
+	11, // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
 	2,  // 9: turntable.turn.v1.State.hidden_parts:type_name -> turntable.turn.v1.Part
-	8,  // 10: turntable.turn.v1.State.other_gates:type_name -> turntable.turn.v1.OtherGate
-	12, // 11: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	9,  // 10: turntable.turn.v1.State.other_gates:type_name -> turntable.turn.v1.OtherGate
+	13, // 11: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
 	3,  // 12: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
 	2,  // 13: turntable.turn.v1.OpenTurn.prompt_parts:type_name -> turntable.turn.v1.Part
-	6,  // 14: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	10, // 15: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	7,  // 14: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	11, // 15: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
 	2,  // 16: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
 	2,  // 17: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	5,  // 18: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compacting
-	9,  // 19: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	7,  // 20: turntable.turn.v1.Call.gate:type_name -> turntable.turn.v1.Gate
-	9,  // 21: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	11, // 22: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	0,  // 23: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	6,  // 18: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compacting
+	5,  // 19: turntable.turn.v1.OpenTurn.stream:type_name -> turntable.turn.v1.TurnStream
+	10, // 20: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	8,  // 21: turntable.turn.v1.Call.gate:type_name -> turntable.turn.v1.Gate
+	10, // 22: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	12, // 23: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	0,  // 24: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }
@@ -1748,17 +1827,18 @@ func file_processors_turn_state_proto_init() {
 	file_processors_turn_state_proto_msgTypes[0].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[2].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[3].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[5].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[4].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[6].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[8].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[11].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[7].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[9].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -45,12 +45,14 @@ func (e ThinkResponded) apply(s *transition) {
 	s.row.UserId = s.turnUser(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
+		s.settle(e.Record, r)
 		if f, ok := s.mayAsk(); !ok {
 			s.fail(f)
 			return
 		}
 		s.callTools(r, previous)
 	case r.EndTurn:
+		s.settle(e.Record, r)
 		s.answer(r, previous)
 	}
 	// A response without tools and without an end is not an answer: the step keeps waiting until its deadline.

@@ -118,6 +118,8 @@ type transition struct {
 
 	spendings spendings // of users and tenants, nil if their budgets are not checked
 
+	settled *settlement // of the open step, between its response and its end in the event stream
+
 	replaying *Held // the held record that is being applied, nil for the event itself
 }
 

@@ -11,6 +11,9 @@ func (s *transition) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
 	s.row.Turn = &OpenTurn{Message: a}
+	if s.rules.Events {
+		s.row.Turn.Stream = &TurnStream{}
+	}
 	f, ok := s.mayAsk()
 	switch {
 	case !ok:
@@ -67,7 +70,11 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 	turn.Prompt, turn.PromptParts = input, nil
 	turn.DeadlineMs, turn.StoppedMs = s.after(s.rules.ThinkTimeout), 0
 	s.setClock()
+	if s.streams() {
+		record.TurnID, record.Step = turn.Message.TurnId, int64(turn.Step)
+	}
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
+	s.streamStart()
 	return true
 }
 
@@ -110,6 +117,7 @@ func (s *transition) close(o topics.Output) {
 		s.withdrawOthers(s.endCause())
 	}
 	s.rememberStep()
+	s.streamEnd(o)
 	s.row.Turn = nil
 	s.row.dropMemoryKey()
 	if s.rules.Memoir != nil || s.row.LastTurn != "" { // an instance without it may run beside others: IDs of ends must be new

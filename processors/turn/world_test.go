@@ -61,6 +61,8 @@ func newWorld(t tb, scripts []script) *world {
 		play: newPlay(t), scripts: scripts, queues: map[string][]queued{}, outputs: map[string]string{},
 		counts: map[string]int{}, turns: map[string]int{}, late: map[int]bool{}, early: map[string]int{},
 	}
+	w.rules.Events = true
+	w.restart()
 	for k, s := range scripts {
 		at := w.now.Add(time.Duration(k) * time.Minute)
 		m := message(text(k))

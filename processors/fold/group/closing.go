@@ -29,17 +29,24 @@ var (
 )
 
 // byResult returns the ending of a terminal record.
-func byResult(r topics.AgentResult) ending { return ending{end: fold.EndOf(r), usage: r.Usage} }
+func byResult(r topics.AgentResult) ending {
+	e := ending{end: fold.EndOf(r), usage: r.Usage}
+	if !r.OK {
+		e.reason = string(r.Code)
+	}
+	return e
+}
 
 // close closes a turn: it emits the batch, deletes the turn's parts and remembers the turn.
 func (s *transition) close(t *Turn, e ending) {
+	s.keepShown(t)
 	logs, whole := s.logs(t)
 	if !whole {
 		e = internalError
 	}
 	b := s.fit(t, logs, e)
 	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
-	if s.rules.ThinkResponses {
+	if s.rules.ThinkResponses && !t.Stepped { // the worker of the last step has answered
 		s.answer(t, b)
 	}
 	s.withdrawGates(t)

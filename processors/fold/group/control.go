@@ -27,6 +27,9 @@ func (c ControlReceived) apply(s *transition) {
 	turn := c.Control.RequestID
 	for _, t := range slices.Clone(s.row.Open) {
 		all := turn == nil || strings.TrimSpace(*turn) == "" || c.Control.Action == topics.ActionPurge
+		if t.Stepped && !s.purges { // the turn writes how it ends
+			continue
+		}
 		if all || *turn == t.Id {
 			s.close(t, cancelled)
 		}

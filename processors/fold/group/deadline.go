@@ -43,7 +43,7 @@ func (s *transition) deadline() int64 {
 
 // gapEnds returns when a turn with a missing record is closed, 0 if none is missing.
 func (s *transition) gapEnds(t *Turn) int64 {
-	if len(t.Held) == 0 {
+	if len(t.Held)+len(t.Queue) == 0 {
 		return 0
 	}
 	return t.GapMs + s.rules.GapAfter.Milliseconds()
@@ -58,12 +58,12 @@ func (s *transition) graceEnds(t *Turn) int64 {
 	return t.TouchedMs + s.rules.Grace.Milliseconds()
 }
 
-// silenceEnds returns when a turn without records expires. While a gate is open, it expires only if no outcome arrives.
+// silenceEnds returns when a turn without records expires: after the time for which it has announced to be silent, if any. While a gate is open, it expires only if no outcome arrives.
 func (s *transition) silenceEnds(t *Turn) int64 {
 	if len(t.Gates) > 0 {
 		return t.GatesMs + s.rules.gateWait().Milliseconds()
 	}
-	return t.TouchedMs + s.rules.Silence.Milliseconds()
+	return max(t.TouchedMs, t.UntilMs) + s.rules.Silence.Milliseconds()
 }
 
 func (s *transition) restEnds() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

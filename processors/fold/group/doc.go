@@ -20,6 +20,25 @@
 // records are counted but not folded. An event that is not an object or is too large is dead-lettered and counts as
 // received: no record waits for it. A record that cannot be decoded is dead-lettered and counts as missing.
 //
+// # Turns with several writers
+//
+// With turn.WithEvents, the records have a step, and each step has writers of its own that do not know of each other. Every call
+// of the model is an attempt at its step and numbers its records from 1. The turn's own records (author turn) are applied in the
+// order in which they arrive; the one that ends a step names the attempt that counts, and waits for its records. Until then the
+// greatest attempt counts. So the batch of an answered turn is the same for any order of the writers' records, and has nothing of
+// a worker that died:
+//
+//	{"turn_id","step":1,"attempt":1,"seq":1,"author":"turn","event":{"type":"step_start",...},"request":...}
+//	{"turn_id","step":1,"attempt":1732650000000,"seq":1,"event":{"type":"message_start",...}}      ... of the worker
+//	{"turn_id","step":1,"attempt":1,"seq":2,"author":"turn","settles":{"attempt":1732650000000,"seq":7},"event":{"type":"step_end",...}}
+//	{"turn_id","step":1,"attempt":1,"seq":5,"author":"turn","event":{"type":"tool_result",...}}
+//	{"turn_id","step":2,"attempt":1,"seq":1000000,"author":"turn","settles":{...},"result":{"ok":true,...}}
+//
+// Only the turn ends such a stream. It names until when it may be silent (until_ms); WithSilence begins then. A cancel on
+// session-control reaches it through the turn, WithThinkResponses does not answer it, and WithGrace and WithGates do not apply. A
+// model worker in another language takes turn_id and step from enriched-message-input, and names its attempt in the header
+// turntable.events of its response (topics.HeaderEvents). If it does not, the turn writes the events of the response.
+//
 // # How a turn ends
 //
 // A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without a terminal
@@ -29,7 +48,7 @@
 //
 // Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
 // the constants beside it), is complete, failed (gap, too_large, run_failed, internal), expired (silence, too_many_turns)
-// or cancelled. The batch's turntable.id is derived from session and turn: under processors.AtLeastOnce, a crash can repeat
+// or cancelled. For a terminal record with a code, that is the reason; think_timeout means expired. The batch's turntable.id is derived from session and turn: under processors.AtLeastOnce, a crash can repeat
 // the batch with the same ID. While a closed turn is remembered, its later records have no effect; records of a newer
 // attempt are dead-lettered.
 //

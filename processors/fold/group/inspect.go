@@ -21,6 +21,10 @@ func Describe(r *Row) string {
 		}
 		line("turn %q, attempt %d: %d records, %d bytes in %d parts, last record %s", t.Id, t.Attempt, t.Seq,
 			int(t.PartsSize)+len(t.Tail), parts, at(t.TouchedMs))
+		if t.Stepped {
+			line("  step %d, settled: %t, attempt %d shown, %d attempts and %d records kept", t.Step, t.Settled, t.Shown,
+				len(t.Runs), len(t.Queue))
+		}
 		if len(t.Held) > 0 {
 			line("  record %d is missing since %s, %d are held", t.Seq+1, at(t.GapMs), len(t.Held))
 		}

@@ -109,6 +109,12 @@ func (s *transition) dropEvents(t *Turn) {
 			s.drop(h.Part)
 		}
 	}
+	for _, run := range t.Runs {
+		s.dropEvents(run)
+	}
+	for _, q := range t.Queue {
+		s.drop(q.Part)
+	}
 }
 
 // allEffects returns all effects, with those on parts last.
@@ -128,9 +134,21 @@ func (s *transition) roomFor(more int) bool {
 		return true
 	}
 	for _, t := range s.row.Open {
-		more += int(t.PartsSize+t.HeldSize+t.RequestSize) + len(t.Tail)
+		more += t.size()
 	}
 	return more <= s.rules.SessionLimit
+}
+
+// size returns how many bytes the row and its parts have for a turn, without its fields of fixed size.
+func (t *Turn) size() int {
+	size := int(t.PartsSize+t.HeldSize+t.RequestSize) + len(t.Tail)
+	for _, run := range t.Runs {
+		size += run.size()
+	}
+	for _, q := range t.Queue {
+		size += int(q.Size)
+	}
+	return size
 }
 
 // keepRequest stores the enriched message that the turn answers, if think-responses are written. If it does not fit, it is

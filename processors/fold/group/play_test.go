@@ -188,23 +188,10 @@ func (p *play) perform(in Input, out Outcome) {
 // named returns the parts that the row refers to.
 func (p *play) named() (numbers []uint32) {
 	row := p.state()
-	for _, t := range row.GetOpen() {
-		for _, x := range t.Parts {
-			for i := range x.Count {
-				numbers = append(numbers, x.First+i)
-			}
+	for _, n := range row.parts() {
+		if n != 0 {
+			numbers = append(numbers, n)
 		}
-		for _, h := range t.Held {
-			if h.Part != 0 {
-				numbers = append(numbers, h.Part)
-			}
-		}
-		if t.Request != 0 {
-			numbers = append(numbers, t.Request)
-		}
-	}
-	for _, page := range row.GetClosed() {
-		numbers = append(numbers, page.Part)
 	}
 	inline := map[uint32]bool{}
 	for _, i := range row.GetInline() {

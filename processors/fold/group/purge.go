@@ -69,18 +69,29 @@ func withoutUnnamedParts(c *processors.Context, out Outcome) (Outcome, error) {
 // parts returns the numbers of the parts that a row names.
 func (r *Row) parts() (numbers []uint32) {
 	for _, t := range r.GetOpen() {
-		for _, x := range t.Parts {
-			for i := range x.Count {
-				numbers = append(numbers, x.First+i)
-			}
-		}
-		for _, h := range t.Held {
-			numbers = append(numbers, h.Part)
-		}
-		numbers = append(numbers, t.Request)
+		numbers = t.appendParts(numbers)
 	}
 	for _, p := range r.GetClosed() {
 		numbers = append(numbers, p.Part)
 	}
 	return numbers
+}
+
+// appendParts appends the numbers of the parts that a turn names.
+func (t *Turn) appendParts(numbers []uint32) []uint32 {
+	for _, x := range t.Parts {
+		for i := range x.Count {
+			numbers = append(numbers, x.First+i)
+		}
+	}
+	for _, h := range t.Held {
+		numbers = append(numbers, h.Part)
+	}
+	for _, run := range t.Runs {
+		numbers = run.appendParts(numbers)
+	}
+	for _, q := range t.Queue {
+		numbers = append(numbers, q.Part)
+	}
+	return append(numbers, t.Request)
 }

@@ -19,7 +19,15 @@ func (a EventReceived) apply(s *transition) {
 	case e.Seq == 0: // a user's record without a number
 		return
 	}
+	if e.Step > 0 {
+		s.receiveOfStep(e)
+		return
+	}
 	t := s.find(e.TurnID)
+	if t != nil && t.Stepped {
+		s.deadLetter(reasonMixed)
+		return
+	}
 	if t == nil {
 		if attempt, closed := s.closedAttempt(e.TurnID); closed {
 			if e.Attempt > attempt {
@@ -98,16 +106,10 @@ func (s *transition) take(t *Turn, e topics.AgentEvent) bool {
 // fold appends the next event to the turn. It returns false if that closed the turn: either the event is the second done
 // event, which names the stop reason, or there is no space for it and it is left out.
 func (s *transition) fold(t *Turn, e fold.Event) bool {
-	tail := fold.Log(slices.Clone(t.Tail)).Append(e)
-	if int(t.PartsSize)+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
-		s.close(t, tooLarge)
+	if !s.store(t, e) {
 		return false
 	}
-	if t.Tail = tail; len(tail) > tailLimit {
-		s.write(s.numberOf(t), tail)
-		t.PartsSize, t.Tail = t.PartsSize+uint64(len(tail)), nil
-	}
-	if e.Type != "done" {
+	if e.Type != "done" || t.Stepped {
 		t.Paused, t.Stopped = false, false // the run continues
 		return true
 	}
@@ -125,6 +127,29 @@ func (s *transition) fold(t *Turn, e fold.Event) bool {
 	}
 	t.Done = true
 	return true
+}
+
+// store appends an event to those of the turn, or of an attempt at a step of a turn. It returns false if there is no space for it:
+// that closes the turn.
+func (s *transition) store(t *Turn, e fold.Event) bool {
+	tail, size := fold.Log(slices.Clone(t.Tail)).Append(e), int(t.PartsSize)
+	if owner := s.ownerOf(t); owner != t {
+		size += int(owner.PartsSize) + len(owner.Tail)
+	}
+	if size+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
+		s.close(s.ownerOf(t), tooLarge)
+		return false
+	}
+	if t.Tail = tail; len(tail) > tailLimit {
+		s.flushTail(t)
+	}
+	return true
+}
+
+// flushTail moves the tail of a turn to a part.
+func (s *transition) flushTail(t *Turn) {
+	s.write(s.numberOf(t), t.Tail)
+	t.PartsSize, t.Tail = t.PartsSize+uint64(len(t.Tail)), nil
 }
 
 // end closes the turn with its terminal record; with a gap if records before it are missing.

@@ -15,15 +15,20 @@ const (
 	rowVersion = 1
 	// rowGates: a turn waits, or has waited, for decisions. Older builds would expire it, and end it at a second pause.
 	rowGates = 2
+	// rowStepped: the steps of a turn have writers of their own. Older builds would end the turn with its first step.
+	rowStepped = 3
 )
 
 // ErrRowVersion is wrapped by errors about a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: fold: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rows.Format{Name: "fold", Version: rowGates, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "fold", Version: rowStepped, Newer: ErrRowVersion}
 
 // format returns the lowest row version that can represent the row.
 func (r *Row) format() uint32 {
+	if slices.ContainsFunc(r.Open, (*Turn).GetStepped) {
+		return rowStepped
+	}
 	if len(r.Early) > 0 {
 		return rowGates
 	}

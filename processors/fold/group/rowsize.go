@@ -28,7 +28,7 @@ func (s *transition) shrink(more int) {
 	for len(s.row.Open) > 0 {
 		size := more + earlyCost*len(s.row.Early)
 		for _, t := range s.row.Open {
-			size += turnCost + heldCost*len(t.Held) + gateCost*len(t.Gates)
+			size += t.rowSize()
 		}
 		if size <= s.rowLimit() {
 			return
@@ -40,6 +40,15 @@ func (s *transition) shrink(more int) {
 			s.close(s.leastRecentlyActive(), tooManyTurns)
 		}
 	}
+}
+
+// rowSize returns an upper bound of what a turn takes in the row.
+func (t *Turn) rowSize() int {
+	size := turnCost + heldCost*(len(t.Held)+len(t.Queue)) + gateCost*(len(t.Gates)+len(t.Seen))
+	for _, run := range t.Runs {
+		size += run.rowSize()
+	}
+	return size
 }
 
 // leastRecentlyActive returns the open turn whose last record is the oldest.

@@ -163,8 +163,24 @@ type Turn struct {
 	Gates   []uint32 `protobuf:"varint,16,rep,packed,name=gates,proto3" json:"gates,omitempty"`
 	GatesMs int64    `protobuf:"varint,17,opt,name=gates_ms,json=gatesMs,proto3" json:"gates_ms,omitempty"`
 	// The run has paused, and no event of it was received since; stopped means that its terminal record was received, too.
-	Paused        bool `protobuf:"varint,18,opt,name=paused,proto3" json:"paused,omitempty"`
-	Stopped       bool `protobuf:"varint,19,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	Paused  bool `protobuf:"varint,18,opt,name=paused,proto3" json:"paused,omitempty"`
+	Stopped bool `protobuf:"varint,19,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	// The steps of the turn have writers of their own (see steps.go). Then attempt counts how often the events of a step were
+	// replaced, seq counts the events in parts and tail, and held is empty.
+	Stepped bool `protobuf:"varint,20,opt,name=stepped,proto3" json:"stepped,omitempty"`
+	// The number of the last step that began, whether its attempt is known, and the numbers of the turn's records in it that were
+	// applied. In an attempt: the step that it is an attempt at.
+	Step    uint64   `protobuf:"varint,21,opt,name=step,proto3" json:"step,omitempty"`
+	Settled bool     `protobuf:"varint,22,opt,name=settled,proto3" json:"settled,omitempty"`
+	Seen    []uint64 `protobuf:"varint,23,rep,packed,name=seen,proto3" json:"seen,omitempty"`
+	// The attempts at the step, and those at later ones. Each has its attempt, seq, parts, tail and held records.
+	Runs []*Turn `protobuf:"bytes,24,rep,name=runs,proto3" json:"runs,omitempty"`
+	// The attempt at the step whose events are part of the turn while it is not settled; 0 for none.
+	Shown uint64 `protobuf:"varint,25,opt,name=shown,proto3" json:"shown,omitempty"`
+	// The turn's records that wait for events of an attempt.
+	Queue []*Queued `protobuf:"bytes,26,rep,name=queue,proto3" json:"queue,omitempty"`
+	// How long the turn may be silent, in milliseconds since the epoch.
+	UntilMs       int64 `protobuf:"varint,27,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,6 +348,132 @@ func (x *Turn) GetStopped() bool {
 	return false
 }
 
+func (x *Turn) GetStepped() bool {
+	if x != nil {
+		return x.Stepped
+	}
+	return false
+}
+
+func (x *Turn) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Turn) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+func (x *Turn) GetSeen() []uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *Turn) GetRuns() []*Turn {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *Turn) GetShown() uint64 {
+	if x != nil {
+		return x.Shown
+	}
+	return 0
+}
+
+func (x *Turn) GetQueue() []*Queued {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *Turn) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+// Queued is a record of a turn that waits.
+type Queued struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Step  uint64                 `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
+	Seq   uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The part with the record, and its size.
+	Part          uint32 `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
+	Size          uint64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queued) Reset() {
+	*x = Queued{}
+	mi := &file_processors_fold_group_state_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queued) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queued) ProtoMessage() {}
+
+func (x *Queued) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_fold_group_state_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queued.ProtoReflect.Descriptor instead.
+func (*Queued) Descriptor() ([]byte, []int) {
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Queued) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Queued) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Queued) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *Queued) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Extent is a range of part numbers.
 type Extent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -345,7 +487,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[2]
+	mi := &file_processors_fold_group_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +499,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[2]
+	mi := &file_processors_fold_group_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +512,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{2}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Extent) GetFirst() uint32 {
@@ -411,7 +553,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[3]
+	mi := &file_processors_fold_group_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -423,7 +565,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[3]
+	mi := &file_processors_fold_group_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -436,7 +578,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{3}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Held) GetSeq() uint64 {
@@ -485,7 +627,7 @@ type Early struct {
 
 func (x *Early) Reset() {
 	*x = Early{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	mi := &file_processors_fold_group_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +639,7 @@ func (x *Early) String() string {
 func (*Early) ProtoMessage() {}
 
 func (x *Early) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	mi := &file_processors_fold_group_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +652,7 @@ func (x *Early) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Early.ProtoReflect.Descriptor instead.
 func (*Early) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Early) GetGate() string {
@@ -540,7 +682,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[5]
+	mi := &file_processors_fold_group_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +694,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[5]
+	mi := &file_processors_fold_group_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +707,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Page) GetPart() uint32 {
@@ -600,7 +742,7 @@ type Inline struct {
 
 func (x *Inline) Reset() {
 	*x = Inline{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[6]
+	mi := &file_processors_fold_group_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +754,7 @@ func (x *Inline) String() string {
 func (*Inline) ProtoMessage() {}
 
 func (x *Inline) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[6]
+	mi := &file_processors_fold_group_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +767,7 @@ func (x *Inline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inline.ProtoReflect.Descriptor instead.
 func (*Inline) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{6}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Inline) GetNumber() uint32 {
@@ -657,7 +799,7 @@ const file_processors_fold_group_state_proto_rawDesc = "" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12\x1b\n" +
 	"\tnext_part\x18\x06 \x01(\rR\bnextPart\x121\n" +
 	"\x06inline\x18\a \x03(\v2\x19.turntable.fold.v1.InlineR\x06inline\x12.\n" +
-	"\x05early\x18\b \x03(\v2\x18.turntable.fold.v1.EarlyR\x05early\"\x8a\x04\n" +
+	"\x05early\x18\b \x03(\v2\x18.turntable.fold.v1.EarlyR\x05early\"\xf5\x05\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x10\n" +
@@ -680,7 +822,20 @@ const file_processors_fold_group_state_proto_rawDesc = "" +
 	"\x05gates\x18\x10 \x03(\rR\x05gates\x12\x19\n" +
 	"\bgates_ms\x18\x11 \x01(\x03R\agatesMs\x12\x16\n" +
 	"\x06paused\x18\x12 \x01(\bR\x06paused\x12\x18\n" +
-	"\astopped\x18\x13 \x01(\bR\astopped\"H\n" +
+	"\astopped\x18\x13 \x01(\bR\astopped\x12\x18\n" +
+	"\astepped\x18\x14 \x01(\bR\astepped\x12\x12\n" +
+	"\x04step\x18\x15 \x01(\x04R\x04step\x12\x18\n" +
+	"\asettled\x18\x16 \x01(\bR\asettled\x12\x12\n" +
+	"\x04seen\x18\x17 \x03(\x04R\x04seen\x12+\n" +
+	"\x04runs\x18\x18 \x03(\v2\x17.turntable.fold.v1.TurnR\x04runs\x12\x14\n" +
+	"\x05shown\x18\x19 \x01(\x04R\x05shown\x12/\n" +
+	"\x05queue\x18\x1a \x03(\v2\x19.turntable.fold.v1.QueuedR\x05queue\x12\x19\n" +
+	"\buntil_ms\x18\x1b \x01(\x03R\auntilMs\"V\n" +
+	"\x06Queued\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x04R\x04step\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\rR\x04part\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x04R\x04size\"H\n" +
 	"\x06Extent\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
@@ -714,28 +869,31 @@ func file_processors_fold_group_state_proto_rawDescGZIP() []byte {
 	return file_processors_fold_group_state_proto_rawDescData
 }
 
-var file_processors_fold_group_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_processors_fold_group_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_processors_fold_group_state_proto_goTypes = []any{
 	(*Row)(nil),    // 0: turntable.fold.v1.Row
 	(*Turn)(nil),   // 1: turntable.fold.v1.Turn
-	(*Extent)(nil), // 2: turntable.fold.v1.Extent
-	(*Held)(nil),   // 3: turntable.fold.v1.Held
-	(*Early)(nil),  // 4: turntable.fold.v1.Early
-	(*Page)(nil),   // 5: turntable.fold.v1.Page
-	(*Inline)(nil), // 6: turntable.fold.v1.Inline
+	(*Queued)(nil), // 2: turntable.fold.v1.Queued
+	(*Extent)(nil), // 3: turntable.fold.v1.Extent
+	(*Held)(nil),   // 4: turntable.fold.v1.Held
+	(*Early)(nil),  // 5: turntable.fold.v1.Early
+	(*Page)(nil),   // 6: turntable.fold.v1.Page
+	(*Inline)(nil), // 7: turntable.fold.v1.Inline
 }
 var file_processors_fold_group_state_proto_depIdxs = []int32{
 	1, // 0: turntable.fold.v1.Row.open:type_name -> turntable.fold.v1.Turn
-	5, // 1: turntable.fold.v1.Row.closed:type_name -> turntable.fold.v1.Page
-	6, // 2: turntable.fold.v1.Row.inline:type_name -> turntable.fold.v1.Inline
-	4, // 3: turntable.fold.v1.Row.early:type_name -> turntable.fold.v1.Early
-	2, // 4: turntable.fold.v1.Turn.parts:type_name -> turntable.fold.v1.Extent
-	3, // 5: turntable.fold.v1.Turn.held:type_name -> turntable.fold.v1.Held
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	6, // 1: turntable.fold.v1.Row.closed:type_name -> turntable.fold.v1.Page
+	7, // 2: turntable.fold.v1.Row.inline:type_name -> turntable.fold.v1.Inline
+	5, // 3: turntable.fold.v1.Row.early:type_name -> turntable.fold.v1.Early
+	3, // 4: turntable.fold.v1.Turn.parts:type_name -> turntable.fold.v1.Extent
+	4, // 5: turntable.fold.v1.Turn.held:type_name -> turntable.fold.v1.Held
+	1, // 6: turntable.fold.v1.Turn.runs:type_name -> turntable.fold.v1.Turn
+	2, // 7: turntable.fold.v1.Turn.queue:type_name -> turntable.fold.v1.Queued
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_processors_fold_group_state_proto_init() }
@@ -749,7 +907,7 @@ func file_processors_fold_group_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_fold_group_state_proto_rawDesc), len(file_processors_fold_group_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -27,7 +27,7 @@ func (s *transition) hold(t *Turn, e topics.AgentEvent) {
 		}
 	}
 	if ok && h.Part == 0 || len(t.Held) >= s.rules.WindowCount {
-		s.close(t, gap)
+		s.overflow(t)
 		return
 	}
 	if len(t.Held) == 0 {
@@ -37,6 +37,16 @@ func (s *transition) hold(t *Turn, e topics.AgentEvent) {
 	t.Held = slices.Insert(t.Held, at, h)
 	t.HeldSize += h.Size
 	s.shrink(0)
+}
+
+// overflow ends the wait for a missing record, because too many follow it. It closes the turn; an attempt at a step is dropped,
+// because another one may be that of the step.
+func (s *transition) overflow(t *Turn) {
+	if owner := s.ownerOf(t); owner != t {
+		s.dropRun(owner, t)
+		return
+	}
+	s.close(t, gap)
 }
 
 // release applies the held records that follow the last applied record.
@@ -49,12 +59,12 @@ func (s *transition) release(t *Turn) {
 		if h.Part != 0 {
 			raw, ok := s.read(h.Part)
 			if !ok {
-				s.close(t, internalError)
+				s.close(s.ownerOf(t), internalError)
 				return
 			}
 			event, err := fold.DecodeEvent(raw)
 			if err != nil {
-				s.close(t, internalError)
+				s.close(s.ownerOf(t), internalError)
 				return
 			}
 			if !s.fold(t, event) {

@@ -7,7 +7,7 @@
 //	                                             +--> Vercel parts       text/event-stream
 //
 // An Agent yields the events of turns. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
-// come back on {agent}-agent-events. NewBuffered keeps the turns of any other agent for clients that lost their connection.
+// come back on {agent}-agent-events, from the turn group with turn.WithEvents and its model workers, or from a runner. NewBuffered keeps the turns of any other agent for clients that lost their connection.
 //
 // # Requests
 //
@@ -34,6 +34,10 @@
 // turn's state and the last event's ID. A stream without stream_end is incomplete; the HTTP response then also ends with a
 // transfer error. If the turn fails, the stream contains an error event (that of the run, or else one that the door adds),
 // and stream_end has the reason. Halves of a character that a producer split over two events are joined.
+//
+// If a model's worker dies in the middle of a step, another one repeats the step. A batch then has the events of the other one. A
+// stream has sent those of the first: it ends with the reason superseded, and its member resume names the ID from which the client
+// reads the turn again. Its events have a greater attempt.
 //
 // The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door omits parts that
 // would make the package's stream reader fail: deltas of blocks that are not open, and results of calls that were not made.

@@ -39,7 +39,7 @@ func newHub(c topics.Catalog, r pipelineRules) *hub {
 	return h
 }
 
-// sessionRecord is a record for the requests of a session. Either event or failed is set, or outcome.
+// sessionRecord is a record for the requests of a session. Either event, failed, answered or outcome is set.
 type sessionRecord struct {
 	partition int32
 	offset    int64
@@ -47,7 +47,8 @@ type sessionRecord struct {
 	past      bool      // read by a replay
 	event     *topics.AgentEvent
 	failed    *topics.Output
-	outcome   bool // a gate of the session has an outcome, which is in the index
+	answered  string // the request that has its answer on message-output
+	outcome   bool   // a gate of the session has an outcome, which is in the index
 }
 
 // handle is called by the follower for each record.
@@ -174,8 +175,16 @@ func (h *hub) read(r processors.Inbound) (sessionRecord, bool) {
 		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
 	case r.Topic == h.outputs.Name():
 		d := h.outputs.Codec().Unmarshal(r.Value)
-		o := d.Value
-		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
+		o, l := d.Value, sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp}
+		switch {
+		case d.Err != nil:
+		case o.Error != nil:
+			l.failed = &o
+			return l, true
+		case o.RequestID != nil:
+			l.answered = *o.RequestID
+			return l, true
+		}
 	}
 	return sessionRecord{}, false
 }

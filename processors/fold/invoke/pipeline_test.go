@@ -299,3 +299,24 @@ func TestReservedMembersOfCallersDoNotReachTheMessage(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Equal(t, `{"request_id":"t-v"}`, string((<-messages).Metadata))
 }
+
+// The turns of an agent whose group has no events end with an output only. The door says so and does not wait in silence.
+func TestAnswerWithoutEventsIsReported(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t)
+	b.answering(func(m topics.Message) []topics.AgentEvent {
+		id := requestOf(m)
+		out, err := processors.OutboundOf(b.catalog.MessageOutput, "s-1", topics.Output{SessionID: m.SessionID, RequestID: &id, Content: "N4."}, "")
+		if err == nil {
+			err = b.to.Publish(context.Background(), out)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return nil
+	})
+	s := serve(t, must(New(b.pipeline(func(r *pipelineRules) { r.gap = 10 * time.Millisecond }))))
+	got := s.invoke(question)
+	require.Equal(t, http.StatusBadGateway, got.status, got.body)
+	require.Contains(t, got.body, "turn.WithEvents")
+}

@@ -127,7 +127,9 @@ func (s *pipelineStream) prime(ctx context.Context, last EventID) error {
 
 // primed reports whether all records that the client has, and at least the turn's first record, were read, or a newer
 // attempt has begun.
-func (s *pipelineStream) primed() bool { return s.newer != nil || s.sequence.seq >= max(s.received, 1) }
+func (s *pipelineStream) primed() bool {
+	return s.newer != nil || s.replaced || s.sequence.seq >= max(s.received, 1)
+}
 
 // gapError returns the error about a missing record: ErrGone if the beginning of the turn was not found in the replay.
 func (s *pipelineStream) gapError() error {
@@ -153,5 +155,39 @@ func (s *pipelineStream) stepReplay(ctx context.Context) error {
 		return notConnected(ctx, err)
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// readAgain reads the turn again from its first record, up to the record at which other events of a step took the place of those
+// that were read. The sequence knows which.
+func (s *pipelineStream) readAgain(ctx context.Context, l sessionRecord) error {
+	end := l.offset + 1
+	for _, after := range s.matched {
+		end = max(end, after.offset+1)
+	}
+	if s.from.partition == l.partition {
+		end = max(end, s.from.end)
+	}
+	known := s.pipeline.hub.lookup(s.session, s.turn)
+	if known == nil || known.first < 0 || known.partition != l.partition {
+		return errGap
+	}
+	s.stopReplay()
+	s.ready, s.matched, s.missingSince = nil, nil, s.touched
+	s.replaced = s.sequence.supersedes()
+	s.replayFrom(ctx, section{l.partition, known.first, end})
+	return nil
+}
+
+// stopReplay waits until the replay has ended, if there is one.
+func (s *pipelineStream) stopReplay() {
+	if s.cancelReplay != nil {
+		s.cancelReplay()
+	}
+	if s.replay != nil {
+		for range s.replay.records {
+			continue
+		}
+		s.replay = nil
 	}
 }

@@ -32,6 +32,9 @@ type pipelineStream struct {
 	received     int64 // seq of the last record of the attempt that the client has received
 	ready        []topics.AgentEvent
 	newer        *sessionRecord // the first record of a newer attempt
+	replaced     bool           // the events of a step were replaced: the turn is read again from its beginning
+	answered     time.Time      // when the turn had its answer, of which there were no events; zero if it has none
+	quiet        time.Time      // how long the turn has announced to be silent
 	touched      time.Time      // when the turn's last record was received
 	missingSince time.Time      // since when a record is missing, if the sequence is open
 	gapInReplay  bool           // the record after the missing one was found in the replay
@@ -74,6 +77,10 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 				return item, nil
 			}
 		}
+		if s.replaced {
+			s.replaced = false
+			return Item{}, &Superseded{By: EventID{Turn: s.turn, Attempt: uint64(s.sequence.steps.attempt)}}
+		}
 		if s.newer != nil {
 			l := *s.newer
 			if s.pauses != nil {
@@ -111,6 +118,9 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 		return Item{}, false
 	}
 	paused := false
+	if s.sequence.steps != nil { // its end is that of its turn
+		return Item{ID: positionOf(e), Event: event}, true
+	}
 	if s.pauses != nil {
 		s.pauses.turn = e.TurnID // the request may name the turn by another ID
 		paused = s.pauses.event(event, e.Seq, s.written)
@@ -124,7 +134,11 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 		s.closed = s.done && ok && kindOf(reason) != 'n'
 		s.done = true
 	}
-	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: event}, true
+	return Item{ID: positionOf(e), Event: event}, true
+}
+
+func positionOf(e topics.AgentEvent) EventID {
+	return EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}
 }
 
 // endOf returns the same end as the turn's batch message has. The error of a run that was OK does not make it a failure.
@@ -161,6 +175,11 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	switch {
 	case l.failed != nil:
 		return s.outputError(*l.failed)
+	case l.answered != "":
+		if l.answered == s.request && s.turn == "" {
+			s.answered = s.pipeline.rules.clock.Now()
+		}
+		return nil
 	case l.outcome:
 		s.touched = s.pipeline.rules.clock.Now()
 		return nil
@@ -174,6 +193,9 @@ func (s *pipelineStream) step(ctx context.Context) error {
 func (s *pipelineStream) outputError(o topics.Output) error {
 	if o.RequestID == nil || *o.RequestID != s.request {
 		return nil
+	}
+	if s.sequence.steps != nil {
+		return nil // the stream of the turn ends with the same error
 	}
 	return &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
 }
@@ -194,10 +216,16 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		s.written = earlier(s.touched, l.at)
 	}
 	seq, open := s.sequence.seq, s.sequence.open()
+	if until := time.UnixMilli(l.event.UntilMS); l.event.UntilMS > 0 {
+		s.quiet = until
+	}
 	ready, err := s.sequence.add(*l.event)
-	if errors.Is(err, errAttempt) {
+	switch {
+	case errors.Is(err, errAttempt):
 		s.newer = &l
 		return nil
+	case errors.Is(err, errReplaced):
+		return s.readAgain(ctx, l)
 	}
 	if s.sequence.open() && (!open || s.sequence.seq > seq) {
 		s.missingSince, s.gapInReplay = s.touched, l.past
@@ -260,13 +288,19 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 // missing record may be the done event with the stop reason.
 func (s *pipelineStream) wait(ctx context.Context) error {
 	rules := s.pipeline.rules
-	until, late := s.touched.Add(rules.silence), error(errSilent)
+	quiet := s.touched
+	if s.quiet.After(quiet) {
+		quiet = s.quiet
+	}
+	until, late := quiet.Add(rules.silence), error(errSilent)
 	pausedUntil, over, paused := s.pausedUntil()
 	if paused && errors.Is(over, errPaused) && s.from.partition >= 0 && !s.caughtUp {
 		s.caughtUp = true // another process may know of outcomes and events that this one has not read
 		return s.pipeline.catchUp(ctx, s.session)
 	}
 	switch {
+	case !s.answered.IsZero() && s.turn == "":
+		until, late = s.answered.Add(rules.gap), errNoEvents
 	case len(s.awaits) > 0:
 		until, late = s.answerBy, errUnsettled
 	case paused && !s.sequence.open():
@@ -292,6 +326,12 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 	}
 }
 
+// errNoEvents ends the stream of a turn that was answered without events. The door would wait for them in vain.
+var errNoEvents = &Error{
+	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_events",
+	Text: "the turn has ended, but no events of it were written: its group needs turn.WithEvents",
+}
+
 // errSilent ends a turn without events for WithSilence.
 var errSilent = &Error{
 	Status: http.StatusGatewayTimeout, Type: TypeUnknown, Code: "expired", Text: "the agent has sent no event for too long",
@@ -302,14 +342,7 @@ func (s *pipelineStream) End() fold.End { return s.end }
 
 // Close implements Stream.
 func (s *pipelineStream) Close() error {
-	if s.cancelReplay != nil {
-		s.cancelReplay()
-	}
-	if s.replay != nil {
-		for range s.replay.records { // wait until the replay has ended
-			continue
-		}
-	}
+	s.stopReplay()
 	s.pipeline.hub.close(s.session, s.box)
 	return nil
 }

@@ -13,8 +13,9 @@ type sequence struct {
 	seq     int64 // seq of the last record that was returned
 	held    map[int64]topics.AgentEvent
 	bytes   int
-	final   int64 // seq of a held terminal record, 0 for none
-	resumes bool  // runs that pause can continue after their terminal record
+	final   int64  // seq of a held terminal record, 0 for none
+	resumes bool   // runs that pause can continue after their terminal record
+	steps   *steps // of a turn whose steps have writers of their own; nil for others
 }
 
 // errGap means that records of a turn are missing.
@@ -31,6 +32,9 @@ const (
 // add adds a record and returns the records that are now in order. If it returns errAttempt, the record was not added: call
 // restart with its attempt, and add it again.
 func (s *sequence) add(e topics.AgentEvent) ([]topics.AgentEvent, error) {
+	if e.Step > 0 || s.steps != nil {
+		return s.addOfStep(e)
+	}
 	switch {
 	case e.Seq == 0: // a user's record without a number
 		return nil, nil
@@ -87,7 +91,7 @@ func (s *sequence) gap() error {
 }
 
 // open reports whether records before the held ones are missing.
-func (s *sequence) open() bool { return len(s.held) > 0 }
+func (s *sequence) open() bool { return len(s.held) > 0 || s.steps != nil && s.steps.waits() }
 
 // restart begins another attempt.
 func (s *sequence) restart(attempt int64) { *s = sequence{attempt: attempt, resumes: s.resumes} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -121,6 +122,8 @@ func (t *turn) cancelled() bool {
 // failure returns the error that a turn ended with, nil for none.
 func failure(end fold.End) *Error {
 	switch {
+	case end.Error != "" && end.Code != "": // of the turn, as in its output
+		return &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: end.Code, Text: end.Error}
 	case end.Error != "":
 		return &Error{Text: end.Error}
 	case end.State == fold.Failed:

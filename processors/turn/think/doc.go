@@ -82,11 +82,15 @@
 // # Streaming
 //
 // Stream converts a Streamer, which yields its reply in pieces, to a Model. The pieces are joined to the reply, and
-// published to {agent}-agent-events, which processors/fold folds into a batch message.
+// published to {agent}-agent-events as the events of one step of a turn. The turn (turn.WithEvents) writes the rest of its
+// stream: see package fold. The response names the attempt at the step whose events count, so what a worker has streamed
+// that died, or whose call failed, is dropped.
 //
-//	Streamer --> Stream --> Model --> Worker --> {agent}-think-request-response
-//	                |
-//	                +--> {agent}-agent-events
+//	Streamer --> Stream --> Model --> Worker --> {agent}-think-request-response --> turn
+//	                |                                                                |
+//	                +--> {agent}-agent-events <--------------------------------------+
+//
+// For a model without Stream the turn writes the events of its reply, when the reply is complete.
 //
 // # Providers
 //

@@ -2,7 +2,6 @@ package think
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -15,8 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// eventStream publishes the events of one call of a model. Its methods are called from one goroutine; another one
-// publishes.
+// eventStream publishes the events of one call of a model: an attempt at a step. Its methods are called from one goroutine;
+// another one publishes.
 type eventStream struct {
 	topic   topics.Topic[topics.AgentEvent]
 	to      processors.Publisher
@@ -34,16 +33,16 @@ type eventStream struct {
 	wake    chan struct{} // capacity 1
 	done    chan struct{} // closed when the publishing goroutine has returned
 	cancel  context.CancelFunc
-	seq     int64 // of the last record; used by the publishing goroutine only
+	seq     int64 // of the last record; used by the publishing goroutine only, until done is closed
+	err     error // why the events are not complete; set before done is closed
 }
 
-// event is an event that is not published yet: a piece of a block's text, a complete event, or the terminal record.
+// event is an event that is not published yet: a piece of a block's text, or a complete event.
 type event struct {
-	block  *blockKind
-	id     string
-	text   []byte
-	raw    topics.Raw
-	result *topics.AgentResult
+	block *blockKind
+	id    string
+	text  []byte
+	raw   topics.Raw
 }
 
 // blockKind is a kind of block and its events.
@@ -57,16 +56,16 @@ var (
 const (
 	// maxPiece is the largest text of an event, in bytes. A longer one becomes several events.
 	maxPiece = 16 << 10
-	// endGrace is how long the terminal record may take after the step's context has ended.
+	// endGrace is how long the last events may take after the step's context has ended.
 	endGrace = 5 * time.Second
 )
 
 // open starts the event stream of a call. The caller must call end.
 func (s *streamed) open(ctx context.Context, step Step) *eventStream {
-	// The step's context does not interrupt a record: the terminal record follows also if the deadline has passed.
+	// The step's context does not interrupt a record: the events of a reply are published also if the deadline has passed.
 	publishing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &eventStream{
-		topic: s.topic, to: s.to, logger: s.logger, step: step, attempt: max(s.clock.Now().UnixMilli(), 1),
+		topic: s.topic, to: s.to, logger: s.logger, step: step, attempt: s.nextAttempt(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), cancel: cancel,
 	}
 	go func() {
@@ -100,7 +99,7 @@ func (e *eventStream) piece(k *blockKind, text string) {
 	}
 	if e.open != k {
 		e.closeBlock()
-		e.open, e.id = k, k.prefix+strconv.Itoa(e.blocks)
+		e.open, e.id = k, k.prefix+strconv.FormatInt(e.step.Number, 10)+"-"+strconv.Itoa(e.blocks)
 		e.blocks++
 		e.push(event{raw: blockEvent(k.start, e.id, nil)})
 	}
@@ -114,17 +113,12 @@ func (e *eventStream) closeBlock() {
 	}
 }
 
-// end ends the stream with its terminal record, and waits until it is acknowledged or the step's context has ended and a
-// grace period is over. Without a result, end drops the events that are not published yet.
-func (e *eventStream) end(ctx context.Context, result *topics.AgentResult) {
+// end waits until all events are acknowledged, or the step's context has ended and a grace period is over. It returns the
+// attempt and its last record; whole is false if events are missing. Without a reply it does not wait for events after the end
+// of the context: the caller needs none.
+func (e *eventStream) end(ctx context.Context, replied bool) (a topics.AgentAttempt, whole bool) {
 	defer e.cancel()
-	if result == nil {
-		e.cancel()
-		<-e.done
-		return
-	}
 	e.closeBlock()
-	e.push(event{result: result})
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
@@ -132,16 +126,22 @@ func (e *eventStream) end(ctx context.Context, result *topics.AgentResult) {
 	select {
 	case <-e.done:
 	case <-ctx.Done():
+		if !replied {
+			e.cancel()
+		}
 		grace := time.AfterFunc(endGrace, e.cancel)
 		defer grace.Stop()
 		<-e.done
 	}
+	return topics.AgentAttempt{Attempt: e.attempt, Seq: e.seq}, e.err == nil
 }
 
 // push adds an event. A piece of text is joined to the one before it.
 func (e *eventStream) push(v event) {
 	e.mu.Lock()
-	if last := len(e.pending) - 1; v.block != nil && last >= 0 && e.pending[last].block != nil && e.pending[last].id == v.id {
+	if last := len(e.pending) - 1; e.err != nil {
+		e.pending = nil
+	} else if v.block != nil && last >= 0 && e.pending[last].block != nil && e.pending[last].id == v.id {
 		e.pending[last].text = append(e.pending[last].text, v.text...)
 	} else {
 		e.pending = append(e.pending, v)
@@ -157,15 +157,16 @@ func (e *eventStream) signal() {
 	}
 }
 
-// run publishes events until the terminal record is acknowledged or ctx ends.
+// run publishes events until the last one is acknowledged or ctx ends.
 func (e *eventStream) run(ctx context.Context) {
 	for {
 		e.mu.Lock()
 		batch, closed := e.pending, e.closed
 		e.pending = nil
 		e.mu.Unlock()
-		if err := e.publish(ctx, batch); err != nil {
-			e.logger.Warn("event stream ends early", zap.String("step", e.step.Key), zap.Error(err))
+		if err := e.write(ctx, e.records(batch)); err != nil {
+			e.logger.Warn("the events of a call end early", zap.String("step", e.step.Key), zap.Error(err))
+			e.stop(err)
 			return
 		}
 		if closed {
@@ -174,34 +175,17 @@ func (e *eventStream) run(ctx context.Context) {
 		select {
 		case <-e.wake:
 		case <-ctx.Done():
+			e.stop(ctx.Err())
 			return
 		}
 	}
 }
 
-// errEventTooLarge is the error of a stream with an event that does not fit into a record.
-var errEventTooLarge = errors.New("think: an event does not fit into a record")
-
-// publish writes events in order. If one of them is too large, it ends the stream as failed.
-func (e *eventStream) publish(ctx context.Context, batch []event) error {
-	seq := e.seq
-	err := e.write(ctx, e.records(batch))
-	if !errors.Is(err, processors.ErrTooLarge) {
-		return err
-	}
-	// Records of the batch may have been written. Their numbers follow the last acknowledged one, so the terminal record
-	// must not reuse them: the events are written one by one up to the one that is too large.
-	e.seq = seq
-	for _, v := range batch {
-		if err := e.write(ctx, e.records([]event{v})); errors.Is(err, processors.ErrTooLarge) {
-			e.seq--
-			text := errEventTooLarge.Error()
-			return errors.Join(errEventTooLarge, e.write(ctx, e.records([]event{{result: &topics.AgentResult{Error: &text}}})))
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
+// stop drops the events that are not published, and those that follow.
+func (e *eventStream) stop(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err, e.pending = err, nil
 }
 
 func (e *eventStream) write(ctx context.Context, records []processors.Outbound) error {
@@ -219,7 +203,8 @@ func (e *eventStream) records(batch []event) []processors.Outbound {
 	for _, v := range batch {
 		for _, record := range v.split() {
 			e.seq++
-			record.SessionID, record.TurnID, record.Attempt, record.Seq = e.step.SessionID, e.step.Key, e.attempt, e.seq
+			record.SessionID, record.TurnID, record.Step = e.step.SessionID, e.step.TurnID, e.step.Number
+			record.Attempt, record.Seq = e.attempt, e.seq
 			id := e.step.Key + "/event/" + strconv.FormatInt(e.attempt, 10) + "/" + strconv.FormatInt(e.seq, 10)
 			out, err := processors.OutboundOf(e.topic, e.step.SessionID, record, id)
 			if err != nil {
@@ -235,7 +220,7 @@ func (e *eventStream) records(batch []event) []processors.Outbound {
 // split returns the records of an event, without their numbers.
 func (v event) split() []topics.AgentEvent {
 	if v.block == nil {
-		return []topics.AgentEvent{{Event: v.raw, Result: v.result}}
+		return []topics.AgentEvent{{Event: v.raw}}
 	}
 	var all []topics.AgentEvent
 	for text := v.text; len(text) > 0; {

@@ -35,7 +35,7 @@ func ExampleStream() {
 		return
 	}
 	// think.New("pilot", publisher, model) runs the model; here one step is passed directly.
-	reply, err := model.Think(context.Background(), think.Step{SessionID: "s", Key: "turn/1/enriched/0"})
+	reply, err := model.Think(context.Background(), think.Step{SessionID: "s", Key: "turn/1/enriched/0", TurnID: "turn", Number: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -48,10 +48,14 @@ type Step struct {
 	Cost *float64
 	// Key identifies the step. It is the same when the step is repeated.
 	Key string
+	// TurnID and Number say where the events of the step belong: to which turn, and the number of the step in it, from 1. They
+	// are empty if the turn has no events (turn.WithEvents).
+	TurnID string
+	Number int64
 	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
 	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). If
-	// it is nil, the worker does not retry. If it returns true, Stream writes no terminal record.
+	// it is nil, the worker does not retry.
 	Retried func(err error) bool
 	// Again reports that the worker asks again because the reply was empty. A provider must not answer with a stored reply.
 	Again bool
@@ -71,6 +75,8 @@ type Reply struct {
 	// State is what the provider requires back in the next step, such as signed reasoning; nil for none. The turn stores it in
 	// the history, with the message of the reply. It is not shown, logged or published as an event. See StateOf.
 	State *State
+
+	events []byte // the value of topics.HeaderEvents, nil if Stream has not published the reply
 }
 
 // empty reports whether there is nothing in the reply: no call, and no text that is not blank.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func asked(t *testing.T, opts ...kgo.Opt) (brokers []string, to processors.Publi
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	require.NoError(t, publisher.Publish(t.Context(), processors.Outbound{
-		Topic: "pilot-enriched-message-input", Key: "s", Value: []byte(question),
+		Topic: "pilot-enriched-message-input", Key: "s", Value: []byte(inTurn),
 		Headers: goka.Headers{"turntable.id": []byte("turn/1/enriched/0")},
 	}))
 	return b.Addrs(), publisher, client
@@ -172,8 +173,8 @@ func TestModelCallsOfEarlierProcessesCount(t *testing.T) {
 	}
 }
 
-// Stream keeps its events open for the next call of the step: the reader sees one stream that ends once.
-func TestStreamOfAModelThatIsCalledAgainEndsOnce(t *testing.T) {
+// Each call of the model is an attempt at the step, and the response names the one that counts: a reader drops the others.
+func TestResponseOfAModelThatIsCalledAgainNamesTheEventsOfTheLastCall(t *testing.T) {
 	brokers, to, client := asked(t, kgo.ConsumeTopics("pilot-agent-events", "pilot-think-request-response"))
 	var calls atomic.Int64
 	model, err := think.Stream("pilot", to, think.StreamFunc(func(context.Context, think.Step) iter.Seq2[think.Delta, error] {
@@ -193,21 +194,27 @@ func TestStreamOfAModelThatIsCalledAgainEndsOnce(t *testing.T) {
 
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
-	results, responses := 0, 0
-	for responses == 0 {
+	texts := map[int64]string{} // by attempt
+	var answered topics.AgentAttempt
+	for answered.Attempt == 0 {
 		for _, r := range client.PollFetches(t.Context()).Records() {
 			if r.Topic != catalog.AgentEvents.Name() {
-				responses++
+				for _, h := range r.Headers {
+					if h.Key == topics.HeaderEvents {
+						answered, _, _ = topics.Events(h.Value)
+					}
+				}
 				continue
 			}
 			event := catalog.AgentEvents.Codec().Unmarshal(r.Value)
 			require.NoError(t, event.Err)
-			if event.Value.Result != nil {
-				require.True(t, event.Value.Result.OK)
-				results++
-			}
+			require.Nil(t, event.Value.Result, "the turn ends the stream")
+			texts[event.Value.Attempt] += string(event.Value.Event)
 		}
 	}
 	require.EqualValues(t, 2, calls.Load())
-	require.Equal(t, 1, results)
+	require.Contains(t, texts[answered.Attempt], "N4.")
+	for attempt, text := range texts {
+		require.Equal(t, attempt != answered.Attempt, !strings.Contains(text, "N4."))
+	}
 }

@@ -28,7 +28,7 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 	}
 	s := Step{
 		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: m.UserID, Cost: m.Cost, Key: keyOf(r),
-		Deadline: w.rules.Deadline(r), EphemeralPrompt: m.EphemeralPrompt,
+		Deadline: w.rules.Deadline(r), EphemeralPrompt: m.EphemeralPrompt, TurnID: m.TurnID, Number: m.Step,
 	}
 	if m.MemoirContext != nil {
 		s.Memoir = *m.MemoirContext

@@ -2,9 +2,9 @@ package think
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -14,22 +14,18 @@ import (
 )
 
 // Stream returns a model that calls m, publishes the pieces that m yields to {agent}-agent-events and returns them joined
-// as its reply. processors/fold folds the events into a batch message, so reply and batch consist of the same pieces.
+// as its reply. They are a part of the stream of the turn, which processors/fold folds into one batch message: the turn
+// (turn.WithEvents) writes the rest of it, which is the beginning, the marks of the steps, the results of the tools, and the
+// end. A step without Step.TurnID is answered, but has no events: its turn has no stream.
 //
-// Every step is a stream of its own: the turn_id of its events is Step.Key. One terminal record ends it: complete, with the
-// model's stop reason and usage; failed, with the model's error; or cancelled, if the cause of the step's context is
-// ErrTurnEnded. Think returns after the brokers have acknowledged the terminal record, so a reader has the whole stream
-// before the think-response.
-//
-// The attempt of the events is the time of the call in milliseconds. If the model is called again for a step, the greater
-// attempt replaces the events of the earlier call. A call that is interrupted because its worker stops, or that will be
-// retried (Step.Retried), therefore writes no terminal record. If the model is not called again, the fold closes the stream
-// as expired. If the process crashes between the terminal record and the think-response, the batch has the pieces of the
-// first call and the think-response those of the second, whose events the fold dead-letters.
+// Each call of m is an attempt at the step, numbered by the time of the call in milliseconds. The events of a call that
+// failed or was interrupted have no effect once the step is answered: the response names the attempt whose events count
+// (topics.HeaderEvents), and until then the greatest attempt counts. Think returns after the brokers have acknowledged the
+// events.
 //
 // Events are published in the background: the pieces that m yields while the brokers acknowledge earlier ones become one
-// event. If the brokers are unavailable, the events wait in memory. An event that is too large for a record ends the
-// stream as failed; the step continues.
+// event. If the brokers are unavailable, the events wait in memory. If an event is too large for a record, the turn writes the
+// events of the step from its response.
 //
 // Create the topic with topics.WithEvents. Do not combine Stream with group.WithThinkResponses, which answers the step, too.
 // The caller owns the publisher and keeps it open until the worker's Run has returned.
@@ -67,17 +63,44 @@ type streamed struct {
 	model  Streamer
 	clock  processors.Clock
 	logger *zap.Logger
+
+	last     atomic.Int64 // the greatest attempt so far
+	unwanted sync.Once    // of the warning about steps without events
+}
+
+// nextAttempt returns the number of a new call. It is greater than those of all earlier calls of this process, also within a
+// millisecond.
+func (s *streamed) nextAttempt() int64 {
+	for {
+		last := s.last.Load()
+		next := max(s.clock.Now().UnixMilli(), last+1)
+		if s.last.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }
 
 // Think implements Model. With an error it returns what the model used so far.
 func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
-	events := s.open(ctx, step)
 	var c collector
+	var events *eventStream
+	if step.TurnID != "" {
+		events = s.open(ctx, step)
+	} else {
+		s.unwanted.Do(func() {
+			s.logger.Warn("the steps of this agent have no events, because its turns write none (turn.WithEvents)",
+				zap.String("topic", s.topic.Name()))
+		})
+	}
 	err := s.consume(ctx, step, events, &c)
-	reply, stop := c.reply(), c.stop()
-	events.end(ctx, resultOf(ctx, step, reply, stop, err))
+	reply := c.reply()
 	if err != nil {
 		reply = Reply{}.with(reply.usage())
+	}
+	if events != nil {
+		if attempt, whole := events.end(ctx, err == nil); whole && err == nil {
+			reply.events = topics.AppendEvents(nil, attempt, c.stop())
+		}
 	}
 	return reply, err
 }
@@ -96,49 +119,12 @@ func (s *streamed) consume(ctx context.Context, step Step, events *eventStream, 
 		}
 		d.Call = calls.read(d.Call)
 		c.add(d)
-		events.add(d)
+		if events != nil {
+			events.add(d)
+		}
 	}
 	if c.reply().empty() {
 		return ErrEmpty
 	}
 	return calls.err()
-}
-
-// resultOf returns the terminal record of a call; nil if the stream stays open for the next call of the step.
-func resultOf(ctx context.Context, step Step, r Reply, stop string, err error) *topics.AgentResult {
-	result := topics.AgentResult{OK: true, StopReason: &stop, Usage: usageOf(r)}
-	failed := func(reason error) *topics.AgentResult {
-		text := truncated(reason.Error())
-		result.OK, result.StopReason, result.Error = false, nil, &text
-		return &result
-	}
-	switch {
-	case err == nil:
-		return &result
-	case errors.Is(context.Cause(ctx), ErrTurnEnded):
-		stop = "cancelled"
-		return &result
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed(errLate)
-	case ctx.Err() != nil:
-		return nil
-	case step.Retried != nil && step.Retried(err):
-		return nil
-	default:
-		return failed(err)
-	}
-}
-
-// usageOf returns the usage of a reply as the agent's terminal record has it; nil if there is none.
-func usageOf(r Reply) topics.Raw {
-	if r.InputTokens == 0 && r.OutputTokens == 0 && r.Cost == nil {
-		return nil
-	}
-	usage := strconv.AppendInt([]byte(`{"input":`), r.InputTokens, 10)
-	usage = strconv.AppendInt(append(usage, `,"output":`...), r.OutputTokens, 10)
-	usage = strconv.AppendInt(append(usage, `,"total":`...), r.InputTokens+r.OutputTokens, 10)
-	if r.Cost != nil {
-		usage = strconv.AppendFloat(append(usage, `,"cost":`...), *r.Cost, 'g', -1, 64)
-	}
-	return append(usage, '}')
 }

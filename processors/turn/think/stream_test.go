@@ -39,11 +39,15 @@ func streaming(t *testing.T, to *paper, m think.Streamer) think.Model {
 	return model
 }
 
-var step = think.Step{Agent: "pilot", SessionID: "s", Key: "turn/1/enriched/0"}
+var step = think.Step{Agent: "pilot", SessionID: "s", Key: "turn/1/enriched/0", TurnID: "turn", Number: 1}
 
-// eventsOf returns the agent events of the records, which must be one attempt's without gaps. The pieces of a block are
-// joined, because how many records they are depends on the speed of the publisher.
-func eventsOf(t *testing.T, records []processors.Outbound) (events []string, result *topics.AgentResult) {
+// inTurn is the record of a step with a place in the event stream of its turn.
+var inTurn = strings.Replace(question, `{`, `{"turn_id":"turn","step":1,`, 1)
+
+// eventsOf returns the agent events of the records, which must be those of one attempt at the step without gaps. The pieces of
+// a block are joined, because how many records they are depends on the speed of the publisher. None is a terminal record: only
+// the turn writes one.
+func eventsOf(t *testing.T, records []processors.Outbound) (events []string) {
 	t.Helper()
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
@@ -53,12 +57,9 @@ func eventsOf(t *testing.T, records []processors.Outbound) (events []string, res
 		in := catalog.AgentEvents.Codec().Unmarshal(r.Value)
 		require.NoError(t, in.Err)
 		e := in.Value
-		require.Equal(t, []any{"s", "turn/1/enriched/0", noon.UnixMilli(), int64(i + 1)},
-			[]any{e.SessionID, e.TurnID, e.Attempt, e.Seq})
-		require.Nil(t, result, "the terminal record is the last one")
-		if result = e.Result; result != nil {
-			continue
-		}
+		require.Equal(t, []any{"s", "turn", int64(1), noon.UnixMilli(), int64(i + 1)},
+			[]any{e.SessionID, e.TurnID, e.Step, e.Attempt, e.Seq})
+		require.Nil(t, e.Result)
 		text := string(e.Event)
 		if last := len(events) - 1; last >= 0 && strings.Contains(text, `_delta"`) && strings.Contains(events[last], `_delta"`) {
 			_, piece, _ := strings.Cut(text, `"delta":"`)
@@ -67,8 +68,11 @@ func eventsOf(t *testing.T, records []processors.Outbound) (events []string, res
 		}
 		events = append(events, text)
 	}
-	return events, result
+	return events
 }
+
+// announced returns the value of the header that names the events of a response; empty for none.
+func announced(r processors.Outbound) string { return string(r.Headers[topics.HeaderEvents]) }
 
 func TestPiecesBecomeEventsAndAReply(t *testing.T) {
 	cost, to := 0.25, new(paper)
@@ -79,97 +83,103 @@ func TestPiecesBecomeEventsAndAReply(t *testing.T) {
 		think.Delta{Text: "so on."}, think.Delta{Usage: &think.Usage{InputTokens: 10, OutputTokens: 3, Cost: &cost}},
 	)).Think(t.Context(), step)
 	require.NoError(t, err)
-	require.Equal(t, think.Reply{
-		Blocks: []think.Block{
-			{Text: `Let me "look".`},
-			{Call: &think.Call{ID: "c1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
-			{Call: &think.Call{ID: "c2", Name: "clock"}},
-			{Text: "And"},
-			{Text: "so on."},
-		},
-		InputTokens: 10, OutputTokens: 3, Cost: &cost,
-	}, reply)
-	events, result := eventsOf(t, to.all())
+	require.Equal(t, []think.Block{
+		{Text: `Let me "look".`},
+		{Call: &think.Call{ID: "c1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
+		{Call: &think.Call{ID: "c2", Name: "clock"}},
+		{Text: "And"},
+		{Text: "so on."},
+	}, reply.Blocks)
+	require.Equal(t, []any{int64(10), int64(3), &cost}, []any{reply.InputTokens, reply.OutputTokens, reply.Cost})
+	events := eventsOf(t, to.all())
 	require.Equal(t, []string{
-		`{"type":"thought_start","data":{"type":"thought_start","id":"reason-0"}}`,
-		`{"type":"thought_delta","data":{"type":"thought_delta","id":"reason-0","delta":"hm"}}`,
-		`{"type":"thought_end","data":{"type":"thought_end","id":"reason-0"}}`,
-		`{"type":"message_start","data":{"type":"message_start","id":"msg-1"}}`,
-		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-1","delta":"Let me \"look\"."}}`,
-		`{"type":"message_end","data":{"type":"message_end","id":"msg-1"}}`,
+		`{"type":"thought_start","data":{"type":"thought_start","id":"reason-1-0"}}`,
+		`{"type":"thought_delta","data":{"type":"thought_delta","id":"reason-1-0","delta":"hm"}}`,
+		`{"type":"thought_end","data":{"type":"thought_end","id":"reason-1-0"}}`,
+		`{"type":"message_start","data":{"type":"message_start","id":"msg-1-1"}}`,
+		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-1-1","delta":"Let me \"look\"."}}`,
+		`{"type":"message_end","data":{"type":"message_end","id":"msg-1-1"}}`,
 		`{"type":"tool_call","data":{"type":"tool_call","id":"c1","name":"berth_lookup","input":{"at":"18:00"}}}`,
 		`{"type":"tool_call","data":{"type":"tool_call","id":"c2","name":"clock","input":{}}}`,
-		`{"type":"message_start","data":{"type":"message_start","id":"msg-2"}}`,
-		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-2","delta":"And"}}`,
-		`{"type":"message_end","data":{"type":"message_end","id":"msg-2"}}`,
-		`{"type":"message_start","data":{"type":"message_start","id":"msg-3"}}`,
-		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-3","delta":"so on."}}`,
-		`{"type":"message_end","data":{"type":"message_end","id":"msg-3"}}`,
+		`{"type":"message_start","data":{"type":"message_start","id":"msg-1-2"}}`,
+		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-1-2","delta":"And"}}`,
+		`{"type":"message_end","data":{"type":"message_end","id":"msg-1-2"}}`,
+		`{"type":"message_start","data":{"type":"message_start","id":"msg-1-3"}}`,
+		`{"type":"message_delta","data":{"type":"message_delta","id":"msg-1-3","delta":"so on."}}`,
+		`{"type":"message_end","data":{"type":"message_end","id":"msg-1-3"}}`,
 	}, events)
-	require.True(t, result.OK)
-	require.Equal(t, "tool_use", *result.StopReason)
-	require.JSONEq(t, `{"input":10,"output":3,"total":13,"cost":0.25}`, string(result.Usage))
 	require.Equal(t, "turn/1/enriched/0/event/1781956800000/1", string(to.all()[0].Headers[topics.HeaderID]))
 }
 
-func TestCallEndsItsStreamOnce(t *testing.T) {
+// A response names the attempt at its step and the last of its events, so that the turn takes these and no others.
+func TestResponseNamesTheEventsOfItsStep(t *testing.T) {
 	text := think.Delta{Text: "Ber"}
-	late, cancelLate := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-	defer cancelLate()
-	ended, end := context.WithCancelCause(t.Context())
-	end(think.ErrTurnEnded)
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
 	failed := errors.New("anthropic: status 529 (overloaded_error)")
-	again := func(err error) bool { return errors.Is(err, failed) }
 	panics := think.StreamFunc(func(context.Context, think.Step) iter.Seq2[think.Delta, error] {
 		return func(yield func(think.Delta, error) bool) {
 			yield(text, nil)
 			panic("secret")
 		}
 	})
+	call := think.Delta{Call: &think.Call{ID: "c", Name: "n"}}
 	badCall := think.Delta{Call: &think.Call{ID: "c", Name: "n", Input: topics.Raw("[")}}
 	for name, c := range map[string]struct {
-		ctx     context.Context
-		model   think.StreamFunc
-		retried func(error) bool
-		want    string // state, stop reason and error; "open" without a terminal record
+		model think.StreamFunc
+		want  string // the header of the response; empty for a failure
 	}{
-		"complete":      {t.Context(), deltas(nil, text), nil, "complete end_turn "},
-		"max_tokens":    {t.Context(), deltas(nil, text, think.Delta{Stop: "max_tokens"}), nil, "complete max_tokens "},
-		"failed":        {t.Context(), deltas(failed, text), nil, "failed  anthropic: status 529 (overloaded_error)"},
-		"bad call":      {t.Context(), deltas(nil, text, badCall), nil, "failed  think: the response cannot be encoded as a record"},
-		"panic":         {t.Context(), panics, nil, "failed  think: the model panicked"},
-		"deadline":      {late, deltas(context.DeadlineExceeded, text), nil, "failed  think: the model did not answer in time"},
-		"cancelled":     {ended, deltas(context.Canceled, text), nil, "complete cancelled "},
-		"worker stops":  {stopped, deltas(context.Canceled, text), nil, "open"},
-		"retried":       {t.Context(), deltas(failed, text), again, "open"},
-		"not retried":   {t.Context(), deltas(errors.New("no"), text), again, "failed  no"},
-		"ctx ends late": {stopped, deltas(nil, text), nil, "complete end_turn "},
+		"complete":   {deltas(nil, text), "1781956800000/3/end_turn"},
+		"max_tokens": {deltas(nil, text, think.Delta{Stop: "max_tokens"}), "1781956800000/3/max_tokens"},
+		"call":       {deltas(nil, text, call), "1781956800000/4/tool_use"},
+		"failed":     {deltas(failed, text), ""},
+		"bad call":   {deltas(nil, text, badCall), ""},
+		"panic":      {panics, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			to, s := new(paper), step
-			s.Retried = c.retried
-			reply, err := streaming(t, to, c.model).Think(c.ctx, s)
-			_, result := eventsOf(t, to.all())
-			if result == nil {
-				require.Equal(t, "open", c.want)
-				require.Error(t, err)
-				return
-			}
-			state, reason, cause := "complete", "", ""
-			if !result.OK {
-				state, cause = "failed", *result.Error
-			}
-			if result.StopReason != nil {
-				reason = *result.StopReason
-			}
-			require.Equal(t, c.want, strings.Join([]string{state, reason, cause}, " "))
-			if err == nil {
-				require.Equal(t, "Ber", reply.Blocks[0].Text)
-			}
+			events := new(paper)
+			b := newBench(t, streaming(t, events, c.model).Think)
+			b.handle(record(inTurn))
+			require.Len(t, b.paper.all(), 1)
+			require.Equal(t, c.want, announced(b.paper.all()[0]))
+			require.Contains(t, eventsOf(t, events.all())[1], `"delta":"Ber"`)
 		})
 	}
+}
+
+// A step whose turn has no event stream is answered all the same. Nobody would end a stream of its own.
+func TestStepOfATurnWithoutEventsHasNone(t *testing.T) {
+	events := new(paper)
+	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)
+	b.handle(record(question))
+	require.Len(t, b.paper.all(), 1)
+	require.Empty(t, announced(b.paper.all()[0]))
+	require.Empty(t, events.all())
+}
+
+// Two calls within a millisecond are two attempts.
+func TestEveryCallIsAnAttemptOfItsOwn(t *testing.T) {
+	to := new(paper)
+	model := streaming(t, to, deltas(nil, think.Delta{Text: "a"}))
+	var attempts []int64
+	for range 2 {
+		_, err := model.Think(t.Context(), step)
+		require.NoError(t, err)
+		last := to.all()[len(to.all())-1]
+		e, err := topics.DecodeAgentEvent(last.Value)
+		require.NoError(t, err)
+		attempts = append(attempts, e.Attempt)
+	}
+	require.Equal(t, []int64{noon.UnixMilli(), noon.UnixMilli() + 1}, attempts)
+}
+
+// A call whose context has ended needs no further events: the response will be another one.
+func TestInterruptedCallDoesNotWaitForItsEvents(t *testing.T) {
+	to := new(paper)
+	to.refuse = func(processors.Outbound) error { return errors.New("brokers are away") }
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := streaming(t, to, deltas(context.Canceled, think.Delta{Text: "Ber"})).Think(stopped, step)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, to.all())
 }
 
 func TestPiecesThatWaitForThePublisherBecomeOneEvent(t *testing.T) {
@@ -197,7 +207,7 @@ func TestPiecesThatWaitForThePublisherBecomeOneEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, reply.Blocks[0].Text, 1001)
 	require.Less(t, len(to.all()), 8)
-	events, _ := eventsOf(t, to.all())
+	events := eventsOf(t, to.all())
 	require.Contains(t, events[1], `"delta":"a`+strings.Repeat("b", 1000)+`"`)
 }
 
@@ -205,33 +215,33 @@ func TestLongTextIsSeveralEvents(t *testing.T) {
 	to, text := new(paper), strings.Repeat("ü", 40_000)
 	_, err := streaming(t, to, deltas(nil, think.Delta{Text: text})).Think(t.Context(), step)
 	require.NoError(t, err)
-	events, _ := eventsOf(t, to.all())
+	events := eventsOf(t, to.all())
 	require.Contains(t, events[1], `"delta":"`+text+`"`)
-	require.Len(t, to.all(), 8, "start, five pieces of up to 16 KiB, end, and the terminal record")
+	require.Len(t, to.all(), 7, "start, five pieces of up to 16 KiB, and end")
 }
 
-func TestEventThatIsTooLargeFailsTheStreamAndNotTheStep(t *testing.T) {
-	to := new(paper)
-	to.refuse = func(r processors.Outbound) error {
-		if strings.Contains(string(r.Value), "tool_call") {
-			return processors.ErrTooLarge
-		}
-		return nil
+// The turn then writes the events of the step from its response.
+func TestResponseDoesNotNameEventsThatAreIncomplete(t *testing.T) {
+	for name, refused := range map[string]error{
+		"an event is too large":   processors.ErrTooLarge,
+		"the publisher is closed": processors.ErrPublisherClosed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := new(paper)
+			events.refuse = func(r processors.Outbound) error {
+				if strings.Contains(string(r.Value), "tool_call") {
+					return refused
+				}
+				return nil
+			}
+			b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "a"},
+				think.Delta{Call: &think.Call{ID: "c", Name: "n"}}, think.Delta{Text: "b"})).Think)
+			b.handle(record(inTurn))
+			require.Len(t, b.paper.all(), 1)
+			require.Equal(t, "pilot-think-request-response", b.paper.all()[0].Topic)
+			require.Empty(t, announced(b.paper.all()[0]))
+		})
 	}
-	reply, err := streaming(t, to, deltas(nil, think.Delta{Text: "a"},
-		think.Delta{Call: &think.Call{ID: "c", Name: "n"}}, think.Delta{Text: "b"})).Think(t.Context(), step)
-	require.NoError(t, err)
-	require.Len(t, reply.Blocks, 3)
-	seen, kept := map[string]bool{}, []processors.Outbound(nil)
-	for _, r := range to.all() { // the events before the large one can be published twice
-		if id := string(r.Headers[topics.HeaderID]); !seen[id] {
-			seen[id], kept = true, append(kept, r)
-		}
-	}
-	events, result := eventsOf(t, kept)
-	require.Len(t, events, 3)
-	require.False(t, result.OK)
-	require.Equal(t, "think: an event does not fit into a record", *result.Error)
 }
 
 func TestEventsAreRetriedUntilTheBrokersAreBack(t *testing.T) {
@@ -244,11 +254,10 @@ func TestEventsAreRetriedUntilTheBrokersAreBack(t *testing.T) {
 	}
 	_, err := streaming(t, to, deltas(nil, think.Delta{Text: "a"})).Think(t.Context(), step)
 	require.NoError(t, err)
-	_, result := eventsOf(t, to.all())
-	require.True(t, result.OK)
+	require.Len(t, eventsOf(t, to.all()), 3)
 }
 
-func TestTerminalRecordIsRetriedAfterTheDeadline(t *testing.T) {
+func TestEventsOfAReplyAreRetriedAfterTheDeadline(t *testing.T) {
 	to, tries := new(paper), 0
 	to.refuse = func(r processors.Outbound) error {
 		if tries++; tries == 1 {
@@ -258,11 +267,9 @@ func TestTerminalRecordIsRetriedAfterTheDeadline(t *testing.T) {
 	}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	_, err := streaming(t, to, deltas(context.DeadlineExceeded)).Think(ctx, step)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, result := eventsOf(t, to.all())
-	require.NotNil(t, result)
-	require.False(t, result.OK)
+	_, err := streaming(t, to, deltas(nil, think.Delta{Text: "a"})).Think(ctx, step)
+	require.NoError(t, err)
+	require.Len(t, eventsOf(t, to.all()), 3)
 }
 
 func TestReplyIsKeptIfItsEventsCannotBePublished(t *testing.T) {
@@ -277,10 +284,12 @@ func TestRepeatOfASettledStepPublishesNoEvents(t *testing.T) {
 	events := new(paper)
 	model := streaming(t, events, deltas(nil, think.Delta{Text: "N4."}))
 	b := newBench(t, model.Think)
-	b.handle(record(question))
+	b.handle(record(inTurn))
 	published := len(events.all())
-	b.handle(record(question))
+	require.Positive(t, published)
+	b.handle(record(inTurn))
 	require.Len(t, b.paper.all(), 2)
+	require.Equal(t, announced(b.paper.all()[0]), announced(b.paper.all()[1]))
 	require.Len(t, events.all(), published)
 }
 

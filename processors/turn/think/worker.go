@@ -178,6 +178,9 @@ func (w *Worker) settle(
 	if err != nil {
 		return w.failure(r, errResponse, used.Cost), nil
 	}
+	if reply.events != nil {
+		out.Headers[topics.HeaderEvents] = reply.events
+	}
 	return out, nil
 }
 

@@ -1,0 +1,179 @@
+package group
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// runRecord is an event of an attempt at a step: a message.
+func runRecord(t tester, step, attempt, seq int64, text string) Input {
+	t.Helper()
+	return streamRecord(t, topics.AgentEvent{
+		TurnID: "t", Step: step, Attempt: attempt, Seq: seq, Event: topics.Raw(fmt.Sprintf(`{"type":"message","data":{"text":%q}}`, text)),
+	})
+}
+
+// turnRecord is a record of the turn itself.
+func turnRecord(t tester, step, seq int64, change ...func(*topics.AgentEvent)) Input {
+	t.Helper()
+	e := topics.AgentEvent{TurnID: "t", Author: topics.AuthorTurn, Step: step, Seq: seq, Event: topics.Raw(`{"type":"step"}`)}
+	for _, f := range change {
+		f(&e)
+	}
+	return streamRecord(t, e)
+}
+
+func settles(attempt, seq int64) func(*topics.AgentEvent) {
+	return func(e *topics.AgentEvent) { e.Settles = &topics.AgentAttempt{Attempt: attempt, Seq: seq} }
+}
+
+func endsWith(r topics.AgentResult) func(*topics.AgentEvent) {
+	return func(e *topics.AgentEvent) { e.Event, e.Result = nil, &r }
+}
+
+func untilMS(at time.Time) func(*topics.AgentEvent) {
+	return func(e *topics.AgentEvent) { e.UntilMS = at.UnixMilli() }
+}
+
+func texts(b topics.BatchMessage) string {
+	var list []string
+	elements, _ := topics.Elements(b.Messages)
+	for _, m := range elements {
+		text, _ := topics.Lookup(m, "content")
+		list = append(list, strings.Trim(string(text), `"`))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestAttemptThatTheTurnNamesCountsAlthoughALaterOneWrites(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(runRecord(t, 1, 5, 1, "first"))
+	p.handle(runRecord(t, 1, 9, 1, "second"))
+	p.handle(runRecord(t, 1, 9, 2, "more"))
+	p.handle(turnRecord(t, 1, 1_000_000, settles(5, 1), endsWith(okResult("end_turn"))))
+	b := p.only("t")
+	require.Equal(t, "first", texts(b))
+	require.EqualValues(t, 3, b.Attempt, "readers had to begin again twice")
+	p.handle(runRecord(t, 1, 9, 3, "late"))
+	require.Len(t, p.batches, 1)
+	p.settle()
+}
+
+// The turn's records wait for the events of the attempt that they name, and for no longer than for any missing record.
+func TestTurnWaitsForTheEventsOfTheAttemptItNames(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(turnRecord(t, 1, 2, settles(5, 2)))
+	p.handle(turnRecord(t, 2, 1))
+	p.handle(runRecord(t, 2, 8, 1, "answer"))
+	p.handle(runRecord(t, 1, 5, 2, "two"))
+	p.handle(runRecord(t, 1, 5, 1, "one"))
+	p.handle(turnRecord(t, 2, 1_000_000, settles(8, 1), endsWith(okResult("end_turn"))))
+	require.Equal(t, "one two answer", texts(p.only("t")))
+
+	p = newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(runRecord(t, 1, 5, 1, "one"))
+	p.handle(turnRecord(t, 1, 1_000_000, settles(5, 2), endsWith(okResult("end_turn"))))
+	p.until(p.rules.GapAfter)
+	b := p.only("t")
+	require.Equal(t, []string{topics.BatchFailed, topics.ReasonGap, "one"}, []string{b.State, *b.Reason, texts(b)})
+	p.settle()
+}
+
+func TestTurnIsSilentForAsLongAsItAnnounces(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Hour))))
+	p.until(time.Hour)
+	require.Empty(t, p.batches)
+	p.until(p.rules.Silence)
+	require.Equal(t, topics.BatchExpired, p.only("t").State)
+	p.settle()
+}
+
+// The turn reads the same control and writes how it ends, which may be an answer. A purge ends its stream at once.
+func TestTurnWritesHowItEndsAfterACancel(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(runRecord(t, 1, 5, 1, "one"))
+	p.handle(ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+	require.Empty(t, p.batches)
+	p.handle(turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{OK: true, StopReason: new("cancelled"), Code: topics.CodeCancelled})))
+	b := p.only("t")
+	require.Equal(t, []string{topics.BatchCancelled, "one"}, []string{b.State, texts(b)})
+
+	p = newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(runRecord(t, 1, 5, 1, "one"))
+	p.handle(runRecord(t, 2, 5, 1, strings.Repeat("x", 1000)))
+	p.handle(ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionPurge}})
+	require.Equal(t, topics.BatchCancelled, p.only("t").State)
+	p.settle()
+}
+
+func TestCodeOfATerminalRecordIsTheReasonOfTheBatch(t *testing.T) {
+	for code, state := range map[topics.Code]string{
+		topics.CodeThinkFailed: topics.BatchFailed, topics.CodeThinkTimeout: topics.BatchExpired,
+	} {
+		p := newPlay(t)
+		p.handle(turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{Error: new("no"), Code: code})))
+		b := p.only("t")
+		require.Equal(t, []string{state, string(code), "no"}, []string{b.State, *b.Reason, *b.Error})
+		p.settle()
+	}
+}
+
+// An attempt with a gap that cannot be closed does not end its turn, unless the turn names it.
+func TestAttemptOfADeadWorkerDoesNotEndItsTurn(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.WindowCount = 2 })
+	p.handle(turnRecord(t, 1, 1))
+	for seq := range int64(6) {
+		p.handle(runRecord(t, 1, 5, seq+2, "dead"))
+	}
+	p.until(2 * p.rules.GapAfter)
+	require.Empty(t, p.batches)
+	for attempt := range int64(2 * maxRuns) {
+		p.handle(runRecord(t, 1, 10+attempt, 1, "again"))
+	}
+	require.LessOrEqual(t, len(p.state().Open[0].Runs), maxRuns)
+	p.handle(runRecord(t, 1, 99, 1, "alive"))
+	p.handle(turnRecord(t, 1, 1_000_000, settles(99, 1), endsWith(okResult("end_turn"))))
+	require.Equal(t, "alive", texts(p.only("t")))
+	p.settle()
+}
+
+func TestRecordsOfTwoKindsOfWritersAreNotMixed(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	require.Equal(t, []string{reasonMixed}, p.handle(eventRecord(t, "t", 1, plainDone)).letters())
+	p = newPlay(t)
+	p.handle(eventRecord(t, "t", 1, plainDone))
+	require.Equal(t, []string{reasonMixed}, p.handle(turnRecord(t, 1, 1)).letters())
+	p = newPlay(t)
+	require.Equal(t, []string{reasonWriter}, p.handle(streamRecord(t, topics.AgentEvent{
+		TurnID: "t", Step: 1, Seq: 1, Result: new(okResult("end_turn")),
+	})).letters())
+}
+
+// A stepped turn is bounded as any other: in all attempts together.
+func TestSteppedTurnIsBounded(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		p := newPlay(t, func(r *Rules) { r.TurnLimit = 64 << 10 })
+		p.whole = whole
+		p.handle(turnRecord(t, 1, 1))
+		p.handle(runRecord(t, 1, 5, 1, strings.Repeat("a", 40<<10)))
+		p.handle(turnRecord(t, 1, 2, settles(5, 1)))
+		p.handle(turnRecord(t, 2, 1))
+		p.handle(runRecord(t, 2, 5, 1, strings.Repeat("b", 40<<10)))
+		b := p.only("t")
+		require.Equal(t, topics.ReasonTooLarge, *b.Reason)
+		p.settle()
+	}
+}

@@ -1,0 +1,180 @@
+package turn
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// With Rules.Events each turn has one event stream, which several writers write without knowing of each other: the workers of
+// the model write what the model says, each call of the model as an attempt at its step, and the turn writes the rest. Which
+// attempt counts is known when a response is accepted: the turn then names it in the record that ends the step. The numbers of
+// the turn's records are derived from what they say, and not counted: after a crash the turn can write them again in another
+// order, and readers drop those that they have.
+
+// The numbers of the turn's records in a step. The records of the calls follow after seqStepEnd, three for each.
+const (
+	seqStepStart = 1
+	seqStepEnd   = 2
+	seqResult    = 1_000_000 // of the terminal record
+
+	callRequest, callResponse, callResult = 1, 2, 3 // a call's records
+)
+
+// ownAttempt is the attempt at a step whose events the turn writes, because its worker has written none. Workers number
+// theirs by the time, which is always more.
+const ownAttempt = 1
+
+// settlement is the attempt of an accepted response, and why its model stopped.
+type settlement struct {
+	attempt topics.AgentAttempt
+	stop    string
+}
+
+// streams reports whether the open turn has an event stream.
+func (s *transition) streams() bool { return s.rules.Events && s.row.Turn.GetStream() != nil }
+
+// streamed emits a record of the turn in the open step.
+func (s *transition) streamed(seq int, e topics.AgentEvent) {
+	turn := s.row.Turn
+	step := max(turn.Step, 1) // a turn can end before its first step
+	e.SessionID, e.TurnID, e.Step, e.Attempt, e.Seq = s.key, turn.Message.TurnId, int64(step), 1, int64(seq)
+	e.Author = topics.AuthorTurn
+	if e.Result == nil {
+		e.UntilMS = s.silentUntil()
+	}
+	s.emit(turn.Message.TurnId, step, Streamed(e), seq)
+}
+
+// silentUntil returns how long the open turn may write no event, in milliseconds since the epoch.
+func (s *transition) silentUntil() int64 {
+	turn := s.row.Turn
+	until := turn.DeadlineMs
+	for _, c := range turn.Calls {
+		if !c.ended() {
+			until = max(until, turn.callDeadline(c))
+		}
+	}
+	return until
+}
+
+// streamStart marks the beginning of the open step.
+func (s *transition) streamStart() {
+	if !s.streams() {
+		return
+	}
+	e := topics.AgentEvent{Event: stepEvent("step_start", s.row.Turn.Step)}
+	if s.row.Turn.Step == 1 {
+		e.Request = requestOf(s.row.Turn.Message)
+	}
+	s.streamed(seqStepStart, e)
+}
+
+// streamStepEnd marks the end of the open step, whose response has tool calls.
+func (s *transition) streamStepEnd() {
+	if !s.streams() || s.settled == nil {
+		return
+	}
+	s.streamed(seqStepEnd, topics.AgentEvent{
+		Event: stepEvent("step_end", s.row.Turn.Step), Settles: &s.settled.attempt,
+	})
+	s.settled = nil
+}
+
+func stepEvent(kind string, step uint32) topics.Raw {
+	return wrapped(kind, rawMember(nil, "step", strconv.AppendUint(nil, uint64(step), 10)))
+}
+
+// requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
+func requestOf(a *Accepted) topics.Raw {
+	if blank(a.RequestId) {
+		return nil
+	}
+	return append(appendText([]byte(`{"latest_input":{"metadata":{"request_id":`), a.RequestId), "}}}"...)
+}
+
+// settle takes the attempt that an accepted response names as that of the open step. If it names none, the turn writes the
+// events of the response.
+func (s *transition) settle(from *Record, r topics.ThinkResponse) {
+	if !s.streams() {
+		return
+	}
+	used := s.row.Turn.Stream
+	used.InputTokens += max(0, r.ThinkInputTokens)
+	used.OutputTokens += max(0, r.ThinkOutputTokens)
+	if cost := costOf(r); cost != nil && (*cost > 0 || r.ThinkCost != nil) { // a difference of 0 is an unknown cost
+		used.Cost = addCost(used.Cost, cost)
+	}
+	attempt, stop, ok := topics.Events([]byte(from.headerText(topics.HeaderEvents)))
+	if !ok {
+		attempt = s.streamResponse(r)
+	}
+	s.settled = &settlement{attempt: attempt, stop: cmp.Or(stop, "end_turn")}
+}
+
+// streamResult writes the result of a call. A call that the stream does not show has none: one without an ID, and one with the
+// ID of a call before it.
+func (s *transition) streamResult(i int, r *Result) {
+	if !s.streams() || blank(r.ToolUseId) {
+		return
+	}
+	for _, c := range s.row.Turn.Calls[:i] {
+		if c.GetToolUseId() == *r.ToolUseId {
+			return
+		}
+	}
+	s.streamed(seqOf(i, callResult), topics.AgentEvent{Event: s.resultEvent(r)})
+}
+
+// seqOf returns the number of a call's record.
+func seqOf(call, record int) int { return seqStepEnd + 3*call + record }
+
+// streamEnd writes the terminal record of the turn, whose output is o.
+func (s *transition) streamEnd(o topics.Output) {
+	if !s.streams() {
+		return
+	}
+	turn := s.row.Turn
+	result := topics.AgentResult{OK: true, Usage: usageOf(turn.Stream)}
+	stop := "end_turn"
+	e := topics.AgentEvent{Result: &result}
+	if s.settled != nil {
+		stop, e.Settles = s.settled.stop, &s.settled.attempt
+		s.settled = nil
+	}
+	if turn.Step == 0 {
+		e.Request = requestOf(turn.Message)
+	}
+	switch {
+	case o.Error == nil:
+		result.StopReason = &stop
+	case o.Error.Code == topics.CodeCancelled:
+		stop = "cancelled"
+		result.StopReason, result.Error, result.Code = &stop, &o.Error.Message, o.Error.Code
+	default:
+		result.OK, result.Error, result.Code = false, &o.Error.Message, o.Error.Code
+	}
+	s.streamed(seqResult, e)
+}
+
+// abandonStream writes the terminal record of a turn that is ended without the transition.
+func (s *transition) abandonStream(f failure) {
+	if id := s.row.Turn.GetMessage().GetTurnId(); s.streams() && id != "" && len(id) <= maxID {
+		s.streamEnd(errorOutput(f))
+	}
+}
+
+// usageOf returns the usage of a turn's steps; nil if there is none.
+func usageOf(used *TurnStream) topics.Raw {
+	if used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
+		return nil
+	}
+	usage := rawMember(nil, "input", strconv.AppendInt(nil, used.InputTokens, 10))
+	usage = rawMember(usage, "output", strconv.AppendInt(nil, used.OutputTokens, 10))
+	usage = rawMember(usage, "total", strconv.AppendInt(nil, used.InputTokens+used.OutputTokens, 10))
+	if used.Cost != nil {
+		usage = rawMember(usage, "cost", strconv.AppendFloat(nil, *used.Cost, 'g', -1, 64))
+	}
+	return append(usage, '}')
+}
