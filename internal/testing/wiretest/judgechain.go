@@ -196,6 +196,12 @@ func (c *chainCheck) checkLastStep(t *turn, v *step) (final []*thinkResponse, co
 			// The texts or the tool calls of the response were too large.
 			accepted = filter(c.answers(v), func(x *thinkResponse) bool { return !c.dead[x.at] && !c.used[x.at] })
 		}
+		if e.code == "empty_response" {
+			accepted = filter(c.answers(v), func(x *thinkResponse) bool { return x.final() && x.answer == noAnswer && !c.dead[x.at] })
+			if len(accepted) == 0 {
+				c.report.add(RuleAnswer, e.at, "no response to %s is empty", v.at)
+			}
+		}
 		if len(accepted) > 0 {
 			c.markUsed(accepted)
 		}
@@ -214,6 +220,9 @@ func (c *chainCheck) checkLastStep(t *turn, v *step) (final []*thinkResponse, co
 	c.markUsed(final)
 	return final, false
 }
+
+// noAnswer is the answer of a response without a text.
+var noAnswer = digestOf(nil)
 
 // hasCallsOf reports whether the turn has calls of the response.
 func (c *chainCheck) hasCallsOf(t *turn, x *thinkResponse) bool {

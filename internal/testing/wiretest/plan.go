@@ -167,6 +167,10 @@ func (p Plan) Codes() []string {
 		return []string{"think_timeout"}
 	case p.Has(QuirkFail), p.Has(QuirkFailText):
 		return []string{"think_failed"}
+	case p.Has(QuirkSilentText) && (slices.Contains(p.Deeds, DeedHuge) || p.Pad > 0):
+		return []string{"empty_response", "too_large"}
+	case p.Has(QuirkSilentText):
+		return []string{"empty_response"}
 	case slices.Contains(p.Deeds, DeedHuge), p.Pad > 0:
 		return []string{"", "too_large"}
 	default:

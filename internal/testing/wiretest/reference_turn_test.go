@@ -121,6 +121,10 @@ func (p *reference) thought(s *refSession, r *kgo.Record, o object) {
 		return
 	}
 	text, agent := answerOf(o.list("last_input_response", "lastInputResponse", "messages"))
+	if text == "" {
+		p.end(s, t, "empty_response")
+		return
+	}
 	p.answered(s, t, f, text, agent)
 }
 
