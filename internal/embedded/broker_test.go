@@ -13,9 +13,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m)) }
 
 func TestBrokerServesTopicsAndGroups(t *testing.T) {
 	broker, ctx := start(t)

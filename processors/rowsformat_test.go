@@ -1,4 +1,4 @@
-package rows_test
+package processors_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package dedup_test
+package responder_test
 
 import (
 	"context"
@@ -134,7 +134,7 @@ func TestConcurrentCallWaitsForTheRunningOne(t *testing.T) {
 	}
 }
 
-func Example() {
+func Example_dedup() {
 	m := dedup.New[string, string](time.Hour, 1000, clock.System())
 	for range 2 {
 		answer, repeated, err := m.Do(context.Background(), "key", func() (string, bool) {

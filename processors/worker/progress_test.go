@@ -1,4 +1,4 @@
-package progress_test
+package worker_test
 
 import (
 	"testing"

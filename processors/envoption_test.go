@@ -1,4 +1,4 @@
-package envoption_test
+package processors_test
 
 import (
 	"errors"

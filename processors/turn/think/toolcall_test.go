@@ -1,4 +1,4 @@
-package toolcall
+package think_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/toolcall"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,7 +18,7 @@ func TestEveryCallOfATurnHasAnIDOfItsOwn(t *testing.T) {
 		{Role: &assistant, Content: topics.Raw(`[{"type":"text","text":"x"},{"type":"tool_use","id":"a"}]`)}, {Role: &tool},
 	}
 	take := func() (all []string) {
-		ids := New("step", messages)
+		ids := toolcall.New("step", messages)
 		for _, id := range []string{"earlier", "a", "b", "b", "b-2", "", " ", strings.Repeat("x", 201)} {
 			all = append(all, ids.Next(id))
 		}
@@ -38,14 +39,14 @@ func TestArgumentsAreAnObject(t *testing.T) {
 		``: `{}`, " \n": `{}`, `null`: `{}`, `"null"`: `{}`, `""`: `{}`, `{"a": 1}`: `{"a": 1}`, `"{\"a\":1}"`: `{"a":1}`,
 		`"\"{\\\"a\\\":1}\""`: `{"a":1}`, `{"a":1,"a":2}`: `{"a":1,"a":2}`, `{"a":"\ud83d"}`: `{"a":"\ufffd"}`,
 	} {
-		require.Equal(t, Arguments{Input: topics.Raw(want)}, Read(text), text)
+		require.Equal(t, toolcall.Arguments{Input: topics.Raw(want)}, toolcall.Read(text), text)
 	}
 	for text, why := range map[string]string{
 		`[1]`: "array", `7`: "number", `true`: "boolean", `"x"`: "syntax error", `{}""`: "syntax error after 2 bytes",
 		`{"a":1}}`: "syntax error", `{'a':1}`: "syntax error", `{"a":1,}`: "syntax error", `{"secret`: "end before", `{"a":`: "end before",
 		strings.Repeat(`{"a":`, 501) + "1" + strings.Repeat("}", 501): "deeply",
 	} {
-		a := Read(text)
+		a := toolcall.Read(text)
 		require.Contains(t, a.Problem, why, text)
 		require.Equal(t, why == "end before", a.Cut, text)
 		require.Equal(t, "{}", string(a.Input))
@@ -60,7 +61,7 @@ func TestHalfCharactersAreJoinedOrReplaced(t *testing.T) {
 		if len(pieces) > 1 && !strings.HasSuffix(pieces[0], `"`) {
 			pieces = []string{pieces[0] + pieces[1]}
 		}
-		var j Joiner
+		var j toolcall.Joiner
 		text := ""
 		for _, p := range pieces {
 			part := j.Add(topics.Raw(p))
@@ -69,7 +70,7 @@ func TestHalfCharactersAreJoinedOrReplaced(t *testing.T) {
 		}
 		require.Equal(t, "a🙂b", text+j.End(), pieces)
 	}
-	var j Joiner
+	var j toolcall.Joiner
 	require.Equal(t, "a", j.Add(topics.Raw(`"a\ud83d"`)))
 	require.Equal(t, "\uFFFDb", j.Add(topics.Raw(`"b"`)))
 	require.Equal(t, "\uFFFD", j.Add(topics.Raw(`"\ude42"`)))
@@ -82,6 +83,6 @@ func TestHalfCharactersAreJoinedOrReplaced(t *testing.T) {
 		`{"\ud83d":"\ude42\ud83d","b":"\ud83d\ude42"}`: `{"\ufffd":"\ufffd\ufffd","b":"\ud83d\ude42"}`,
 		`"\\ud83d"`: `"\\ud83d"`, `"\ud83d\ud83d\ude42"`: `"\ufffd\ud83d\ude42"`, "\"\xed\xa0\xbd\"": "\"\uFFFD\"", `"\ud83`: `"\ud83`,
 	} {
-		require.Equal(t, want, string(WellFormed(topics.Raw(text))), text)
+		require.Equal(t, want, string(toolcall.WellFormed(topics.Raw(text))), text)
 	}
 }

@@ -1,4 +1,4 @@
-package testbroker_test
+package embedded_test
 
 import (
 	"testing"
@@ -7,13 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m)) }
 
 func TestStartedBrokerAnswers(t *testing.T) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(testbroker.Start(t)...), kgo.RequestRetries(0))

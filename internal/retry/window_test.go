@@ -1,4 +1,4 @@
-package digests_test
+package retry_test
 
 import (
 	"strconv"

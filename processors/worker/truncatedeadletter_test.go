@@ -1,4 +1,4 @@
-package truncate_test
+package worker_test
 
 import (
 	"strings"
