@@ -14,8 +14,10 @@ import (
 func TestEveryCallOfATurnHasAnIDOfItsOwn(t *testing.T) {
 	user, assistant, tool := "user", "assistant", "tool"
 	messages := []topics.Message{
-		{Role: &assistant, Content: topics.Raw(`[{"type":"tool_use","id":"earlier"}]`)}, {Role: &user, Content: topics.Raw(`"?"`)},
-		{Role: &assistant, Content: topics.Raw(`[{"type":"text","text":"x"},{"type":"tool_use","id":"a"}]`)}, {Role: &tool},
+		{Role: &assistant, Content: topics.Raw(`[{"type":"tool_use","id":"earlier"}]`)},
+		{Role: &user, Content: topics.Raw(`"?"`)},
+		{Role: &assistant, Content: topics.Raw(`[{"type":"text","text":"x"},{"type":"tool_use","id":"a"}]`)},
+		{Role: &tool},
 	}
 	take := func() (all []string) {
 		ids := toolcall.New("step", messages)
