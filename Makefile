@@ -124,7 +124,7 @@ test-long: test-kills test-models ## run the kill, model and property tests at f
 
 .PHONY: nightly
 nightly: ## run what takes hours: all tests at full size, each version and size of Kafka, new random cases, fuzzing, deliberate breaks
-	$(MAKE) test-kills test-models property model fuzz breaks
+	$(MAKE) test-kills test-models property model fuzz breaks smoke
 	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
 	$(MAKE) chaos-kafka chaos-workers-kafka
 

@@ -2,33 +2,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 )
-
-// Without Docker, the script builds and runs the binary of the image with the command and the environment of the Dockerfile.
-func TestTheImagesBinaryIsReproducibleAndRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program twice")
-	}
-	if os.Getuid() == 0 {
-		if _, err := exec.LookPath("setpriv"); err != nil {
-			t.Skip("the user is root, and setpriv is not installed")
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "./smoke.sh", "-quick")
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KAFKA_") })
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "two builds are equal")
-	require.Contains(t, string(out), "ended by SIGTERM with 0")
-}
 
 // service is a service of compose.yaml.
 type service struct {
