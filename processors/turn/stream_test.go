@@ -106,12 +106,18 @@ func TestEveryEndOfATurnEndsItsStream(t *testing.T) {
 			return p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`,
 				header(topics.HeaderErrorReason, "no quota"))
 		}, `1/1000000 {"ok":false,"error":"the model's worker gave up: no quota","code":"think_failed"}`},
-		"timeout": {func(p *play, _ Enriched) effects { return p.wait(p.rules.ThinkTimeout) },
-			`1/1000000 {"ok":false,"error":"the model did not respond within 600000ms","code":"think_timeout"}`},
-		"cancel": {func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"cancel"}`) },
-			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`},
-		"purge": {func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"purge"}`) },
-			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`},
+		"timeout": {
+			func(p *play, _ Enriched) effects { return p.wait(p.rules.ThinkTimeout) },
+			`1/1000000 {"ok":false,"error":"the model did not respond within 600000ms","code":"think_timeout"}`,
+		},
+		"cancel": {
+			func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"cancel"}`) },
+			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`,
+		},
+		"purge": {
+			func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"purge"}`) },
+			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, withEvents)

@@ -95,7 +95,9 @@ func (m *ownModels) streamed(pieces func(think.Step) []think.Delta, after ...fun
 func answersTool(s think.Step) []think.Delta {
 	if *s.Input().Role != "tool" {
 		return []think.Delta{
-			{Thought: "hm"}, {Text: "Let me "}, {Text: "look."},
+			{Thought: "hm"},
+			{Text: "Let me "},
+			{Text: "look."},
 			{Call: &think.Call{ID: "c-" + s.Key, Name: "lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
 			{Usage: &think.Usage{InputTokens: 10, OutputTokens: 2}},
 		}

@@ -148,8 +148,8 @@ func TestChecksHaveTheirOrder(t *testing.T) {
 		reason bridge.Reason
 	}{
 		{inRoom("U1", long), bridge.Refuse, bridge.GroupNoMention}, // before the limit, which it does not count for
-		{direct("U1", ""), bridge.Refuse, bridge.Empty},           // before routing
-		{direct("U1", "/status"), bridge.Refuse, bridge.NoAgent},  // the limit is reached, but there is nobody to say so
+		{direct("U1", ""), bridge.Refuse, bridge.Empty},            // before routing
+		{direct("U1", "/status"), bridge.Refuse, bridge.NoAgent},   // the limit is reached, but there is nobody to say so
 	}
 	for i, step := range steps {
 		step.in.Event = string(rune('a' + i))

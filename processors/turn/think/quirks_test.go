@@ -75,7 +75,8 @@ func TestEmptyReplyOfAStreamIsAskedForOnceMore(t *testing.T) {
 // A model that counts its calls anew in every step, and gives two of them one ID.
 func TestCallsOfAReplyHaveIDsOfTheirOwn(t *testing.T) {
 	reply := think.Reply{Blocks: []think.Block{
-		{Call: &think.Call{ID: "c1", Name: "n", Input: topics.Raw(`{"n":1}`)}}, {Call: &think.Call{ID: "c1", Name: "n", Input: topics.Raw(`{"n":2}`)}},
+		{Call: &think.Call{ID: "c1", Name: "n", Input: topics.Raw(`{"n":1}`)}},
+		{Call: &think.Call{ID: "c1", Name: "n", Input: topics.Raw(`{"n":2}`)}},
 		{Call: &think.Call{Name: "n"}},
 	}}
 	const step = `{"history":[{"role":"user","content":"?"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"n","input":{}}]}],` +
