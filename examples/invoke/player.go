@@ -103,6 +103,9 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 		return think.Reply{}, err
 	}
 	text, err := f.AssistantText()
+	if text == "" {
+		text = "(no text)" // an empty reply would be an error of the turn
+	}
 	return think.Say(text), err
 }
 
