@@ -124,10 +124,12 @@ func (m *steps) receive(e topics.AgentEvent) {
 	m.count(e, 1)
 }
 
-// receiveOfRun keeps a record of an attempt. It returns false if its events do not count.
+// receiveOfRun keeps a record of an attempt. It returns false if its events do not count. Those of an attempt before the shown
+// one are not kept: if it settles the step, the turn is read again.
 func (m *steps) receiveOfRun(e topics.AgentEvent) bool {
 	c := m.chosen[e.Step]
-	if e.Step < m.step || e.Step == m.step && m.settled || e.Attempt < c.attempt || c.settled && e.Attempt != c.attempt {
+	if e.Step < m.step || e.Step == m.step && (m.settled || e.Attempt < m.shown) ||
+		e.Attempt < c.attempt || c.settled && e.Attempt != c.attempt {
 		return false
 	}
 	id := runID{e.Step, e.Attempt}
@@ -199,7 +201,7 @@ func (m *steps) ready(e topics.AgentEvent) bool {
 		}
 		// It may have been left out because of another attempt.
 		c := m.chosen[e.Step]
-		return c.attempt > e.Settles.Attempt && !c.settled
+		return c.attempt > e.Settles.Attempt && !c.settled || e.Step == m.step && m.shown > e.Settles.Attempt
 	case e.Result != nil:
 		return true
 	case e.Seq == seqStepStart:

@@ -218,3 +218,36 @@ func TestReplacedAttemptIsReadAgainUnderAGreaterNumber(t *testing.T) {
 	_, after, _ := strings.Cut(positionOf(events[1]).String(), "t.")
 	require.Equal(t, "2.2", after)
 }
+
+// A worker whose clock is behind takes over from one that died, and writes more than is kept out of order.
+func TestLongAttemptWithAnEarlierClockIsTold(t *testing.T) {
+	const long = heldRecords + 500
+	of := func(attempt, seq int64) topics.AgentEvent {
+		return topics.AgentEvent{
+			SessionID: "s", TurnID: "t", Step: 1, Attempt: attempt, Seq: seq,
+			Event: topics.Raw(fmt.Sprintf(`{"type":"message","data":{"text":"%d.%d "}}`, attempt, seq)),
+		}
+	}
+	own := topics.AgentEvent{SessionID: "s", TurnID: "t", Author: topics.AuthorTurn, Step: 1, Attempt: 1, Seq: 1}
+	start, end := own, own
+	start.Event = topics.Raw(`{"type":"step_start","data":{"type":"step_start","step":1}}`)
+	end.Seq, end.Result = 1_000_000, &topics.AgentResult{OK: true, StopReason: new("end_turn")}
+
+	for settled, last := range map[int64]int64{1990: long, 2000: 1} {
+		records := []topics.AgentEvent{start, of(2000, 1)}
+		for seq := range int64(long) {
+			records = append(records, of(1990, seq+1))
+		}
+		end.Settles = &topics.AgentAttempt{Attempt: settled, Seq: last}
+		records = append(records, end)
+
+		events := readSteps(t, records, 0)
+		require.Len(t, events, int(last)+2)
+		for _, e := range events[1 : last+1] {
+			require.Contains(t, string(e.Event), fmt.Sprintf(`"%d.`, settled))
+		}
+		got, _ := foldedByGroup(t, records)
+		require.Equal(t, got, foldedByReader(t, events))
+		require.Equal(t, events, readSteps(t, records, events[0].Attempt))
+	}
+}
