@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,10 +43,16 @@ func TestTopicsOfAnAgentAreDeletedWithItsTest(t *testing.T) {
 		of = testbroker.AgentOf(t) + "-in"
 		_, err := admin.CreateTopics(t.Context(), 1, 1, nil, kept, of)
 		require.NoError(t, err)
-		require.Contains(t, topics(), of)
+		eventually(t, func() bool { return slices.Contains(topics(), of) })
 	})
-	require.NotContains(t, topics(), of)
-	require.Contains(t, topics(), kept)
+	eventually(t, func() bool { return !slices.Contains(topics(), of) })
+	eventually(t, func() bool { return slices.Contains(topics(), kept) })
+}
+
+// eventually waits until the brokers show a change of topics that they have confirmed.
+func eventually(t *testing.T, shown func() bool) {
+	t.Helper()
+	require.Eventually(t, shown, time.Minute, 10*time.Millisecond)
 }
 
 func TestAgentNamesAreUnique(t *testing.T) {
