@@ -219,7 +219,7 @@ func (p *Pipeline) open(r Request, turn string) (*pipelineStream, *indexedTurn) 
 	box, known := p.hub.open(r.SessionID, turn)
 	s := &pipelineStream{
 		pipeline: p, session: r.SessionID, caller: r.callerKey, request: turn, box: box, touched: p.rules.clock.Now(),
-		from: section{partition: -1}, sequence: sequence{resumes: p.rules.gates},
+		from: section{partition: -1}, first: -1, sequence: sequence{resumes: p.rules.gates},
 	}
 	if p.rules.gates {
 		s.pauses = newPauses(turn)

@@ -159,8 +159,9 @@ func (s *pipelineStream) stepReplay(ctx context.Context) error {
 }
 
 // readAgain reads the turn again from its first record, up to the record at which other events of a step took the place of those
-// that were read. The sequence knows which.
-func (s *pipelineStream) readAgain(ctx context.Context, l sessionRecord) error {
+// that were read. The sequence knows which. The index may have forgotten the first record: the turn can have waited for longer
+// than WithLookback.
+func (s *pipelineStream) readAgain(ctx context.Context, l sessionRecord) {
 	end := l.offset + 1
 	for _, after := range s.matched {
 		end = max(end, after.offset+1)
@@ -168,15 +169,10 @@ func (s *pipelineStream) readAgain(ctx context.Context, l sessionRecord) error {
 	if s.from.partition == l.partition {
 		end = max(end, s.from.end)
 	}
-	known := s.pipeline.hub.lookup(s.session, s.turn)
-	if known == nil || known.first < 0 || known.partition != l.partition {
-		return errGap
-	}
 	s.stopReplay()
 	s.ready, s.matched, s.missingSince = nil, nil, s.touched
 	s.replaced = s.sequence.supersedes()
-	s.replayFrom(ctx, section{l.partition, known.first, end})
-	return nil
+	s.replayFrom(ctx, section{l.partition, s.first, end})
 }
 
 // stopReplay waits until the replay has ended, if there is one.

@@ -21,6 +21,7 @@ type pipelineStream struct {
 	replay       *replay            // nil if there is no replay or it has ended
 	cancelReplay context.CancelFunc // cancels replay
 	from         section            // live events in it were in the replay
+	first        int64              // the offset of the turn's first record that was taken; -1 before
 	caller       string             // who takes turns with others
 	failed       *topics.Output     // known from the index: the pipeline answered with an error
 
@@ -210,6 +211,9 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		s.name(ctx, l)
 		return nil
 	}
+	if s.first < 0 || l.offset < s.first {
+		s.first = l.offset
+	}
 	s.touched = s.pipeline.rules.clock.Now()
 	s.written = s.touched
 	if l.past {
@@ -225,7 +229,8 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		s.newer = &l
 		return nil
 	case errors.Is(err, errReplaced):
-		return s.readAgain(ctx, l)
+		s.readAgain(ctx, l)
+		return nil
 	}
 	if s.sequence.open() && (!open || s.sequence.seq > seq) {
 		s.missingSince, s.gapInReplay = s.touched, l.past
