@@ -63,6 +63,8 @@ var (
 	ErrNotCommitted = errors.New("cut: offsets not committed")
 	// ErrDrain says that records in flight did not finish within the drain limit.
 	ErrDrain = errors.New("cut: records in flight did not end in time")
+	// ErrStore says that the local store could not be written, for example because the disk is full.
+	ErrStore = errors.New("cut: local store")
 	// ErrKilled says that the instance was killed: nothing was drained or committed.
 	ErrKilled = errors.New("cut: killed")
 	// ErrLease says that the group coordinator has not acknowledged a heartbeat of this member for so long that another

@@ -192,7 +192,7 @@ func (s *Series) flush() error {
 	s.flushed = time.Now()
 	for _, l := range s.layers() {
 		if err := l.Flush(); err != nil {
-			return fmt.Errorf("cut: local store: %w", err)
+			return fmt.Errorf("%w: %w", ErrStore, err)
 		}
 	}
 	return nil

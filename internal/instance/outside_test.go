@@ -54,7 +54,8 @@ func put(t testing.TB, brokers []string, records ...*kgo.Record) {
 	for _, r := range records {
 		var err error
 		eventually(t, func() bool {
-			if err = c.ProduceSync(t.Context(), r).FirstErr(); errors.Is(err, kerr.UnknownTopicID) {
+			err = c.ProduceSync(t.Context(), r).FirstErr()
+			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) { // it was created just now
 				c.PurgeTopicsFromClient(r.Topic)
 				return false
 			}

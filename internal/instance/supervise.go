@@ -39,7 +39,9 @@ func (inst *Instance) supervise(ctx context.Context) error {
 		case hopeless(err):
 			return err
 		}
-		if inst.progressed.Load() || time.Since(started) >= inst.cfg.Restart.Reset {
+		// A run that cannot write its store commits records nevertheless, and so would the next one, indefinitely.
+		progressed := inst.progressed.Load() && !errors.Is(err, cut.ErrStore)
+		if progressed || time.Since(started) >= inst.cfg.Restart.Reset {
 			restarts = 0
 			wait.Reset()
 		}
