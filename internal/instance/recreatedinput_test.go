@@ -47,6 +47,11 @@ func (r *relay) create(names ...string) {
 			made, err := r.admin.CreateTopic(r.Context(), 1, 1, nil, r.topic(name))
 			return err == nil && made.Err == nil
 		})
+		eventually(r, func() bool { // and shows a new one some time after it has confirmed it
+			fresh := kadm.NewClient(dial(r, r.brokers))
+			listed, err := fresh.ListTopics(r.Context(), r.topic(name))
+			return err == nil && listed.Error() == nil
+		})
 	}
 }
 
