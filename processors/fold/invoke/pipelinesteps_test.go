@@ -2,7 +2,6 @@ package invoke
 
 import (
 	"context"
-	"errors"
 	"io"
 	"testing"
 	"time"
@@ -108,5 +107,46 @@ func TestReplacedEventsAreReadFromTheTurnsFirstRecordAfterALongPause(t *testing.
 	}, 9, 1)
 	l.write(end)
 	_, err = l.Next(t.Context())
-	require.True(t, errors.Is(err, io.EOF), err)
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// An instance without turn.WithEvents ends a turn that began with it: its output is the only end.
+func TestStreamEndsAfterTheTurnsOutputIfNoRecordEndsItsEvents(t *testing.T) {
+	request := "t"
+	for want, output := range map[string]topics.Output{
+		"no_events": {RequestID: &request, Content: "Bye."},
+		"busy":      {RequestID: &request, Error: &topics.OutputError{Code: "busy", Message: "no quota"}},
+	} {
+		l := newSteppedLive(t)
+		l.write(ofTurn(1, 1, "step_start"))
+		l.tells(1)
+		l.output(output)
+		ended := l.waits()
+		l.now.Advance(30*time.Second - time.Millisecond)
+		require.Empty(t, ended)
+		l.now.Advance(time.Millisecond)
+		var failure *Error
+		select {
+		case err := <-ended:
+			require.ErrorAs(t, err, &failure)
+		case <-time.After(10 * time.Second):
+			t.Fatal("30 s after the turn's output the stream is still open")
+		}
+		require.Equal(t, want, failure.Code)
+	}
+}
+
+func TestOutputBeforeTheLastEventsDoesNotEndTheStream(t *testing.T) {
+	request := "t"
+	l := newSteppedLive(t)
+	l.write(ofTurn(1, 1, "step_start"))
+	l.tells(1)
+	l.output(topics.Output{RequestID: &request, Content: "Bye."})
+	ended := l.waits()
+	l.now.Advance(30*time.Second - time.Millisecond)
+	l.write(settling(topics.AgentEvent{
+		SessionID: "s", TurnID: "t", Author: topics.AuthorTurn, Step: 1, Attempt: 1, Seq: 1_000_000,
+		Result: &topics.AgentResult{OK: true, StopReason: &endTurn},
+	}, 9, 0))
+	require.ErrorIs(t, <-ended, io.EOF)
 }

@@ -34,7 +34,8 @@ type pipelineStream struct {
 	ready        []topics.AgentEvent
 	newer        *sessionRecord // the first record of a newer attempt
 	replaced     bool           // the events of a step were replaced: the turn is read again from its beginning
-	answered     time.Time      // when the turn had its answer, of which there were no events; zero if it has none
+	answered     time.Time      // when the turn's output was read; zero if it was not
+	unended      error          // the end of a turn with an output, if no record ends its events
 	quiet        time.Time      // how long the turn has announced to be silent
 	touched      time.Time      // when the turn's last record was received
 	missingSince time.Time      // since when a record is missing, if the sequence is open
@@ -177,8 +178,8 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	case l.failed != nil:
 		return s.outputError(*l.failed)
 	case l.answered != "":
-		if l.answered == s.request && s.turn == "" {
-			s.answered = s.pipeline.rules.clock.Now()
+		if l.answered == s.request {
+			s.awaitEnd(errNoEvents)
 		}
 		return nil
 	case l.outcome:
@@ -195,10 +196,17 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 	if o.RequestID == nil || *o.RequestID != s.request {
 		return nil
 	}
-	if s.sequence.steps != nil {
-		return nil // the stream of the turn ends with the same error
+	err := &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
+	if s.sequence.steps == nil {
+		return err
 	}
-	return &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
+	s.awaitEnd(err) // the stream of the turn ends with the same error
+	return nil
+}
+
+// awaitEnd notes that the turn has an output, and how it ends if the record that ends its events does not follow.
+func (s *pipelineStream) awaitEnd(otherwise error) {
+	s.answered, s.unended = s.pipeline.rules.clock.Now(), otherwise
 }
 
 // take adds a record of the session to the sequence if it belongs to the turn.
@@ -304,8 +312,8 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 		return s.pipeline.catchUp(ctx, s.session)
 	}
 	switch {
-	case !s.answered.IsZero() && s.turn == "":
-		until, late = s.answered.Add(rules.gap), errNoEvents
+	case !s.answered.IsZero() && (s.turn == "" || s.sequence.steps != nil):
+		until, late = s.answered.Add(rules.gap), s.unended
 	case len(s.awaits) > 0:
 		until, late = s.answerBy, errUnsettled
 	case paused && !s.sequence.open():
@@ -331,10 +339,11 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 	}
 }
 
-// errNoEvents ends the stream of a turn that was answered without events. The door would wait for them in vain.
+// errNoEvents ends the stream of a turn that was answered without events, or without the one that ends it. The door would wait
+// for them in vain.
 var errNoEvents = &Error{
 	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_events",
-	Text: "the turn has ended, but no events of it were written: its group needs turn.WithEvents",
+	Text: "the turn has ended, but its events are missing: its group needs turn.WithEvents",
 }
 
 // errSilent ends a turn without events for WithSilence.
