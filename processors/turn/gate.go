@@ -189,6 +189,7 @@ func (s *transition) endGatedCall(i int, cause topics.GateCause, text, reason st
 // another one.
 func (s *transition) endRefused(c *Call, text, reason string) {
 	turn := s.row.Turn
+	c.DeadlineMs = 0 // it does not run
 	s.keepEnd(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), 0, text, reason))
 	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
 		if h.Kind != Held_TOOL || h.ToolUseId != c.GetToolUseId() || !s.answers(h.name(), c) {

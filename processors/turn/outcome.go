@@ -79,6 +79,9 @@ func (s *transition) endGate(i int, o topics.GateOutcome) {
 	c := s.row.Turn.Calls[i]
 	gate := c.Gate
 	c.Gate, s.changed = nil, true
+	if o.Status == topics.GateApproved { // readers of the stream learn from the outcome how long the tool may be silent
+		c.DeadlineMs = s.after(s.rules.ToolTimeout)
+	}
 	s.streamOutcome(i, gate, o)
 	switch o.Status {
 	case topics.GateApproved:
@@ -116,7 +119,7 @@ func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
 	case edited && !s.showEdited(c, gate.Input, item.Input):
 		s.endRefused(c, "the changed arguments of the call do not fit into the session's row", "too_large")
 	default:
-		c.DeadlineMs, c.Edited = s.after(s.rules.ToolTimeout), edited
+		c.Edited = edited
 		s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, Called(item), i)
 	}
 }

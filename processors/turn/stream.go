@@ -113,10 +113,10 @@ func (s *transition) settle(from *Record, r topics.ThinkResponse) {
 	s.settled = &settlement{attempt: attempt, stop: cmp.Or(stop, "end_turn")}
 }
 
-// streamResult writes the result of a call. A call that the stream does not show has none: one without an ID, and one with the
-// ID of a call before it.
+// streamResult writes the result of a call. A call that the stream does not show has none: one without an ID or with one
+// that is too long for an event, and one with the ID of a call before it.
 func (s *transition) streamResult(i int, r *Result) {
-	if !s.streams() || blank(r.ToolUseId) {
+	if !s.streams() || blank(r.ToolUseId) || len(*r.ToolUseId) > maxID {
 		return
 	}
 	for _, c := range s.row.Turn.Calls[:i] {

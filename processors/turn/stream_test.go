@@ -161,6 +161,16 @@ func TestStreamShowsApprovals(t *testing.T) {
 	require.Contains(t, stream(p.resultFrom("pay", "t1", "paid"))[0], `1/5 {"type":"tool_result","id":"t1"`)
 }
 
+// The time in which the tool must answer begins when its call is approved, long after its step began.
+func TestStreamAnnouncesTheTimeOfAnApprovedTool(t *testing.T) {
+	p := newPlay(t, withEvents, withPolicy(paying()), func(r *Rules) { r.ToolTimeout = time.Minute })
+	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
+	require.Empty(t, p.wait(10*time.Minute))
+	out = p.send("gate-outcomes", outcome(the[GateRequested](t, out), topics.GateApproved))
+	require.Len(t, emitted[Called](out), 1)
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), the[Streamed](t, out).UntilMS)
+}
+
 func TestRefusedCallIsDeniedInTheStream(t *testing.T) {
 	p := newPlay(t, withEvents, withPolicy(paying()))
 	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
@@ -188,6 +198,39 @@ func TestEventsFitIntoRecords(t *testing.T) {
 	require.NotEmpty(t, events)
 	require.Less(t, len(events[0].Event), p.rules.RecordLimit)
 	require.Contains(t, string(events[0].Event), "too large for an event")
+}
+
+// An ID or a name can be as large as a record, and its control characters are six times as long in an event as in the row.
+func TestCallWithALongIDOrNameIsNotInTheStream(t *testing.T) {
+	for name, c := range map[string]struct {
+		id, tool func(limit int) string
+		results  int
+	}{
+		"ID":   {func(limit int) string { return strings.Repeat(`\u0001`, limit*9/10/6) }, func(int) string { return "look" }, 0},
+		"name": {func(int) string { return "t1" }, func(limit int) string { return strings.Repeat(`\u0001`, limit*9/10/6) }, 1},
+	} {
+		for _, written := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " events written by the worker: ", written), func(t *testing.T) {
+				p := newPlay(t, withEvents)
+				var opts []recordOption
+				if written {
+					opts = append(opts, header(topics.HeaderEvents, "1790000000001/7/tool_use"))
+				}
+				out := p.send("think-request-response", response(p.ask("hi"), `"last_input_response":[{"role":"assistant","content":[]}],`+
+					`"tool_uses":[{"tool_use_id":"`+c.id(p.rules.RecordLimit)+`","name":"`+c.tool(p.rules.RecordLimit)+`","input":{}}],"end_turn":false`), opts...)
+				require.Empty(t, replies(out))
+				results := 0
+				for _, e := range emitted[Streamed](out) {
+					require.Less(t, len(e.Event), p.rules.eventLimit())
+					if strings.Contains(string(e.Event), "tool_result") {
+						results++
+					}
+				}
+				require.Equal(t, c.results, results)
+				require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code, "the next step does not fit into a record")
+			})
+		}
+	}
 }
 
 func TestStreamOfADamagedRowEnds(t *testing.T) {

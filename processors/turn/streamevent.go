@@ -110,7 +110,7 @@ func validPrefix(text string, n int) string {
 
 // call adds a tool call. The list of calls repeats those of the messages.
 func (w *replyEvents) call(id, name *string, input topics.Raw) {
-	if blank(id) || blank(name) || w.called[*id] {
+	if blank(id) || blank(name) || len(*id) > maxID || len(*name) > maxID || w.called[*id] { // the call is refused
 		return
 	}
 	w.called[*id] = true
@@ -124,29 +124,35 @@ func (w *replyEvents) call(id, name *string, input topics.Raw) {
 	w.events = append(w.events, e)
 }
 
-// resultEvent returns the event of a call's result: its output as text, and as structured data if there is room.
+// resultEvent returns the event of a call's result. An error takes the place of a result that is too large for an event.
 func (s *transition) resultEvent(r *Result) topics.Raw {
+	limit := s.rules.eventLimit()
 	failed := r.Status != nil && *r.Status == statusError
 	output := topics.Raw(appendResult(nil, r))
-	for {
-		data := stringMember(nil, "id", *r.ToolUseId)
-		if output[0] == '"' {
-			data = rawMember(data, "output", output)
-		} else {
-			data = stringMember(data, "output", string(output))
-		}
-		data = rawMember(data, "isError", strconv.AppendBool(nil, failed))
-		if reason, _ := topics.Lookup(output, "reason"); failed && string(reason) == `"`+reasonOfDenied+`"` {
-			data = rawMember(data, "denied", topics.Raw("true"))
-		}
-		if output[0] != '"' && len(data)+len(output) <= s.rules.eventLimit() {
-			data = rawMember(data, "data", output)
-		}
-		if len(data) <= s.rules.eventLimit() {
-			return wrapped("tool_result", data)
-		}
-		output = errorResult("the tool's result has "+strconv.Itoa(len(output))+" bytes, which is too large for an event", "too_large")
+	data := resultData(*r.ToolUseId, output, failed, limit)
+	if len(data) > limit {
+		text := "the tool's result has " + strconv.Itoa(len(output)) + " bytes, which is too large for an event"
+		data = resultData(*r.ToolUseId, errorResult(text, "too_large"), failed, limit)
 	}
+	return wrapped("tool_result", data)
+}
+
+// resultData returns the members of the event of a result: its output as text, and as structured data if there is room.
+func resultData(id string, output topics.Raw, failed bool, limit int) []byte {
+	data := stringMember(nil, "id", id)
+	if output[0] == '"' {
+		data = rawMember(data, "output", output)
+	} else {
+		data = stringMember(data, "output", string(output))
+	}
+	data = rawMember(data, "isError", strconv.AppendBool(nil, failed))
+	if reason, _ := topics.Lookup(output, "reason"); failed && string(reason) == `"`+reasonOfDenied+`"` {
+		data = rawMember(data, "denied", topics.Raw("true"))
+	}
+	if output[0] != '"' && len(data)+len(output) <= limit {
+		data = rawMember(data, "data", output)
+	}
+	return data
 }
 
 // streamGate writes that a call waits for its approval.
