@@ -60,12 +60,16 @@ type AgentResult struct {
 	// StopReason takes precedence over the stop reason of the events; nil for none.
 	StopReason *string
 	// Error describes the failure where OK is false, and Code is its machine-readable form, empty for none. CodeThinkTimeout
-	// means that the turn expired.
+	// means that the turn expired. Code is read only where steps have writers of their own, and only if it is a string of at
+	// most 256 bytes.
 	Error *string
 	Code  Code
 	// Usage is an object with input, output, total and cost, or nil.
 	Usage Raw
 }
+
+// maxCode is the length of the longest code of a result that is read, in bytes.
+const maxCode = 256
 
 // The values of events are nested in batches, and batches in think-responses.
 var agentEventWire = wire[AgentEvent]{depth: MaxValueDepth, read: readValidAgentEvent, write: writeAgentEvent}
@@ -88,6 +92,9 @@ func readValidAgentEvent(c *cursor, e *AgentEvent) error {
 		return missing("step")
 	case (e.Event == nil) == (e.Result == nil):
 		return fmt.Errorf("%w: fields event and result: want one of them", ErrType)
+	}
+	if e.Step == 0 && e.Result != nil { // other runners have codes with a meaning of their own
+		e.Result.Code = ""
 	}
 	return nil
 }
@@ -164,9 +171,12 @@ func readAgentResult(c *cursor) (*AgentResult, error) {
 		case "error":
 			r.Error, err = c.anyText()
 		case "code":
-			var code *string
-			if code, err = c.anyText(); code != nil {
-				r.Code = Code(*code)
+			if c.dec.PeekKind() != '"' {
+				return c.skip()
+			}
+			var code string
+			if code, err = c.word(); len(code) <= maxCode {
+				r.Code = Code(code)
 			}
 		case "usage":
 			r.Usage, err = c.document()

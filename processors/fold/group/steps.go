@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/turntable-streams/turntable/processors/fold"
@@ -55,7 +56,9 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 		return
 	}
 	if run == nil {
-		run = s.beginRun(t, step, uint64(e.Attempt))
+		if run = s.beginRun(t, step, uint64(e.Attempt)); run == nil {
+			return
+		}
 	}
 	s.changed, t.TouchedMs = true, s.nowMS()
 	if uint64(e.Seq) != run.Seq+1 {
@@ -84,14 +87,36 @@ func (t *Turn) run(step, attempt uint64) *Turn {
 	return nil
 }
 
-// beginRun adds an attempt. Beyond maxRuns, the one with the lowest number is dropped.
+// ownAttempt is the attempt whose events the turn writes for a worker that wrote none.
+const ownAttempt = 1
+
+// beginRun adds an attempt. If there are maxRuns, the one with the lowest number is dropped of those that nothing speaks for: an
+// attempt of the turn itself, one that is shown, or one that the turn has named is kept. It returns nil if all are.
 func (s *transition) beginRun(t *Turn, step, attempt uint64) *Turn {
+	if len(t.Runs) >= maxRuns {
+		others := slices.DeleteFunc(slices.Clone(t.Runs), func(run *Turn) bool {
+			return run.Attempt == ownAttempt || run.Step == t.Step && run.Attempt == t.Shown || s.isNamed(t, run)
+		})
+		if len(others) == 0 {
+			return nil
+		}
+		s.dropRun(t, slices.MinFunc(others, func(a, b *Turn) int { return cmp.Compare(a.Attempt, b.Attempt) }))
+	}
 	run := &Turn{Stepped: true, Step: step, Attempt: attempt}
 	t.Runs = append(t.Runs, run)
-	if len(t.Runs) > maxRuns {
-		s.dropRun(t, slices.MinFunc(t.Runs, func(a, b *Turn) int { return int(a.Attempt) - int(b.Attempt) }))
-	}
 	return run
+}
+
+// isNamed reports whether a record of the turn that waits names the attempt as that of its step.
+func (s *transition) isNamed(t, run *Turn) bool {
+	return slices.ContainsFunc(t.Queue, func(q *Queued) bool {
+		if q.Step != run.Step {
+			return false
+		}
+		raw, _ := s.read(q.Part)
+		e, err := topics.DecodeAgentEvent(raw)
+		return err == nil && e.Settles != nil && uint64(e.Settles.Attempt) == run.Attempt
+	})
 }
 
 func (s *transition) dropRun(t, run *Turn) {
@@ -111,11 +136,13 @@ func (s *transition) ownerOf(t *Turn) *Turn {
 
 // show chooses the attempt whose events are part of the turn while the open step is not settled: the greatest.
 func (s *transition) show(t *Turn) {
+	greatest := t.Shown
 	for _, run := range t.Runs {
-		if run.Step == t.Step && run.Seq > 0 && run.Attempt > t.Shown {
-			s.replace(t, run.Attempt)
+		if run.Step == t.Step && run.Seq > 0 {
+			greatest = max(greatest, run.Attempt)
 		}
 	}
+	s.replace(t, greatest)
 }
 
 // replace replaces the attempt whose events are part of the turn.

@@ -149,6 +149,101 @@ func TestAttemptOfADeadWorkerDoesNotEndItsTurn(t *testing.T) {
 	p.settle()
 }
 
+// However many attempts a turn has, those that may be the one that counts are kept, and none leaves a part behind.
+func TestAttemptsThatMayCountAreKept(t *testing.T) {
+	many := func(p *play, seq int64) {
+		for attempt := range int64(2 * maxRuns) {
+			p.handle(runRecord(t, 1, 1000+attempt, seq, "other"))
+		}
+	}
+	counts := func(p *play, attempt int64, records ...int64) {
+		for _, seq := range records {
+			p.handle(runRecord(t, 1, attempt, seq, fmt.Sprint(seq)))
+		}
+	}
+	end := func(p *play, attempt, seq int64) {
+		p.handle(turnRecord(t, 1, 1_000_000, settles(attempt, seq), endsWith(okResult("end_turn"))))
+	}
+	for name, records := range map[string]func(p *play){
+		"of the turn itself": func(p *play) {
+			many(p, 1)
+			counts(p, 1, 1, 2, 3)
+			many(p, 1)
+			end(p, 1, 3)
+		},
+		"of a worker with a slow clock": func(p *play) {
+			many(p, 1)
+			counts(p, 5, 1, 3, 2)
+			end(p, 5, 3)
+		},
+		"shown": func(p *play) {
+			counts(p, 5, 1, 2, 3)
+			many(p, 2)
+			end(p, 5, 3)
+		},
+		"named": func(p *play) {
+			counts(p, 5, 1, 2)
+			end(p, 5, 3)
+			many(p, 1)
+			counts(p, 5, 3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.handle(turnRecord(t, 1, 1))
+			records(p)
+			b := p.only("t")
+			require.Equal(t, []string{topics.BatchComplete, "1 2 3"}, []string{b.State, texts(b)})
+			p.settle()
+		})
+	}
+}
+
+// A run for which nothing can be dropped is not begun: its records are left out.
+func TestAttemptsBeyondTheLimitAreLeftOut(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1))
+	for step := range int64(maxRuns) {
+		p.handle(runRecord(t, step+1, 1, 1, "own"))
+	}
+	for seq := range int64(4) {
+		p.handle(runRecord(t, 2, 9, seq+2, "no room"))
+	}
+	require.Len(t, p.state().Open[0].Runs, maxRuns)
+	p.settle()
+}
+
+// Attempts whose records came before the step began were shown to no one.
+func TestAttemptsBeforeTheStepReplaceNothing(t *testing.T) {
+	p := newPlay(t)
+	p.handle(runRecord(t, 1, 5, 1, "first"))
+	p.handle(runRecord(t, 1, 7, 1, "second"))
+	p.handle(turnRecord(t, 1, 1))
+	p.handle(turnRecord(t, 1, 1_000_000, settles(7, 1), endsWith(okResult("end_turn"))))
+	b := p.only("t")
+	require.Equal(t, []any{"second", int64(1)}, []any{texts(b), b.Attempt})
+}
+
+// The code of another runner has a meaning of its own, and that of a turn is a short text.
+func TestCodesOfOtherRunnersAreNotRead(t *testing.T) {
+	const result = `{"session_id":"s","turn_id":"t","attempt":1,"seq":1,%s"result":{"ok":false,"error":"no","code":%s}}`
+	for code, turn := range map[string]string{
+		`"think_timeout"`: topics.BatchExpired + " think_timeout",
+		`7`:               "", `{"a":1}`: "", `null`: "", `"` + strings.Repeat("x", 1000) + `"`: "",
+	} {
+		for fields, want := range map[string]string{``: "", `"author":"turn","step":1,`: turn} {
+			p := newPlay(t)
+			d := quay.AgentEvents.Codec().Unmarshal(fmt.Appendf(nil, result, fields, code))
+			require.NoError(t, d.Err)
+			p.handle(EventReceived{Session: "s", Event: d.Value})
+			if want == "" {
+				want = topics.BatchFailed + " " + topics.ReasonRunFailed
+			}
+			require.Equal(t, want, outcomeOf(p.only("t")), "%s %s", fields, code)
+		}
+	}
+}
+
 func TestRecordsOfTwoKindsOfWritersAreNotMixed(t *testing.T) {
 	p := newPlay(t)
 	p.handle(turnRecord(t, 1, 1))
