@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
@@ -75,6 +76,8 @@ func newHandoffWorld(t *testing.T, guarantee processors.Guarantee, delegations i
 	}
 	s.bridge = must(bridge.New(settings.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}))
 	s.dirs = s.world.dirs(channelInstances)
+	// Messages are sent as soon as the processes have started, which does not mean that they have created the topics.
+	require.NoError(t, processors.EnsureTopics(s.ctx, s.brokers, processors.WithTopics(s.catalog), processors.WithPartitions(partitions)))
 	return s
 }
 
