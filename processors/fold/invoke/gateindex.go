@@ -118,25 +118,27 @@ func (t gateTopics) gateOf(r processors.Inbound) (g knownGate, ok bool) {
 		return g, false
 	}
 	g = knownGate{session: string(r.Key), touched: r.Timestamp}
-	var call, session string
+	var call, session, turn string
 	switch r.Topic {
 	case t.requests.Name():
-		fields := topics.LookupAll(r.Value, "gate_id", "session_id", "call_id")
-		g.gate, session, call = indexed(fields[0]), indexed(fields[1]), textOr(fields[2])
+		fields := topics.LookupAll(r.Value, "gate_id", "session_id", "call_id", "turn_id")
+		g.gate, session, call, turn = indexed(fields[0]), indexed(fields[1]), textOr(fields[2]), textOr(fields[3])
 	case t.outcomes.Name():
 		d := t.outcomes.Codec().Unmarshal(r.Value)
 		o := d.Value
 		if d.Err != nil || o.Shadow {
 			return g, false
 		}
-		g.gate, session, call = o.GateID, o.SessionID, o.CallID
+		g.gate, session, call, turn = o.GateID, o.SessionID, o.CallID, o.TurnID
 		o.EffectiveArgs, o.Answer = nil, nil
 		o.Reason = o.Reason[:min(len(o.Reason), maxIndexedError)]
 		g.outcome = &o
 	}
-	turn, _, _, ok := fold.ParseGateCall(call)
-	g.turn = turn
-	return g, ok && session == g.session && len(turn) <= maxIndexed && g.gate == topics.GateID(session, turn, call)
+	if of, _, _, ok := fold.ParseGateCall(call); ok {
+		turn = of
+	}
+	g.turn = turn // that of a gate which the turn itself has opened is in its record
+	return g, turn != "" && session == g.session && len(turn) <= maxIndexed && g.gate == topics.GateID(session, turn, call)
 }
 
 // textOr returns the text of a JSON string, empty for other values.

@@ -19,6 +19,8 @@ type pauses struct {
 	since   time.Time
 	stopped bool
 	stale   bool // the last done event is that of a pause after which the run went on
+	steps   bool // the turn has steps: it names its gates, and does not pause at them
+	ended   bool // the terminal record of a turn with steps was added
 }
 
 func newPauses(turn string) *pauses { return &pauses{turn: turn, folder: fold.NewFolder()} }
@@ -50,10 +52,25 @@ func (p *pauses) event(e fold.Event, seq int64, now time.Time) (paused bool) {
 // record adds the next record of the attempt.
 func (p *pauses) record(e topics.AgentEvent, at time.Time) {
 	switch event, ok := eventIn(e); {
+	case e.Step > 0:
+		p.recordOfStep(e, event, ok)
 	case e.Result != nil:
 		p.result(*e.Result, e.Seq, at)
 	case ok:
 		p.event(event, e.Seq, at)
+	}
+}
+
+// recordOfStep adds a record of a turn with steps. Only the turn's own requests have gates, which wait from the request on; a
+// worker could name any gate.
+func (p *pauses) recordOfStep(e topics.AgentEvent, event fold.Event, ok bool) {
+	p.steps, p.ended = true, p.ended || e.Result != nil
+	if !ok || e.Author != topics.AuthorTurn {
+		return
+	}
+	_ = p.folder.Add(event) // does not fail without fold.Strict
+	for len(p.asked) < len(p.folder.Interactions()) {
+		p.asked = append(p.asked, e.Seq)
 	}
 }
 
@@ -94,7 +111,7 @@ func (p *pauses) pause(seq int64, now time.Time) bool {
 	return true
 }
 
-// gates returns the interactions before the last pause with their gates. outcome returns the outcome of a gate, nil for none.
+// gates returns the interactions before the last pause, or those of a turn with steps, with their gates. outcome returns the outcome of a gate, nil for none.
 func (p *pauses) gates(session, turn string, attempt int64, outcome func(gate string) *topics.GateOutcome) []gated {
 	var list []gated
 	for i, a := range p.folder.Interactions() {
@@ -105,8 +122,11 @@ func (p *pauses) gates(session, turn string, attempt int64, outcome func(gate st
 			Interaction: a, turn: turn, attempt: attempt, after: p.asked[i],
 			gate: topics.GateID(session, turn, fold.GateCall(turn, attempt, a.Index)),
 		}
+		if p.steps {
+			g.gate = a.ID
+		}
 		g.outcome = outcome(g.gate)
-		g.open = !a.Answered && g.outcome == nil
+		g.open = !a.Answered && g.outcome == nil && !p.ended
 		list = append(list, g)
 	}
 	return list

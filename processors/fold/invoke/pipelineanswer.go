@@ -164,6 +164,9 @@ func (p *Pipeline) decision(r Request, m match, to gated) topics.GateDecision {
 		GateID: to.gate, SessionID: r.SessionID, Verdict: m.verdict(to), Reason: m.reason, ArgsSHA256: topics.ArgsSHA256(to.Args),
 		By: r.Caller.Name(), Via: viaInvoke,
 	}
+	if sum := textOr(member(to.Payload, "argsSha256")); to.gate == to.ID && sum != "" {
+		d.ArgsSHA256 = sum // the request is the turn's own: large arguments are only in the gate
+	}
 	if d.By == "" {
 		d.By = "anonymous"
 	}
@@ -215,8 +218,25 @@ func (p *Pipeline) gatesOf(ctx context.Context, r Request) (all []gated, err err
 	return slices.Concat(lists...), err
 }
 
-// gatesIn reads the records of a turn that the index has.
+// gatesIn reads the records of a turn that the index has. If events of a step were replaced, it reads them again.
 func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([]gated, error) {
+	order := sequence{resumes: true}
+	for {
+		found, err := p.readGates(ctx, r, known, &order)
+		switch {
+		case errors.Is(err, errReplaced):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		return found.gates(r.SessionID, known.turn, order.attempt, func(gate string) *topics.GateOutcome {
+			return p.hub.outcome(r.SessionID, gate)
+		}), nil
+	}
+}
+
+// readGates reads the records of a turn once. It returns errReplaced if other events of a step have to be read.
+func (p *Pipeline) readGates(ctx context.Context, r Request, known indexedTurn, order *sequence) (*pauses, error) {
 	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	read := &replay{
@@ -224,7 +244,7 @@ func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([
 		session: r.SessionID, turn: known.turn, section: section{known.partition, known.first, known.last + 1},
 	}
 	go read.run(ctx)
-	order, found := sequence{resumes: true}, newPauses(known.turn)
+	found, replaced := newPauses(known.turn), error(nil)
 	for l := range read.records {
 		if l.event == nil || l.event.TurnID != known.turn {
 			continue
@@ -239,6 +259,9 @@ func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([
 			found.record(e, l.at)
 		}
 		if err != nil { // records are missing: the interactions before the gap are known
+			if errors.Is(err, errReplaced) {
+				replaced = err
+			}
 			break
 		}
 	}
@@ -252,7 +275,5 @@ func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([
 	case read.err != nil && !errors.Is(read.err, context.Canceled):
 		return nil, notConnected(asked, read.err)
 	}
-	return found.gates(r.SessionID, known.turn, order.attempt, func(gate string) *topics.GateOutcome {
-		return p.hub.outcome(r.SessionID, gate)
-	}), nil
+	return found, replaced
 }
