@@ -168,6 +168,7 @@ func (s *transition) streamGate(i int, g GateRequested) {
 		}
 		call = append(stringMember(call, "kind", "execute"), '}')
 		payload := rawMember(stringMember(nil, "toolCallId", g.ToolUseID), "toolCall", call)
+		payload = rawMember(payload, "availableReplies", topics.Raw(`["once","reject"]`))
 		if g.Message != "" {
 			payload = stringMember(payload, "message", g.Message)
 		}
