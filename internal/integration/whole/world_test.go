@@ -206,7 +206,7 @@ func (w *world) ask(ctx context.Context, session, user, text, id string) (topics
 	return next(ctx, out, session)
 }
 
-// next returns what comes next.
+// next waits for the next value and returns it.
 func next[T any](ctx context.Context, from <-chan T, what string) (v T, err error) {
 	select {
 	case v := <-from:

@@ -74,7 +74,7 @@ func ExampleThink() {
 	// {"messages":[{"role":"assistant","content":"Berth N4 is free."}],"stop_reason":"end_turn"}
 }
 
-// Some models count their calls anew in every step, or give parallel calls one ID.
+// Some models number their calls from the start in every step, or give parallel calls one ID.
 func TestEveryCallOfATurnAndItsResultAreInTheBatch(t *testing.T) {
 	var b bridge.Think
 	folder := fold.NewFolder()

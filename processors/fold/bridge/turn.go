@@ -78,7 +78,7 @@ func (t *Turn) Call(id string, name, input topics.Raw) {
 }
 
 // Begin adds a tool call and closes the open block. If an earlier call of the turn has the same ID, as with models that
-// count their calls anew in every step, the events of this one have an ID of their own.
+// number their calls from the start in every step, the events of this one have an ID of their own.
 func (t *Turn) Begin(id string, name, input topics.Raw) *Call {
 	if t.calls == nil {
 		t.calls, t.ids = map[string][]*Call{}, map[string]bool{}

@@ -18,7 +18,7 @@ var ErrTurnEnded = errors.New("the turn has ended")
 // rememberedTurns is how many ended turns are remembered. Repeats of older steps are started again and answered too late.
 const rememberedTurns = 100_000
 
-// EndedTurns remembers ended turns and cancels their work, so that workers neither start nor continue work that nobody waits for.
+// EndedTurns remembers ended turns and cancels their work, so that workers neither start nor continue work whose turn has ended.
 // It is safe for concurrent use.
 //
 // A turn ends with one record of message-output, whatever ended it: an answer, an error, a deadline, a cancellation or a

@@ -72,7 +72,7 @@ func TestEmptyReplyOfAStreamIsAskedForOnceMore(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// A model that counts its calls anew in every step, and gives two of them one ID.
+// A model that numbers its calls from the start in every step, and gives two of them one ID.
 func TestCallsOfAReplyHaveIDsOfTheirOwn(t *testing.T) {
 	reply := think.Reply{Blocks: []think.Block{
 		{Call: &think.Call{ID: "c1", Name: "n", Input: topics.Raw(`{"n":1}`)}},

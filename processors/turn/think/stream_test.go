@@ -145,7 +145,7 @@ func TestResponseNamesTheEventsOfItsStep(t *testing.T) {
 	}
 }
 
-// A step whose turn has no event stream is answered all the same. Nobody would end a stream of its own.
+// A step whose turn has no event stream is answered all the same. A stream of the step alone would have no end.
 func TestStepOfATurnWithoutEventsHasNone(t *testing.T) {
 	events := new(paper)
 	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)

@@ -15,7 +15,7 @@ type toolCall struct {
 }
 
 // tool translates a call and its updates. An update of an unknown call adds the call. A tool_call with the ID of one that
-// has its result is another call: some agents count their calls anew for every request to their model.
+// has its result is another call: some agents number their calls from the start for every request to their model.
 func (b *Bridge) tool(update topics.Raw) {
 	id := bridge.String(bridge.Get(update, "toolCallId"))
 	if id == "" {
