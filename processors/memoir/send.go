@@ -1,6 +1,7 @@
 package memoir
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/turntable-streams/turntable/codec"
@@ -88,9 +89,9 @@ var snapshots = sync.OnceValue(func() codec.Codec[topics.MemoirSnapshot] {
 	return c.MemoirSessions.Codec()
 })
 
-// fit drops the oldest messages of a snapshot until it has at most limit bytes: first from the copy in Messages, then from
-// previous_messages. It returns false if the snapshot is too large without messages. The memory is never cut: a worker writes it
-// anew from what it gets, so what is cut would be forgotten.
+// fit drops the oldest messages of the copy in Messages, which only FlightDeck's updater reads, until a snapshot has at most limit
+// bytes. It returns false if the snapshot is too large without the copy. Neither the memory nor the conversation itself is ever
+// cut: what is cut would be forgotten.
 func fit(s *topics.MemoirSnapshot, limit int) bool {
 	excess := func() int {
 		raw, err := snapshots().Marshal(*s)
@@ -100,26 +101,26 @@ func fit(s *topics.MemoirSnapshot, limit int) bool {
 		return len(raw) - limit
 	}
 	over := excess()
-	if over > 0 && len(s.Messages) > 0 {
+	if over > 0 && len(s.Messages) > 0 && s.ThinkResponse != nil && s.ThinkResponse.PreviousMessages != nil {
 		s.Messages = newest(s.Messages, over)
-		over = excess()
-	}
-	if over > 0 && s.ThinkResponse != nil && len(s.ThinkResponse.PreviousMessages) > 0 {
-		s.ThinkResponse.PreviousMessages = newest(s.ThinkResponse.PreviousMessages, over)
 		over = excess()
 	}
 	return over <= 0
 }
 
-// newest returns an array without its oldest elements, which have at least drop bytes together, or an empty array.
-func newest(array topics.Raw, drop int) topics.Raw {
-	list, err := topics.Elements(array)
+// newest returns a conversation without its oldest messages: a message that says how many they are takes their place, and the
+// array is shorter by at least drop bytes, or empty.
+func newest(conversation topics.Raw, drop int) topics.Raw {
+	list, err := topics.Elements(conversation)
 	if err != nil {
 		return topics.Raw("[]")
 	}
-	for len(list) > 0 && drop > 0 {
-		drop -= len(list[0]) + len(",")
-		list = list[1:]
+	for i, m := range list {
+		drop -= len(m) + len(",")
+		note := fmt.Sprintf(`{"role":"user","content":"(the first %d messages are left out)"}`, i+1)
+		if drop+len(note) <= 0 {
+			return topics.Splice(append([]topics.Raw{topics.Raw(note)}, list[i+1:]...)...)
+		}
 	}
-	return topics.Splice(list...)
+	return topics.Raw("[]")
 }

@@ -13,7 +13,7 @@ func (s *State) bound() int {
 	if s == nil {
 		return 0
 	}
-	size := 26*most + len(s.LastTurn) + len(s.MemoryKey) + len(s.History) + len(s.Hidden) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
+	size := 28*most + len(s.LastTurn) + len(s.MemoryKey) + len(s.History) + len(s.Hidden) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
 	for _, f := range s.largeFields() {
 		if !f.hasParts() {

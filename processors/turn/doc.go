@@ -112,7 +112,10 @@
 // The conversation goes to the same memory. The user_id of a response counts only if neither the message nor the session has a
 // user, because a worker may write any. A conversation with answers to messages of several users, as in a room, goes to none of
 // their memories: its snapshot has no user_id and the key topics.SharedMemoryKey, which no step reads. Messages without an
-// answer are not part of the conversation. Gates of other requesters keep a session open with WithGates.
+// answer are not part of the conversation. What the history limit, the compactor or a worker's compaction has hidden from the
+// model is part of it. A conversation of more than 128 KiB becomes several snapshots, and hidden exchanges for which the row has
+// no room become one before the session ends: nothing is left out. Only of a message that is too long for a record the end is
+// replaced by an ellipsis. Gates of other requesters keep a session open with WithGates.
 //
 // # Costs and latencies
 //

@@ -24,7 +24,8 @@ type HistoryLimit struct {
 //
 // Hidden exchanges stay in the row, in parts that no event reads, until the session is purged or its history is cleared.
 // They are the first that a row gives up for room (room.go), the oldest parts first. Without parts, under plain
-// goka.NewProcessor, they are dropped at once, because every event would write them again.
+// goka.NewProcessor, they are dropped at once, because every event would write them again. With Rules.Memoir, what is dropped goes
+// to the memory of the user (memoirsession.go).
 
 // Hidden reports that exchanges of a history were hidden. It causes a log line and a metric, and no record.
 type Hidden struct {
@@ -104,23 +105,27 @@ func (s *transition) hide(whole topics.Raw, cut front) {
 	s.changed = true
 }
 
-// keepHidden appends the messages in the front of an array to the hidden ones.
+// keepHidden appends the messages in the front of an array to the hidden ones. Those for which there is no room are purged.
 func (s *transition) keepHidden(front topics.Raw) {
-	if s.layout.parts == nil {
+	if s.layout.parts == nil && s.rules.Memoir == nil {
 		return
 	}
 	front = bytes.TrimLeft(front[len("["):], ", \t\r\n")
 	more := make([]byte, 0, len(s.row.Hidden)+len(front)+1)
 	s.row.Hidden = append(append(append(more, s.row.Hidden...), front...), ',')
-	if n := len(s.row.HiddenParts) - maxHiddenParts + 1; n > 0 {
-		s.row.HiddenParts = s.row.HiddenParts[n:]
+	for s.err == nil && (s.layout.parts == nil && len(s.row.Hidden) > 0 || len(s.row.HiddenParts) >= maxHiddenParts) {
+		s.purgeHidden()
 	}
 }
 
-// purgeHidden removes the oldest part of the hidden exchanges, or those that are in no part. It reports whether there were
-// any.
+// purgeHidden removes the oldest part of the hidden exchanges, or those that are in no part. With Rules.Memoir it removes all of
+// them, which go to the memory. It reports whether there were any.
 func (s *transition) purgeHidden() bool {
 	switch {
+	case s.err != nil:
+		return false
+	case s.rules.Memoir != nil && s.row.hiddenSize() > 0:
+		s.rememberHidden()
 	case len(s.row.HiddenParts) > 0:
 		s.row.HiddenParts = s.row.HiddenParts[1:]
 	case len(s.row.Hidden) > 0:

@@ -43,7 +43,7 @@ type Budgets struct {
 
 // WithMemoir ends sessions by inactivity and gives the model a memory of its user (default off). A session that has had no
 // record for Memoir.After ends, unless a turn, a gate, a reply route or a held record is open: in one step it writes a record
-// of session-end and one of memoir-sessions, which has the conversation, and forgets the conversation. The next message of the
+// of session-end and the conversation to memoir-sessions, with what was hidden from the model, and forgets the conversation. The next message of the
 // session begins a new one. The cost of the session stays until it has been idle for the time of WithRemembered. A session
 // whose last turn ended before the option was switched on ends after its next turn. Each step for the model goes to
 // memoir-lookups instead of enriched-message-input: package memoir has the group that adds the user's memory and passes it on.

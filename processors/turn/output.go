@@ -115,6 +115,7 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 		return
 	}
 	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
+	own, _ := s.history()
 	kept, keptLength, keptKey := s.storedHistory(), s.row.HistoryLength, s.row.MemoryKey
 	s.joinMemory()
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
@@ -124,6 +125,7 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
 		return
 	}
+	s.hideReplaced(own, kept, s.row.History)
 	s.close(o)
 }
 

@@ -11,7 +11,7 @@ import (
 // the next, and no more than needed. If 2 to 6 together would not make enough room, none of them is given up.
 //
 //  1. Memories that are older than Rules.RememberFor.
-//  2. Hidden exchanges, the oldest first (historylimit.go).
+//  2. Hidden exchanges, the oldest first (historylimit.go). With Rules.Memoir all of them, which go to the memory.
 //  3. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old unless an operator resets offsets.
 //  4. The message that the open step sent to the model. The history of a worker that leaves it out of its response then

@@ -1,12 +1,6 @@
 package turn
 
-import (
-	"encoding/hex"
-	"time"
-
-	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/topics"
-)
+import "github.com/turntable-streams/turntable/topics"
 
 // With Rules.Memoir a session ends when it has had no record for Memoir.After: its conversation goes to the memory of its
 // user (see sessionuser.go), and the row forgets it. Both are one step of the row, so no response and no message can come between them: one that
@@ -17,7 +11,7 @@ import (
 //
 // The IDs of the end are derived from the last turn and the conversation, and the times in its records from the row, so that a
 // repeat after a crash is equal. At least once, a crash can take the row back to before the end: if the session then goes on, it
-// ends again later, and that snapshot has the whole conversation. The last turn alone is not enough for the IDs: if the row goes
+// ends again later, and those snapshots have the whole conversation. The last turn alone is not enough for the IDs: if the row goes
 // back to before its response, the turn may time out this time, or be answered where it timed out before.
 
 // endsAt returns when an idle session ends, in milliseconds since the epoch. ok is false if it does not.
@@ -64,76 +58,22 @@ func (s *transition) endNow(control *Record) {
 // endSession writes the end of the session and its conversation, and forgets the conversation. What is remembered of records
 // stays, as does the cost. at is the time of the end, in milliseconds since the epoch.
 func (s *transition) endSession(at int64) {
-	key, user := s.memory()
-	snapshot := s.memoirSession(at, user)
-	if snapshot.UserID != nil && *snapshot.UserID != key {
-		// FlightDeck's updater writes the memory under this ID if there is one, else under the key of the record.
-		snapshot.UserID = nil
+	whole := s.storedHistory()
+	if hidden := s.hiddenConversation(); hidden != nil {
+		whole = topics.Splice(hidden, whole)
 	}
 	if s.err != nil {
 		return
 	}
-	d := digests.Of(ofEnd, s.key, s.row.LastTurn, string(s.row.History))
-	end := hex.EncodeToString(d[:]) // no turn has this ID, so no worker takes it for a turn that has ended
+	end := s.endID(whole)
 	s.effects = append(s.effects,
 		Emit{Key: s.key, ID: end + "/" + SessionEnded{}.kind() + "/0", Value: SessionEnded{}},
 		Emit{Key: s.key, ID: end + "/" + Forgotten{}.kind() + "/0", Value: Forgotten{}},
-		// The last number is that of the attempt to update the memory: the group counts on.
-		Emit{Key: key, ID: end + "/" + snapshot.kind() + "/1", Value: snapshot},
 	)
+	s.remember(whole, at)
 	cost, spent := s.row.Cost, s.row.Spent
 	s.forgetConversation()
 	s.row.Cost, s.row.Spent = cost, spent
-}
-
-// memoirSession returns the conversation of the session as it goes to the memory of its user, nil for none.
-func (s *transition) memoirSession(at int64, user *string) MemoirSession {
-	whole := s.storedHistory()
-	text := topics.Timestamp(time.UnixMilli(at))
-	timestamp := &text
-	room := s.rules.RecordLimit - envelope - 4*s.keySize() - 4*quoted(user) - s.rules.memoryRoom(nil)
-	previous := newest(whole, room)
-	// FlightDeck's updater reads the conversation in another field, where there is room for what is left of the record.
-	again := newest(whole, room-len(previous))
-	return MemoirSession{
-		SessionID: &s.key, UserID: user, Timestamp: timestamp, Messages: again,
-		ThinkResponse: &topics.ThinkResponse{
-			SessionID: &s.key, UserID: user, TotalSessionCost: s.row.Cost, PreviousMessages: previous, EndTurn: true,
-			Timestamp: timestamp,
-		},
-	}
-}
-
-// newest returns the newest exchanges of a conversation that have at most limit bytes as JSON. Of an exchange that alone has
-// more, it returns the newest messages.
-func newest(conversation topics.Raw, limit int) topics.Raw {
-	if len(conversation) > limit {
-		cut := cutFront(conversation, room{bytes: max(limit, 0)}, true)
-		if cut.kept == 0 {
-			return newestMessages(conversation, limit)
-		}
-		conversation = withoutFront(conversation, cut.bytes)
-	}
-	if conversation == nil {
-		return topics.Raw("[]")
-	}
-	return conversation
-}
-
-// newestMessages returns the newest messages of a conversation that have at most limit bytes as JSON.
-func newestMessages(conversation topics.Raw, limit int) topics.Raw {
-	spans := elementsOf(conversation)
-	for i := len(spans); i > 0; i-- {
-		if spans[len(spans)-1].to-spans[i-1].from+len("[]") > limit {
-			spans = spans[i:]
-			break
-		}
-	}
-	if len(spans) == 0 {
-		return topics.Raw("[]")
-	}
-	whole := append(topics.Raw("["), conversation[spans[0].from:spans[len(spans)-1].to]...)
-	return append(whole, ']')
 }
 
 // onlyCostLeft reports whether only memories and the cost are left of a session that has ended.

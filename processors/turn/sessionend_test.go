@@ -282,41 +282,6 @@ func TestControlEndsASession(t *testing.T) {
 	require.Equal(t, []string{reasonEndOff}, off.send("session-control", `{"action":"end"}`).letters())
 }
 
-func TestSnapshotLeavesRoomForTheMemory(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) {
-		r.Memoir.ContextBytes, r.History.Bytes = 300<<10, r.RowLimit
-	})
-	for _, c := range []string{"a", "b", "c", "d", "e"} {
-		p.respond(p.ask(c), saying(strings.Repeat(c, 120<<10)))
-	}
-	history := string(p.state().History)
-	v := the[MemoirSession](t, p.wait(endsAfter))
-	require.True(t, history == string(v.ThinkResponse.PreviousMessages), "FlightDeck's field gives way first")
-	require.Less(t, len(v.Messages), len(history)/2)
-	snapshot := topics.MemoirSnapshot(v)
-	snapshot.MemoirContext = strings.Repeat("m", p.rules.Memoir.ContextBytes)
-	raw, err := p.topics.MemoirSessions.Codec().Marshal(snapshot)
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(raw)+envelope, p.rules.RecordLimit)
-
-	p.respond(p.ask("x"), saying(strings.Repeat("x", 250<<10)))
-	p.respond(p.ask("y"), saying(strings.Repeat("y", 250<<10)))
-	p.respond(p.ask("z"), saying(strings.Repeat("z", 250<<10)))
-	v = the[MemoirSession](t, p.wait(endsAfter))
-	require.NotContains(t, string(v.ThinkResponse.PreviousMessages), "xxxx")
-	require.Contains(t, string(v.ThinkResponse.PreviousMessages), "yyyy")
-	require.Contains(t, string(v.ThinkResponse.PreviousMessages), "zzzz")
-}
-
-func TestSnapshotOfAnExchangeThatIsTooLargeHasItsNewestMessages(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) { r.Memoir.ContextBytes = r.RecordLimit / 2 })
-	p.respond(p.ask("one"), `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("x", 480<<10)+
-		`"},{"role":"assistant","content":"the answer"}],"end_turn":true`)
-	v := the[MemoirSession](t, p.wait(endsAfter))
-	require.Equal(t, `[{"role":"assistant","content":"the answer"}]`, string(v.ThinkResponse.PreviousMessages))
-	require.Equal(t, string(v.ThinkResponse.PreviousMessages), string(v.Messages))
-}
-
 func TestStepsGoToTheMemoryOfTheirUser(t *testing.T) {
 	p := newPlay(t, withMemoir)
 	es := p.send("message-input", message("one"))

@@ -55,15 +55,16 @@ func (s *transition) joinMemory() {
 	}
 }
 
-// memory returns the key of the memory that the history goes to, and the ID of its user, nil if it has no user or several.
-func (s *transition) memory() (key string, user *string) {
+// memory returns the key of the memory that a conversation of the session goes to, and the ID of its user, nil if it has no user
+// or several.
+func (s *transition) memory(conversation topics.Raw) (key string, user *string) {
 	s.keepMemoryKey()
 	last := topics.MemoryKey(s.key, s.row.UserId)
 	if key = s.row.MemoryKey; key == "" { // the history is empty
 		key = last
 	}
 	shared := topics.SharedMemoryKey(s.key)
-	if key != shared && s.namesOthers(s.storedHistory(), key) {
+	if key != shared && s.namesOthers(conversation, key) {
 		key = shared
 	}
 	switch key {

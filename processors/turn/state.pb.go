@@ -139,7 +139,10 @@ type State struct {
 	Spent *float64 `protobuf:"fixed64,27,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
 	// The key of the memory that the history goes to at the end of the session (see sessionuser.go); empty if the users whose
 	// messages are in the history are not known.
-	MemoryKey     string `protobuf:"bytes,28,opt,name=memory_key,json=memoryKey,proto3" json:"memory_key,omitempty"`
+	MemoryKey string `protobuf:"bytes,28,opt,name=memory_key,json=memoryKey,proto3" json:"memory_key,omitempty"`
+	// What the last accepted response says that the session cost before it, and that its call cost.
+	PreviousCost  *float64 `protobuf:"fixed64,29,opt,name=previous_cost,json=previousCost,proto3,oneof" json:"previous_cost,omitempty"`
+	ThinkCost     *float64 `protobuf:"fixed64,30,opt,name=think_cost,json=thinkCost,proto3,oneof" json:"think_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +371,20 @@ func (x *State) GetMemoryKey() string {
 		return x.MemoryKey
 	}
 	return ""
+}
+
+func (x *State) GetPreviousCost() float64 {
+	if x != nil && x.PreviousCost != nil {
+		return *x.PreviousCost
+	}
+	return 0
+}
+
+func (x *State) GetThinkCost() float64 {
+	if x != nil && x.ThinkCost != nil {
+		return *x.ThinkCost
+	}
+	return 0
 }
 
 // Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
@@ -1565,7 +1582,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\x81\t\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xf0\t\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1601,11 +1618,16 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\tlast_turn\x18\x1a \x01(\tR\blastTurn\x12\x19\n" +
 	"\x05spent\x18\x1b \x01(\x01H\x02R\x05spent\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"memory_key\x18\x1c \x01(\tR\tmemoryKeyB\a\n" +
+	"memory_key\x18\x1c \x01(\tR\tmemoryKey\x12(\n" +
+	"\rprevious_cost\x18\x1d \x01(\x01H\x03R\fpreviousCost\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"think_cost\x18\x1e \x01(\x01H\x04R\tthinkCost\x88\x01\x01B\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_idB\b\n" +
-	"\x06_spent\"6\n" +
+	"\x06_spentB\x10\n" +
+	"\x0e_previous_costB\r\n" +
+	"\v_think_cost\"6\n" +
 	"\x04Part\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
 	"\x06length\x18\x02 \x01(\rR\x06length\"\x8e\x03\n" +

@@ -40,7 +40,7 @@ func (e ThinkResponded) apply(s *transition) {
 	s.rememberCause(same)
 	r, previous = s.complete(r, previous)
 	s.spend(s.callCost(r))
-	s.row.Cost = r.TotalSessionCost
+	s.row.Cost, s.row.PreviousCost, s.row.ThinkCost = r.TotalSessionCost, r.PreviousSessionCost, r.ThinkCost
 	s.keepMemoryKey()
 	s.row.UserId = s.turnUser(r.UserID)
 	switch {
@@ -70,7 +70,8 @@ func (s *transition) forgetConversation() {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
 	}
-	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.Spent, s.row.UserId = nil, 0, nil, nil, nil
+	s.row.History, s.row.HistoryLength, s.row.UserId = nil, 0, nil
+	s.row.Cost, s.row.PreviousCost, s.row.ThinkCost, s.row.Spent = nil, nil, nil, nil
 	s.row.Hidden, s.row.HiddenParts = nil, nil
 	s.row.LastTurn = "" // there is nothing left to remember, unless a turn is open, which names itself when it ends
 	if s.compacting() { // there is nothing left to summarize

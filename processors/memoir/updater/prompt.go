@@ -16,8 +16,8 @@ type Prompt struct {
 	// Length is how long the memory should be at most, in bytes, as the model is told (default 8 KiB, at most Ended.Limit). Each
 	// step of the user's later sessions contains the memory.
 	Length int
-	// Input is the longest conversation in the prompt, in bytes (default 200 KiB). Of a longer one, the oldest messages are left
-	// out.
+	// Input is the longest conversation in the prompt, in bytes (default 200 KiB, which has room for a snapshot of the turn: at most
+	// 128 KiB, or one longer message). Of a longer one, the oldest messages are left out, and the prompt says how many.
 	Input int
 }
 

@@ -30,7 +30,8 @@ type Ended struct {
 	UserID string
 	// Memory is the memory so far; empty if there is none.
 	Memory string
-	// Messages are the conversation, the oldest first. There is at least one. A very long conversation lacks its beginning.
+	// Messages are the conversation, the oldest first. There is at least one. A long conversation comes in
+	// several parts, each with the memory so far and a Key of its own.
 	Messages []topics.Message
 	// Limit is the longest memory in bytes (WithLimit). A longer one is a failure.
 	Limit int
