@@ -29,7 +29,8 @@ func runMemoirs(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	turns, turnsErr := turn.Graph(agent, turn.WithMemoir(turn.Memoir{After: memoirAfter}))
+	turns, turnsErr := turn.Graph(agent, turn.WithMemoir(turn.Memoir{After: memoirAfter}),
+		turn.WithHistoryLimit(turn.HistoryLimit{Messages: 1})) // most of a session is hidden when it ends
 	memories, memoriesErr := memoir.Graph(agent, memoir.WithPatience(0)) // sessions of one user are with workers at the same time
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, memoriesErr, toErr); err != nil {
