@@ -175,11 +175,10 @@ type CrewPermission struct {
 	Run       string `json:"run"`
 	RequestID string `json:"request_id"` // of the host
 	SessionID string `json:"session_id"`
-	// ToolCall and Options are those of session/request_permission. See CrewShortened for a large ToolCall.
+	// ToolCall and Options are those of session/request_permission. The host refuses a call that is too large to be shown.
 	ToolCall Raw `json:"tool_call,omitzero"`
 	Options  Raw `json:"options,omitzero"`
-	// Method is the ACP method for a file or a terminal, such as fs/write_text_file, else empty. Args are its arguments for the
-	// person, without contents of files.
+	// Method is the ACP method for a file or a terminal, such as fs/write_text_file, else empty. Args are its arguments.
 	Method string `json:"method,omitzero"`
 	Args   Raw    `json:"args,omitzero"`
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -11,16 +12,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // Bounds of the texts on channels, in bytes.
 const (
-	codeSize   = 8    // of the code of a gate
-	maxShown   = 2000 // of arguments
-	maxNote    = 500  // of the requester's message
-	maxName    = 100  // of a tool and of a person
-	maxOffered = 10   // codes that are listed, not bytes
+	codeSize   = 8   // of the code of a gate
+	maxNote    = 500 // of the requester's message
+	maxName    = 100 // of a tool and of a person
+	maxOffered = 10  // codes that are listed, not bytes
 )
 
 // ask writes the question about a gate to the channel that its request came from, if it waits for a person and was not asked
@@ -32,7 +33,7 @@ func (t *transition) ask(g *Gate) {
 	t.changed, g.Asked = true, true
 	v := g.view(t.key)
 	var buttons topics.Raw
-	if v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) {
+	if v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) && seen.Whole(v.Args) {
 		buttons = buttonsOf(g)
 	}
 	t.say("gate-ask-"+g.Id, question(v), topics.OriginRoute(rawOf(g.Channel), buttons), g.OpenedMs)
@@ -91,7 +92,7 @@ func question(v View) string {
 		fence(&b, "Message", v.Message, maxNote, len(v.Message))
 	}
 	if v.Args != nil {
-		fence(&b, "Arguments", indented(v.Args), maxShown, len(v.Args))
+		arguments(&b, v.Args)
 	}
 	if v.Dangerous {
 		b.WriteString("\nIt is marked as dangerous.\n")
@@ -105,7 +106,11 @@ func question(v View) string {
 		verdict       topics.GateVerdict
 		text, command string
 	}{{topics.VerdictApprove, "approve", "/approve"}, {topics.VerdictDeny, "deny", "/deny"}} {
-		if v.allows(c.verdict) {
+		switch {
+		case !v.allows(c.verdict):
+		case c.verdict == topics.VerdictApprove && !seen.Whole(v.Args):
+			fmt.Fprintf(&b, "It cannot be approved here, because not all is shown. The whole request: `/api/gates/%s`\n", name(v.GateID))
+		default:
 			fmt.Fprintf(&b, "To %s: `%s%s`\n", c.text, c.command, code)
 		}
 	}
@@ -117,12 +122,23 @@ func question(v View) string {
 	return b.String()
 }
 
+// arguments writes the arguments of a call: the beginning of those that are not shown everywhere. Deep ones are on one line.
+func arguments(b *strings.Builder, args topics.Raw) {
+	max, text := seen.Limit, indented(args)
+	if seen.Whole(args) {
+		if max = math.MaxInt; len(text) > 4*seen.Limit {
+			text = string(args)
+		}
+	}
+	fence(b, "Arguments", text, max, len(args))
+}
+
 // fence writes a titled block of foreign text, cut to max bytes. size is that of the whole, for the note that says so.
 func fence(b *strings.Builder, title, text string, max, size int) {
 	text = harmless(text)
-	shown := truncate.Text(text, max)
-	fmt.Fprintf(b, "\n%s:\n```\n%s\n```\n", title, shown)
-	if len(shown) < len(text) {
+	kept := truncate.Text(text, max)
+	fmt.Fprintf(b, "\n%s:\n```\n%s\n```\n", title, kept)
+	if len(kept) < len(text) {
 		fmt.Fprintf(b, "(Not all is shown: it has %d bytes.)\n", size)
 	}
 }

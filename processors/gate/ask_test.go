@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,8 +41,25 @@ func TestArgumentsAreCut(t *testing.T) {
 	})
 	require.Contains(t, q.Content, "(Not all is shown: it has 200011 bytes.)")
 	require.Contains(t, q.Content, "(Not all is shown: it has 60000 bytes.)")
-	require.Less(t, len(q.Content), maxShown+maxNote+600)
-	require.Contains(t, q.Content, "`/approve 1a2b3c4d`")
+	require.Less(t, len(q.Content), seen.Limit+maxNote+600)
+	require.NotContains(t, q.Content, "/approve")
+	require.Contains(t, q.Content, "cannot be approved here, because not all is shown. The whole request: `/api/gates/"+gateID+"`")
+	require.Contains(t, q.Content, "`/deny 1a2b3c4d`")
+	require.Nil(t, topics.GateAskOf(q.ReplyTo), "there are no buttons")
+}
+
+func TestShortArgumentsAreShownWhole(t *testing.T) {
+	for name, args := range map[string]string{
+		"text":   `{"command":"` + strings.Repeat("ü", seen.Limit/2-20) + `;touch x"}`,
+		"nested": strings.Repeat("[", 100) + `"` + strings.Repeat("a", seen.Limit/2) + `touch x"` + strings.Repeat("]", 100),
+		"many":   "[" + strings.Repeat("1,", seen.Limit/2-20) + `"touch x"]`,
+	} {
+		q := newHarness(t, onChannels).asked(func(r *topics.GateRequest) { r.Args = topics.Raw(args) })
+		require.Contains(t, q.Content, "touch x", name)
+		require.NotContains(t, q.Content, "Not all is shown", name)
+		require.Contains(t, q.Content, "`/approve 1a2b3c4d`", name)
+		require.Less(t, len(q.Content), 5*seen.Limit, name)
+	}
 }
 
 func TestIDThatNoOneCanTypeHasNoCode(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -100,7 +101,8 @@ func hasCode(id, code string) bool {
 }
 
 // refusal returns why a person may not decide about a gate on a channel, empty if the person may: in the place that the request
-// came from, the person whose message it was, and approvers. A gate that came from elsewhere is treated as unknown.
+// came from, the person whose message it was, and approvers. A gate that came from elsewhere is treated as unknown. A request that
+// was not shown whole is not approved there.
 func (g *Gate) refusal(d topics.GateDecision) string {
 	asked, err := topics.DecodeOrigin(rawOf(g.Channel))
 	by, err2 := topics.DecodeOrigin(d.Channel)
@@ -109,6 +111,8 @@ func (g *Gate) refusal(d topics.GateDecision) string {
 		return textUnknown
 	case !d.Approver && (by.User == "" || by.User != asked.User):
 		return textNotYours
+	case d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == "" && !seen.Whole(g.Args):
+		return textNotShown
 	default:
 		return ""
 	}

@@ -84,6 +84,38 @@ func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	require.EqualValues(t, rowVersion, p.state().Version)
 }
 
+// A person who was shown the beginning of the arguments must not approve the rest.
+func TestArgumentsThatWereNotShownAreNotApprovedOnAChannel(t *testing.T) {
+	args := topics.Raw(`{"command":"echo ` + strings.Repeat("a", 3000) + `; touch x"}`)
+	large := func(r *topics.GateRequest) { r.Args, r.ArgsSHA256 = args, topics.ArgsSHA256(args) }
+	for name, say := range map[string]func(*harness) Decided{
+		"command": func(p *harness) Decided { return p.said("1a2b", inRoom("", "u1"), topics.VerdictApprove) },
+		"no code": func(p *harness) Decided { return p.said("", inRoom("", "u1"), topics.VerdictApprove) },
+		"button":  func(p *harness) Decided { return p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed) },
+		"approver": func(p *harness) Decided {
+			return p.said(gateID, inRoom("", "u2"), topics.VerdictApprove, pressed, approver)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, onChannels)
+			p.handle(p.request(gateID, from, large))
+			require.Equal(t, textNotShown, answered(t, p.settle(say(p))))
+			require.Len(t, p.state().Open, 1)
+			digest := func(d *topics.GateDecision) { d.ArgsSHA256 = topics.ArgsSHA256(args) }
+			o := outcome(t, p.settle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed, digest)))
+			require.Equal(t, topics.GateApproved, o.Status, "who repeats the digest has read it elsewhere")
+		})
+	}
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, from, large))
+	require.Equal(t, topics.GateDenied, outcome(t, p.settle(p.said("1a2b", inRoom("", "u1"), topics.VerdictDeny))).Status)
+
+	p = newHarness(t, onChannels)
+	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	p.settle(p.request(gateID, from, large))
+	require.Len(t, p.state().Open, 1, "the decision was held")
+}
+
 func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 	for name, change := range map[string]func(*harness, *topics.GateRequest){
 		"no channel":            func(_ *harness, r *topics.GateRequest) { r.Channel = nil },

@@ -172,6 +172,10 @@ func (s *transition) streamGate(i int, g GateRequested) {
 		if g.Message != "" {
 			payload = stringMember(payload, "message", g.Message)
 		}
+		if args == nil && g.Args != nil {
+			payload = rawMember(payload, "truncated", topics.Raw("true"))
+			payload = stringMember(rawMember(payload, "bytes", strconv.AppendInt(nil, int64(len(g.Args)), 10)), "url", "/api/gates/"+g.GateID)
+		}
 		payload = stringMember(rawMember(payload, "expiresMs", strconv.AppendInt(nil, g.ExpiresMS, 10)), "argsSha256", g.ArgsSHA256)
 		data := stringMember(stringMember(nil, "id", g.GateID), "kind", "user_approval")
 		return wrapped("interaction_request", rawMember(data, "payload", append(payload, '}')))

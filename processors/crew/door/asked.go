@@ -27,7 +27,9 @@ func askedOf(fields topics.Raw) *asked {
 			ID        string     `json:"id"`
 			ToolName  string     `json:"toolName"`
 			Arguments topics.Raw `json:"arguments"`
+			Content   topics.Raw `json:"content"`
 			Timestamp string     `json:"timestamp"`
+			view.Shown
 		} `json:"request"`
 		Dangerous bool       `json:"dangerous"`
 		ExpiresAt string     `json:"expiresAt"`
@@ -37,7 +39,8 @@ func askedOf(fields topics.Raw) *asked {
 		return nil
 	}
 	return &asked{e.AgentID, view.PermissionAsked{
-		ID: e.Request.ID, ToolName: e.Request.ToolName, Arguments: e.Request.Arguments, Timestamp: e.Request.Timestamp,
+		ID: e.Request.ID, ToolName: e.Request.ToolName, Arguments: e.Request.Arguments, Content: e.Request.Content,
+		Timestamp: e.Request.Timestamp, Shown: e.Request.Shown,
 		ExpiresAt: e.ExpiresAt, Dangerous: e.Dangerous, Options: e.Options,
 	}}
 }

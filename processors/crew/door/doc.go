@@ -62,7 +62,8 @@
 //	POST   /agents/{id}/interrupt        {text?}
 //	POST   /agents/{id}/restart
 //	POST   /agents/{id}/autopilot        {on}
-//	POST   /agents/{id}/permission       {approved, requestId, optionId?, reason?, alwaysAllow?, scope?}
+//	POST   /agents/{id}/permission       {approved, requestId, optionId?, reason?, alwaysAllow?, scope?, argsSha256?}
+//	GET    /agents/{id}/permissions/{requestId}   the whole of an open request
 //	GET    /coordination/locks           with crewId, projectId
 //	POST   /coordination/locks           {agentId, filePath, reason?, ttlMs?}
 //	DELETE /coordination/locks/{path}    {agentId?, repository?, force?}, also as parameters; slashes of the path are %2F
@@ -84,6 +85,10 @@
 // The answer to a permission request waits for the outcome (WithDecisionWait): 200 if it is the caller's, 409 if another one
 // stands, 202 if it is not known yet, 404 for an unknown request, 422 for an option that the request does not have, or to allow a
 // dangerous request always.
+//
+// Events and rows show requests of more than 2 KiB by their beginning, with truncated, bytes, argsSha256 and the url of the whole.
+// Such a request is approved only by a caller that has read the url in this process, or that repeats argsSha256: other approvals get
+// 409 with the reason and the url, or a frame with the error, and the request stays open. Another digest gets 412.
 //
 // What an event or an answer of this door has named in the last 5 seconds may be used at once: a request waits up to 5 seconds until
 // the groups have written the row of the agent or the crew.

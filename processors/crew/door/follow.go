@@ -37,7 +37,7 @@ func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Op
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	x.mu.Lock()
-	x.tables = tables
+	x.tables, x.requests = tables, tables
 	x.mu.Unlock()
 	group, ctx := errgroup.WithContext(ctx)
 	p.stopped = ctx.Done()

@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -44,7 +45,9 @@ type Index struct {
 	unshown      []*stream // with text that waits to be shown
 	bus          busHistory
 	outcomes     outcomes
-	asked        []*asked // oldest first
+	asked        []*asked      // oldest first
+	shown        *seen.Log     // of whole permission requests
+	requests     requestReader // nil before Run
 	clients      map[*client]struct{}
 	stopped      bool
 }
@@ -101,8 +104,8 @@ type repositoryRow struct {
 	seq   int64
 }
 
-// NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. Only WithRoles, WithRowLimit,
-// WithHistory, WithTextBuffer, WithClock and WithLogger have an effect. The error wraps ErrConfig.
+// NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. Only WithPrefix, for
+// links, WithRoles, WithRowLimit, WithHistory, WithTextBuffer, WithClock and WithLogger have an effect. The error wraps ErrConfig.
 func NewIndex(agent string, opts ...Option) (*Index, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -117,6 +120,7 @@ func NewIndex(agent string, opts ...Option) (*Index, error) {
 		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
 		expected: map[string]expected{},
 		streams:  newStreams(o.history, o.text), outcomes: newOutcomes(), clients: map[*client]struct{}{},
+		shown: seen.NewLog(),
 	}, nil
 }
 
@@ -224,7 +228,7 @@ func (x *Index) projectOf(e *event) string {
 
 // apply shows an event to the clients. Repeats have no effect.
 func (x *Index) apply(in topics.CrewEvent) {
-	e := eventOf(in)
+	e := eventOf(x.linked(in))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.streams.add(e)

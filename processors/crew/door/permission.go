@@ -9,12 +9,15 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var (
 	errScope     = errors.New("scope is neither session nor agent")
 	errDangerous = errors.New("a dangerous request is allowed once only")
+	errDigest    = errors.New("argsSha256 is not the digest of the request")
+	errNotShown  = errors.New(seen.Refusal)
 	errOption    = errors.New("the request has no such option")
 	errGovern    = errors.New("an approval for all agents of the role needs the right to control all crews")
 )
@@ -27,6 +30,7 @@ type permit struct {
 	AlwaysAllow bool   `json:"alwaysAllow"`
 	Scope       string `json:"scope"` // of AlwaysAllow: session (default), which is the agent, or agent, which is its role
 	Reason      string `json:"reason"`
+	ArgsSHA256  string `json:"argsSha256"` // of the whole request
 }
 
 // wanted is the outcome that the answer asks for.
@@ -37,14 +41,21 @@ func (p permit) wanted() string {
 	return string(topics.GateDenied)
 }
 
-// decision returns the answer as the decision about the gate of a request. The error is one of those above.
-func (p permit) decision(agent string, asked view.PermissionAsked, caller auth.Caller, id string) (topics.GateDecision, error) {
+// decision returns the answer as the decision about the gate of a request. read reports whether the caller has read the whole
+// request. The error is one of those above.
+func (p permit) decision(agent string, asked view.PermissionAsked, read bool, caller auth.Caller, id string) (topics.GateDecision, error) {
 	d := topics.GateDecision{
 		GateID: asked.ID, SessionID: agent, DecisionID: id, Verdict: topics.VerdictDeny, OptionID: p.OptionID, Reason: p.Reason,
-		By: nameOf(caller), Via: via,
+		ArgsSHA256: asked.ArgsSHA256, By: nameOf(caller), Via: via,
 	}
 	if *p.Approved {
 		d.Verdict = topics.VerdictApprove
+	}
+	switch {
+	case p.ArgsSHA256 != "" && asked.Truncated && p.ArgsSHA256 != asked.ArgsSHA256:
+		return d, errDigest
+	case *p.Approved && asked.Truncated && p.ArgsSHA256 == "" && !read:
+		return d, errNotShown
 	}
 	if p.OptionID != "" && !slices.Contains(optionsOf(asked), p.OptionID) {
 		return d, errOption
@@ -115,8 +126,12 @@ func (h *Handler) permission(r *request) answer {
 		}
 		return errorAnswer(http.StatusNotFound, "Unknown permission request")
 	}
-	d, err := p.decision(row.view.ID, asked, r.Caller, id)
+	d, err := p.decision(row.view.ID, asked, h.index.shown.Has(r.Key(), asked.ID), r.Caller, id)
 	switch {
+	case errors.Is(err, errNotShown):
+		return answer{status: http.StatusConflict, body: object("error", err.Error(), "requestId", asked.ID, "url", asked.URL)}
+	case errors.Is(err, errDigest):
+		return errorAnswer(http.StatusPreconditionFailed, err.Error())
 	case errors.Is(err, errGovern):
 		return forbidden(r, "Forbidden: "+err.Error())
 	case err != nil:

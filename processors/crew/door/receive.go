@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -217,9 +218,10 @@ func (s *session) permit(w wish) error {
 	if !open {
 		return nil
 	}
-	d, err := w.decision(row.view.ID, asked, s.client.caller, "door/"+rand.Text())
+	read := s.handler.index.shown.Has(s.visit.Key(), asked.ID)
+	d, err := w.decision(row.view.ID, asked, read, s.client.caller, "door/"+rand.Text())
 	if err != nil {
-		return err
+		return fmt.Errorf("permission request %s: %w", asked.ID, err)
 	}
 	out, err := processors.OutboundOf(s.handler.topics.GateDecisions, row.view.ID, d, d.DecisionID)
 	return s.publish(auth.AuditAnswer, row.view.ID, w.RequestID, out, err)

@@ -22,6 +22,7 @@ func init() { // the functions of routes refer to find
 		{http.MethodPost, "agents/*/restart", auth.Control, (*Handler).restart},
 		{http.MethodPost, "agents/*/autopilot", auth.Control, (*Handler).autopilot},
 		{http.MethodPost, "agents/*/permission", auth.Answer, (*Handler).permission},
+		{http.MethodGet, "agents/*/permissions/*", auth.Read, (*Handler).wholePermission},
 		{http.MethodGet, "roles", auth.Read, (*Handler).listRoles},
 		{http.MethodGet, "crews", auth.Read, (*Handler).listCrews},
 		{http.MethodPost, "crews", auth.Control, (*Handler).configure},

@@ -29,7 +29,7 @@ func (x *Index) onRow(r processors.Inbound) {
 		var row *agentRow
 		if r.Value != nil {
 			d := agent.TableCodec().Unmarshal(r.Value)
-			row, err = agentRowOf(key, d.Value), d.Err
+			row, err = x.agentRowOf(key, d.Value), d.Err
 		}
 		if err == nil {
 			x.setAgent(key, row)
@@ -60,13 +60,13 @@ func (x *Index) onRow(r processors.Inbound) {
 }
 
 // agentRowOf returns what the index keeps of an agent's row; nil for a row without an agent.
-func agentRowOf(key string, s *agent.State) *agentRow {
+func (x *Index) agentRowOf(key string, s *agent.State) *agentRow {
 	m := s.GetMember()
 	if m == nil {
 		return nil
 	}
 	return &agentRow{
-		view: agent.View(key, s), seq: s.GetMailbox().GetSeq(),
+		view: x.linkedView(agent.View(key, s)), seq: s.GetMailbox().GetSeq(),
 		removed: func(nowMS int64) bool { return s.RemovedMs != 0 && s.RemovedMs <= nowMS },
 		member: topics.CrewMember{
 			AgentID: key, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,

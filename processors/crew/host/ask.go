@@ -108,6 +108,10 @@ func (r *run) askPermission(m received) {
 		r.refuse(m.ID, &rpcError{codeInvalidParams, "invalid params"})
 		return
 	}
+	if !askable(q.ToolCall) {
+		r.refuse(m.ID, errTooLarge)
+		return
+	}
 	outcome := func(o map[string]any) { r.answer(m.ID, map[string]any{"outcome": o}) }
 	id := r.asks.add(ask{
 		rpcID: string(m.ID),
@@ -131,7 +135,7 @@ func (r *run) askPermission(m received) {
 		return
 	}
 	r.question(topics.CrewPermission{
-		Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: shownCall(q.ToolCall), Options: q.Options,
+		Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: q.ToolCall, Options: q.Options,
 	})
 }
 
@@ -189,8 +193,8 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 		carryOut()
 		return
 	}
-	args := bounded(encoded(shown(q)))
-	if args == nil {
+	args := encoded(shown(q))
+	if !askable(args) {
 		r.refuse(m.ID, errTooLarge)
 		return
 	}

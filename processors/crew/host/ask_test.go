@@ -13,7 +13,7 @@ import (
 
 // A person who sees nothing of a request must not be asked for it.
 func TestRequestsThatCannotBeShownAreRefused(t *testing.T) {
-	long := strings.Repeat("x", maxField)
+	long := strings.Repeat("x", maxAsked)
 	for name, step := range map[string]crewtest.Step{
 		"terminal": {Terminal: []string{"bash", "-c", "git push --force #" + long}},
 		"write":    {Write: &crewtest.File{Path: long, Content: "x"}},
@@ -48,33 +48,21 @@ func TestRequestsThatTheBrokersRejectForTheirSizeAreRefused(t *testing.T) {
 	require.NotContains(t, r.text(), "allowed")
 }
 
-func TestLargeToolCallIsShownByItsBeginningAndMarked(t *testing.T) {
-	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Ask: &crewtest.Ask{
-		ToolCall: rawOf(`{"toolCallId":"t1","title":"Run","_meta":{"toolName":"Bash"},"rawInput":{"command":"echo ` +
-			strings.Repeat("\\\"", maxUpdate) + `"}}`),
-	}}}}}}), quickStop)
-	run, session := r.started()
-	r.prompt(run, session, "p")
-	var call struct {
-		Title string `json:"title"`
-		Input struct {
-			Start string `json:"start"`
-			Bytes int    `json:"bytes"`
-		} `json:"rawInput"`
-		Meta map[string]any `json:"_meta"`
+// A request of which a person would see a part only is refused, and one that is shown is shown whole.
+func TestToolCallIsShownWholeOrRefused(t *testing.T) {
+	asking := func(command string) *rig {
+		r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Ask: &crewtest.Ask{
+			ToolCall: rawOf(`{"toolCallId":"t1","title":"Run","rawInput":{"command":"` + command + `; touch x"}}`),
+			Allowed:  []crewtest.Step{{Text: "allowed"}},
+		}}}}}}), quickStop)
+		run, session := r.started()
+		r.prompt(run, session, "p")
+		return r
 	}
-	require.NoError(t, json.Unmarshal(await[topics.CrewPermission](r, 1)[0].ToolCall, &call))
-	require.Equal(t, "Run", call.Title)
-	require.True(t, strings.HasPrefix(call.Input.Start, `{"command":"echo \"\"`), call.Input.Start[:20])
-	require.Greater(t, call.Input.Bytes, maxUpdate)
-	require.Equal(t, map[string]any{topics.CrewShortened: 1.0}, call.Meta)
-}
-
-func TestToolCallThatCannotBeShortenedIsLeftOut(t *testing.T) {
-	large := strings.Repeat("x", maxUpdate)
-	require.Nil(t, shownCall(rawOf(`"`+large+`"`)))
-	require.Nil(t, shownCall(rawOf(`{"`+large+`":1}`)))
-	// The text of a message is divided. A tool call must not have only a part of its text, without a mark.
-	require.Contains(t, string(shownCall(rawOf(`{"content":{"type":"text","text":"`+large+`"}}`))), topics.CrewShortened)
-	require.Equal(t, `{"title":"x"}`, string(shownCall(rawOf(`{"title":"x"}`))))
+	r := asking(strings.Repeat("x", maxAsked/2))
+	require.Contains(t, string(await[topics.CrewPermission](r, 1)[0].ToolCall), "xxx; touch x")
+	r = asking(strings.Repeat("x", maxAsked))
+	await[topics.CrewTurnEnded](r, 1)
+	require.Empty(t, said[topics.CrewPermission](r))
+	require.NotContains(t, r.text(), "allowed")
 }

@@ -76,7 +76,7 @@ func (r *run) asked(m received) {
 	case "session/request_permission":
 		r.askPermission(m)
 	case "fs/read_text_file":
-		request(r, m, policy.Read, func(q readRequest) any { return map[string]any{"path": q.Path} }, r.readFile)
+		request(r, m, policy.Read, func(q readRequest) any { return q }, r.readFile)
 	case "fs/write_text_file":
 		request(r, m, policy.Write, writeRequest.shown, r.writeFile)
 	case "terminal/create":
@@ -102,8 +102,8 @@ func (r *run) refuse(id topics.Raw, err error) {
 	r.send(message{ID: id, Error: &rpcError{e.Code, truncate.Marked(e.Message, 1000)}})
 }
 
-// digestOf returns the SHA-256 of what a request contains and a person is not shown. It is part of the arguments, so an approval
-// of later requests counts only for the same content.
+// digestOf returns the SHA-256 of what a request contains. It is part of the arguments, so an approval of later requests counts
+// only for the same content.
 func digestOf(content []byte) string {
 	d := sha256.Sum256(content)
 	return hex.EncodeToString(d[:])

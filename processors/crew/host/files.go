@@ -49,8 +49,8 @@ func (f *files) name(path string) (string, error) {
 
 type readRequest struct {
 	Path  string `json:"path"`
-	Line  *int   `json:"line"`
-	Limit *int   `json:"limit"`
+	Line  *int   `json:"line,omitzero"`
+	Limit *int   `json:"limit,omitzero"`
 }
 
 type writeRequest struct {
@@ -58,9 +58,11 @@ type writeRequest struct {
 	Content string `json:"content"`
 }
 
-// shown returns the arguments that a person sees: the digest stands for the content, which can be large.
+// shown returns the arguments that a person sees. The digest tells rows of older builds that they say everything.
 func (q writeRequest) shown() any {
-	return map[string]any{"path": q.Path, "bytes": len(q.Content), "content_sha256": digestOf([]byte(q.Content))}
+	return map[string]any{
+		"path": q.Path, "content": q.Content, "bytes": len(q.Content), "content_sha256": digestOf([]byte(q.Content)),
+	}
 }
 
 func (r *run) readFile(_ context.Context, q readRequest) (any, error) {

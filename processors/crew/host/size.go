@@ -16,6 +16,8 @@ const (
 	maxUpdate = 256 << 10
 	// maxField is the size of the largest other part of a message in a record.
 	maxField = 64 << 10
+	// maxAsked is the size of the largest request that a person is asked about: larger ones cannot be shown whole.
+	maxAsked = 224 << 10
 	// maxNesting keeps records below the depth that readers accept.
 	maxNesting = codec.MaxDepth / 2
 )
@@ -98,18 +100,8 @@ func fitting(raw topics.Raw) []topics.Raw {
 	return nil
 }
 
-// shownCall is the tool call of a permission request, as far as it fits into a record. A call that is shortened is marked, and
-// one that cannot be shortened is nil: both count as dangerous.
-func shownCall(raw topics.Raw) topics.Raw {
-	if len(raw) <= maxUpdate && !tooDeep(raw) {
-		return raw
-	}
-	var members map[string]topics.Raw
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
-	}
-	return shortened(members)
-}
+// askable reports whether a person can be shown all of a request.
+func askable(raw topics.Raw) bool { return len(raw) <= maxAsked && !tooDeep(raw) }
 
 // shortened is an object without its large members, nil if that is still too large. The input of a tool keeps its beginning.
 func shortened(members map[string]topics.Raw) topics.Raw {

@@ -75,20 +75,19 @@ type createRequest struct {
 	} `json:"env"`
 }
 
-// shown returns the arguments that a person sees. They have the names of the variables, but not the values, which can be secrets:
-// the digest of names and values tells two environments apart. dir is the agent's directory, in which a request without a
+// shown returns the arguments that a person sees, with the variables: a value can be what runs, as that of LD_PRELOAD. dir is the agent's directory, in which a request without a
 // directory runs.
 func (q createRequest) shown(dir string) any {
 	args := q.Args
 	if args == nil {
 		args = []string{}
 	}
-	names := []string{}
+	env := []any{}
 	for _, v := range q.Env {
-		names = append(names, v.Name)
+		env = append(env, v)
 	}
 	return map[string]any{
-		"command": q.Command, "args": args, "cwd": cmp.Or(q.Cwd, dir), "env": names, "env_sha256": digestOf(encoded(q.Env)),
+		"command": q.Command, "args": args, "cwd": cmp.Or(q.Cwd, dir), "env": env, "env_sha256": digestOf(encoded(q.Env)),
 	}
 }
 

@@ -93,11 +93,24 @@ type ToolCall struct {
 type PermissionAsked struct {
 	ID        string     `json:"id"` // of the gate
 	ToolName  string     `json:"toolName"`
-	Arguments topics.Raw `json:"arguments"` // an object
+	Arguments topics.Raw `json:"arguments"`        // an object
+	Content   topics.Raw `json:"content,omitzero"` // what the agent says the call will change, as ACP has it
 	Timestamp string     `json:"timestamp"`
+	Shown
 	ExpiresAt string     `json:"expiresAt"`
 	Dangerous bool       `json:"dangerous"`
 	Options   topics.Raw `json:"options,omitzero"`
+}
+
+// Shown says how much of a permission request is shown.
+type Shown struct {
+	// Truncated says that Arguments and Content are not the whole request, which URL has.
+	Truncated bool `json:"truncated,omitzero"`
+	// Bytes and ArgsSHA256 are the size and the digest of a truncated request. An answer may repeat the digest.
+	Bytes      int64  `json:"bytes,omitzero"`
+	ArgsSHA256 string `json:"argsSha256,omitzero"`
+	// URL is the path of the whole request at the door, empty for a request that is not truncated.
+	URL string `json:"url,omitzero"`
 }
 
 // FileLock is a lock.

@@ -67,6 +67,9 @@
 //	{"role":"tool","content":[{"type":"tool_result","toolCallId":"call-1",
 //	                           "output":{"approved":true,"interactionToken":"req-1"}}]}
 //
+// A request whose payload has truncated does not show its arguments, which are too long: it has their size, their digest and the url
+// of the gate. An approval of it gets 409 unless it repeats the digest as argsSha256 beside approved.
+//
 // The answer is matched by interactionToken with the IDs of the session's open requests, else by the ID of the tool call, else
 // by the tool's name and arguments, compared by value. If a decided request and a later one have the same ID, the answer is
 // about the one whose call and arguments it has, so that its repeat does not decide the later one. A message of a Vercel client with approval parts is the same answer. A

@@ -93,6 +93,12 @@ func (p *Pipeline) answer(ctx context.Context, r Request) (*pipelineStream, erro
 		}
 		after = max(after, to.after)
 		d := p.decision(r, one, to)
+		switch {
+		case one.digest != "" && one.digest != d.ArgsSHA256:
+			return nil, errDigest
+		case d.Verdict == topics.VerdictApprove && one.digest == "" && to.blind():
+			return nil, errNotShown
+		}
 		if len(d.Answer) > maxAnswer {
 			return nil, errLargeAnswer
 		}

@@ -68,3 +68,44 @@ func TestAnswerDecidesTheGateOfATurnWithSteps(t *testing.T) {
 	require.Equal(t, rest.body, answer(gate).body, "a repeated answer")
 	require.Empty(t, decisions)
 }
+
+// The arguments were too long for the event: who approves them has read them elsewhere.
+func TestArgumentsThatTheRequestDoesNotShowAreApprovedWithTheirDigestOnly(t *testing.T) {
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	g.deaf = true
+	gate, digest := topics.GateID("s", "t", "t/1/tool-use/0"), topics.ArgsSHA256(topics.Raw(`{"eur": 1}`))
+	asks := ofTurn(1, 4, "")
+	asks.Author, asks.Attempt = topics.AuthorTurn, 1
+	asks.Event = topics.Raw(`{"type":"interaction_request","data":{"id":"` + gate + `","kind":"user_approval","payload":{"toolCallId":"c","truncated":true,
+		"bytes":900000,"url":"/api/gates/` + gate + `","argsSha256":"` + digest + `","toolCall":{"name":"pay"}}}}`)
+	decisions := make(chan topics.GateDecision, 10)
+	g.follow(func(r processors.Inbound) {
+		d := g.catalog.GateDecisions.Codec().Unmarshal(r.Value).Value
+		decisions <- d
+		out, err := processors.OutboundOf(g.catalog.GateOutcomes, "s", topics.GateOutcome{
+			GateID: gate, SessionID: "s", TurnID: "t", CallID: "t/1/tool-use/0", Status: topics.GateDenied, Cause: topics.CauseHuman,
+			DecisionID: d.DecisionID,
+		}, "")
+		if err == nil {
+			err = g.to.Publish(context.Background(), out)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}, g.catalog.GateDecisions.Name())
+	g.broker.write(ofTurn(1, 1, "step_start"), ofWorker(1, 5, 1, "I pay."), settling(ofTurn(1, 2, "step_end"), 5, 1), asks)
+	s := g.site()
+	answer := func(more string) got {
+		body := strings.Replace(answerBody("other", `{}`, `{"approved":true,"interactionToken":"`+gate+`"`+more+`}`), `"s-1"`, `"s"`, 1)
+		return s.invoke(body, "Accept", "text/event-stream")
+	}
+	blind := answer("")
+	require.Equal(t, http.StatusConflict, blind.status, blind.body)
+	require.Contains(t, blind.body, "read the whole request first")
+	require.Equal(t, http.StatusPreconditionFailed, answer(`,"argsSha256":"00"`).status)
+	require.Empty(t, decisions)
+	answer(`,"argsSha256":"` + digest + `"`)
+	d := <-decisions
+	require.Equal(t, []any{topics.VerdictApprove, digest}, []any{d.Verdict, d.ArgsSHA256})
+}

@@ -16,6 +16,7 @@ type reply struct {
 	decides  bool       // it has the form {approved, interactionToken}
 	approved bool
 	reason   string
+	digest   string     // argsSha256: of the arguments that the client has read elsewhere; empty for none
 	value    topics.Raw // the whole output
 }
 
@@ -96,7 +97,7 @@ func replyOf(call, tool, output topics.Raw) (reply, error) {
 	r.token = idTextOf(member(output, "interactionToken"))
 	approved, there := field(output, "approved")
 	decision := there && eachMember(output, func(name string, _ topics.Raw) bool {
-		return name == "approved" || name == "interactionToken" || name == "reason"
+		return name == "approved" || name == "interactionToken" || name == "reason" || name == "argsSha256"
 	})
 	if !decision {
 		return r, nil
@@ -106,6 +107,7 @@ func replyOf(call, tool, output topics.Raw) (reply, error) {
 	}
 	r.decides, r.approved = true, kindOf(approved) == 't'
 	r.reason, _ = text(member(output, "reason"))
+	r.digest, _ = text(member(output, "argsSha256"))
 	if len(r.reason) > maxReason {
 		return reply{}, badReply("data.inputs.messages: the reason of an answer is too long")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -54,6 +55,9 @@ func (m match) answer() topics.Raw {
 	return rest.value()
 }
 
+// blind reports whether the interaction asks to approve arguments that its request was too long to show.
+func (g gated) blind() bool { return string(member(g.Payload, "truncated")) == "true" }
+
 // approves reports whether the interaction asks for approval, and not for a value.
 func (g gated) approves() bool { return g.Kind != "user_input" && g.Kind != "client_tool" }
 
@@ -71,6 +75,14 @@ var (
 	errAmbiguous = &Error{
 		Status: http.StatusConflict, Type: TypeUnknown, Code: "ambiguous_answer",
 		Text: "several open interactions match the answer; answer with the interactionToken",
+	}
+	errNotShown = &Error{
+		Status: http.StatusConflict, Type: TypeUnknown, Code: "not_shown",
+		Text: seen.Refusal + ": the request's url, or the gate door, has them, and argsSha256 beside approved repeats the digest",
+	}
+	errDigest = &Error{
+		Status: http.StatusPreconditionFailed, Type: TypeUnknown, Code: "other_arguments",
+		Text: "argsSha256 is not the digest of the arguments",
 	}
 	errContradiction = &Error{
 		Status: http.StatusUnprocessableEntity, Type: TypeUnknown, Code: "invalid_answer",

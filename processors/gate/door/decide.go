@@ -4,11 +4,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -60,6 +62,10 @@ func (h *Handler) decide(r *request, id string) answer {
 	}
 	if rejection, ok := check(v, d); !ok {
 		return rejection
+	}
+	blind := d.ArgsSHA256 == "" && !seen.Whole(v.Args) && !h.index.shown.Has(r.Key(), id)
+	if d.Verdict == topics.VerdictApprove && d.EditedArgs == nil && blind {
+		return answer{status: http.StatusConflict, body: object("error", seen.Refusal, "url", GatesPath+"/"+url.PathEscape(id))}
 	}
 	out, err := processors.OutboundOf(h.topics.GateDecisions, session, d, d.DecisionID)
 	if err != nil {

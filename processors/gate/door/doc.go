@@ -58,10 +58,15 @@
 //	200  the decision is the gate's outcome, also if it is repeated                 decision_id, gate
 //	202  the brokers have the decision; no outcome was seen during the wait         decision_id, gate
 //	409  another outcome stands: another person's, the policy's, or the deadline    error, decision_id, gate
+//	409  an approval of arguments that the caller was not shown                     error, url
 //	412  args_sha256 is not that of the gate: the person saw other arguments        error, decision_id, gate
 //	422  the gate does not accept it: its verdict, option, edit or answer           error
 //
-// The gate stays open after 412 and 422. After 202, ask for the gate: the policy is evaluated again when the decision is
+// Arguments of more than 2 KiB are approved only by a caller that has read them, from the gate, a list or a WebSocket of the same
+// Index, or that repeats args_sha256; questions on channels and events may have shown only their beginning. Behind a load balancer,
+// send args_sha256: another process does not know what the caller has read.
+//
+// The gate stays open after 412, 422 and the second 409. After 202, ask for the gate: the policy is evaluated again when the decision is
 // applied, and a record that the gate does not accept in the end is dead-lettered.
 //
 // Errors of all routes are JSON objects with the member "error":

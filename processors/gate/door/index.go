@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -50,6 +51,7 @@ type Index struct {
 	options options
 
 	reading *entrance.Slots
+	shown   *seen.Log // of whole requests
 	started atomic.Bool
 	ready   chan struct{}
 	ended   chan struct{} // closed when Run ends
@@ -75,7 +77,7 @@ func NewIndex(agent string, opts ...Option) (*Index, error) {
 	}
 	return &Index{
 		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), options: o,
-		reading: entrance.NewSlots(maxRowReads), ready: make(chan struct{}), ended: make(chan struct{}),
+		reading: entrance.NewSlots(maxRowReads), shown: seen.NewLog(), ready: make(chan struct{}), ended: make(chan struct{}),
 		table: newTable(o.gates, o.rowBytes), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gate.Grant{},
 	}, nil
 }

@@ -44,7 +44,7 @@ func (h *Handler) get(r *request, id string) answer {
 	if v == nil { // purged in the meantime
 		return notFound()
 	}
-	return answer{status: http.StatusOK, body: viewJSON(v)}
+	return answer{status: http.StatusOK, body: h.index.shownTo(r.Key(), v)}
 }
 
 // list answers with the gates of a session, or with the open gates of all sessions that the caller may use.
@@ -72,7 +72,7 @@ func (h *Handler) listSession(r *request, session string, pendingOnly bool, wait
 	shown := func(row *row) (views [][]byte) {
 		for i := range row.all() {
 			if v := &row.views[i]; v.Outcome == nil || !pendingOnly {
-				views = append(views, viewJSON(v))
+				views = append(views, h.index.shownTo(r.Key(), v))
 			}
 		}
 		return views
@@ -128,7 +128,7 @@ func (h *Handler) listPending(r *request, q url.Values) answer {
 				return h.unreadable(err)
 			}
 			if v := row.view(k.id); v != nil && v.Outcome == nil {
-				views = append(views, viewJSON(v))
+				views = append(views, h.index.shownTo(r.Key(), v))
 				size, last = size+len(views[len(views)-1]), strconv.FormatInt(k.opened, 36)+"."+k.id
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 )
 
 // watcher receives the changes of the gates of one session. changed is called under the lock of the index.
@@ -25,13 +26,13 @@ type watcher struct {
 func (x *Index) Watch(
 	ctx context.Context, caller, session string, show func(opened bool, gate []byte),
 ) (open iter.Seq[[]byte], stop func(), err error) {
-	r, stop, err := x.watch(ctx, caller, session, func(c change) { show(c.opened, c.json()) })
+	r, stop, err := x.watch(ctx, caller, session, func(c change) { show(c.opened, x.changeShownTo(caller, c)) })
 	if err != nil {
 		return nil, nil, err
 	}
 	open = func(yield func([]byte) bool) {
 		for i := range r.all() {
-			if v := &r.views[i]; v.Outcome == nil && !yield(viewJSON(v)) {
+			if v := &r.views[i]; v.Outcome == nil && !yield(x.shownTo(caller, v)) {
 				return
 			}
 		}
@@ -104,11 +105,20 @@ func (r *row) all() []gate.View {
 	return r.views
 }
 
-func (c change) json() []byte {
+// changeShownTo returns a change as JSON for a caller.
+func (x *Index) changeShownTo(caller string, c change) []byte {
 	if c.view != nil {
-		return viewJSON(c.view)
+		return x.shownTo(caller, c.view)
 	}
 	return object("gate_id", c.id, "session_id", c.session)
+}
+
+// shownTo returns a view as JSON for a caller, and notes that the caller was shown the whole request.
+func (x *Index) shownTo(caller string, v *gate.View) []byte {
+	if v.Outcome == nil && !seen.Whole(v.Args) {
+		x.shown.Add(caller, v.GateID)
+	}
+	return viewJSON(v)
 }
 
 // asWritten keeps the values of records as they were written.

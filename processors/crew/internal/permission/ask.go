@@ -40,7 +40,7 @@ const via = "crew"
 
 // Ask decides, or asks a person about, a request of the agent's process. A repeat has no effect, and neither has a request
 // of another run than who.Run. autopilot decides every request that is not dangerous; a dangerous one waits for a person. A
-// request for which there is no room is cancelled at once.
+// request for which there is no room, or that cannot be shown whole, is cancelled at once.
 func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, autopilot bool) {
 	if req.Run != who.Run || p.known(req) {
 		return
@@ -51,19 +51,19 @@ func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, a
 	}
 	c := callOf(req)
 	r.Dangerous = c.dangerous()
-	r.Name, r.Arguments, r.Options = c.name(), c.preview(), optionsOf(req.Options, r.Dangerous)
+	r.Options = optionsOf(req.Options, r.Dangerous)
+	r.show(c)
 	r.AskedMs = s.NowMS()
 	r.ExpiresMs = r.AskedMs + timeoutOf(who).Milliseconds()
 	switch {
 	case autopilot && !r.Dangerous:
 		p.answer(s, who, r, r.allowOnce(), true, byAutopilot)
 		return
+	case !c.visible():
+		p.refuse(s, who, r, "a permission request that cannot be shown whole to a person was cancelled")
+		return
 	case len(p.Waiting) >= maxOpen, p.size()+proto.Size(r) > maxOpenBytes:
-		p.answer(s, who, r, "", false, byLimit)
-		s.Event("agent:problem", problem{
-			AgentID: who.Member.AgentID,
-			Message: "too many permission requests wait for a person: a further one was cancelled",
-		})
+		p.refuse(s, who, r, "too many permission requests wait for a person: a further one was cancelled")
 		return
 	}
 	p.Waiting = append(p.Waiting, r)
@@ -73,6 +73,12 @@ func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, a
 		Origin: topics.GateOrigin{Agent: who.Member.RoleID, Via: via}, ExpiresMS: r.ExpiresMs,
 	})
 	s.Event("agent:permission_request", r.event(who.Member.AgentID))
+}
+
+// refuse cancels a request that no person is asked about.
+func (p *Permissions) refuse(s *mailbox.Step, who Who, r *Request, why string) {
+	p.answer(s, who, r, "", false, byLimit)
+	s.Event("agent:problem", problem{AgentID: who.Member.AgentID, Message: why})
 }
 
 func timeoutOf(who Who) time.Duration {

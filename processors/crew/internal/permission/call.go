@@ -10,17 +10,16 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/crew/internal/transcript"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // Bounds of what people are shown.
 const (
-	maxTool    = 512      // bytes of the name of a tool, with its command
-	maxText    = 1 << 10  // bytes of the title
-	maxArgs    = 16 << 10 // bytes of the arguments in the gate
-	maxPreview = 2 << 10  // bytes of the arguments in the row
-	maxShown   = 200      // bytes of the name of a tool for people
+	maxTool  = 512       // bytes of the name of a tool, with its command
+	maxText  = 1 << 10   // bytes of the title in a message
+	maxArgs  = 240 << 10 // bytes of the arguments in the gate, which accepts somewhat more
+	maxShown = 200       // bytes of the name of a tool for people
 )
 
 // call is what an agent asks permission for.
@@ -149,10 +148,10 @@ func (c call) arguments() topics.Raw {
 	}
 	rest := map[string]any{}
 	if c.title != "" {
-		rest["title"] = cut(c.title, maxText)
+		rest["title"] = c.title
 	}
-	if text := transcript.Flatten(c.content); text != "" {
-		rest["content"] = text
+	if c.content != nil {
+		rest["content"] = c.content
 	}
 	if c.locations != nil {
 		rest["locations"] = c.locations
@@ -160,29 +159,46 @@ func (c call) arguments() topics.Raw {
 	return encoded(rest)
 }
 
-// args returns the arguments of the gate.
+// args returns the arguments of the gate: all that the agent says about the call.
 func (c call) args() topics.Raw {
-	return encoded(struct {
+	all := struct {
 		Tool      string     `json:"tool"`
 		Title     string     `json:"title,omitzero"`
 		Kind      string     `json:"kind,omitzero"`
 		Arguments topics.Raw `json:"arguments"`
-	}{c.name(), cut(c.title, maxText), cut(c.kind, maxShown), within(c.arguments(), maxArgs)})
+		Content   topics.Raw `json:"content,omitzero"`
+		Locations topics.Raw `json:"locations,omitzero"`
+	}{Tool: c.name(), Title: c.title, Kind: c.kind, Arguments: c.arguments()}
+	if c.rawInput != nil { // otherwise the arguments have them
+		all.Content, all.Locations = c.content, c.locations
+	}
+	return encoded(all)
 }
 
-// preview returns the arguments that the row keeps.
-func (c call) preview() topics.Raw { return within(c.arguments(), maxPreview) }
+// visible reports whether a person can be shown the whole call.
+func (c call) visible() bool {
+	return !c.broken && c.meta[topics.CrewShortened] == nil && len(c.args()) <= maxArgs
+}
 
-// within returns an object that is too large as its beginning, with its size and its digest.
-func within(object topics.Raw, limit int) topics.Raw {
-	if len(object) <= limit {
-		return object
+// show sets what every event shows of the request: the beginning of arguments that are too long for that.
+func (r *Request) show(c call) {
+	arguments := c.arguments()
+	r.Name, r.Arguments = c.name(), arguments
+	if c.rawInput != nil {
+		r.Content = c.content
 	}
-	return encoded(struct {
-		Start  string `json:"start"`
-		Bytes  int    `json:"bytes"`
-		SHA256 string `json:"sha256"`
-	}{cut(string(object), limit/2), len(object), digestOfText("", string(object))})
+	if seen.Whole(slices.Concat(r.Arguments, r.Content)) {
+		return
+	}
+	whole := c.args()
+	r.Shortened, r.Content, r.ArgsBytes, r.ArgsSha256 = true, nil, int64(len(whole)), topics.ArgsSHA256(whole)
+	if !seen.Whole(arguments) {
+		r.Arguments = encoded(struct {
+			Start  string `json:"start"`
+			Bytes  int    `json:"bytes"`
+			SHA256 string `json:"sha256"`
+		}{cut(string(arguments), seen.Limit/2), len(arguments), digestOfText("", string(arguments))})
+	}
 }
 
 func encoded(v any) topics.Raw {

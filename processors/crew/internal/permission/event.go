@@ -19,7 +19,9 @@ type askedRequest struct {
 	ID        string     `json:"id"`
 	ToolName  string     `json:"toolName"`
 	Arguments topics.Raw `json:"arguments"`
+	Content   topics.Raw `json:"content,omitzero"`
 	Timestamp string     `json:"timestamp"`
+	view.Shown
 }
 
 // preview is what a dialog shows.
@@ -47,7 +49,7 @@ func (r *Request) event(agentID string) asked {
 	v := r.view()
 	return asked{
 		AgentID:   agentID,
-		Request:   askedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Timestamp: v.Timestamp},
+		Request:   askedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Content: v.Content, Timestamp: v.Timestamp, Shown: v.Shown},
 		Dangerous: v.Dangerous, ExpiresAt: v.ExpiresAt, Options: v.Options,
 		Preview: preview{
 			Icon: icon(v.ToolName), Summary: summary(v.Arguments, v.ToolName), Args: indented(v.Arguments),
@@ -55,9 +57,17 @@ func (r *Request) event(agentID string) asked {
 	}
 }
 
+func rawOf(value []byte) topics.Raw {
+	if len(value) == 0 {
+		return nil
+	}
+	return value
+}
+
 func (r *Request) view() view.PermissionAsked {
 	return view.PermissionAsked{
-		ID: r.GateId, ToolName: r.Name, Arguments: r.Arguments, Timestamp: view.Time(r.AskedMs),
+		ID: r.GateId, ToolName: r.Name, Arguments: r.Arguments, Content: rawOf(r.Content), Timestamp: view.Time(r.AskedMs),
+		Shown:     view.Shown{Truncated: r.Shortened, Bytes: r.ArgsBytes, ArgsSHA256: r.ArgsSha256},
 		ExpiresAt: view.Time(r.ExpiresMs), Dangerous: r.Dangerous, Options: encodedOptions(r.Options),
 	}
 }

@@ -249,12 +249,65 @@ func TestTooManyRequestsAreCancelledAtOnce(t *testing.T) {
 	require.LessOrEqual(t, h.permissions().size(), maxOpenBytes)
 }
 
-func TestLargeArgumentsAreCutForPeopleButNotInTheNameOfAGrant(t *testing.T) {
+// The event of a long request says that it is short. The gate has the whole, of which the event has the digest.
+func TestLongRequestIsWholeInItsGateAndMarkedInItsEvent(t *testing.T) {
+	diff := `{"toolCallId":"c","title":"Edit","kind":"edit","rawInput":{"path":"a"},"content":[{"type":"diff","path":"a","newText":"%s; touch x"}]}`
+	for name, req := range map[string]topics.CrewPermission{
+		"command": running("r1", strings.Repeat("a", 3000)+"; touch x", allOptions),
+		"title":   {Run: run, RequestID: "r1", ToolCall: topics.Raw(`{"title":"` + strings.Repeat("a", 3000) + `; touch x"}`)},
+		"diff":    {Run: run, RequestID: "r1", ToolCall: topics.Raw(fmt.Sprintf(diff, strings.Repeat("a", 3000)))},
+		"file": {
+			Run: run, RequestID: "r1", Method: "fs/write_text_file",
+			Args: topics.Raw(`{"path":"a","content":"` + strings.Repeat("a", 100_000) + `; touch x","content_sha256":"1"}`),
+		},
+	} {
+		h := newHarness(t)
+		effects := h.ask(req)
+		require.Len(t, gates(effects), 1, name)
+		args := gates(effects)[0].Args
+		require.Contains(t, string(args), "; touch x", name)
+		request := events(effects, "agent:permission_request")[0]["request"].(map[string]any)
+		require.Equal(t, true, request["truncated"], name)
+		require.EqualValues(t, len(args), request["bytes"], name)
+		require.Equal(t, topics.ArgsSHA256(args), request["argsSha256"], name)
+		open := h.permissions().Open()[0]
+		require.True(t, open.Truncated, name)
+		require.Equal(t, topics.ArgsSHA256(args), open.ArgsSHA256, name)
+	}
+}
+
+func TestShortRequestIsWholeInItsEvent(t *testing.T) {
+	for name, req := range map[string]topics.CrewPermission{
+		"command": running("r1", strings.Repeat("a", 1900)+"; touch x", allOptions),
+		"diff": {Run: run, RequestID: "r1", ToolCall: topics.Raw(
+			`{"title":"Edit","rawInput":{"path":"a"},"content":[{"type":"diff","path":"a","newText":"; touch x"}]}`)},
+		"file": {
+			Run: run, RequestID: "r1", Method: "fs/write_text_file", Args: topics.Raw(`{"path":"a","content":"; touch x","content_sha256":"1"}`),
+		},
+	} {
+		request := events(newHarness(t).ask(req), "agent:permission_request")[0]["request"]
+		require.Contains(t, fmt.Sprint(request), "; touch x", name)
+		require.NotContains(t, request, "truncated", name)
+	}
+}
+
+func TestRequestThatNoOneCanSeeWholeIsCancelled(t *testing.T) {
+	for name, call := range map[string]string{
+		"too large": `{"rawInput":{"command":"` + strings.Repeat("a", maxArgs) + `"}}`,
+		"shortened": `{"rawInput":{"start":"a"},"_meta":{"` + topics.CrewShortened + `":1}}`,
+		"no object": `7`,
+	} {
+		h := newHarness(t)
+		effects := h.ask(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call), Options: options(allOptions)})
+		require.Empty(t, gates(effects), name)
+		require.Len(t, events(effects, "agent:problem"), 1, name)
+		require.Empty(t, h.answers(effects)[0].OptionID, name)
+	}
+}
+
+func TestLongArgumentsAreNotCutInTheNameOfAGrant(t *testing.T) {
 	h := newHarness(t)
-	effects := h.ask(running("r1", strings.Repeat("é", 1<<14), allOptions))
-	g := gates(effects)[0]
-	require.Less(t, len(g.Args), 32<<10)
-	require.Contains(t, string(g.Args), `"sha256"`)
+	g := gates(h.ask(running("r1", strings.Repeat("é", 1<<14), allOptions)))[0]
 	require.Less(t, len(g.Tool), 200)
 	other := gates(h.ask(running("r2", strings.Repeat("é", 1<<14)+"!", allOptions)))[0]
 	require.NotEqual(t, g.Tool, other.Tool)

@@ -86,9 +86,15 @@ type Request struct {
 	// The action_id of the CrewStart of the process that asks, and the host's ID of the request.
 	Run       string `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// What people see: a name and a JSON object.
+	// What every event shows: a name, a JSON object, and what the agent says the call will change. Of a shortened request, only the
+	// gate has the whole.
 	Name      string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	Arguments []byte `protobuf:"bytes,5,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	Content   []byte `protobuf:"bytes,11,opt,name=content,proto3" json:"content,omitempty"`
+	Shortened bool   `protobuf:"varint,12,opt,name=shortened,proto3" json:"shortened,omitempty"`
+	// The size and the digest of the arguments of the gate, if the request is shortened.
+	ArgsBytes  int64  `protobuf:"varint,13,opt,name=args_bytes,json=argsBytes,proto3" json:"args_bytes,omitempty"`
+	ArgsSha256 string `protobuf:"bytes,14,opt,name=args_sha256,json=argsSha256,proto3" json:"args_sha256,omitempty"`
 	// The choices of the agent, in its order.
 	Options   []*Option `protobuf:"bytes,6,rep,name=options,proto3" json:"options,omitempty"`
 	Dangerous bool      `protobuf:"varint,7,opt,name=dangerous,proto3" json:"dangerous,omitempty"`
@@ -163,6 +169,34 @@ func (x *Request) GetArguments() []byte {
 		return x.Arguments
 	}
 	return nil
+}
+
+func (x *Request) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Request) GetShortened() bool {
+	if x != nil {
+		return x.Shortened
+	}
+	return false
+}
+
+func (x *Request) GetArgsBytes() int64 {
+	if x != nil {
+		return x.ArgsBytes
+	}
+	return 0
+}
+
+func (x *Request) GetArgsSha256() string {
+	if x != nil {
+		return x.ArgsSha256
+	}
+	return ""
 }
 
 func (x *Request) GetOptions() []*Option {
@@ -268,14 +302,20 @@ const file_processors_crew_internal_permission_state_proto_rawDesc = "" +
 	"/processors/crew/internal/permission/state.proto\x12\x1cturntable.crew.permission.v1\"j\n" +
 	"\vPermissions\x12?\n" +
 	"\awaiting\x18\x01 \x03(\v2%.turntable.crew.permission.v1.RequestR\awaiting\x12\x1a\n" +
-	"\banswered\x18\x02 \x01(\fR\banswered\"\xb5\x02\n" +
+	"\banswered\x18\x02 \x01(\fR\banswered\"\xad\x03\n" +
 	"\aRequest\x12\x17\n" +
 	"\agate_id\x18\x01 \x01(\tR\x06gateId\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x05 \x01(\fR\targuments\x12>\n" +
+	"\targuments\x18\x05 \x01(\fR\targuments\x12\x18\n" +
+	"\acontent\x18\v \x01(\fR\acontent\x12\x1c\n" +
+	"\tshortened\x18\f \x01(\bR\tshortened\x12\x1d\n" +
+	"\n" +
+	"args_bytes\x18\r \x01(\x03R\targsBytes\x12\x1f\n" +
+	"\vargs_sha256\x18\x0e \x01(\tR\n" +
+	"argsSha256\x12>\n" +
 	"\aoptions\x18\x06 \x03(\v2$.turntable.crew.permission.v1.OptionR\aoptions\x12\x1c\n" +
 	"\tdangerous\x18\a \x01(\bR\tdangerous\x12\x16\n" +
 	"\x06method\x18\b \x01(\bR\x06method\x12\x19\n" +
