@@ -61,7 +61,7 @@ func (a *Accepted) bound() int {
 	if a == nil {
 		return 0
 	}
-	return 12*most + len(a.TurnId) + textBound(a.RequestId) + textBound(a.UserId) + a.Route.bound() + len(a.Input) +
+	return 13*most + len(a.TurnId) + textBound(a.RequestId) + textBound(a.UserId) + a.Route.bound() + len(a.Input) +
 		len(a.Origin) + len(a.Task) + len(a.EphemeralPrompt) + len(a.unknownFields)
 }
 
@@ -94,7 +94,7 @@ func (r *ReplyRoute) bound() int {
 	if r == nil {
 		return 0
 	}
-	return 4*most + textBound(r.RequestId) + len(r.ReplyTo) + len(r.unknownFields)
+	return 5*most + textBound(r.RequestId) + len(r.ReplyTo) + len(r.TurnId) + len(r.unknownFields)
 }
 
 func textBound(text *string) int {

@@ -95,6 +95,15 @@
 // delegated a task. The turn stores that with the message and copies it to the records of its tool calls and gates; nothing is
 // looked up by session or agent. An ephemeral prompt is sent with each step of its turn, and is not in the history.
 //
+// # Reply routes
+//
+// A route of reply-to serves the message that its door wrote it for: that with its request_id or, without one, that which package
+// door has bound it to by the turntable.id of both. Of a door that does neither, such as FlightDeck's chat-api for requests without
+// a request_id, it is not known which message a route belongs to: the topics have no common order. The route goes to the oldest
+// message of the session without an output that is not older than the route, and if several messages of one session are posted at
+// the same time, a caller can get the answer to another one's message. Send a request_id with each message and its reply, or wait
+// for each answer.
+//
 // # Memory
 //
 // With WithMemoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,

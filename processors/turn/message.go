@@ -75,6 +75,11 @@ func (s *transition) hasTurn(id string) bool {
 	if slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == id }) {
 		return true
 	}
+	return s.hasEnded(id)
+}
+
+// hasEnded reports whether the turn of a message is remembered as ended.
+func (s *transition) hasEnded(id string) bool {
 	ended, ok := turnDigest(id)
 	return ok && s.knowsCause(ended)
 }
@@ -104,6 +109,7 @@ func accept(e MessageArrived, rules Rules) (a *Accepted, wrong string) {
 		wrong = fmt.Sprintf("timestamp is longer than %d bytes", maxID)
 	}
 	a.RequestId = id
+	a.Bound = id == nil && e.headerText(topics.HeaderRoute) != ""
 	if rules.Channels {
 		if bad := a.keepChannel(m.Metadata); wrong == "" {
 			wrong = bad

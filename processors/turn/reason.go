@@ -26,6 +26,7 @@ const (
 	reasonUnreadable   = "turn: the record that was held cannot be read"
 	reasonSameFailure  = "turn: failure was applied before"
 	reasonTooManyRoute = "turn: too many open routes"
+	reasonLateRoute    = "turn: the message that the route was written for has its output already"
 	reasonRouteSize    = "turn: route is too large"
 	reasonNoRequest    = "turn: nothing to cancel"
 	reasonRowSize      = "turn: the session's row is over its limit"

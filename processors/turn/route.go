@@ -5,7 +5,9 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,8 +22,16 @@ func (e RouteGiven) apply(s *transition) {
 	case len(e.Route.Raw) > maxDescriptor || e.Route.RequestID != nil && len(*e.Route.RequestID) > maxID:
 		s.deadLetter(reasonRouteSize)
 	default:
+		turn := e.boundTurn()
+		if s.hasEnded(turn) {
+			if !s.rules.Delivery { // else the output names the route, and processors/delivery reads it itself
+				s.deadLetter(reasonLateRoute)
+			}
+			return
+		}
 		s.addRoute(&ReplyRoute{
 			RequestId:   notBlank(e.Route.RequestID),
+			TurnId:      turn,
 			ReplyTo:     bytes.Clone(e.descriptor(s)), // copied, because the row outlives the record
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
@@ -43,15 +53,36 @@ func (e RouteGiven) descriptor(s *transition) topics.Raw {
 	return topics.WithoutToken(raw, topics.RouteID(s.key, e.Cause))
 }
 
+// boundTurn returns the turn of the message that a door wrote the route for, "" if it is not known: the door wrote no IDs, or a
+// request ID says it.
+func (e RouteGiven) boundTurn() string {
+	prefix, ok := strings.CutSuffix(e.Cause, limits.RouteID)
+	if !e.Own || !ok || !blank(e.Route.RequestID) {
+		return ""
+	}
+	return turnID(e.Session, prefix+limits.MessageID)
+}
+
+// mayServe reports whether a route without a request ID may be that of a message. A message takes a route that was written for
+// no particular message only if its own door wrote neither a route for it nor that it has none.
+func (r *ReplyRoute) mayServe(a *Accepted) bool {
+	switch {
+	case a.RequestId != nil || a.NoRoute || r.RequestId != nil:
+		return false
+	case r.TurnId != "":
+		return r.TurnId == a.TurnId
+	default:
+		return !a.Bound && r.TimestampMs <= a.TimestampMs
+	}
+}
+
 // addRoute stores a route: with the message that it serves if that has arrived, else until that arrives.
 func (s *transition) addRoute(r *ReplyRoute) {
-	if r.RequestId == nil {
-		for a := range s.unfinished() {
-			if a.RequestId == nil && !a.NoRoute && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
-				a.Route = r
-				s.keepRoute(func() { a.Route = nil })
-				return
-			}
+	for a := range s.unfinished() {
+		if before := a.Route; r.mayServe(a) && (a.Bound || s.live(before) == nil) {
+			a.Route = r
+			s.keepRoute(func() { a.Route = before })
+			return
 		}
 	}
 	kept := s.row.Routes
@@ -93,13 +124,11 @@ func (s *transition) keepRoute(undo func()) {
 	s.changed = true
 }
 
-// takeRoute gives a message without request id the oldest open unnamed route that is not newer than itself.
+// takeRoute gives a message without request id the open route that was written for it, or else the oldest open unnamed route that
+// is not newer than itself.
 func (s *transition) takeRoute(a *Accepted) {
-	if a.RequestId != nil || a.NoRoute {
-		return
-	}
 	for i, r := range s.row.Routes {
-		if r.RequestId == nil && s.live(r) != nil && r.TimestampMs <= a.TimestampMs {
+		if s.live(r) != nil && r.mayServe(a) {
 			s.row.Routes = slices.Delete(s.row.Routes, i, i+1)
 			a.Route = r
 			return
@@ -107,10 +136,10 @@ func (s *transition) takeRoute(a *Accepted) {
 	}
 }
 
-// expectRoute gives a message with a request ID the descriptor that came with it, for the case that its route's own record is
-// read after its turn has ended. Only processors/delivery can serve such a route: it reads the token itself.
+// expectRoute gives a message the descriptor that came with it, for the case that its route's own record is read after its turn has
+// ended. Only processors/delivery can serve such a route: it reads the token itself.
 func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
-	if !s.rules.Delivery || a.RequestId == nil || a.NoRoute || len(descriptor) > maxDescriptor ||
+	if !s.rules.Delivery || a.Route != nil || a.NoRoute || len(descriptor) > maxDescriptor ||
 		topics.RouteIDOf(descriptor) == "" || topics.TokenOf(descriptor) != "" {
 		return
 	}

@@ -39,13 +39,15 @@ const (
 	rowMemoir = 10
 	// rowStream is the format of a row whose open turn writes events. An older build would not end its stream.
 	rowStream = 11
+	// rowBound is the format of a row with an open route that serves one message only. An older build would give it to another.
+	rowBound = 12
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rows.Format{Name: "turn", Version: rowStream, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "turn", Version: rowBound, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -62,6 +64,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case slices.ContainsFunc(s.Routes, func(r *ReplyRoute) bool { return r.TurnId != "" }):
+		return rowBound
 	case t.GetStream() != nil:
 		return rowStream
 	case s.LastTurn != "":

@@ -28,7 +28,7 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowStream + 1})
+	raw, err := proto.Marshal(&State{Version: rowBound + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)

@@ -114,8 +114,8 @@ const (
 	maxID         = limits.MaxID         // bytes of an id, a name, a role, a timestamp
 	maxCalls      = 1000                 // tool calls of one think-response
 	maxHeld       = 2000                 // records held for the open step, and for steps to come; their bytes are bounded by the row
-	maxRoutes     = 64                   // open routes of a session; a new one evicts the oldest
-	maxUsedRoutes = 64                   // used routes whose tombstones are awaited
+	maxRoutes     = 256                  // open routes of a session; a new one evicts the oldest
+	maxUsedRoutes = 256                  // used routes whose tombstones are awaited
 	maxDescriptor = limits.MaxDescriptor // bytes of a reply descriptor
 	maxSteps      = 64                   // closed think steps that are remembered, to recognise late responses
 	maxReason     = 512                  // bytes of foreign text in an error message

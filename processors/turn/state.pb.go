@@ -464,7 +464,10 @@ type Accepted struct {
 	// The message returns the result of a delegation: it waits for its turn under every policy, and supersedes nothing.
 	Result bool `protobuf:"varint,11,opt,name=result,proto3" json:"result,omitempty"`
 	// The output goes to the origin or to the delegating agent, or nowhere: the message takes no reply route.
-	NoRoute       bool `protobuf:"varint,12,opt,name=no_route,json=noRoute,proto3" json:"no_route,omitempty"`
+	NoRoute bool `protobuf:"varint,12,opt,name=no_route,json=noRoute,proto3" json:"no_route,omitempty"`
+	// The message has the header topics.HeaderRoute and no request ID: its door has said which route it has, if any. It takes no
+	// other.
+	Bound         bool `protobuf:"varint,13,opt,name=bound,proto3" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -579,6 +582,13 @@ func (x *Accepted) GetResult() bool {
 func (x *Accepted) GetNoRoute() bool {
 	if x != nil {
 		return x.NoRoute
+	}
+	return false
+}
+
+func (x *Accepted) GetBound() bool {
+	if x != nil {
+		return x.Bound
 	}
 	return false
 }
@@ -1513,9 +1523,12 @@ type ReplyRoute struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId *string                `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
 	// The descriptor, byte for byte or, with Rules.Delivery, with a route_id in place of the token.
-	ReplyTo       []byte `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
-	TimestampMs   int64  `protobuf:"varint,3,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
-	ExpiresMs     int64  `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	ReplyTo     []byte `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	TimestampMs int64  `protobuf:"varint,3,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
+	ExpiresMs   int64  `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// The turn of the message that the route was written for; empty if it is not known. A row with an open route that names a turn
+	// has version 12.
+	TurnId        string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1578,6 +1591,13 @@ func (x *ReplyRoute) GetExpiresMs() int64 {
 	return 0
 }
 
+func (x *ReplyRoute) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
 var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
@@ -1630,7 +1650,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\v_think_cost\"6\n" +
 	"\x04Part\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\rR\x06length\"\x8e\x03\n" +
+	"\x06length\x18\x02 \x01(\rR\x06length\"\xa4\x03\n" +
 	"\bAccepted\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\"\n" +
 	"\n" +
@@ -1645,7 +1665,8 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05depth\x18\n" +
 	" \x01(\x03R\x05depth\x12\x16\n" +
 	"\x06result\x18\v \x01(\bR\x06result\x12\x19\n" +
-	"\bno_route\x18\f \x01(\bR\anoRouteB\r\n" +
+	"\bno_route\x18\f \x01(\bR\anoRoute\x12\x14\n" +
+	"\x05bound\x18\r \x01(\bR\x05boundB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
 	"\b_user_id\"\xae\x06\n" +
@@ -1767,7 +1788,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\fGATE_OUTCOME\x10\x03\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x9c\x01\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\xb5\x01\n" +
 	"\n" +
 	"ReplyRoute\x12\"\n" +
 	"\n" +
@@ -1775,7 +1796,8 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\breply_to\x18\x02 \x01(\fR\areplyTo\x12!\n" +
 	"\ftimestamp_ms\x18\x03 \x01(\x03R\vtimestampMs\x12\x1d\n" +
 	"\n" +
-	"expires_ms\x18\x04 \x01(\x03R\texpiresMsB\r\n" +
+	"expires_ms\x18\x04 \x01(\x03R\texpiresMs\x12\x17\n" +
+	"\aturn_id\x18\x05 \x01(\tR\x06turnIdB\r\n" +
 	"\v_request_idB8Z6github.com/turntable-streams/turntable/processors/turnb\x06proto3"
 
 var (

@@ -3,6 +3,7 @@ package door
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +28,7 @@ const defaultUser = topics.PlaceholderUser
 // gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
 // with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
 // such repeats while it remembers the request (turn.WithRemembered). So a repeat starts no second turn within the shorter
-// of the two times. Send a key or a request_id with every reply: it binds the route to the message. Without one, if the
-// route was written and the message was not, the route is used for the session's next message.
+// of the two times. A route serves only the message that was written with it.
 func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 
 func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
@@ -143,26 +143,31 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
-	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id("message"))
+	now := h.options.clock.Now().Format(time.RFC3339Nano)
+	if q.request == "" && q.reply != nil { // the IDs of the records bind the message to its route
+		pair := strconv.FormatUint(h.pairs.Add(1), 10)
+		q.cause = derived("pair", h.topics.Agent, q.session, now, r.RemoteAddr, pair, q.user, q.content, string(q.reply))
+	}
+	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id(limits.MessageID))
 	if err != nil {
 		return h.unpublished("chat", err)
 	}
+	if message.Headers == nil {
+		message.Headers = goka.Headers{}
+	}
 	records := []processors.Outbound{message}
-	if q.reply != nil {
-		route, id := topics.Route{Raw: withRequestID(q.reply, q.request)}, q.id("reply")
-		if id == "" && q.request != "" { // the message names the route by its ID
-			id = derived("route", h.topics.Agent, q.session, q.request, h.options.clock.Now().Format(time.RFC3339Nano))
+	if q.reply == nil {
+		message.Headers[topics.HeaderRoute] = []byte("null")
+	} else {
+		route, id := topics.Route{Raw: withRequestID(q.reply, q.request)}, q.id(limits.RouteID)
+		if id == "" { // the message names the route by its ID
+			id = derived("route", h.topics.Agent, q.session, q.request, now)
 		}
 		out, err := processors.OutboundOf(h.topics.ReplyTo, q.session, route, id)
 		if err != nil {
 			return h.unpublished("chat", err)
 		}
-		if id != "" {
-			if message.Headers == nil {
-				message.Headers = goka.Headers{}
-			}
-			message.Headers[topics.HeaderRoute] = topics.WithoutToken(route.Raw, topics.RouteID(q.session, id))
-		}
+		message.Headers[topics.HeaderRoute] = topics.WithoutToken(route.Raw, topics.RouteID(q.session, id))
 		records = []processors.Outbound{out, message}
 	}
 	if err := h.publish(r, records...); err != nil {
@@ -180,7 +185,7 @@ func (q question) id(kind string) string {
 	if q.cause == "" {
 		return ""
 	}
-	return q.cause + "/" + kind
+	return q.cause + kind
 }
 
 func (h *Handler) message(q question) topics.Message {

@@ -123,7 +123,10 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 		},
 		"reply": {
 			"", bodyWith(`"reply":{"x" : [1.50, null],"callbackService":"harbor","bearerToken":"t"}`), 200, ok,
-			[]string{`pilot-reply-to s {"x":[1.50,null],"callbackService":"harbor","bearerToken":"t"}`, plain[0]},
+			[]string{
+				`pilot-reply-to s {"x":[1.50,null],"callbackService":"harbor","bearerToken":"t"} a9936563fa67ccf8d103f17f04f3fb03/reply`,
+				plain[0] + " a9936563fa67ccf8d103f17f04f3fb03/message",
+			},
 		},
 		"request": {
 			"", bodyWith(`"request_id":"r-1"`), 200, `{"status":"ok","session_id":"s","request_id":"r-1"}`,
@@ -293,6 +296,7 @@ func TestMessageNamesItsRouteWithoutTheToken(t *testing.T) {
 	for name, send := range map[string]func(*fixture) response{
 		"request_id": func(s *fixture) response { return s.chat(body(`,"request_id":"r1"`)) },
 		"key":        func(s *fixture) response { return s.chat(body(``), "Idempotency-Key", "k") },
+		"neither":    func(s *fixture) response { return s.chat(body(``)) },
 	} {
 		s := newFixture(t)
 		require.Equal(t, 200, send(s).status, name)
@@ -303,8 +307,21 @@ func TestMessageNamesItsRouteWithoutTheToken(t *testing.T) {
 		require.NotContains(t, got, "s3cret")
 	}
 	s := newFixture(t)
-	require.Equal(t, 200, s.chat(body("")).status)
-	require.NotContains(t, s.publisher.records[1].Headers, topics.HeaderRoute, "the message has no ID that binds the route")
+	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi"}`).status)
+	require.Equal(t, "null", string(s.publisher.records[0].Headers[topics.HeaderRoute]), "it takes no route of another message")
+}
+
+// Requests that are equal in every byte have routes of their own.
+func TestEachPairOfRouteAndMessageHasIDsOfItsOwn(t *testing.T) {
+	s := newFixture(t)
+	ids := map[string]bool{}
+	for range 50 {
+		require.Equal(t, 200, s.chat(bodyWith(`"reply":{"callbackService":"harbor"}`)).status)
+	}
+	for _, r := range s.publisher.records {
+		ids[string(r.Headers[topics.HeaderID])] = true
+	}
+	require.Len(t, ids, 100)
 }
 
 // A caller cannot choose the origin of a message, or where another conversation's output goes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,6 +42,7 @@ type Handler struct {
 	chats   *entrance.Entrance
 	results *entrance.Entrance
 	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with WithSingleUseTokens
+	pairs   atomic.Uint64                      // how many messages with a route and without a request ID were accepted
 }
 
 // New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets

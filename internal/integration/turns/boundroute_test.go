@@ -1,0 +1,111 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/worker"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Messages of a few sessions are posted at the same time without a request ID, as FlightDeck's clients do, some with a reply and
+// some without. Each answer goes to the caller whose message it answers.
+func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
+	const messages, sessions = 150, 10
+	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+		c := config{
+			agent: testbroker.Agent(), instance: "one", brokers: testbroker.Start(t), guarantee: guarantee, partitions: 3,
+			turn: []turn.Option{turn.WithQueue(turn.Queue, messages)},
+		}
+		start(t, c)
+		catalog, err := topics.For(c.agent)
+		require.NoError(t, err)
+		to, err := processors.NewPublisher(c.brokers)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, to.Close()) })
+		readTopic(t, c, catalog.EnrichedMessageInput.Name(), func(ctx context.Context, r processors.Inbound) error {
+			in := catalog.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
+			m, err := topics.DecodeMessage(in.LatestInput)
+			if err != nil {
+				return err
+			}
+			out, err := processors.OutboundOf(catalog.ThinkRequestResponse, string(r.Key), topics.ThinkResponse{
+				LastInputMessage: in.LatestInput, PreviousMessages: topics.Raw("[]"), EndTurn: true,
+				LastInputResponse: topics.Raw(`[{"role":"assistant","content":` + string(m.Content) + `}]`),
+			}, string(r.Header(topics.HeaderID))+"/think")
+			if err != nil {
+				return err
+			}
+			return to.Publish(ctx, out)
+		})
+		outputs := make(chan topics.Output, messages)
+		readTopic(t, c, catalog.MessageOutput.Name(), func(_ context.Context, r processors.Inbound) error {
+			outputs <- catalog.MessageOutput.Codec().Unmarshal(r.Value).Value
+			return nil
+		})
+		doors, err := door.New(c.agent, to, door.WithCallbackServices(func(string) bool { return true }))
+		require.NoError(t, err)
+
+		var posts sync.WaitGroup
+		for i := range messages {
+			body := fmt.Sprintf(`{"session_id":"s%d","content":"message %d"`, i%sessions, i)
+			if i%4 != 0 {
+				body += fmt.Sprintf(`,"reply":{"callbackService":"harbor","bearerToken":"message %d"}`, i)
+			}
+			posts.Go(func() {
+				w := httptest.NewRecorder()
+				doors.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, door.ChatPath, strings.NewReader(body+"}")))
+				if w.Code != http.StatusOK {
+					t.Error(w.Code, w.Body)
+				}
+			})
+		}
+		posts.Wait()
+		seen := map[string]bool{}
+		for len(seen) < messages {
+			var out topics.Output
+			select {
+			case out = <-outputs:
+			case <-time.After(wait):
+				require.Fail(t, "no output", "%d came", len(seen))
+			}
+			require.Nil(t, out.Error, out.Content)
+			seen[out.Content] = true
+			var number int
+			_, err := fmt.Sscanf(out.Content, "message %d", &number)
+			require.NoError(t, err)
+			wanted := ""
+			if number%4 != 0 {
+				wanted = out.Content
+			}
+			require.Equal(t, wanted, topics.TokenOf(out.ReplyTo), "the caller of the answer to %s", out.Content)
+		}
+	})
+}
+
+// readTopic handles the records of a topic until the test ends.
+func readTopic(t *testing.T, c config, topic string, handle func(context.Context, processors.Inbound) error) {
+	t.Helper()
+	w, err := worker.New("readers of "+topic, []string{topic},
+		func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.WithDrop())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, c.brokers) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
