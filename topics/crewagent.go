@@ -130,7 +130,7 @@ type CrewSessionReady struct {
 	SessionID string `json:"session_id"`
 	// Resumed says that an earlier session is continued.
 	Resumed bool `json:"resumed,omitzero"`
-	// Modes and Options are modes and configOptions of the answer.
+	// Modes and Options are modes and configOptions of the answer. The current mode is the one that the host has set.
 	Modes   Raw `json:"modes,omitzero"`
 	Options Raw `json:"options,omitzero"`
 }

@@ -50,9 +50,18 @@ func (s *stage) entered(ctx context.Context, line string) error {
 	if line != "y" && line != "n" {
 		return s.person.say(ctx, s.lead, line)
 	}
-	agent, request := s.story.open()
+	agent, request, truncated := s.story.open()
 	if request == "" {
 		s.screen.line("person", "no permission is asked for")
+		return nil
+	}
+	if line == "y" && truncated && s.wholeShown != request {
+		whole, err := s.person.whole(ctx, agent, request)
+		if err != nil {
+			return fmt.Errorf("read the request: %w", err)
+		}
+		s.wholeShown = request
+		s.screen.line(s.story.name(agent), "asks for all of this; enter y again to allow it: %s", whole)
 		return nil
 	}
 	if err := s.person.decide(ctx, agent, request, line == "y"); err != nil {
@@ -78,7 +87,7 @@ func (s *story) turn(agentID string) string {
 }
 
 // open returns the oldest permission request that waits.
-func (s *story) open() (agent, request string) {
+func (s *story) open() (agent, request string, truncated bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := map[string]bool{}
@@ -89,8 +98,8 @@ func (s *story) open() (agent, request string) {
 	}
 	for _, e := range s.events {
 		if id := e.fields.Request.ID; e.kind == "agent:permission_request" && !ended[id] {
-			return e.fields.AgentID, id
+			return e.fields.AgentID, id, e.fields.Request.Truncated
 		}
 	}
-	return "", ""
+	return "", "", false
 }

@@ -81,6 +81,26 @@ func (p person) decide(ctx context.Context, agentID, requestID string, allow boo
 	return err
 }
 
+// whole returns a permission request of which events show the beginning.
+func (p person) whole(ctx context.Context, agentID, requestID string) (string, error) {
+	path := "/agents/" + agentID + "/permissions/" + requestID
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api"+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s", path, response.Status)
+	}
+	return string(raw), err
+}
+
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails

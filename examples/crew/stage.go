@@ -21,19 +21,20 @@ var errUnexpected = errors.New("unexpected")
 
 // stage is where a crew works: a broker, a repository, the processors and the host.
 type stage struct {
-	flags    flags
-	screen   *screen
-	errs     io.Writer
-	dir      string
-	marks    marks
-	scratch  scratch
-	brokers  []string
-	host     string // its name
-	repo     string // the key of the repository
-	lead     string // the lead's ID
-	story    *story
-	person   person
-	commands map[string][]string
+	wholeShown string // the last permission request that was shown whole
+	flags      flags
+	screen     *screen
+	errs       io.Writer
+	dir        string
+	marks      marks
+	scratch    scratch
+	brokers    []string
+	host       string // its name
+	repo       string // the key of the repository
+	lead       string // the lead's ID
+	story      *story
+	person     person
+	commands   map[string][]string
 
 	startWithin time.Duration
 

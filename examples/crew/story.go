@@ -49,6 +49,7 @@ type fields struct {
 		ID        string     `json:"id"`
 		ToolName  string     `json:"toolName"`
 		Arguments topics.Raw `json:"arguments"`
+		Truncated bool       `json:"truncated"` // the arguments are the beginning of the request
 	} `json:"request"`
 	Agent view.Agent `json:"agent"`
 }

@@ -18,8 +18,10 @@ type (
 		Status  string `json:"status"`
 	}
 	sessionReady struct {
-		AgentID   string `json:"agentId"`
-		SessionID string `json:"sessionId"`
+		AgentID     string     `json:"agentId"`
+		SessionID   string     `json:"sessionId"`
+		Modes       topics.Raw `json:"modes,omitzero"`
+		CurrentMode string     `json:"currentModeId,omitzero"`
 	}
 	resumeFailed struct {
 		AgentID   string `json:"agentId"`

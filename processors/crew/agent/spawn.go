@@ -105,7 +105,7 @@ func (a *agent) sessionReady(c topics.CrewSessionReady) {
 	a.rest(a.Unreported)
 	a.record().SessionReady(c.Modes, c.Options)
 	a.FirstDue = a.FirstPrompt != "" && (a.FirstDue || !c.Resumed)
-	a.step.Event("agent:session_ready", sessionReady{a.id(), c.SessionID})
+	a.step.Event("agent:session_ready", sessionReady{a.id(), c.SessionID, a.record().Modes, a.record().CurrentMode})
 	a.deliver()
 }
 

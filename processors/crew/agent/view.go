@@ -13,7 +13,7 @@ func View(key string, s *State) view.Agent {
 	v := view.Agent{
 		ID: key, Role: view.Role{ID: m.RoleId, Name: m.RoleName}, Status: s.status(), Phase: s.phase(), Task: s.Task,
 		ParentID: s.ParentId, ChildIDs: []string{}, CreatedAt: view.Time(s.CreatedMs), OutputPreview: s.Preview,
-		Plan: t.GetPlan(), ToolCalls: t.ToolCalls(), CrewID: m.CrewId, ProjectID: m.ProjectId, Model: m.Model, Cwd: m.Cwd,
+		Modes: t.GetModes(), CurrentMode: t.GetCurrentMode(), Plan: t.GetPlan(), ToolCalls: t.ToolCalls(), CrewID: m.CrewId, ProjectID: m.ProjectId, Model: m.Model, Cwd: m.Cwd,
 		InputTokens: t.GetInputTokens(), OutputTokens: t.GetOutputTokens(), ContextWindowSize: t.GetSize(),
 		ContextWindowUsed: t.GetUsed(), PendingMessages: s.waiting(), IsSubLead: s.Lead && s.ParentId != "",
 		HierarchyLevel: int(s.Level), Provider: m.Provider, ExitError: s.ExitError, Autopilot: s.Autopilot,

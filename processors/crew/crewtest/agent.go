@@ -31,6 +31,7 @@ type agent struct {
 // session is a session of the agent.
 type session struct {
 	id, cwd string
+	mode    string
 	cancel  context.CancelFunc // of the open turn, nil for none
 	replay  bool
 }
@@ -66,7 +67,32 @@ func (a *agent) NewSession(_ context.Context, r acp.NewSessionRequest) (acp.NewS
 	a.mu.Lock()
 	a.sessions[s.id] = s
 	a.mu.Unlock()
-	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id)}, nil
+	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), Modes: a.modes(s)}, nil
+}
+
+// modes are those of a session that begins.
+func (a *agent) modes(s *session) *acp.SessionModeState {
+	m := a.script.Modes
+	if m == nil {
+		return nil
+	}
+	s.mode = m.Current
+	state := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(m.Current), AvailableModes: []acp.SessionMode{}}
+	for _, o := range m.Available {
+		state.AvailableModes = append(state.AvailableModes, acp.SessionMode{Id: acp.SessionModeId(o.ID), Name: o.Name, Description: &o.Description})
+	}
+	return state
+}
+
+func (a *agent) SetSessionMode(_ context.Context, r acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.sessions[string(r.SessionId)]
+	if s == nil || a.script.KeepMode {
+		return acp.SetSessionModeResponse{}, acp.NewInvalidParams("the mode cannot be set")
+	}
+	s.mode = string(r.ModeId)
+	return acp.SetSessionModeResponse{}, nil
 }
 
 func (a *agent) LoadSession(_ context.Context, r acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
@@ -81,7 +107,7 @@ func (a *agent) LoadSession(_ context.Context, r acp.LoadSessionRequest) (acp.Lo
 	a.mu.Lock()
 	a.sessions[s.id] = s
 	a.mu.Unlock()
-	return acp.LoadSessionResponse{}, nil
+	return acp.LoadSessionResponse{Modes: a.modes(s)}, nil
 }
 
 func (a *agent) Prompt(_ context.Context, r acp.PromptRequest) (acp.PromptResponse, error) {
@@ -141,12 +167,15 @@ func textOf(blocks []acp.ContentBlock) string {
 
 // rule is the rule for a prompt, its placeholders filled in.
 func (a *agent) rule(s *session, prompt string) (Rule, error) {
+	a.mu.Lock()
+	mode := s.mode
+	a.mu.Unlock()
 	for i, r := range a.script.Rules {
 		groups := regexp.MustCompile(r.Match).FindStringSubmatch(prompt)
 		if groups == nil || !a.take(i, r) {
 			continue
 		}
-		values := map[string]string{"prompt": prompt, "session": s.id, "cwd": s.cwd}
+		values := map[string]string{"prompt": prompt, "session": s.id, "cwd": s.cwd, "mode": mode}
 		for n, g := range groups[:min(len(groups), 10)] {
 			values[strconv.Itoa(n)] = g
 		}

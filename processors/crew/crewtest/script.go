@@ -19,6 +19,9 @@ type Script struct {
 	Store string `json:"store,omitempty"`
 	// SignIn makes session/new fail because the user must sign in.
 	SignIn bool `json:"sign_in,omitempty"`
+	// Modes is the member modes of new and loaded sessions; nil for none. KeepMode makes session/set_mode fail.
+	Modes    *Modes `json:"modes,omitempty"`
+	KeepMode bool   `json:"keep_mode,omitempty"`
 	// Start is done before anything is read. Only steps that need no session work here: Line, Raw, Sleep, Hang, Exit, Signal, Pid,
 	// Fork, Flood and Stderr.
 	Start []Step `json:"start,omitempty"`
@@ -31,10 +34,23 @@ type Script struct {
 	Rules []Rule `json:"rules,omitempty"`
 }
 
+// Modes are the modes of an agent.
+type Modes struct {
+	Current   string `json:"currentModeId"`
+	Available []Mode `json:"availableModes"`
+}
+
+// Mode is one of them.
+type Mode struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
 // Rule is what an agent does for a prompt.
 type Rule struct {
 	// Match is a regular expression for the text of the prompt; "" matches all. In the strings of the steps, {{0}} to {{9}} are
-	// replaced by its groups, and {{prompt}}, {{session}} and {{cwd}} by what they name.
+	// replaced by its groups, and {{prompt}}, {{session}}, {{cwd}} and {{mode}} by what they name.
 	Match string `json:"match,omitempty"`
 	// Times is the number of prompts of a process that the rule is for; 0 is all.
 	Times int `json:"times,omitempty"`

@@ -67,6 +67,9 @@ func (r *run) updated(params topics.Raw) {
 			return
 		}
 	}
+	if !r.session.isReplaying() { // of an earlier session, the answer to session/load has the mode
+		r.changedMode(n.SessionID, n.Update)
+	}
 }
 
 // asked handles a request of the agent.

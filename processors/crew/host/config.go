@@ -50,6 +50,10 @@ type Config struct {
 	// provider has none. A command line must make a program speak ACP on its standard input and output. "{model}" in an argument
 	// is replaced by the agent's model; an argument with it is left out for an agent without one.
 	Commands map[string][]string
+	// Modes are the modes of agents by provider, as Commands. Without one, the host sets a mode in which the agent asks before it does
+	// something, as far as the IDs and the texts of its modes say, and refuses an agent that has none; an agent that leaves it is set
+	// back, or stopped. A mode that is named here is set whatever it approves by itself.
+	Modes map[string]string
 	// Dirs are the directories in which agents may work: theirs must be one of them, or inside one.
 	Dirs   []string
 	Policy Policy

@@ -30,6 +30,7 @@ type run struct {
 	calls   calls
 	session session
 	asks    asks
+	mode    guarded
 	files   *files
 	shells  shells
 	garbage int // lines that were no messages; only the reader counts

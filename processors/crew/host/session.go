@@ -107,6 +107,9 @@ func (r *run) begin(hello initialized) error {
 	}
 	r.session.set(s.SessionID, true, false)
 	r.choose(s)
+	if err := r.guard(s.SessionID, &s); err != nil {
+		return err
+	}
 	r.say(topics.CrewSessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
 	return nil
 }
@@ -135,6 +138,9 @@ func (r *run) load(hello initialized) error {
 		return signIn(err, hello)
 	}
 	r.choose(s)
+	if err := r.guard(id, &s); err != nil {
+		return err
+	}
 	r.say(topics.CrewSessionReady{
 		Run: r.id, SessionID: id, Resumed: true, Modes: bounded(s.Modes), Options: bounded(s.Options),
 	})

@@ -55,7 +55,9 @@ type Agent struct {
 	ParentID          string            `json:"parentId,omitzero"`
 	ChildIDs          []string          `json:"childIds"`
 	CreatedAt         string            `json:"createdAt"`
-	OutputPreview     string            `json:"outputPreview"` // the last 4,000 characters
+	OutputPreview     string            `json:"outputPreview"`  // the last 4,000 characters
+	Modes             topics.Raw        `json:"modes,omitzero"` // of the session: [{id, name, description}]
+	CurrentMode       string            `json:"currentModeId,omitzero"`
 	Plan              topics.Raw        `json:"plan,omitzero"`
 	ToolCalls         []ToolCall        `json:"toolCalls,omitzero"` // the last 50
 	SessionID         *string           `json:"sessionId"`
