@@ -62,8 +62,10 @@
 //
 // The updater does not say which snapshot it answers. It must answer each at most once, in order and before its timeout, as it
 // does unless it crashes between its answer and its commit. It may leave out some. Therefore a session that is answered while
-// others are with the updater is done only when all of them have been answered. If an answer is missing, one of the passes fails
-// after its timeout. It is not known which snapshot the updater has left out, so all of them are sent again. What is in the
+// others are with the updater is done only when all of them have been answered. An answer that has all words of the current memory,
+// while earlier passes were sent with fewer, is that of a pass with the current memory: the earlier ones are sent again, so one
+// missing answer does not shift those after it. Otherwise, if an answer is missing, one of the passes fails after its timeout. It is
+// not known which snapshot the updater has left out, so all of them are sent again. What is in the
 // memory already is then merged into it once more. A user who always has a session with the updater can reach the limit of
 // sessions before it is known; the oldest ones are then dead-lettered, although the memory may have them.
 //

@@ -1,10 +1,15 @@
 package memoir
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // applyForeign takes a memory of an updater that knows no versions for that of the open pass that was sent first. Such an updater
 // answers in this order, but may leave out a pass. So the memory may be that of a later pass, but not of an earlier one, and if
-// the pass has the current version, so has the later one.
+// the pass has the current version, so has the later one. A memory with all words of the current one is based on that: passes before
+// it whose memory had fewer words were left out, or their answers have been taken for those of others.
 func (t *transition) applyForeign(e MemoryWritten) {
 	if t.isRepeat(e.Cause) {
 		return
@@ -15,7 +20,66 @@ func (t *transition) applyForeign(e MemoryWritten) {
 		return
 	}
 	p := t.open()
+	if current := t.openCurrent(); current != nil && containsWords(e.Text, t.row.Memory) {
+		t.skipTo(current)
+		p = current
+	}
 	t.update(e, p.End, p, p.Base)
+}
+
+// openCurrent returns the first open pass that is based on the current memory, nil if there is none, or if the memory of one before
+// it may have had the same words.
+func (t *transition) openCurrent() *Pending {
+	for _, p := range t.row.Pending {
+		switch {
+		case !p.isOpen():
+		case p.Base == t.row.MemoryVersion:
+			return p
+		case !p.Outgrown:
+			return nil
+		}
+	}
+	return nil
+}
+
+// outgrow marks the passes whose memory is replaced by one that has its words and more.
+func (t *transition) outgrow(text string) {
+	before := t.row.Memory
+	grown := containsWords(text, before) && !containsWords(before, text) || len(wordsOf(before)) == 0 && len(wordsOf(text)) > 0
+	for _, p := range t.row.Pending {
+		p.Outgrown = grown && (p.Outgrown || p.Sent && p.Base == t.row.MemoryVersion)
+	}
+}
+
+// skipTo ends the open passes that were sent before one that is answered. They are of older versions, so they need another pass
+// whether they were answered or not.
+func (t *transition) skipTo(answered *Pending) {
+	for _, p := range slices.Clone(t.row.Pending) {
+		switch {
+		case p == answered:
+			return
+		case !p.isOpen():
+		case p.Forgotten:
+			t.finish(p.End)
+		default:
+			t.row.Unsure = true
+			t.conflict(p)
+		}
+	}
+}
+
+// containsWords reports whether a text has all words of a memory. A memory without words is in no text.
+func containsWords(text, memory string) bool {
+	has := map[string]bool{}
+	for _, word := range wordsOf(text) {
+		has[word] = true
+	}
+	words := wordsOf(memory)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !has[word] })
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
 // settle ends the passes that were open together, after the last of them. A memory without a version is taken for that of the

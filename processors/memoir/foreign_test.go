@@ -1,6 +1,7 @@
 package memoir
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -139,4 +140,42 @@ func TestSessionIsGivenUpIfMemoriesWithoutAVersionReplaceEveryPass(t *testing.T)
 	require.Empty(t, p.handle(p.answer(s, "a")), "it is dead-lettered already")
 	require.Empty(t, p.handle(p.failure(s)), "it is dead-lettered already")
 	require.Empty(t, p.stored)
+}
+
+// The updater fails once. What it writes for later sessions is not taken for the answers to earlier ones for ever: without the
+// time limit of a pass, the memory gets what every session says, also that which was left out.
+func TestOneMissOfFlightDecksUpdaterDoesNotFreezeTheMemory(t *testing.T) {
+	for name, overlap := range map[string]bool{"one session after the other": false, "overlapping sessions": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+			begin := p.now
+			queue := []SnapshotSent{}
+			add := func(effects []Effect) {
+				for _, e := range effects {
+					queue = append(queue, e.(SnapshotSent))
+				}
+			}
+			answer := func() {
+				for len(queue) > 0 {
+					s := queue[0]
+					queue = queue[1:]
+					add(p.handle(p.foreign(strings.TrimSpace(s.Snapshot.MemoirContext + "\n- " + *s.Snapshot.SessionID))))
+				}
+			}
+			add(p.handle(p.ended("missed")))
+			queue = nil
+			for _, end := range []string{"a", "b", "c", "d", "e"} {
+				add(p.handle(p.ended(end)))
+				if !overlap || end == "b" || end == "d" {
+					answer()
+				}
+			}
+			answer()
+			for _, end := range []string{"missed", "a", "b", "c", "d", "e"} {
+				require.Contains(t, p.state().Memory, "- "+end)
+			}
+			require.Empty(t, p.state().Pending)
+			require.Equal(t, begin, p.now)
+		})
+	}
 }

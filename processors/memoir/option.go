@@ -77,9 +77,15 @@ var ErrEnvironment = errors.New("memoir: bad environment variable")
 // EnvironmentNames returns the names of the variables that OptionsFromEnv reads:
 //
 //	KAFKA_MAX_REQUEST_SIZE  record limit, in bytes (WithRecordLimit)
+//	MEMOIR_PASS_TIMEOUT_MS  how long a worker may take to update a memory (WithPassTimeout)
 func EnvironmentNames() []string { return envoption.Names(variables) }
 
-var variables = []envoption.Variable[Option]{envoption.RecordLimit(WithRecordLimit)}
+var variables = []envoption.Variable[Option]{
+	envoption.RecordLimit(WithRecordLimit),
+	{Name: "MEMOIR_PASS_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
+		return WithPassTimeout(time.Duration(ms) * time.Millisecond)
+	}},
+}
 
 // OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A blank
 // variable counts as unset. One error names all invalid variables and wraps ErrEnvironment.

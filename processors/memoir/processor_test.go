@@ -247,16 +247,21 @@ func TestGraphChecksItsArguments(t *testing.T) {
 }
 
 func TestOptionsFromTheEnvironment(t *testing.T) {
-	env := map[string]string{"KAFKA_MAX_REQUEST_SIZE": "2000000"}
+	env := map[string]string{"KAFKA_MAX_REQUEST_SIZE": "2000000", "MEMOIR_PASS_TIMEOUT_MS": "60000"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	opts, err := memoir.OptionsFromEnv(lookup)
 	require.NoError(t, err)
+	rules := memoir.DefaultRules()
+	for _, o := range opts {
+		o(&rules)
+	}
+	require.Equal(t, time.Minute, rules.PassTimeout)
 	_, err = memoir.Graph("harbor", append(opts, memoir.WithLimit(1_000_000))...)
 	require.NoError(t, err)
 	env["KAFKA_MAX_REQUEST_SIZE"] = "x"
 	_, err = memoir.OptionsFromEnv(lookup)
 	require.ErrorIs(t, err, memoir.ErrEnvironment)
-	require.Equal(t, []string{"KAFKA_MAX_REQUEST_SIZE"}, memoir.EnvironmentNames())
+	require.Equal(t, []string{"KAFKA_MAX_REQUEST_SIZE", "MEMOIR_PASS_TIMEOUT_MS"}, memoir.EnvironmentNames())
 }
 
 func ExampleApply() {

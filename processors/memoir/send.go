@@ -75,6 +75,7 @@ func (t *transition) send(p *Pending) {
 	}
 	t.changed = true
 	p.Pass++
+	p.Outgrown = false
 	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.rules.PassTimeout)
 	t.row.Pending = append(without(t.row.Pending, p), p)
 	t.effect(SnapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})

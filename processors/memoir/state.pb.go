@@ -207,7 +207,10 @@ type Pending struct {
 	// The user was forgotten while the pass was with a worker. Its memory is ignored, and the snapshot is deleted already.
 	Forgotten bool `protobuf:"varint,13,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
 	// The pass is taken to be answered by a memory without a version. The session is done when no other pass is open any more.
-	Answered      bool `protobuf:"varint,14,opt,name=answered,proto3" json:"answered,omitempty"`
+	Answered bool `protobuf:"varint,14,opt,name=answered,proto3" json:"answered,omitempty"`
+	// The memory has got more words since the pass was sent, and has lost none: an answer that has all words of the memory is not
+	// based on the one that was sent.
+	Outgrown      bool `protobuf:"varint,15,opt,name=outgrown,proto3" json:"outgrown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -340,6 +343,13 @@ func (x *Pending) GetAnswered() bool {
 	return false
 }
 
+func (x *Pending) GetOutgrown() bool {
+	if x != nil {
+		return x.Outgrown
+	}
+	return false
+}
+
 var File_processors_memoir_state_proto protoreflect.FileDescriptor
 
 const file_processors_memoir_state_proto_rawDesc = "" +
@@ -363,7 +373,7 @@ const file_processors_memoir_state_proto_rawDesc = "" +
 	" \x01(\rR\tabandoned\x12,\n" +
 	"\x12abandoned_until_ms\x18\v \x01(\x03R\x10abandonedUntilMs\x12/\n" +
 	"\x13abandoned_forgotten\x18\f \x01(\rR\x12abandonedForgotten\x126\n" +
-	"\asettled\x18\r \x03(\v2\x1c.turntable.memoir.v1.PendingR\asettled\"\xe0\x02\n" +
+	"\asettled\x18\r \x03(\v2\x1c.turntable.memoir.v1.PendingR\asettled\"\xfc\x02\n" +
 	"\aPending\x12\x10\n" +
 	"\x03end\x18\x01 \x01(\tR\x03end\x12\x12\n" +
 	"\x04pass\x18\x02 \x01(\rR\x04pass\x12\x12\n" +
@@ -379,7 +389,8 @@ const file_processors_memoir_state_proto_rawDesc = "" +
 	"\tpartition\x18\v \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06offset\x18\f \x01(\x03R\x06offset\x12\x1c\n" +
 	"\tforgotten\x18\r \x01(\bR\tforgotten\x12\x1a\n" +
-	"\banswered\x18\x0e \x01(\bR\bansweredB:Z8github.com/turntable-streams/turntable/processors/memoirb\x06proto3"
+	"\banswered\x18\x0e \x01(\bR\banswered\x12\x1a\n" +
+	"\boutgrown\x18\x0f \x01(\bR\boutgrownB:Z8github.com/turntable-streams/turntable/processors/memoirb\x06proto3"
 
 var (
 	file_processors_memoir_state_proto_rawDescOnce sync.Once

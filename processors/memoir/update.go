@@ -124,6 +124,7 @@ func (t *transition) conflict(p *Pending) {
 
 // replace replaces the memory.
 func (t *transition) replace(text, cause string) {
+	t.outgrow(text)
 	t.row.Memory = strings.ToValidUTF8(text, "?")
 	t.row.MemoryVersion = versionAfter(t.row.MemoryVersion, cause)
 	t.changed = true
