@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -93,8 +92,10 @@ func parse(args []string, errs io.Writer) (flags, error) {
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
-	f.agent = strings.Fields(*agent)
 	var err error
+	if f.agent, err = words(*agent); err != nil {
+		return f, fmt.Errorf("-agent: %w", err)
+	}
 	f.brokers, err = addressesOf(*brokers)
 	switch {
 	case err != nil:

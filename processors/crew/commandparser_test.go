@@ -321,3 +321,21 @@ func TestDropForgetsTheOpenBlockAndKeepsTheOffset(t *testing.T) {
 		require.EqualValues(t, len(open), items[0].Offset)
 	}
 }
+
+// Models and the programs between them write white space that is not of ASCII.
+func TestCommandBesideForeignWhiteSpaceIsRecognized(t *testing.T) {
+	for _, white := range []string{"\u00a0", "\ufeff", "\u202f", "\u3000", "\u200b", "\u00a0 \ufeff"} {
+		for _, text := range []string{
+			"⟦⟦" + white + `LOCK_FILE` + white + `{"filePath":"a"}` + white + "⟧⟧", white + `⟦⟦ QUERY_CREW` + white + `⟧⟧` + white,
+		} {
+			items := all(text)
+			require.Len(t, items, 1, "%q", text)
+			require.Empty(t, items[0].Problem, "%q", text)
+			for cut := range len(text) {
+				require.Equal(t, items, pieces(t, text, cut), "%q at %d", text, cut)
+			}
+		}
+	}
+	require.Empty(t, all("⟦⟦ é COMMIT ⟧⟧"))
+	require.Empty(t, all("⟦⟦ COM\u00a0MIT ⟧⟧"))
+}

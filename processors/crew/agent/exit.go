@@ -11,7 +11,7 @@ import (
 func (a *agent) exited(c topics.CrewExited) {
 	p := a.Process
 	text, code := cmp.Or(p.Failed, cut(c.Error, errorLimit)), c.Code
-	if code == 0 && (c.Signal != "" || p.Failed != "") {
+	if code == 0 && (c.Signal != "" || p.Failed != "" || c.Error != "" && !c.Stopped) {
 		code = 1
 	}
 	switch {

@@ -308,3 +308,13 @@ func TestUnknownInputsAreDeadLettered(t *testing.T) {
 	require.Empty(t, w.last)
 	require.Nil(t, w.state())
 }
+
+// The host ended it for what it did, and the process took the end of its input for a reason to exit with 0.
+func TestAgentThatItsHostEndsForMisbehaviourHasNotSucceeded(t *testing.T) {
+	w := newWorld(t).start()
+	w.host(topics.CrewExited{Run: w.run(), Error: "a line is longer than 16 MiB"})
+	require.Contains(t, events(w.last), "agent:crashed")
+	exited := bodies[topics.CrewAgentExited](w.last)[0]
+	require.Equal(t, topics.CrewExitCrash, exited.Cause)
+	require.Equal(t, 1, exited.Code)
+}

@@ -200,7 +200,7 @@ func (w *writer) opened(u unit) {
 	switch {
 	case u.open && w.Length == 3:
 		w.Start, w.Length = w.Start+int64(len(u.text)), 2
-	case isSpace(u):
+	case w.space(u):
 	case isUpper(u):
 		w.Mode, w.Name = naming, u.text
 	default:
@@ -226,7 +226,7 @@ func (w *writer) outside(u unit) {
 		w.Half = halfOpen
 	case u.close:
 		w.Half = halfClose
-	case isSpace(u):
+	case w.space(u):
 		if w.Mode == naming {
 			w.Mode = named
 		}
@@ -258,6 +258,30 @@ func (w *writer) giveUp() {
 	if half == halfOpen {
 		w.Half = half
 	}
+}
+
+// spaces are the white space beyond ASCII, and characters without width that programs put beside text.
+var spaces = []string{
+	"\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
+	"\u200a", "\u200b", "\u2028", "\u2029", "\u202f", "\u205f", "\u2060", "\u3000", "\ufeff",
+}
+
+// space reports whether a unit is white space, or a byte of it.
+func (w *writer) space(u unit) bool {
+	white := string(w.White) + u.text
+	w.White = nil
+	if len(white) == len(u.text) && isSpace(u) {
+		return true
+	}
+	for _, s := range spaces {
+		if strings.HasPrefix(s, white) {
+			if s != white {
+				w.White = []byte(white)
+			}
+			return true
+		}
+	}
+	return false
 }
 
 func isSpace(u unit) bool {

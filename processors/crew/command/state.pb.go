@@ -53,9 +53,11 @@ type Parser struct {
 	// For a block that is not executed: how many inner blocks are open.
 	Depth uint32 `protobuf:"varint,13,opt,name=depth,proto3" json:"depth,omitempty"`
 	// For a block that is not executed: the part of an inner block's head that is read, 0 outside a head.
-	Head          uint32 `protobuf:"varint,14,opt,name=head,proto3" json:"head,omitempty"`
-	InnerName     string `protobuf:"bytes,15,opt,name=inner_name,json=innerName,proto3" json:"inner_name,omitempty"`
-	InnerStart    int64  `protobuf:"varint,16,opt,name=inner_start,json=innerStart,proto3" json:"inner_start,omitempty"`
+	Head       uint32 `protobuf:"varint,14,opt,name=head,proto3" json:"head,omitempty"`
+	InnerName  string `protobuf:"bytes,15,opt,name=inner_name,json=innerName,proto3" json:"inner_name,omitempty"`
+	InnerStart int64  `protobuf:"varint,16,opt,name=inner_start,json=innerStart,proto3" json:"inner_start,omitempty"`
+	// The bytes of a character of white space that were read, beside the name or the payload.
+	White         []byte `protobuf:"bytes,17,opt,name=white,proto3" json:"white,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -202,11 +204,18 @@ func (x *Parser) GetInnerStart() int64 {
 	return 0
 }
 
+func (x *Parser) GetWhite() []byte {
+	if x != nil {
+		return x.White
+	}
+	return nil
+}
+
 var File_processors_crew_command_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_command_state_proto_rawDesc = "" +
 	"\n" +
-	"#processors/crew/command/state.proto\x12\x19turntable.crew.command.v1\"\x82\x03\n" +
+	"#processors/crew/command/state.proto\x12\x19turntable.crew.command.v1\"\x98\x03\n" +
 	"\x06Parser\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x18\n" +
 	"\apartial\x18\x02 \x01(\rR\apartial\x12\x12\n" +
@@ -226,7 +235,8 @@ const file_processors_crew_command_state_proto_rawDesc = "" +
 	"\n" +
 	"inner_name\x18\x0f \x01(\tR\tinnerName\x12\x1f\n" +
 	"\vinner_start\x18\x10 \x01(\x03R\n" +
-	"innerStartB@Z>github.com/turntable-streams/turntable/processors/crew/commandb\x06proto3"
+	"innerStart\x12\x14\n" +
+	"\x05white\x18\x11 \x01(\fR\x05whiteB@Z>github.com/turntable-streams/turntable/processors/crew/commandb\x06proto3"
 
 var (
 	file_processors_crew_command_state_proto_rawDescOnce sync.Once

@@ -8,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/repository"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -22,6 +23,9 @@ func (h *Handler) lock(r *request) answer {
 	}](r.body)
 	if err != nil || !usable(b.AgentID) || b.FilePath == "" || len(b.FilePath) > maxPath || len(b.Reason) > maxPath || b.TTLMS < 0 {
 		return badBody(errBody)
+	}
+	if _, err := repository.Path(b.FilePath); err != nil {
+		return badBody(err)
 	}
 	row, rejection, ok := h.agent(r, b.AgentID)
 	switch {
@@ -56,6 +60,9 @@ func (h *Handler) unlock(r *request) answer {
 	set(&b.Repository, q.Get("repository"))
 	b.Force = b.Force || q.Get("force") == "true"
 	path := r.parts[0]
+	if _, err := repository.Path(path); err != nil {
+		return badBody(err)
+	}
 	if b.AgentID == "" {
 		var locks []view.FileLock
 		of := ofRepositories

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -61,6 +62,9 @@ type Config struct {
 	// all with the prefix before it. The default is DefaultEnv. Keys for models are not among it: agents keep their own logins
 	// below HOME.
 	Env []string
+	// Initialize is how long a new process may take until it has answered initialize, which includes its download with commands such
+	// as npx. The default is 30 s.
+	Initialize time.Duration
 	// MaxAgents is the number of processes of agents at the same time. The default is 50.
 	MaxAgents int
 	// Logger gets no contents of prompts, answers or files. The default logs nothing.
@@ -136,6 +140,12 @@ func (c *Config) check() error {
 			refuse("Policy.%s: %q, want allow, ask or deny", name, string(*rule))
 		}
 	}
+	if c.Initialize < 0 {
+		refuse("Initialize: %s, want more than 0", c.Initialize)
+	}
+	if c.Initialize == 0 {
+		c.Initialize = defaultTimes().initialize
+	}
 	if c.MaxAgents < 0 {
 		refuse("MaxAgents: %d, want at least 1", c.MaxAgents)
 	}
@@ -149,6 +159,12 @@ func (c *Config) check() error {
 		c.Logger = zap.NewNop()
 	}
 	return errors.Join(problems...)
+}
+
+func (c *Config) times() times {
+	t := defaultTimes()
+	t.initialize = c.Initialize
+	return t
 }
 
 func (c *Config) catalog() (topics.Catalog, error) {

@@ -91,7 +91,7 @@ func New(c Config) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	return &Host{
-		config: c, catalog: catalog, times: defaultTimes(), ready: make(chan struct{}), git: make(chan struct{}, gitAtOnce),
+		config: c, catalog: catalog, times: c.times(), ready: make(chan struct{}), git: make(chan struct{}, gitAtOnce),
 		runs: map[string]*run{}, known: known, rows: rows{from: mailbox.OfHost + c.Name, host: c.Name},
 		claims: newClaims(),
 	}, nil

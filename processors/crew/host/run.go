@@ -231,6 +231,9 @@ func (r *run) exit(errors *tail) topics.CrewExited {
 	select {
 	case <-r.stopping:
 		e.Stopped, e.Error = r.reason.host, r.reason.problem
+		if e.Code == 0 && e.Error != "" { // an agent that the host ends for what it did has not succeeded
+			e.Code = 1
+		}
 	default:
 	}
 	if text := errors.text(); text != "" {

@@ -214,6 +214,20 @@ func TestSlowTurnHasNoTimeLimitAndTheHostBeatsMeanwhile(t *testing.T) {
 	await[topics.CrewTurnEnded](r, 1)
 }
 
+func TestTimeOfInitializeIsConfigured(t *testing.T) {
+	for configured, want := range map[time.Duration]time.Duration{0: 30 * time.Second, 3 * time.Minute: 3 * time.Minute} {
+		r := newRig(t, goAgent(t, crewtest.Script{}), func(r *rig, c *Config, _ *times) {
+			c.Initialize = configured
+			checked := *c
+			require.NoError(r.t, checked.check())
+			require.Equal(r.t, want, checked.times().initialize)
+		})
+		r.stop()
+	}
+	c := Config{Initialize: -1}
+	require.ErrorContains(t, c.check(), "Initialize")
+}
+
 func TestEndlessLineStopsTheAgent(t *testing.T) {
 	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
 		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Flood: 50 << 20}, {Hang: true}}}}}))
@@ -221,6 +235,7 @@ func TestEndlessLineStopsTheAgent(t *testing.T) {
 		r.prompt(run, session, "p")
 		exit := await[topics.CrewExited](r, 1)[0]
 		require.Contains(t, exit.Error, "16 MiB")
+		require.NotZero(t, exit.Code, "an agent that ends when its input is closed has not succeeded")
 		require.Len(t, said[topics.CrewProblem](r), 1)
 	})
 }

@@ -7,11 +7,10 @@ import (
 // prompt is the first prompt of an agent: what its role is, who else is in the crew, and what it has to do.
 func (w *work) prompt(m *roster.Member, task, context string) string {
 	role, _ := w.rules.role(m.RoleId)
-	text := role.SystemPrompt
-	if text != "" {
-		text += "\n\n"
+	text := w.manifest(m) + "\n\n"
+	if role.SystemPrompt != "" {
+		text += role.SystemPrompt + "\n\n"
 	}
-	text += w.manifest(m) + "\n\n"
 	if task == "" {
 		return text + "You are the " + m.RoleName + ". You are awaiting a task."
 	}

@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ func TestSpawnedAgentGetsItsRoleAndItsTask(t *testing.T) {
 		Repository: "boats",
 	}, s.Member)
 	require.Contains(t, s.Prompt, Roles()[0].SystemPrompt+"\n\n")
+	require.True(t, strings.HasPrefix(s.Prompt, "[CREW CONTEXT]"), "the context precedes the role's prompt")
 	require.Contains(t, s.Prompt, "You are the Project Lead. Your task: Build a boat\n\nContext: Of oak")
 	require.Equal(t, view.Creating, h.member(leadID).Status)
 }
