@@ -22,7 +22,7 @@ func (p *pipeline) openDoors(entrances *stage) error {
 	options := append([]door.Option{
 		door.WithCallbackSecrets(p.secrets...), door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger),
 		door.WithPathPrefixes(),
-	}, p.callbacks...)
+	}, append(readDoor(), p.callbacks...)...)
 	if p.authenticate != nil {
 		options = append(options, door.WithAuthenticate(p.authenticate))
 	}

@@ -33,7 +33,7 @@ func (s *settings) withoutEffect() (names []string) {
 		{s.parts.turn || s.parts.listens(), []string{"GATE_POLICY"}},
 		{s.parts.doors, []string{
 			"PORT", "TOOL_CALLBACK_SECRET", "TOOL_CALLBACK_SECRET_PREVIOUS", "TOOL_CALLBACK_ANY_AGENT",
-			"TOOL_CALLBACK_WITHOUT_EXPIRY", "TOOL_CALLBACK_SINGLE_USE",
+			"TOOL_CALLBACK_WITHOUT_EXPIRY", "TOOL_CALLBACK_SINGLE_USE", shortSecret,
 		}},
 		{s.parts.websocket, []string{"WS_PORT", "WS_RESUME_KEY", "WS_RESUME_KEY_PREVIOUS", operatorsVariable, everyoneVariable}},
 		{s.parts.listens(), []string{

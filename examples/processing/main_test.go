@@ -156,6 +156,7 @@ func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 		"PORT is not: no tool":                                             {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret of at least thirty-two bytes"},
 		"TOOL_CALLBACK_SECRET is not":                                      {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 		"TOOL_CALLBACK_SECRET has fewer than 32 bytes":                     {"AGENT_NAME=a", "PORT=8000", "TOOL_CALLBACK_SECRET=s3cret"},
+		"TOOL_CALLBACK_SHORT_SECRET":                                       {"AGENT_NAME=a", "PORT=8000", "TOOL_CALLBACK_SHORT_SECRET=perhaps"},
 		"TOOL_CALLBACK_SECRET_PREVIOUS has fewer":                          {"AGENT_NAME=a", "PORT=8000", "TOOL_CALLBACK_SECRET=s3cret of at least thirty-two bytes", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// turnRoom is what the turn needs of a record and of a row besides a message, in bytes.
+const turnRoom = 80 << 10
+
 // defaultUser is the user_id of messages without one, as in FlightDeck.
 const defaultUser = topics.PlaceholderUser
 
@@ -151,6 +154,9 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id(limits.MessageID))
 	if err != nil {
 		return h.unpublished("chat", err)
+	}
+	if len(q.session)+len(message.Value) > h.options.recordLimit-turnRoom {
+		return tooLarge()
 	}
 	if message.Headers == nil {
 		message.Headers = goka.Headers{}

@@ -26,7 +26,7 @@
 //	404  another path
 //	405  another method
 //	408  the body arrives too slowly
-//	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
+//	413  the body is larger than WithBodyLimit, or its record is too large for the turn (WithRecordLimit) or the brokers
 //	414  path and query are longer than 8 KiB
 //	415  the content type is not JSON, with WithAuthenticate
 //	422  the Idempotency-Key was used for another request
@@ -68,10 +68,12 @@
 //	WithCallbackSecrets      none: rejected    secrets of callback tokens; two while one is rotated
 //	WithTokensOfAnyAgent     off               accept callback tokens of other agents, and those that name none
 //	WithBoundTokens          on                undoes WithTokensOfAnyAgent; deprecated
+//	WithShortSecrets         off               accept callback secrets of fewer than 32 bytes, as FlightDeck does
 //	WithTokensWithoutExpiry  off               accept callback tokens that never expire, as FlightDeck does
 //	WithSingleUseTokens      off               reject the second result for the call of a token
 //	WithCallbackServices     none              services that a reply may name
 //	WithBodyLimit            1 MiB             longer bodies get 413
+//	WithRecordLimit          1 MiB             the turn's largest record: larger messages get 413
 //	WithIdempotency          24 h, 10,000      how long, and how many, idempotency keys are remembered
 //	WithConcurrency          1024              concurrent requests
 //	WithLimits               see there         what one caller and one session may use

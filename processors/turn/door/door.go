@@ -61,6 +61,10 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	chats := o.entrance("chat", agent, o.authenticate, cors.Trusted())
 	results := o.entrance("callback", agent, nil, nil)
 	tokens, err := token.NewVerifier(o.secrets...)
+	short := o.shortSecrets && errors.Is(err, token.ErrSecret)
+	if short {
+		tokens, err = token.NewShortVerifier(o.secrets...), nil
+	}
 	if err != nil {
 		o.invalid("WithCallbackSecrets: %w", err)
 	}
@@ -82,6 +86,10 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	if o.authenticate == nil {
 		o.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
 			zap.String("agent", agent))
+	}
+	if short {
+		o.logger.Warn("a callback secret is short: who has one token can try out secrets until its signature matches",
+			zap.String("agent", agent), zap.Int("want at least bytes", token.MinSecret))
 	}
 	if !h.tokens.Configured() {
 		o.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
@@ -117,9 +125,13 @@ func (h *Handler) publish(r *http.Request, records ...processors.Outbound) error
 // unpublished returns the answer to a request whose records may not have been written.
 func (h *Handler) unpublished(door string, err error) answer {
 	if errors.Is(err, processors.ErrTooLarge) {
-		return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record")
+		return tooLarge()
 	}
 	h.options.logger.Error("request failed: records may not have been written", zap.String("door", door),
 		zap.String("agent", h.topics.Agent), zap.Error(err))
 	return internalError()
+}
+
+func tooLarge() answer {
+	return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record")
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
@@ -22,10 +23,12 @@ type options struct {
 	secrets       []string
 	anyAgent      bool
 	noExpiry      bool
+	shortSecrets  bool
 	singleUse     bool
 	authenticate  auth.Authenticate
 	services      func(string) bool
 	bodyLimit     int64
+	recordLimit   int
 	rememberFor   time.Duration
 	rememberCount int
 	concurrency   int
@@ -41,7 +44,7 @@ type options struct {
 
 func newOptions(opts []Option) options {
 	o := options{
-		bodyLimit: 1 << 20, rememberFor: 24 * time.Hour, rememberCount: 10_000,
+		bodyLimit: 1 << 20, recordLimit: envoption.DefaultRecordLimit, rememberFor: 24 * time.Hour, rememberCount: 10_000,
 		services:    func(string) bool { return false },
 		concurrency: 1024,
 		clock:       clock.System(), logger: zap.NewNop(),
@@ -92,6 +95,11 @@ func WithBoundTokens() Option { return func(o *options) { o.anyAgent = false } }
 // only while such tokens are in use: one that leaks can be used for as long as its secret is accepted.
 func WithTokensWithoutExpiry() Option { return func(o *options) { o.noExpiry = true } }
 
+// WithShortSecrets also accepts callback secrets of fewer than token.MinSecret (32) bytes, as FlightDeck does (default: New returns
+// an error). New logs a warning then. Use it only until the secret is replaced: who has one token can try out short secrets,
+// and then sign results for every call.
+func WithShortSecrets() Option { return func(o *options) { o.shortSecrets = true } }
+
 // WithSingleUseTokens rejects the second result for the call of a callback token with 401 (default: it is accepted, and the turn
 // ignores it). A request that failed may be repeated, and one with an Idempotency-Key gets the same answer.
 //
@@ -119,6 +127,18 @@ func WithBodyLimit(bytes int64) Option {
 			o.invalid("WithBodyLimit: %d, want at least 1", bytes)
 		}
 		o.bodyLimit = bytes
+	}
+}
+
+// WithRecordLimit sets the largest record of the turn in bytes (default 1 MiB, at least 128 KiB). It must be that of
+// turn.WithRecordLimit. A message that is so large that its turn could only end in an error output, code too_large, is answered with
+// 413: one of more than the limit less 80 KiB, which the turn needs for the rest of its row and for the memory of the user.
+func WithRecordLimit(bytes int) Option {
+	return func(o *options) {
+		if bytes < envoption.MinRecordLimit {
+			o.invalid("WithRecordLimit: %d, want at least %d", bytes, envoption.MinRecordLimit)
+		}
+		o.recordLimit = bytes
 	}
 }
 

@@ -1,6 +1,11 @@
 package door_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
 func TestOpenDoorsAreLoggedOnce(t *testing.T) {
@@ -22,6 +28,30 @@ func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, logs.FilterMessageSnippet("tool callbacks are rejected").Len())
 	require.Equal(t, 3, logs.FilterMessage("audit").Len())
 	require.Equal(t, 5, logs.Len())
+}
+
+func TestShortCallbackSecretNeedsAnOptionAndIsLogged(t *testing.T) {
+	const short = "a secret of 20 bytes"
+	_, err := door.New("pilot", &fakePublisher{}, door.WithCallbackSecrets(short))
+	require.ErrorIs(t, err, token.ErrSecret)
+	core, logs := observer.New(zap.DebugLevel)
+	_, err = door.New("pilot", &fakePublisher{}, door.WithCallbackSecrets(secret), door.WithShortSecrets(), door.WithLogger(zap.New(core)))
+	require.NoError(t, err)
+	require.Zero(t, logs.FilterMessageSnippet("secret is short").Len())
+	s := newFixture(t, door.WithCallbackSecrets(short), door.WithShortSecrets(), door.WithLogger(zap.New(core)))
+	require.Equal(t, 1, logs.FilterMessageSnippet("secret is short").Len())
+	half := base64.RawURLEncoding.EncodeToString // as FlightDeck's dispatcher signs, which has no minimum
+	sign := func(key string) string {
+		payload := []byte(fmt.Sprintf(`{"session_id":"s","tool_use_id":"t1","agent":"pilot","exp":%d}`, noon.Add(time.Hour).Unix()))
+		mac := hmac.New(sha256.New, []byte(key))
+		mac.Write(payload)
+		return half(payload) + "." + half(mac.Sum(nil))
+	}
+	callback := func(minted string) int {
+		return s.send(request{path: door.ToolResponsePath, body: `{}`, headers: []string{"Authorization", "Bearer " + minted}}).status
+	}
+	require.Equal(t, 401, callback(sign("another secret of 20")))
+	require.Equal(t, 202, callback(sign(short)))
 }
 
 func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
@@ -39,4 +69,22 @@ func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
 	}
 	_, err = door.New("not an agent", &fakePublisher{})
 	require.ErrorIs(t, err, door.ErrConfig)
+}
+
+// The turn needs room for more than the message: it would end such a message in an error output only later.
+func TestMessageThatNoTurnHasRoomForIsRefusedAtOnce(t *testing.T) {
+	s := newFixture(t, door.WithRecordLimit(700<<10))
+	body := func(size int) string {
+		return `{"session_id":"s","content":"` + strings.Repeat("x", size) + `","reply":{"callbackService":"harbor"}}`
+	}
+	got := s.chat(body(619 << 10))
+	require.Equal(t, 200, got.status, got.body)
+	got = s.chat(body(620 << 10))
+	require.Equal(t, 413, got.status)
+	require.Equal(t, `{"error":"Request is too large for a record"}`, got.body)
+	require.Len(t, s.publisher.records, 2, "no route is written either")
+
+	s = newFixture(t)
+	require.Equal(t, 413, s.chat(`{"session_id":"s","content":"`+strings.Repeat("x", 950<<10)+`"}`).status)
+	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"`+strings.Repeat("x", 600<<10)+`"}`).status)
 }

@@ -60,6 +60,18 @@ func NewVerifier(secrets ...string) (Verifier, error) {
 	return v, nil
 }
 
+// NewShortVerifier is NewVerifier without the minimum length of a secret: FlightDeck has none. Who has one token can try out short
+// secrets, and then sign results for every call.
+func NewShortVerifier(secrets ...string) Verifier {
+	var v Verifier
+	for _, s := range secrets {
+		if strings.TrimSpace(s) != "" {
+			v.keys = append(v.keys, key{s, keyID(s)})
+		}
+	}
+	return v
+}
+
 // For returns a Verifier that accepts only tokens for calls of one agent, so that agents that share a secret cannot answer
 // each other's calls. Tokens without an agent are rejected.
 func (v Verifier) For(agent string) Verifier {
