@@ -16,6 +16,9 @@ func (m *migration) alone(ctx context.Context, do func(context.Context, *sarama.
 	conf := kafka.Copy(m.conf)
 	conf.Consumer.Group.InstanceId = "" // that of the group of the turn
 	conf.Consumer.Offsets.Initial = sarama.OffsetNewest
+	// The session reads no record and no offset of its own. With read committed it could not begin before the transaction of a
+	// process that was killed times out; do ends that transaction.
+	conf.Consumer.IsolationLevel = sarama.ReadUncommitted
 	conf.Consumer.Return.Errors = true
 	conf.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyRange()}
 	group := m.catalog.HistoryImportGroup()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -207,4 +208,57 @@ func TestImportOfNothingIsComplete(t *testing.T) {
 	result, err = f.run(t.Context())
 	require.NoError(t, err)
 	require.True(t, result.Already)
+}
+
+// A kill leaves the transaction of the import open, with the progress in it. The next start does not wait for its timeout, which is a
+// minute, but only until the group notices the kill.
+func TestImportContinuesAtOnceAfterAKillInATransaction(t *testing.T) {
+	t.Parallel()
+	f := newFlightDeck(t, 2)
+	for i := range 20 {
+		f.respond(fmt.Sprintf("s%d", i), answered)
+	}
+	f.commit()
+	f.killedInATransaction(map[int32]int64{0: 1, 1: 1})
+
+	begun := time.Now()
+	result, err := f.run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 20, result.Sessions)
+	require.Less(t, time.Since(begun), 10*time.Second)
+}
+
+// killedInATransaction leaves offsets of the import pending, as a process that is killed between them and the end of their transaction.
+func (f *flightDeck) killedInATransaction(offsets map[int32]int64) {
+	f.Helper()
+	group := f.catalog.HistoryImportGroup()
+	begin := kmsg.NewPtrInitProducerIDRequest()
+	begin.TransactionalID, begin.TransactionTimeoutMillis = &group, 60_000
+	producer, err := begin.RequestWith(f.Context(), f.client)
+	require.NoError(f, err)
+	require.Zero(f, producer.ErrorCode)
+	add := kmsg.NewPtrAddOffsetsToTxnRequest()
+	add.TransactionalID, add.Group, add.ProducerID, add.ProducerEpoch = group, group, producer.ProducerID, producer.ProducerEpoch
+	added, err := add.RequestWith(f.Context(), f.client)
+	require.NoError(f, err)
+	require.Zero(f, added.ErrorCode)
+	commit := kmsg.NewPtrTxnOffsetCommitRequest()
+	commit.TransactionalID, commit.Group, commit.ProducerID, commit.ProducerEpoch = group, group, producer.ProducerID, producer.ProducerEpoch
+	commit.Generation = -1
+	topic := kmsg.NewTxnOffsetCommitRequestTopic()
+	topic.Topic = f.catalog.ThinkRequestResponse.Name()
+	known, err := f.admin.ListTopics(f.Context(), topic.Topic)
+	require.NoError(f, err)
+	topic.TopicID = known[topic.Topic].ID
+	for partition, offset := range offsets {
+		at := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		at.Partition, at.Offset = partition, offset
+		topic.Partitions = append(topic.Partitions, at)
+	}
+	commit.Topics = append(commit.Topics, topic)
+	committed, err := commit.RequestWith(f.Context(), f.client)
+	require.NoError(f, err)
+	for _, at := range committed.Topics[0].Partitions {
+		require.Zero(f, at.ErrorCode)
+	}
 }
