@@ -41,15 +41,7 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 	if o.catalog != nil && !slices.Contains(o.catalog.Groups(), graph.Group()) {
 		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
 	}
-	if o.catalog != nil && !o.catalog.AgentEvents.Spec().Created {
-		for _, e := range graph.AllEdges() {
-			if e.Codec() != nil && e.Topic() == o.catalog.AgentEvents.Name() {
-				o.refuse("WithTopics: the graph needs topic %s, which the catalog does not create: topics.WithEvents is missing",
-					e.Topic())
-				break
-			}
-		}
-	}
+	o.checkEvents(graph)
 	if o.catalog == nil && o.partitions > 0 {
 		o.refuse("WithPartitions: nothing is created without WithTopics")
 	}

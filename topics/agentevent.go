@@ -18,7 +18,7 @@ const (
 // AgentEvent is the value of {agent}-agent-events: one event of a turn, or the record that ends it.
 //
 // A turn has one writer, or one for each of its steps. One writer leaves Step at 0: TurnID, Attempt and Seq then identify a
-// record. With processors/turn (turn.WithEvents) each step has writers of its own, which need not know of each other: every
+// record. With processors/turn each step has writers of its own, which need not know of each other: every
 // call of the model is an attempt at its step, and numbers its records from 1. TurnID, Step, Attempt and Seq identify them.
 // The records of the turn itself (AuthorTurn) say when a step begins, which of its attempts counts (Settles), what the tools
 // returned, and how the turn ends. TurnID, Step and Seq identify those.
@@ -46,6 +46,9 @@ type AgentEvent struct {
 	// Settles is set in the turn's record that ends a step: the attempt whose events are those of the step. Nil means that
 	// no attempt was taken yet.
 	Settles *AgentAttempt
+	// IfBegun is set in the terminal record of a turn that does not know whether its worker writes events: it ends the stream of
+	// the turn if there is one.
+	IfBegun bool
 	// UntilMS is set in the turn's records: how long the turn may be silent after it, in milliseconds since the epoch. 0
 	// means that the limits of the reader apply.
 	UntilMS int64
@@ -118,6 +121,8 @@ func readAgentEvent(c *cursor, e *AgentEvent) error {
 			e.Settles, err = readAgentAttempt(c)
 		case "until_ms":
 			e.UntilMS, err = c.ordinal()
+		case "if_begun":
+			e.IfBegun, err = c.boolean()
 		case "author":
 			e.Author, err = c.word()
 		case "request":
@@ -250,6 +255,9 @@ func writeAgentEvent(w *writer, e AgentEvent) {
 	}
 	if e.UntilMS != 0 {
 		w.integer("until_ms", e.UntilMS)
+	}
+	if e.IfBegun {
+		w.boolean("if_begun", true)
 	}
 	if e.Request != nil {
 		w.raw("request", e.Request)

@@ -49,8 +49,12 @@ const ReasonEmpty = "empty"
 
 // HeaderEvents is the header of think-request-response with the events that the worker has written about the step to
 // agent-events: the attempt, the number of its last record and why the model stopped, for example "1732650000000/14/end_turn".
-// A response without it has no events: the turn writes them. Readers of FlightDeck ignore headers.
+// It is NoEvents if the worker wrote none and leaves them to the turn. Without it, nobody may write events, or another program
+// does. Readers of FlightDeck ignore headers.
 const HeaderEvents = "turntable.events"
+
+// NoEvents is the HeaderEvents of a response whose worker has written no events.
+const NoEvents = "none"
 
 // Events reads the value of HeaderEvents. ok is false if it is absent or has another form.
 func Events(header []byte) (a AgentAttempt, stop string, ok bool) {

@@ -29,7 +29,7 @@ type EnrichedMessage struct {
 	// EphemeralPrompt is a further section of the system prompt, for this turn only. It is left out when empty.
 	EphemeralPrompt string
 	// TurnID and Step say where the events of this step belong on agent-events: the turn, and the number of the step in it.
-	// They are left out if the turn writes no events (turn.WithEvents).
+	// They are left out if the turn has no stream of events yet.
 	TurnID string
 	Step   int64
 	// BothSpellings writes userId, latestInput and memoirContext too, which the model workers of FlightDeck's SDKs read instead

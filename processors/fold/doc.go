@@ -13,7 +13,7 @@
 // Client Protocol (ACP) into events. testdata/turns.jsonl is a corpus of turns for implementations in other languages.
 //
 // Package group folds a stream on Kafka, one batch message per turn. The stream of a turn contains all its steps, tool calls and
-// results under the turn's ID, and one terminal record. It has one writer, the agent's runner; or, with turn.WithEvents, the turn
+// results under the turn's ID, and one terminal record. It has one writer, the agent's runner; or, with processors/turn, the turn
 // and the workers of its model write it together:
 //
 //	turn                         model's worker                 fold

@@ -48,6 +48,9 @@ func (t *OpenTurn) bound() int {
 	if t.Compaction != nil {
 		size += 2*most + len(t.Compaction.unknownFields)
 	}
+	if t.Stream != nil {
+		size += 4*most + len(t.Stream.unknownFields)
+	}
 	for _, c := range t.Calls {
 		size += 8*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + c.Gate.bound() + len(c.unknownFields)
 	}

@@ -20,6 +20,14 @@ func TestBoundIsAtLeastTheSizeOfARow(t *testing.T) {
 	full := &State{}
 	fill(full.ProtoReflect(), func(protoreflect.FieldDescriptor) bool { return true }, 1000)
 	require.GreaterOrEqual(t, full.bound(), proto.Size(full), "a field has no bound")
+	for _, part := range []*OpenTurn{{Stream: &TurnStream{}}, {Compaction: &Compacting{}}} {
+		s := &State{Turn: part}
+		part.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			v.Message().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 900, protowire.BytesType), strings.Repeat("u", 1000)))
+			return true
+		})
+		require.GreaterOrEqual(t, s.bound(), proto.Size(s), "unknown fields have no bound")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := &State{}
 		length := rapid.SampledFrom([]int{0, 1, 127, 128, 1000}).Draw(t, "length")

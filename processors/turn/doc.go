@@ -183,7 +183,7 @@
 //	WithGates                      off               an open gate of another requester stops the clock of its think step
 //	WithSupersedeGates             off               a message that arrives during a gate ends the gate
 //	WithChannels                   off               outputs go to the origins of messages, see processors/channel
-//	WithEvents                     off               the turn writes its event stream, with its model's workers
+//	WithEvents                     with think        the turn writes its event stream, with its model's workers
 //	WithOrderedOutputs             off               the outputs of a step are acknowledged one topic after the other
 //	WithBothSpellings              off               model workers of FlightDeck's SDKs can read the records for the model
 //	WithIdlePurge                  off               how long a session may be idle before it is removed

@@ -158,8 +158,11 @@ func WithChannels() Option {
 	return func(o *options) { o.rules.Channels = true }
 }
 
-// WithEvents makes each turn write its part of one event stream to agent-events (default off), which processors/fold folds into
-// one batch message, and from which POST /invoke (package fold/invoke) answers. The topics must exist (topics.WithEvents).
+// WithEvents makes each turn write its part of one event stream to agent-events, which processors/fold folds into one batch
+// message, and from which POST /invoke (package fold/invoke) answers. The topics must exist (topics.WithEvents). By default, a
+// turn does so if the first response is that of a think.Worker: always if its model is a think.Stream, and otherwise if the
+// catalog of processors.WithTopics has topics.WithEvents. Other workers may write a stream of their own. WithEvents is for workers
+// that write none.
 //
 //	record                 written by            when
 //	step_start             the turn              a step begins; that of the first step names the request
@@ -171,8 +174,9 @@ func WithChannels() Option {
 //
 // The result has the stop reason of the last response and the usage of all steps, or "cancelled", or the error of the output
 // with its code. Do not combine it with workers that write a whole stream of their own for each step, such as an agent behind
-// group.WithThinkResponses. Upgrade the fold groups and the doors that read agent-events before you switch it on: older ones take
-// the workers' attempts for new attempts at the whole turn, and drop the records and the end that the turn writes.
+// group.WithThinkResponses. Upgrade the fold groups and the doors that read agent-events before the turns, and the turns before
+// the workers: older readers take the workers' attempts for new attempts at the whole turn, and drop the records and the end that
+// the turn writes.
 func WithEvents() Option {
 	return func(o *options) { o.rules.Events = true }
 }

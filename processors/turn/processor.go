@@ -57,9 +57,11 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if o.rules.Costs {
 		more = append(more, output(catalog.ModelCosts))
 	}
-	if o.rules.Events {
-		more = append(more, output(catalog.AgentEvents))
+	events := output(catalog.AgentEvents)
+	if !o.rules.Events {
+		events, b.eventsExist = processors.OptionalOutput(catalog.AgentEvents)
 	}
+	more = append(more, events)
 	if o.rules.Latencies {
 		more = append(more, output(catalog.ToolUseLatency))
 	}
@@ -83,6 +85,15 @@ type binding struct {
 	cache   *stateCache
 	metrics Metrics
 	ordered bool
+
+	eventsExist func() bool // nil if the rules say it
+}
+
+// rulesNow returns the rules with what is known since the processor was made.
+func (b *binding) rulesNow() Rules {
+	r := b.rules
+	r.EventsExist = r.EventsExist || b.eventsExist != nil && b.eventsExist()
+	return r
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
@@ -158,7 +169,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	case purges(e):
 		out, err = b.erase(c, e.record(), err), nil
 	default:
-		out = defect(c.Value(), e, err, c.Now(), b.rules)
+		out = defect(c.Value(), e, err, c.Now(), b.rulesNow())
 		err = b.encode(&out)
 	}
 	if err == nil && out.Changed && purges(e) && c.HasParts() {
@@ -191,7 +202,7 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 			e = d.withUnread(from.state, now, b.rules, r)
 		}
 	}
-	if out, err = apply(from, e, now, b.rules); err != nil {
+	if out, err = apply(from, e, now, b.rulesNow()); err != nil {
 		return Outcome{}, err
 	}
 	if err = b.encode(&out); err != nil {

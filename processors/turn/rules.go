@@ -84,6 +84,8 @@ type Rules struct {
 	TenantOf func(user string) string
 	// Events writes the turn's part of its event stream: where its steps begin and end, what tools returned, and its end.
 	Events bool
+	// EventsExist says that the topic of the events exists, so that a turn can end a stream that a worker has begun.
+	EventsExist bool
 	// BothSpellings writes what the model workers of FlightDeck's SDKs read under other names.
 	BothSpellings bool
 	// IdleAfter is how long an idle session is kept; 0 means indefinitely.

@@ -7,8 +7,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Events each turn has one event stream, which several writers write without knowing of each other: the workers of
-// the model write what the model says, each call of the model as an attempt at its step, and the turn writes the rest. Which
+// A turn has one event stream, which several writers write without knowing of each other: the workers of the model write what
+// the model says, each call of the model as an attempt at its step, and the turn writes the rest. Without Rules.Events a turn
+// has a stream if the first response is that of a worker of this library: other programs may write streams of their own. Which
 // attempt counts is known when a response is accepted: the turn then names it in the record that ends the step. The numbers of
 // the turn's records are derived from what they say, and not counted: after a crash the turn can write them again in another
 // order, and readers drop those that they have.
@@ -33,7 +34,7 @@ type settlement struct {
 }
 
 // streams reports whether the open turn has an event stream.
-func (s *transition) streams() bool { return s.rules.Events && s.row.Turn.GetStream() != nil }
+func (s *transition) streams() bool { return s.row.Turn.GetStream() != nil }
 
 // streamed emits a record of the turn in the open step.
 func (s *transition) streamed(seq int, e topics.AgentEvent) {
@@ -97,6 +98,13 @@ func requestOf(a *Accepted) topics.Raw {
 // settle takes the attempt that an accepted response names as that of the open step. If it names none, the turn writes the
 // events of the response.
 func (s *transition) settle(from *Record, r topics.ThinkResponse) {
+	header := from.headerText(topics.HeaderEvents)
+	attempt, stop, ok := topics.Events([]byte(header))
+	begins := ok || header == topics.NoEvents && s.rules.EventsExist
+	if turn := s.row.Turn; begins && turn.Stream == nil && turn.Step == 1 {
+		turn.Stream = &TurnStream{}
+		s.streamStart()
+	}
 	if !s.streams() {
 		return
 	}
@@ -106,7 +114,6 @@ func (s *transition) settle(from *Record, r topics.ThinkResponse) {
 	if cost := costOf(r); cost != nil && (*cost > 0 || r.ThinkCost != nil) { // a difference of 0 is an unknown cost
 		used.Cost = addCost(used.Cost, cost)
 	}
-	attempt, stop, ok := topics.Events([]byte(from.headerText(topics.HeaderEvents)))
 	if !ok {
 		attempt = s.streamResponse(r)
 	}
@@ -132,13 +139,15 @@ func seqOf(call, record int) int { return seqStepEnd + 3*call + record }
 
 // streamEnd writes the terminal record of the turn, whose output is o.
 func (s *transition) streamEnd(o topics.Output) {
-	if !s.streams() {
+	turn := s.row.Turn
+	// Before the first response, the turn does not know whether its worker writes events.
+	unknown := !s.streams() && s.rules.EventsExist && turn.GetStep() == 1 && !turn.Responded && o.Error != nil
+	if !s.streams() && !unknown {
 		return
 	}
-	turn := s.row.Turn
 	result := topics.AgentResult{OK: true, Usage: usageOf(turn.Stream)}
 	stop := "end_turn"
-	e := topics.AgentEvent{Result: &result}
+	e := topics.AgentEvent{Result: &result, IfBegun: unknown}
 	if s.settled != nil {
 		stop, e.Settles = s.settled.stop, &s.settled.attempt
 		s.settled = nil
@@ -160,14 +169,14 @@ func (s *transition) streamEnd(o topics.Output) {
 
 // abandonStream writes the terminal record of a turn that is ended without the transition.
 func (s *transition) abandonStream(f failure) {
-	if id := s.row.Turn.GetMessage().GetTurnId(); s.streams() && id != "" && len(id) <= maxID {
+	if id := s.row.Turn.GetMessage().GetTurnId(); id != "" && len(id) <= maxID {
 		s.streamEnd(errorOutput(f))
 	}
 }
 
 // usageOf returns the usage of a turn's steps; nil if there is none.
 func usageOf(used *TurnStream) topics.Raw {
-	if used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
+	if used == nil || used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
 		return nil
 	}
 	usage := rawMember(nil, "input", strconv.AppendInt(nil, used.InputTokens, 10))

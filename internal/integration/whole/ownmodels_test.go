@@ -41,7 +41,7 @@ type ownModels struct {
 func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Option) *ownModels {
 	t.Helper()
 	m := &ownModels{world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), reached: make(chan struct{}, 16)}
-	m.world.run("turn", must(turn.Graph(m.agent, append([]turn.Option{turn.WithEvents()}, opts...)...)))
+	m.world.run("turn", must(turn.Graph(m.agent, opts...)))
 	m.world.run("fold", must(group.Graph(m.agent)))
 	m.follow(func(r processors.Inbound) {
 		m.mu.Lock()

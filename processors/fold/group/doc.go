@@ -22,7 +22,7 @@
 //
 // # Turns with several writers
 //
-// With turn.WithEvents, the records have a step, and each step has writers of its own that do not know of each other. Every call
+// With processors/turn, the records have a step, and each step has writers of its own that do not know of each other. Every call
 // of the model is an attempt at its step and numbers its records from 1. The turn's own records (author turn) are applied in the
 // order in which they arrive; the one that ends a step names the attempt that counts, and waits for its records. Until then the
 // greatest attempt counts. So the batch of an answered turn is the same for any order of the writers' records, and has nothing of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,11 +24,19 @@ const maxRuns = 16
 // seqStepStart is the number of the turn's record that begins a step.
 const seqStepStart = 1
 
+// firstStepStart is the event that begins the first step.
+const firstStepStart = `{"type":"step_start","data":{"type":"step_start","step":1}}`
+
 // receiveOfStep applies a record of a stepped turn.
 func (s *transition) receiveOfStep(e topics.AgentEvent) {
 	t := s.find(e.TurnID)
 	if t == nil {
 		if _, closed := s.closedAttempt(e.TurnID); closed {
+			return
+		}
+		if e.IfBegun { // a worker that does not know it yet may still begin a stream
+			s.remember(digests.Of(ofTurn, e.TurnID), 1)
+			s.changed = true
 			return
 		}
 		t = s.begin(e.TurnID, 1)
@@ -50,6 +59,14 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 	step := uint64(e.Step)
 	if step < t.Step || step == t.Step && t.Settled {
 		return
+	}
+	if step == 1 && t.Step == 0 { // the turn says so with the first response
+		event, err := fold.DecodeEvent([]byte(firstStepStart))
+		if t.Step, t.Seen = 1, []uint64{seqStepStart}; err != nil || !s.store(t, event) {
+			return
+		}
+		t.Seq++
+		s.changed = true
 	}
 	run := t.run(step, uint64(e.Attempt))
 	if run != nil && s.repeats(run, e) {
@@ -157,6 +174,9 @@ func (s *transition) replace(t *Turn, attempt uint64) {
 func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 	step, seq := uint64(e.Step), uint64(e.Seq)
 	known := step < t.Step || step == t.Step && slices.Contains(t.Seen, seq)
+	if known && seq == seqStepStart && t.UntilMs == 0 {
+		t.UntilMs, s.changed = e.UntilMS, true
+	}
 	if known && e.Result == nil || slices.ContainsFunc(t.Queue, func(q *Queued) bool { return q.Step == step && q.Seq == seq }) {
 		return
 	}

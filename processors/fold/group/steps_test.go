@@ -216,12 +216,55 @@ func TestAttemptsBeyondTheLimitAreLeftOut(t *testing.T) {
 // Attempts whose records came before the step began were shown to no one.
 func TestAttemptsBeforeTheStepReplaceNothing(t *testing.T) {
 	p := newPlay(t)
-	p.handle(runRecord(t, 1, 5, 1, "first"))
-	p.handle(runRecord(t, 1, 7, 1, "second"))
 	p.handle(turnRecord(t, 1, 1))
-	p.handle(turnRecord(t, 1, 1_000_000, settles(7, 1), endsWith(okResult("end_turn"))))
+	p.handle(runRecord(t, 2, 5, 1, "first"))
+	p.handle(runRecord(t, 2, 7, 1, "second"))
+	p.handle(turnRecord(t, 1, 2, settles(1, 0)))
+	p.handle(turnRecord(t, 2, 1))
+	p.handle(turnRecord(t, 2, 1_000_000, settles(7, 1), endsWith(okResult("end_turn"))))
 	b := p.only("t")
 	require.Equal(t, []any{"second", int64(1)}, []any{texts(b), b.Attempt})
+}
+
+// The turn says that it has begun with the first response, because it did not know whether its worker writes events.
+func TestWorkerBeginsTheFirstStep(t *testing.T) {
+	for name, late := range map[string]bool{"the turn follows": true, "the turn ends": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.handle(runRecord(t, 1, 5, 1, "first"))
+			if late {
+				p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Hour))))
+				require.Equal(t, p.now.Add(time.Hour).UnixMilli(), p.state().Open[0].UntilMs)
+			}
+			p.handle(turnRecord(t, 1, 1_000_000, settles(5, 1), endsWith(okResult("end_turn"))))
+			b := p.only("t")
+			require.Equal(t, []any{"first", int64(1)}, []any{texts(b), b.Attempt})
+			p.settle()
+		})
+	}
+}
+
+// A turn that ends before its first response does not know whether its worker has begun a stream. If it has not, it is too late.
+func TestTurnEndsAStreamOnlyIfItHasBegun(t *testing.T) {
+	ifBegun := func(e *topics.AgentEvent) { e.IfBegun = true }
+	end := func(t *testing.T) Input {
+		return turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{Error: new("too late"), Code: topics.CodeThinkTimeout}), ifBegun)
+	}
+	t.Run("begun", func(t *testing.T) {
+		p := newPlay(t)
+		p.handle(runRecord(t, 1, 5, 1, "fir"))
+		p.handle(end(t))
+		require.Equal(t, topics.BatchExpired, p.only("t").State)
+		p.settle()
+	})
+	t.Run("not begun", func(t *testing.T) {
+		p := newPlay(t)
+		p.handle(end(t))
+		p.handle(runRecord(t, 1, 5, 1, "fir"))
+		require.Empty(t, p.batches)
+		require.Empty(t, p.state().Open)
+		p.settle()
+	})
 }
 
 // The code of another runner has a meaning of its own, and that of a turn is a short text.

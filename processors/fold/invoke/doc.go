@@ -7,7 +7,8 @@
 //	                                             +--> Vercel parts       text/event-stream
 //
 // An Agent yields the events of turns. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
-// come back on {agent}-agent-events, from the turn group with turn.WithEvents and its model workers, or from a runner. NewBuffered keeps the turns of any other agent for clients that lost their connection.
+// come back on {agent}-agent-events, from the turn group and its model workers, or from a runner. NewBuffered keeps the turns of
+// any other agent for clients that lost their connection.
 //
 // # Requests
 //

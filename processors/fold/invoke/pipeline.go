@@ -23,7 +23,7 @@ import (
 // of its turn from {agent}-agent-events. One follower serves all requests of a process. Every process reads all events, so
 // a client can send its requests to any of them. See the index of turns in the package documentation.
 //
-// The events are those of the turn group and of its model's workers: the group needs turn.WithEvents, and nothing else. With another
+// The events are those of the turn group and of its model's workers: the catalog needs topics.WithEvents, and nothing else. With another
 // producer, it uses the message's metadata.request_id as turn id, or sets the request of one of the turn's
 // records to the enriched message, whose latest_input contains the id. A turn continues when its client disconnects. A
 // request that is repeated with its Idempotency-Key is the same turn. The events of a turn can be read again within

@@ -20,7 +20,7 @@ import (
 // messages). Use it together with the option of the same name of the fold group and with processors of gates. The catalog of
 // the topics needs topics.WithGates. Set WithLookback longer than decisions can take: older turns cannot be continued.
 //
-// A turn with steps (turn.WithEvents) does not pause: its stream stays open while a call waits for approval, and the ID of the
+// A turn with steps does not pause: its stream stays open while a call waits for approval, and the ID of the
 // interaction request is the gate's. A client that reads JSON gets its answer only after the gate has ended.
 //
 // See Answers in the package documentation.

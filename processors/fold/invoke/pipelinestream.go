@@ -197,7 +197,12 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 		return nil
 	}
 	err := &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
-	if s.sequence.steps == nil {
+	switch cancelled := "cancelled"; {
+	case s.sequence.steps != nil:
+	case o.Error.Code == topics.CodeCancelled: // before its first event
+		s.ready = append(s.ready, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: &cancelled}})
+		return nil
+	default:
 		return err
 	}
 	s.awaitEnd(err) // the stream of the turn ends with the same error
@@ -343,7 +348,7 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 // for them in vain.
 var errNoEvents = &Error{
 	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_events",
-	Text: "the turn has ended, but its events are missing: its group needs turn.WithEvents",
+	Text: "the turn has ended, but its events are missing: see turn.WithEvents",
 }
 
 // errSilent ends a turn without events for WithSilence.

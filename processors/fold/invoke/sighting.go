@@ -32,12 +32,12 @@ func (h *indexedTopics) sightingOf(r processors.Inbound) (s sighting, ok bool) {
 	s = sighting{session: string(r.Key), partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 	switch r.Topic {
 	case h.events.Name():
-		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request", "result")
+		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request", "result", "if_begun")
 		if indexed(fields[0]) != s.session {
 			return sighting{}, false
 		}
 		s.turn, s.request = indexed(fields[1]), requestIn(topics.LookupAll(fields[2], "latest_input")[0])
-		s.ended = fields[3] != nil
+		s.ended, s.ifBegun = fields[3] != nil, fields[4] != nil
 		return s, s.turn != ""
 	case h.messages:
 		s.request = requestIn(r.Value)

@@ -81,10 +81,19 @@ func (m *steps) add(e topics.AgentEvent) (ready []topics.AgentEvent, err error) 
 	if m.runs == nil {
 		m.runs, m.seen = map[runID]*run{}, map[int64]bool{}
 	}
+	if e.IfBegun && !m.begun() {
+		return nil, nil
+	}
+	if e.Author == "" && e.Step == 1 && !m.begun() { // the turn says so with the first response
+		start := e
+		start.Author, start.Request, start.Event = topics.AuthorTurn, nil, topics.Raw(firstStepStart)
+		m.step, m.seen[seqStepStart] = 1, true
+		ready = append(ready, m.numbered(start))
+	}
 	if e.Author == topics.AuthorTurn {
 		m.receive(e)
 	} else if e.Result == nil && e.Seq > 0 && !m.receiveOfRun(e) {
-		return nil, nil
+		return ready, nil
 	}
 	if ready, err = m.show(ready); err != nil {
 		return nil, m.restart()
@@ -99,6 +108,9 @@ func (m *steps) add(e topics.AgentEvent) (ready []topics.AgentEvent, err error) 
 	}
 	return ready, nil
 }
+
+// begun reports whether the first step has begun.
+func (m *steps) begun() bool { return m.step > 0 }
 
 func (m *steps) restart() error {
 	*m = steps{attempt: m.attempt + 1, chosen: m.chosen}
@@ -190,6 +202,9 @@ func (m *steps) numbered(e topics.AgentEvent) topics.AgentEvent {
 
 // seqStepStart is the number of the turn's record that begins a step.
 const seqStepStart = 1
+
+// firstStepStart is the event that begins the first step.
+const firstStepStart = `{"type":"step_start","data":{"type":"step_start","step":1}}`
 
 // ready reports whether a record of the turn can be applied: its step has begun, and the events before it were received.
 func (m *steps) ready(e topics.AgentEvent) bool {

@@ -50,6 +50,7 @@ type sighting struct {
 	offset    int64
 	at        time.Time
 	ended     bool           // the record is the terminal one of an attempt
+	ifBegun   bool           // the record says nothing of a turn without another one
 	gone      bool           // the record cannot be read any more; it has no offset
 	failed    *topics.Output // of an output with an error
 }
@@ -60,6 +61,9 @@ func (x *turnIndex) add(s sighting, now time.Time) {
 		s.at = now // a producer's clock that is ahead must not keep the turn in the index
 	}
 	if s.turn == "" && s.request == "" || !s.at.After(now.Add(-x.lookback)) && x.find(s.session, s.turn) == nil {
+		return
+	}
+	if s.ifBegun && x.match(s.session, func(t *indexedTurn) bool { return t.turn == s.turn }) == nil {
 		return
 	}
 	t := x.place(s)

@@ -82,7 +82,7 @@
 // # Streaming
 //
 // Stream converts a Streamer, which yields its reply in pieces, to a Model. The pieces are joined to the reply, and
-// published to {agent}-agent-events as the events of one step of a turn. The turn (turn.WithEvents) writes the rest of its
+// published to {agent}-agent-events as the events of one step of a turn. The turn writes the rest of its
 // stream: see package fold. The response names the attempt at the step whose events count, so what a worker has streamed
 // that died, or whose call failed, is dropped.
 //

@@ -205,6 +205,9 @@ func (e *eventStream) records(batch []event) []processors.Outbound {
 			e.seq++
 			record.SessionID, record.TurnID, record.Step = e.step.SessionID, e.step.TurnID, e.step.Number
 			record.Attempt, record.Seq = e.attempt, e.seq
+			if e.seq == 1 {
+				record.Request = e.step.request
+			}
 			id := e.step.Key + "/event/" + strconv.FormatInt(e.attempt, 10) + "/" + strconv.FormatInt(e.seq, 10)
 			out, err := processors.OutboundOf(e.topic, e.step.SessionID, record, id)
 			if err != nil {

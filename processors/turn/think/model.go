@@ -49,7 +49,7 @@ type Step struct {
 	// Key identifies the step. It is the same when the step is repeated.
 	Key string
 	// TurnID and Number say where the events of the step belong: to which turn, and the number of the step in it, from 1. They
-	// are empty if the turn has no events (turn.WithEvents).
+	// are empty if the stream of the turn has no place for them, because the worker of its first step wrote no events.
 	TurnID string
 	Number int64
 	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
@@ -59,6 +59,8 @@ type Step struct {
 	Retried func(err error) bool
 	// Again reports that the worker asks again because the reply was empty. A provider must not answer with a stored reply.
 	Again bool
+
+	request topics.Raw // what AgentEvent.Request is in the first event of the turn's first step; nil for none
 }
 
 // Input returns the message to answer: the user's, or the results of tools (role tool).
@@ -76,7 +78,7 @@ type Reply struct {
 	// the history, with the message of the reply. It is not shown, logged or published as an event. See StateOf.
 	State *State
 
-	events []byte // the value of topics.HeaderEvents, nil if Stream has not published the reply
+	events string // the value of topics.HeaderEvents, empty if Stream has not published the reply
 }
 
 // empty reports whether there is nothing in the reply: no call, and no text that is not blank.

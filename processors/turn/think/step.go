@@ -3,6 +3,7 @@ package think
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
@@ -46,7 +47,31 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 		return Step{}, m, errNoInput
 	}
 	s.Messages = append(s.Messages, input)
+	if s.TurnID == "" {
+		s.TurnID, s.Number = firstStep(s.Key)
+	}
+	if s.Number == 1 {
+		s.request = requestOf(input)
+	}
 	return s, m, nil
+}
+
+// firstStep returns the turn of which the key names the first step. A turn that has not seen events of its worker does not
+// say where they belong: the worker begins the stream, and its response tells the turn so.
+func firstStep(key string) (turn string, number int64) {
+	if p := strings.Split(key, "/"); len(p) == 4 && p[0] != "" && p[1] == "1" && p[2] == "enriched" && p[3] == "0" {
+		return p[0], 1
+	}
+	return "", 0
+}
+
+// requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
+func requestOf(m topics.Message) topics.Raw {
+	id, _ := topics.Lookup(m.Metadata, "request_id")
+	if text := topics.TextOf(id); len(id) == 0 || id[0] != '"' || text == nil || *text == "" {
+		return nil
+	}
+	return append(append([]byte(`{"latest_input":{"metadata":{"request_id":`), id...), "}}}"...)
 }
 
 // keyOf returns the key of a step: the id of its record or, without one, its topic, partition and offset.

@@ -14,9 +14,9 @@ import (
 )
 
 // Stream returns a model that calls m, publishes the pieces that m yields to {agent}-agent-events and returns them joined
-// as its reply. They are a part of the stream of the turn, which processors/fold folds into one batch message: the turn
-// (turn.WithEvents) writes the rest of it, which is the beginning, the marks of the steps, the results of the tools, and the
-// end. A step without Step.TurnID is answered, but has no events: its turn has no stream.
+// as its reply. They are a part of the stream of the turn, which processors/fold folds into one batch message: the turn writes
+// the rest of it, which is the marks of the steps, the results of the tools, and the end. A step without Step.TurnID is
+// answered, but has no events: its turn has no stream.
 //
 // Each call of m is an attempt at the step, numbered by the time of the call in milliseconds. The events of a call that
 // failed or was interrupted have no effect once the step is answered: the response names the attempt whose events count
@@ -88,8 +88,8 @@ func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
 		events = s.open(ctx, step)
 	} else {
 		s.unwanted.Do(func() {
-			s.logger.Warn("the steps of this agent have no events, because its turns write none (turn.WithEvents)",
-				zap.String("topic", s.topic.Name()))
+			s.logger.Warn("a step has no events: its turn has no stream, because it began with a worker that writes none",
+				zap.String("topic", s.topic.Name()), zap.String("step", step.Key))
 		})
 	}
 	err := s.consume(ctx, step, events, &c)
@@ -99,7 +99,7 @@ func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
 	}
 	if events != nil {
 		if attempt, whole := events.end(ctx, err == nil); whole && err == nil {
-			reply.events = topics.AppendEvents(nil, attempt, c.stop())
+			reply.events = string(topics.AppendEvents(nil, attempt, c.stop()))
 		}
 	}
 	return reply, err

@@ -145,14 +145,32 @@ func TestResponseNamesTheEventsOfItsStep(t *testing.T) {
 	}
 }
 
-// A step whose turn has no event stream is answered all the same. A stream of the step alone would have no end.
+// A later step of a turn that began without a stream is answered all the same. A stream of the step alone would have no end.
 func TestStepOfATurnWithoutEventsHasNone(t *testing.T) {
 	events := new(paper)
 	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)
-	b.handle(record(question))
+	later := record(question)
+	later.Headers[0].Value = []byte("turn/2/enriched/0")
+	b.handle(later)
 	require.Len(t, b.paper.all(), 1)
-	require.Empty(t, announced(b.paper.all()[0]))
+	require.Equal(t, topics.NoEvents, announced(b.paper.all()[0]))
 	require.Empty(t, events.all())
+}
+
+// The turn does not know yet whether its worker writes events. The first one says which message the turn answers.
+func TestFirstStepBeginsTheStreamOfItsTurn(t *testing.T) {
+	events := new(paper)
+	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)
+	b.handle(record(strings.Replace(question, `"role":"user","content":"Which`, `"metadata":{"request_id":"r1"},"role":"user","content":"Which`, 1)))
+	require.Equal(t, "1781956800000/3/end_turn", announced(b.paper.all()[0]))
+	eventsOf(t, events.all())
+	for i, r := range events.all() {
+		request, named := topics.Lookup(r.Value, "request")
+		require.Equal(t, i == 0, named)
+		if named {
+			require.Equal(t, `{"latest_input":{"metadata":{"request_id":"r1"}}}`, string(request))
+		}
+	}
 }
 
 // Two calls within a millisecond are two attempts.
@@ -239,7 +257,7 @@ func TestResponseDoesNotNameEventsThatAreIncomplete(t *testing.T) {
 			b.handle(record(inTurn))
 			require.Len(t, b.paper.all(), 1)
 			require.Equal(t, "pilot-think-request-response", b.paper.all()[0].Topic)
-			require.Empty(t, announced(b.paper.all()[0]))
+			require.Equal(t, topics.NoEvents, announced(b.paper.all()[0]))
 		})
 	}
 }

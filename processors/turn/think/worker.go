@@ -1,6 +1,7 @@
 package think
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,9 +179,7 @@ func (w *Worker) settle(
 	if err != nil {
 		return w.failure(r, errResponse, used.Cost), nil
 	}
-	if reply.events != nil {
-		out.Headers[topics.HeaderEvents] = reply.events
-	}
+	out.Headers[topics.HeaderEvents] = []byte(cmp.Or(reply.events, topics.NoEvents))
 	return out, nil
 }
 
