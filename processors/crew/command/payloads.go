@@ -152,6 +152,10 @@ type Progress struct {
 	Summary string   `json:"summary" crew:"text"`
 	Percent *Percent `json:"percent"`
 	Status  string   `json:"status" crew:"name"`
+	// What is done, what is being done, and what cannot be.
+	Completed  []string `json:"completed" crew:"text,max=100"`
+	InProgress []string `json:"in_progress" crew:"text,max=100"`
+	Blocked    []string `json:"blocked" crew:"text,max=100"`
 }
 
 // QueryCrew asks for the crew's roster.

@@ -75,7 +75,7 @@ func eventOf(in topics.CrewEvent) *event {
 	if in.Type != askedEvent { // a person sees exactly what is asked
 		in.Fields = redactJSON(in.Fields)
 	}
-	e.frame = frameOf(in)
+	e.frame = frameOf(completed(in))
 	return e
 }
 

@@ -19,6 +19,7 @@ type work struct {
 func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
 	w := &work{State: s, step: step, rules: r, id: mailbox.ID(step.Subject)}
 	step.CrewID, step.ProjectID = w.id, s.Roster.ProjectId
+	told := w.toldTasks()
 	w.due()
 	if handle, ok := handlers[in.Kind]; ok {
 		handle(w, in)
@@ -29,6 +30,7 @@ func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlin
 	w.forget()
 	w.nudge()
 	w.shed()
+	w.tellTasks(told)
 	if w.Refresh.DeadlineMS() != 0 { // else the news are of no use
 		w.Refresh.Due(step, s.Roster, w.news())
 	}

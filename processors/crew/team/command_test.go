@@ -117,6 +117,9 @@ func TestProgressIsToldWithTheStateOfTheTasks(t *testing.T) {
 		},
 	}, fieldsOf("lead:progress", effects)[0])
 	require.Contains(t, notes(secretary, effects), `"percent":40`)
+	effects2 := h.command(dev, "PROGRESS", map[string]any{"completed": []string{"one"}, "in_progress": []string{"two"}, "blocked": []string{"three"}})
+	own := fieldsOf("lead:progress", effects2)[0]
+	require.Equal(t, []any{[]any{"one"}, []any{"two"}, []any{"three"}}, []any{own["completed"], own["in_progress"], own["blocked"]})
 	require.Equal(t, "progress_update", fieldsOf("activity", effects)[0]["entry"].(map[string]any)["actionType"])
 }
 

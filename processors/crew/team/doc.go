@@ -5,7 +5,7 @@
 //	crew-inputs --> one crew's row --+--> crew-agent-inputs   spawn, prompts, notes, CREW_UPDATE, interrupt, terminate, restart
 //	   ^            (row, input) ->  |
 //	   |            (row, effects)   +--> crew-events         agent:delegated, agent:completion_reported, lead:decision,
-//	   +---- deadlines <-------------+                        dag:updated, activity, ...
+//	   +---- deadlines <-------------+                        dag:updated, task:*, activity, ...
 //
 // All topics are named "{agent}-..."; crew-inputs is keyed by crew. Inputs come from doors and programs (CrewConfigure,
 // CrewSpawnAsked, CrewSay, ...), from the crew's agents (CrewCommand, CrewAgentChanged, CrewAgentExited, CrewAgentIdle, ...), from

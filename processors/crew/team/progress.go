@@ -22,12 +22,17 @@ type progressed struct {
 	Summary string   `json:"summary,omitzero"`
 	Percent *float64 `json:"percent,omitzero"`
 	Status  string   `json:"status,omitzero"`
-	Dag     *digest  `json:"dag,omitzero"`
+	// What the agent says about its own work.
+	Completed  []string `json:"completed,omitzero"`
+	InProgress []string `json:"in_progress,omitzero"`
+	Blocked    []string `json:"blocked,omitzero"`
+	Dag        *digest  `json:"dag,omitzero"`
 }
 
 // progress tells people, and the secretaries of the crew, how far an agent is, with the state of its lead's tasks.
 func (w *work) progress(o order, c command.Progress) {
 	p := progressed{AgentID: o.from.Id, Summary: shown(c.Summary), Status: c.Status, Dag: w.digest(w.leadOf(o.from))}
+	p.Completed, p.InProgress, p.Blocked = shownAll(c.Completed), shownAll(c.InProgress), shownAll(c.Blocked)
 	if c.Percent != nil {
 		n := float64(*c.Percent)
 		p.Percent = &n
@@ -46,6 +51,13 @@ func (w *work) progress(o order, c command.Progress) {
 			w.note(m, "Progress of "+label(o.from)+": "+string(raw))
 		}
 	}
+}
+
+func shownAll(texts []string) (list []string) {
+	for _, text := range texts {
+		list = append(list, first(text, maxSummary))
+	}
+	return list
 }
 
 // digest returns the state of a lead's tasks, nil if it has none.

@@ -35,10 +35,10 @@ func TestMovesOfTasks(t *testing.T) {
 	}
 	withTasks(h)
 	require.Equal(t, map[string]string{"keel": taskReady, "hull": taskPending}, h.dag())
-	require.Equal(t, []string{"dag:updated"}, effects("PAUSE_TASK", "keel"))
+	require.Equal(t, []string{"dag:updated", "task:updated"}, effects("PAUSE_TASK", "keel"))
 	require.Equal(t, taskPaused, h.dag()["keel"])
 	require.Contains(t, h.onTask("RETRY_TASK", "keel"), "is paused")
-	require.Equal(t, []string{"dag:updated"}, effects("RESUME_TASK", "keel"))
+	require.Equal(t, []string{"dag:updated", "task:updated"}, effects("RESUME_TASK", "keel"))
 	require.Equal(t, taskReady, h.dag()["keel"])
 	require.Contains(t, h.onTask("FORCE_READY", "hull"), "is ready")
 	h.onTask("PAUSE_TASK", "hull")
@@ -54,7 +54,7 @@ func TestMovesOfTasks(t *testing.T) {
 	h.onTask("CANCEL_TASK", "hull")
 	require.Equal(t, map[string]string{"keel": taskReady}, h.dag())
 	require.Contains(t, h.onTask("CANCEL_TASK", "hull"), "no task")
-	require.Equal(t, []string{"dag:updated"}, eventsOf(h.command(leadID, "RESET_DAG", nil)))
+	require.Equal(t, []string{"dag:updated", "task:removed"}, eventsOf(h.command(leadID, "RESET_DAG", nil)))
 	require.Empty(t, h.dag())
 }
 
