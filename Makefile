@@ -120,13 +120,19 @@ test-models: ## run the model test and the long session of the turn (LONG_SEEDS=
 	@TURNTABLE_TURNS=$(LONG_TURNS) TURNTABLE_SEEDS=$(LONG_SEEDS) \
 		$(call tests,test-models,-count 1 -timeout 30m -run '$(MODELS)',$(call declaring,$(MODELS)))
 
+GROUPS ?= 100000
+
+.PHONY: test-groups
+test-groups: ## simulate 100,000 consumer groups of workers with faults, each with its own seed (GROUPS=100000, or a range: GROUPS=300-399)
+	TURNTABLE_GROUPS=$(GROUPS) $(GO) test -count 1 -timeout 90m -run SimulatedGroups $(call declaring,SimulatedGroups)
+
 .PHONY: test-long
 test-long: test-kills test-models ## run the kill, model and property tests at full size (LONG_CHECKS=300)
 	$(MAKE) property CHECKS=$(LONG_CHECKS) PROPERTIES='$(filter-out $(ON_KAFKA) ./processors/fold/invoke/,$(PROPERTIES))'
 
 .PHONY: nightly
 nightly: ## run what takes hours: all tests at full size, each version and size of Kafka, new random cases, fuzzing, deliberate breaks
-	$(MAKE) test-kills test-models property model fuzz breaks smoke
+	$(MAKE) test-kills test-models test-groups property model fuzz breaks smoke
 	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
 	$(MAKE) chaos-kafka chaos-workers-kafka
 

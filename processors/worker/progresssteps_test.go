@@ -223,3 +223,47 @@ func TestRecordThatWaitsForItsCallHasNoAttempt(t *testing.T) {
 		require.True(t, repeated, "its handler was called")
 	}
 }
+
+// A member is suspended for longer than its session, another one begins its call again and hands it over when the first is back.
+func TestCallThatAnotherMemberHasBegunSinceIsLost(t *testing.T) {
+	p := owner(t, 5)
+	before := acknowledge(t, p)
+	other := progress.New(100, handover)
+	other.Claim(before, noon)
+	other.Read(5)
+	other.Start(5)
+	other.End(progress.RunnerOf("other"), noon)
+	handed := acknowledge(t, other)
+
+	p.End(me, noon)
+	require.Equal(t, []int64{5}, p.Claim(handed, noon))
+	p.Read(5)
+	require.Equal(t, progress.Defer, p.Decide(5, noon))
+	until, ok := other.Told(5)
+	require.True(t, ok)
+	_, ok = p.Confirm(progress.Note{Offset: 5, Until: until})
+	require.True(t, ok, "the other member's call settles it")
+}
+
+func TestOwnCallContinuesWhenItsHandoverComesBack(t *testing.T) {
+	p := owner(t, 5)
+	p.End(me, noon)
+	other := progress.New(100, handover)
+	other.Claim(acknowledge(t, p), noon)
+	other.End(progress.RunnerOf("other"), noon)
+	require.Empty(t, p.Claim(acknowledge(t, other), noon))
+	p.Read(5)
+	require.Equal(t, progress.Join, p.Decide(5, noon))
+}
+
+func TestRecordThatWaitsForItsCallBeginsAgain(t *testing.T) {
+	p := owner(t, 5, 6)
+	p.Wait(5, true)
+	p.End(me, noon)
+	require.Equal(t, []int64{5}, p.Idle())
+	require.Empty(t, p.Claim(acknowledge(t, p), noon))
+	p.Read(5)
+	require.Equal(t, progress.Start, p.Decide(5, noon))
+	_, repeated := p.Start(5)
+	require.True(t, repeated, "another member may have called")
+}

@@ -25,6 +25,8 @@ type claim struct {
 type task struct {
 	record    processors.Inbound
 	head      bool // no earlier record with its key is being handled
+	starting  bool // a goroutine is about to call the handler
+	passed    bool // the next record with its key had its turn
 	delivered int  // how often the handler was called in this claim
 }
 
@@ -34,8 +36,10 @@ const (
 	maxPause     = 10 * time.Second
 )
 
-// release returns how long the record waits.
-func (t *task) release() time.Duration { return min(releasePause<<min(t.delivered-1, 10), maxPause) }
+// release returns how long the record waits. A call that began in an earlier claim is no delivery of this one.
+func (t *task) release() time.Duration {
+	return min(releasePause<<min(max(t.delivered-1, 0), 10), maxPause)
+}
 
 // begin begins a claim at the group's commit.
 func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClaim, commit progress.Commit) *claim {
@@ -45,7 +49,7 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose(p.state.Claim(commit, p.member.config.Clock.Now()), "it was settled by another member")
+	p.lose(p.state.Claim(commit, p.member.config.Clock.Now()), "another member has settled it or calls for it")
 	p.claim, p.ending, p.untold = c, false, false
 	return c
 }
@@ -54,8 +58,8 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 func (c *claim) end(memberID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.claim, c.ending = nil, true
-	c.state.End(progress.RunnerOf(memberID), c.member.config.Clock.Now())
+	c.claim, c.ending, c.runner = nil, true, progress.RunnerOf(memberID)
+	c.state.End(c.runner, c.member.config.Clock.Now())
 	c.state.Retry(progress.Now)
 }
 
@@ -130,9 +134,10 @@ func (c *claim) settled(offset int64) *task {
 
 // next returns the task that waits behind t. The caller holds the lock.
 func (c *claim) next(t *task) *task {
-	if !c.member.config.Ordered || t.record.Key == nil {
+	if t.passed || !c.member.config.Ordered || t.record.Key == nil {
 		return nil
 	}
+	t.passed = true
 	key := string(t.record.Key)
 	waiting := c.busy[key]
 	if len(waiting) == 0 {
@@ -144,18 +149,22 @@ func (c *claim) next(t *task) *task {
 	return waiting[0]
 }
 
-// proceed starts a task. If it runs already or is deferred, finish or tick continues with it. It blocks until a slot is free
+// proceed starts a task. If it runs already or is deferred, finish or tick continues with it; both can meet one task, of which
+// the second is ignored. It blocks until a slot is free
 // and the record is reserved, or until the generation ends.
 func (c *claim) proceed(t *task) {
 	for t != nil {
 		c.mu.Lock()
 		action := c.state.Decide(t.record.Offset, c.member.config.Clock.Now())
-		next := t
-		if action == progress.Skip { // settled while it waited
+		next, start := t, action == progress.Start && !t.starting
+		switch {
+		case start:
+			t.starting = true
+		case action == progress.Skip: // settled while it waited
 			next = c.next(t)
 		}
 		c.mu.Unlock()
-		if action == progress.Start {
+		if start {
 			c.start(t)
 		}
 		if action != progress.Skip {
@@ -193,12 +202,13 @@ func (c *claim) start(t *task) {
 		return
 	}
 	offset := t.record.Offset
+	t.starting = false
 	attempts, repeated := c.state.Start(offset)
 	t.delivered++
 	d := source.Delivery{
 		Record: t.record, Count: t.delivered, Remaining: -1, Attempts: attempts, Repeated: repeated,
 		Failed:  func(attempts int) { c.failed(offset, attempts) },
-		Confirm: func(ctx context.Context) { m.confirm(ctx) },
+		Confirm: func(ctx context.Context) { c.confirmed(ctx, offset) },
 		Wait:    func(waiting bool) { c.wait(offset, waiting) },
 	}
 	if repeated && t.delivered == 1 {
@@ -236,6 +246,15 @@ func (c *claim) reserved(offset int64) bool {
 		case <-c.ctx.Done():
 			return false
 		}
+	}
+}
+
+// confirmed confirms the membership before a call. Until it knows, the record waits for its call.
+func (p *partition) confirmed(ctx context.Context, offset int64) {
+	if !p.member.lease.Held() {
+		p.wait(offset, true)
+		p.member.confirm(ctx)
+		p.wait(offset, false)
 	}
 }
 

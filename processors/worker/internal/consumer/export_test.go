@@ -2,10 +2,10 @@ package consumer
 
 // Commits returns how many commit requests a running source has sent.
 func (s *Source) Commits() int {
-	o := s.member.Load().offsets
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.commits
+	m := s.member.Load()
+	m.committing <- struct{}{}
+	defer func() { <-m.committing }()
+	return m.group.(*offsets).commits
 }
 
 // Generation returns the generation of the group that the source is in, 0 if it is in none.

@@ -29,10 +29,10 @@ func (m *member) watch(ctx context.Context) {
 			continue
 		}
 		// Members before notes: a member may leave after it has noted something.
-		members, err := m.offsets.members()
+		members, err := m.group.members()
 		if err == nil {
 			var notes []progress.Note
-			if notes, err = m.offsets.notes(); err == nil {
+			if notes, err = m.group.notes(); err == nil {
 				m.resolve(waiting, members, notes)
 			}
 		}
@@ -47,15 +47,10 @@ func (m *member) watch(ctx context.Context) {
 // resolve ends deferrals.
 func (m *member) resolve(waiting []*partition, members map[progress.Runner]bool, notes []progress.Note) {
 	for _, p := range waiting {
-		for _, n := range notes {
-			if n.Place == progress.PlaceOf(p.topic, p.id) {
-				c, next := p.confirm(n)
-				if next != nil {
-					m.work.Go(func() { c.proceed(next) })
-				}
-			}
+		c, next := p.resolve(members, notes)
+		for _, t := range next {
+			m.work.Go(func() { c.proceed(t) })
 		}
-		p.depart(members)
 	}
 	m.wakeCommit()
 }
@@ -67,34 +62,43 @@ func (p *partition) deferred() bool {
 	return p.claim != nil && p.state.Deferred()
 }
 
-// confirm settles a deferred record. It returns the next task with the same key, if one waits.
-func (p *partition) confirm(n progress.Note) (*claim, *task) {
+// resolve settles the deferred records that notes are about, and ends the deferral of records of members that have left the
+// group: the next tick starts them. It returns the next tasks with the keys of those that it has settled. Without a claim it does
+// nothing: a deferral must not end before the notes are heeded.
+func (p *partition) resolve(members map[progress.Runner]bool, notes []progress.Note) (c *claim, next []*task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.claim
-	if c == nil {
+	if c = p.claim; c == nil {
 		return nil, nil
 	}
-	left, ok := p.state.Confirm(n)
-	if !ok {
-		return nil, nil
+	for _, n := range notes {
+		if n.Place != progress.PlaceOf(p.topic, p.id) {
+			continue
+		}
+		if left, ok := p.state.Confirm(n); ok {
+			c.free(left)
+			if t := c.settled(n.Offset); t != nil {
+				next = append(next, t)
+			}
+		}
 	}
-	c.free(left)
-	return c, c.settled(n.Offset)
+	p.state.Depart(func(r progress.Runner) bool { return members[r] }, p.member.config.Clock.Now())
+	return c, next
 }
 
-// depart ends the deferral of records of members that have left the group. The next tick starts them.
-func (p *partition) depart(members map[progress.Runner]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.Depart(func(r progress.Runner) bool { return members[r] }, p.member.config.Clock.Now())
+// notes are what a member has to say about calls that were settled after their partition had moved.
+type notes struct {
+	all   []progress.Note
+	last  int // how many there were so far
+	saved int // how many of those were in a commit that was stored in this generation
 }
 
 // note adds a note to the next commit.
 func (m *member) note(n progress.Note) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.notes, m.noted = append(m.notes, n), true
+	m.notes.all = append(m.notes.all, n)
+	m.notes.last++
 }
 
 // adopt keeps the notes of a partition's previous owner in the commits of this member.
@@ -102,31 +106,52 @@ func (m *member) adopt(metadata progress.Checkpoint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range metadata.Notes {
-		if !slices.Contains(m.notes, n) {
-			m.notes = append(m.notes, n)
+		if !slices.Contains(m.notes.all, n) {
+			m.notes.all = append(m.notes.all, n)
 		}
 	}
 }
 
-// currentNotes returns the notes whose handover has not passed. It asks for a commit of one partition if there are new ones.
-func (m *member) currentNotes() []progress.Note {
+// currentNotes returns the notes whose handover has not passed, and how many there were so far. It asks for a commit of one
+// partition if there are new ones.
+func (m *member) currentNotes() (current []progress.Note, last int) {
 	now := m.config.Clock.Now()
 	m.mu.Lock()
-	m.notes = slices.DeleteFunc(m.notes, func(n progress.Note) bool { return n.Until.Before(now) })
-	notes, noted := slices.Clone(m.notes), m.noted
+	m.notes.all = slices.DeleteFunc(m.notes.all, func(n progress.Note) bool { return n.Until.Before(now) })
+	current, last = slices.Clone(m.notes.all), m.notes.last
+	unsaved := last > m.notes.saved
 	m.mu.Unlock()
-	if !noted {
-		return notes
+	if unsaved && len(current) > 0 {
+		_ = slices.ContainsFunc(m.all(), (*partition).carry)
 	}
-	for _, p := range m.all() {
-		if p.carry() {
-			m.mu.Lock()
-			m.noted = false
-			m.mu.Unlock()
-			break
+	return current, last
+}
+
+// saveNotes records that a commit with the first notes was stored.
+func (m *member) saveNotes(last int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notes.saved = last
+}
+
+// noteSaved blocks until no note waits for a commit, so that a member that leaves takes none with it: during a rebalance it
+// stays until it has partitions again. It gives up when it gets none, or after a time.
+func (m *member) noteSaved(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for {
+		m.mu.Lock()
+		idle := m.generation != nil && len(m.generation.Claims()) == 0
+		waits := m.notes.last > m.notes.saved && len(m.notes.all) > 0
+		m.mu.Unlock()
+		if idle || !waits {
+			return
+		}
+		m.wakeCommit()
+		if !pause(ctx, commitPause) {
+			return
 		}
 	}
-	return notes
 }
 
 // carry asks for a commit of the partition. It reports false if that is not possible.

@@ -30,19 +30,21 @@ const (
 // member is one member of the group. It lasts over several generations.
 type member struct {
 	config   Config
+	connect  func() (coordinator, sarama.ConsumerGroup, error)
 	handle   source.Handle
 	stopping <-chan struct{} // closed when the worker stops: no record is started any more
 	slots    chan struct{}   // bounds the calls of the handler, running and waiting: a send acquires, a receive releases
 	work     sync.WaitGroup  // goroutines that call the handler
 	wake     chan struct{}   // asks for a commit
-	offsets  *offsets
-	lease    *cut.Lease // renewed by commits, and by heartbeats before a call
+	lease    *cut.Lease      // renewed by commits, and by heartbeats before a call
 	status   *status
 
+	committing chan struct{} // a send begins a commit: one at a time, and none across the end of a generation
+
 	mu         sync.Mutex
+	group      coordinator
 	partitions map[at]*partition
-	notes      []progress.Note             // about calls that were settled after their partition had moved
-	noted      bool                        // a note is in no commit
+	notes      notes
 	generation sarama.ConsumerGroupSession // nil between generations
 }
 
@@ -120,16 +122,13 @@ func (m *member) commits(ctx context.Context) {
 
 // commit commits all partitions that need it in one request.
 func (m *member) commit() error {
-	o := m.offsets
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	m.mu.Lock()
-	generation := m.generation
-	m.mu.Unlock()
-	if generation == nil {
+	m.committing <- struct{}{}
+	defer func() { <-m.committing }()
+	group, as, ok := m.membership()
+	if !ok {
 		return nil
 	}
-	notes := m.currentNotes()
+	notes, last := m.currentNotes()
 	points, partitions := map[at]progress.Checkpoint{}, map[at]*partition{}
 	for _, p := range m.all() {
 		if c, ok := p.checkpoint(); ok {
@@ -141,9 +140,10 @@ func (m *member) commit() error {
 		return nil
 	}
 	sent := cut.Now()
-	stored, err := o.commit(membership{generation.MemberID(), generation.GenerationID()}, points)
+	stored, err := group.commit(as, points)
 	if len(stored) > 0 {
 		m.lease.Renew(sent)
+		m.saveNotes(last)
 	}
 	for where, p := range partitions {
 		if c, ok := stored[where]; ok {
@@ -155,17 +155,22 @@ func (m *member) commit() error {
 	return err
 }
 
+// membership returns the coordinator and the membership. It reports false between generations.
+func (m *member) membership() (coordinator, membership, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.generation == nil {
+		return nil, membership{}, false
+	}
+	return m.group, membership{m.generation.MemberID(), m.generation.GenerationID()}, true
+}
+
 // confirm makes sure that the member has heard from its group recently, and reports false if ctx ends first. A process that was
 // suspended does not know that its partitions have moved, and may have records that it has fetched before.
 func (m *member) confirm(ctx context.Context) bool {
 	for !m.lease.Held() {
-		m.mu.Lock()
-		generation := m.generation
-		m.mu.Unlock()
-		if generation != nil {
-			err := m.lease.Confirm(ctx, m.offsets.client, cut.Member{
-				Group: m.config.Group, ID: generation.MemberID(), Generation: generation.GenerationID(), InstanceID: m.config.InstanceID,
-			})
+		if group, as, ok := m.membership(); ok {
+			err := group.confirm(ctx, m.lease, as)
 			if err == nil {
 				return true
 			}
@@ -181,8 +186,13 @@ func (m *member) confirm(ctx context.Context) bool {
 // session is the member in one generation. It implements sarama.ConsumerGroupHandler.
 type session struct {
 	*member
-	fetching sync.Mutex
-	fetched  map[at]progress.Commit
+	fetched chan map[at]progress.Commit // has one element: the commits of this generation's partitions, nil before they are fetched
+}
+
+func (m *member) session() *session {
+	s := &session{member: m, fetched: make(chan map[at]progress.Commit, 1)}
+	s.fetched <- nil
+	return s
 }
 
 // Setup implements sarama.ConsumerGroupHandler.
@@ -194,14 +204,12 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 		}
 	}
 	for _, p := range s.all() {
-		if !assigned[p.at] {
-			p.moved(s.config.Clock.Now())
-		}
+		p.joined(progress.RunnerOf(of.MemberID()), assigned[p.at], s.config.Clock.Now())
 	}
 	// Now, because confirm waits for the generation: calls of partitions that have moved must not begin in it.
 	s.mu.Lock()
 	s.generation = of
-	s.noted = len(s.notes) > 0 // the commits that had them may be replaced by another owner's
+	s.notes.saved = -1 // the commits that had them may be replaced by another owner's
 	s.mu.Unlock()
 	s.status.joined(true)
 	return nil
@@ -209,8 +217,8 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 
 // Cleanup implements sarama.ConsumerGroupHandler.
 func (s *session) Cleanup(sarama.ConsumerGroupSession) error {
-	s.offsets.mu.Lock() // no commit is in flight
-	defer s.offsets.mu.Unlock()
+	s.committing <- struct{}{} // no commit is in flight
+	defer func() { <-s.committing }()
 	s.mu.Lock()
 	s.generation = nil
 	s.mu.Unlock()
@@ -251,16 +259,16 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 
 // committed returns the commit of a partition that is read from start on. The claims of a generation share one request.
 func (s *session) committed(ctx context.Context, where at, claims map[string][]int32, start int64) (progress.Commit, error) {
-	s.fetching.Lock()
-	defer s.fetching.Unlock()
-	if s.fetched == nil {
-		fetched, err := retry(ctx, s.status, func() (map[at]progress.Commit, error) { return s.offsets.fetch(claims) })
+	fetched := <-s.fetched
+	defer func() { s.fetched <- fetched }()
+	if fetched == nil {
+		got, err := retry(ctx, s.status, func() (map[at]progress.Commit, error) { return s.group.fetch(claims) })
 		if err != nil {
 			return progress.Commit{}, err
 		}
-		s.fetched = fetched
+		fetched = got
 	}
-	commit := s.fetched[where]
+	commit := fetched[where]
 	if start != commit.Offset {
 		// The commit is out of range, or an operator has just changed it: its metadata does not apply.
 		commit = progress.Commit{Offset: start}
@@ -269,9 +277,7 @@ func (s *session) committed(ctx context.Context, where at, claims map[string][]i
 		return commit, nil
 	}
 	// Nothing says which records were started.
-	end, err := retry(ctx, s.status, func() (int64, error) {
-		return s.offsets.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
-	})
+	end, err := retry(ctx, s.status, func() (int64, error) { return s.group.end(where) })
 	commit.End = end
 	return commit, err
 }

@@ -4,25 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
 )
 
-// offsets reads and commits the offsets of a group, and lists its members. It has a client of its own: on the client that reads records, a commit
-// would wait behind the fetch in flight.
+// coordinator is what a member asks of the broker that coordinates its group, and of those that have its partitions.
+type coordinator interface {
+	// fetch returns the commits of partitions. A partition without a commit has a negative offset.
+	fetch(partitions map[string][]int32) (map[at]progress.Commit, error)
+	// commit commits checkpoints as a member. It returns those that the broker has stored, and the first error of the others.
+	commit(m membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error)
+	// members returns the members of the group.
+	members() (map[progress.Runner]bool, error)
+	// notes returns the notes in all commits of the group.
+	notes() ([]progress.Note, error)
+	// end returns the high watermark of a partition.
+	end(where at) (int64, error)
+	// confirm renews a lease by a heartbeat of the member.
+	confirm(ctx context.Context, lease *cut.Lease, m membership) error
+	close(logger *zap.Logger)
+}
+
+// offsets is the coordinator of a group. It has a client of its own: on the client that reads records, a commit would wait
+// behind the fetch in flight.
 type offsets struct {
 	client   sarama.Client
 	group    string
 	instance string
 
-	mu      sync.Mutex // one commit at a time
-	limit   int        // of the metadata
-	commits int        // requests so far
+	limit   int // of the metadata
+	commits int // requests so far
 }
 
 func newOffsets(c Config) (*offsets, error) {
@@ -51,7 +67,6 @@ type membership struct {
 	generation int32
 }
 
-// fetch returns the commits of partitions. A partition without a commit has a negative offset.
 func (o *offsets) fetch(partitions map[string][]int32) (map[at]progress.Commit, error) {
 	coordinator, err := o.client.Coordinator(o.group)
 	if err != nil {
@@ -83,7 +98,6 @@ func (o *offsets) fetch(partitions map[string][]int32) (map[at]progress.Commit, 
 	return commits, nil
 }
 
-// members returns the members of the group.
 func (o *offsets) members() (map[progress.Runner]bool, error) {
 	coordinator, err := o.client.Coordinator(o.group)
 	if err != nil {
@@ -108,7 +122,6 @@ func (o *offsets) members() (map[progress.Runner]bool, error) {
 	return members, nil
 }
 
-// notes returns the notes in all commits of the group.
 func (o *offsets) notes() ([]progress.Note, error) {
 	coordinator, err := o.client.Coordinator(o.group)
 	if err != nil {
@@ -137,7 +150,6 @@ func (o *offsets) notes() ([]progress.Note, error) {
 	return notes, nil
 }
 
-// commit commits checkpoints as a member. It returns those that the broker has stored, and the first error of the others.
 func (o *offsets) commit(m membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
 	stored, err := o.send(m, points)
 	if errors.Is(err, sarama.ErrOffsetMetadataTooLarge) {
@@ -184,6 +196,14 @@ func (o *offsets) send(m membership, points map[at]progress.Checkpoint) (map[at]
 		_ = o.client.RefreshCoordinator(o.group)
 	}
 	return stored, err
+}
+
+func (o *offsets) end(where at) (int64, error) {
+	return o.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
+}
+
+func (o *offsets) confirm(ctx context.Context, lease *cut.Lease, m membership) error {
+	return lease.Confirm(ctx, o.client, cut.Member{Group: o.group, ID: m.id, Generation: m.generation, InstanceID: o.instance})
 }
 
 // lostMembership reports whether the coordinator accepts no commits of this generation any more. The heartbeat gets the same

@@ -22,6 +22,7 @@ type partition struct {
 	ending bool            // the claim has ended and its last commit is not stored
 	final  bool            // the commit in flight is the last of a claim
 	untold bool            // the generation of the last claim has ended without its last commit
+	runner progress.Runner // this member when the last claim ended
 	stored chan struct{}   // closed and replaced when a commit is stored
 	behind time.Time       // since when a commit of attempts is due
 }
@@ -141,22 +142,31 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 	return c, due, commit
 }
 
-// endGeneration gives up the last commit of a claim: in a later generation it would overwrite another owner's.
+// endGeneration gives up the last commit of a claim: in a later generation it would overwrite another owner's. Calls that wait
+// then begin only once the next generation has decided what becomes of them.
 func (p *partition) endGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending {
 		p.ending, p.untold = false, true
+		p.member.lease.Drop()
 	}
 }
 
-// moved ends the calls of a partition that another member owns without knowing of them.
-func (p *partition) moved(now time.Time) {
+// joined begins a generation in which this process is the given member. Unless the owner of the partition waits for the calls that
+// ran at the end of the last claim, it ends them. The owner does not if it does not know of them, or has seen that the member that
+// has handed them over is no longer in the group: this process has joined again as another one. If the partition is back, calls that
+// have begun continue, and the claim decides; records that wait for theirs begin again, because another member may have called.
+func (p *partition) joined(as progress.Runner, assigned bool, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.untold {
+	switch {
+	case !p.untold && p.runner == as:
+	case assigned:
+		p.lose(p.state.Idle(), "another member may have called for it")
+	default:
 		p.untold = false
-		p.lose(p.state.Expire(now, true), "its partition moved and the handover could not be committed")
+		p.lose(p.state.Expire(now, true), "its partition moved and the new owner does not wait for this call")
 	}
 }
 

@@ -18,15 +18,33 @@ import (
 
 // Source delivers records from a consumer group. It implements source.Source.
 type Source struct {
-	config Config
-	status status
-	member atomic.Pointer[member] // nil before Run
+	config  Config
+	connect func() (coordinator, sarama.ConsumerGroup, error)
+	status  status
+	member  atomic.Pointer[member] // nil before Run
 }
 
 var _ source.Source = (*Source)(nil)
 
 // New returns a source that is not running.
-func New(c Config) *Source { return &Source{config: c.withDefaults()} }
+func New(c Config) *Source {
+	c = c.withDefaults()
+	return &Source{config: c, connect: c.connect}
+}
+
+// connect returns clients of the group.
+func (c Config) connect() (coordinator, sarama.ConsumerGroup, error) {
+	offsets, err := newOffsets(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	group, err := sarama.NewConsumerGroup(c.Brokers, c.Group, c.membership())
+	if err != nil {
+		offsets.close(c.Logger)
+		return nil, nil, err
+	}
+	return offsets, group, nil
+}
 
 // Status implements source.Source.
 func (s *Source) Status() source.Status {
@@ -46,9 +64,9 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 		}
 	}
 	m := &member{
-		config: s.config, handle: handle, status: &s.status, stopping: ctx.Done(),
+		config: s.config, connect: s.connect, handle: handle, status: &s.status, stopping: ctx.Done(),
 		slots: make(chan struct{}, s.config.Concurrency+s.config.Waiting), wake: make(chan struct{}, 1), partitions: map[at]*partition{},
-		lease: cut.NewLease(s.config.leaseLimit(), cut.Now),
+		committing: make(chan struct{}, 1), lease: cut.NewLease(s.config.leaseLimit(), cut.Now),
 	}
 	s.member.Store(m)
 	// The membership lasts until the running calls have returned.
@@ -60,6 +78,7 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 		case <-ctx.Done():
 			s.status.stop()
 			m.drain()
+			m.noteSaved(joined)
 			leave()
 		case <-joined.Done():
 		}
@@ -106,16 +125,14 @@ func (m *member) restart(ctx context.Context, wait *backoff.ExponentialBackOff, 
 
 // serve connects and stays in the group until ctx ends or its clients no longer work.
 func (m *member) serve(ctx context.Context, wait *backoff.ExponentialBackOff) error {
-	offsets, err := newOffsets(m.config)
+	to, group, err := m.connect()
 	if err != nil {
 		return fmt.Errorf("consumer: connect: %w", err)
 	}
-	defer offsets.close(m.config.Logger)
-	group, err := sarama.NewConsumerGroup(m.config.Brokers, m.config.Group, m.config.membership())
-	if err != nil {
-		return fmt.Errorf("consumer: connect: %w", err)
-	}
-	m.offsets = offsets
+	defer to.close(m.config.Logger)
+	m.mu.Lock()
+	m.group = to
+	m.mu.Unlock()
 	inner, stop := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() {
@@ -141,7 +158,7 @@ func (m *member) serve(ctx context.Context, wait *backoff.ExponentialBackOff) er
 func (m *member) generations(ctx context.Context, group sarama.ConsumerGroup, wait *backoff.ExponentialBackOff) error {
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := group.Consume(ctx, m.config.Topics, &session{member: m})
+		err := group.Consume(ctx, m.config.Topics, m.session())
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -21,7 +21,7 @@ type Commit struct {
 }
 
 // Claim begins a claim, which reads records from c.Offset on. It returns the offsets of running calls whose record was
-// settled by another process, or whose partition was reset; the caller ends them.
+// settled by another process, or runs in one that has handed it over, or whose partition was reset; the caller ends them.
 func (p *Partition) Claim(c Commit, now time.Time) (lost []int64) {
 	saved, ours := Decode(c.Offset, c.Metadata)
 	if c.Offset < p.committed { // an operator moved the group back, or the topic was recreated
@@ -55,7 +55,9 @@ func (p *Partition) Claim(c Commit, now time.Time) (lost []int64) {
 		}
 	}
 	for _, o := range saved.Open {
-		p.inherit(o, now)
+		if p.inherit(o, now) {
+			lost = append(lost, o.Offset)
+		}
 	}
 	p.urgency = Now // reserve before the first record is started
 	slices.Sort(lost)
@@ -73,17 +75,18 @@ func (p *Partition) forget() (lost []int64) {
 	return lost
 }
 
-// inherit adds what the commit says about a record that is not settled.
-func (p *Partition) inherit(o Open, now time.Time) {
+// inherit adds what the commit says about a record that is not settled. It reports whether a running call of this process is
+// lost, because another member has begun one since and goes on with it.
+func (p *Partition) inherit(o Open, now time.Time) (lost bool) {
 	if o.Offset < p.next || p.settled.has(o.Offset) {
-		return
+		return false
 	}
 	r := p.at(o.Offset)
 	r.repeated = true
-	if r.state == running {
-		return
+	own := !r.told.IsZero() && o.Until.Equal(r.told) && o.Runner == p.runner
+	if lost = r.state == running; lost && (own || !o.Until.After(now)) {
+		return false
 	}
-	own := !r.told.IsZero() && o.Until.Equal(r.told)
 	if !own {
 		r.attempts = max(r.attempts, o.Attempts)
 	}
@@ -93,6 +96,7 @@ func (p *Partition) inherit(o Open, now time.Time) {
 	if !own && o.Until.After(now) {
 		r.state, r.until, r.runner = elsewhere, o.Until, o.Runner
 	}
+	return lost
 }
 
 // Deferred reports whether a record waits for a call that may run elsewhere.
@@ -108,6 +112,18 @@ func (p *Partition) Depart(member func(Runner) bool, now time.Time) {
 			r.until = now
 		}
 	}
+}
+
+// Idle returns the running records that wait for their calls, and starts them again: the next delivery knows that another
+// member may have called meanwhile.
+func (p *Partition) Idle() (lost []int64) {
+	for offset, r := range p.known {
+		if r.state == running && r.idle {
+			r.state, r.repeated = waiting, true
+			lost = append(lost, offset)
+		}
+	}
+	return lost
 }
 
 // End ends the claim of a member. Running calls may continue until the handover has passed.

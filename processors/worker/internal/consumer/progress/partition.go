@@ -42,8 +42,8 @@ type record struct {
 	idle     bool // it runs, but its handler has yet to be called or waits: no attempt has begun
 	until    time.Time
 	runner   Runner // of a record that runs elsewhere
-	// told is the Until that this process's last handover committed. It recognizes this process's own entry in a commit:
-	// a partition cannot change its owner twice within a millisecond.
+	// told is the Until that this process's last handover committed. With the runner it recognizes this process's own entry in
+	// a commit: a partition cannot change its owner twice within a millisecond.
 	told time.Time
 }
 
