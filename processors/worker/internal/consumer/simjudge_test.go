@@ -52,7 +52,7 @@ func (p *simProcess) begin(where at, offset int64, delivered time.Time, within i
 		}
 		// A member without a partition has no commit in which to note that a call that it has handed over is settled.
 		// The next owner may have lost its connection before it could read the note.
-		excused := earlier.released || earlier.handed && p.anyFault(earlier.began) || earlier.answered && (earlier.by.idle || earlier.by.owns.After(earlier.began)) || earlier.by.fault(earlier.began) || small ||
+		excused := earlier.released || earlier.handed && p.anyFault(earlier.began) || earlier.answered && (earlier.by.idle || earlier.by.owns.After(earlier.began)) || earlier.by.fault(earlier.began) || p.fault(delivered) || small ||
 			earlier.running && time.Since(earlier.began) > simHandover
 		switch {
 		case earlier.running && earlier.by == p:
