@@ -14,6 +14,11 @@
 //   - The member leaves the group only when Run ends. A failed, cancelled or slow handler never makes it leave.
 //   - Commits follow within 50 ms of the record that was settled: a kill repeats at most the records of that time.
 //
+// A record is not lost, and a call is repeated only after a fault: a crash, a suspended process, a connection that is lost, or a
+// handover that was too short. There is one exception: a member without a partition, or only with empty ones, has no commit for
+// its notes, so that a call which it has handed over is repeated. The next delivery of its record is marked as repeated.
+// TestSimulatedGroupsLoseNothingAndRepeatOnlyAfterFaults simulates groups with each of these faults.
+//
 // Rebalances are eager: all members stop reading for about half a second. Sarama has a cooperative protocol too, but a group
 // cannot change to it in one rolling deployment, and with running calls unaffected there is little to gain. The sticky
 // assignor moves as few partitions as possible.
