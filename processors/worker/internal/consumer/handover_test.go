@@ -1,0 +1,117 @@
+package consumer
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
+	"github.com/turntable-streams/turntable/processors/worker/internal/source"
+)
+
+// claimed returns a claim of a partition in which record 0 was read and may be started.
+func claimed(handle source.Handle, commit progress.Commit) (*claim, *task) {
+	m := &member{
+		config: Config{Config: source.Config{Clock: clock.System()}}.withDefaults(), handle: handle, slots: make(chan struct{}, 2),
+		wake: make(chan struct{}, 1), partitions: map[at]*partition{}, lease: cut.NewLease(time.Hour, cut.Now),
+	}
+	m.lease.Renew(cut.Now())
+	p := m.partition(at{"in", 0})
+	p.state.Claim(commit, time.Now())
+	p.state.Read(0)
+	saved, _ := p.state.Checkpoint()
+	p.state.Acknowledge(saved)
+	t := &task{head: true}
+	c := &claim{partition: p, ctx: context.Background(), space: make(chan struct{}, 1), tasks: map[int64]*task{0: t}, busy: map[string][]*task{}}
+	c.space <- struct{}{}
+	p.claim = c
+	return c, t
+}
+
+// handedOver is a commit in which record 0 runs in another member.
+func handedOver(until time.Time) progress.Commit {
+	open := progress.Open{Offset: 0, Attempts: 1, Until: until, Runner: progress.RunnerOf("other")}
+	return progress.Commit{Metadata: progress.Checkpoint{Open: []progress.Open{open}}.Encode(progress.MaxMetadata)}
+}
+
+func TestCallOfAnEarlierClaimIsReleasedLikeAFirstDelivery(t *testing.T) {
+	require.Equal(t, releasePause, (&task{}).release())
+	require.Equal(t, 2*releasePause, (&task{delivered: 2}).release())
+}
+
+// The tick that ends a deferral and the reader that meets the record can both wait for a slot with it.
+func TestRecordThatTwoGoroutinesProceedWithIsCalledForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		c, record := claimed(func(context.Context, source.Delivery) source.Verdict { calls.Add(1); return source.Settled }, progress.Commit{})
+		for range 2 {
+			c.member.slots <- struct{}{}
+			go c.proceed(record)
+		}
+		synctest.Wait()
+		<-c.member.slots
+		<-c.member.slots
+		synctest.Wait()
+		require.EqualValues(t, 1, calls.Load())
+	})
+}
+
+func TestDeferralDoesNotEndBeforeNotesAreHeeded(t *testing.T) {
+	until := time.UnixMilli(time.Now().Add(time.Hour).UnixMilli())
+	c, _ := claimed(nil, handedOver(until))
+	p := c.partition
+	note := progress.Note{Place: progress.PlaceOf("in", 0), Offset: 0, Until: until}
+	p.claim = nil // a rebalance
+	p.resolve(nil, []progress.Note{note})
+	require.True(t, p.state.Deferred(), "the runner has left, but its note is not heeded yet")
+	p.claim = c
+	p.resolve(nil, []progress.Note{note})
+	require.Equal(t, progress.Skip, p.state.Decide(0, time.Now()))
+}
+
+func TestCallsEndWhenTheirMemberHasJoinedAgainAsAnother(t *testing.T) {
+	for name, as := range map[string]struct {
+		member string
+		lost   bool
+	}{"the same": {"a", false}, "another": {"b", true}} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := claimed(nil, progress.Commit{})
+			c.state.Start(0)
+			ctx, lose := context.WithCancelCause(t.Context())
+			c.calls[0] = &call{lose: lose}
+			c.end("a")
+			c.ending = false // the last commit was stored
+			c.joined(progress.RunnerOf(as.member), false, time.Now())
+			require.Equal(t, as.lost, ctx.Err() != nil)
+		})
+	}
+}
+
+func TestNoCallBeginsAfterAHandoverThatWasNotStored(t *testing.T) {
+	c, _ := claimed(nil, progress.Commit{})
+	c.end("a")
+	require.True(t, c.member.lease.Held())
+	c.endGeneration()
+	require.False(t, c.member.lease.Held(), "until the next generation")
+}
+
+func TestMemberLeavesOnlyWhenItsNotesAreStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := claimed(nil, progress.Commit{})
+		m := c.member
+		m.note(progress.Note{Until: time.Now().Add(time.Hour)})
+		var left atomic.Bool
+		go func() { m.noteSaved(t.Context()); left.Store(true) }()
+		time.Sleep(time.Second)
+		require.False(t, left.Load())
+		m.saveNotes(1)
+		time.Sleep(time.Second)
+		require.True(t, left.Load())
+	})
+}
