@@ -120,6 +120,9 @@ type CrewStarted struct {
 	// Capabilities is agentCapabilities of the answer, and Info agentInfo.
 	Capabilities Raw `json:"capabilities,omitzero"`
 	Info         Raw `json:"info,omitzero"`
+	// Root and Below are those of CrewMember.
+	Root  string `json:"root,omitzero"`
+	Below string `json:"below,omitzero"`
 }
 
 func (CrewStarted) CrewKind() string { return "started" }

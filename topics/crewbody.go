@@ -45,6 +45,10 @@ type CrewMember struct {
 	Cwd       string `json:"cwd,omitzero"`
 	// Repository is the key of the repository whose files the agent locks and commits; empty if it may not.
 	Repository string `json:"repository,omitzero"`
+	// Root is the root of the work tree in which the agent's process works, and Below its directory below the root, with slashes.
+	// Both are empty until the host has said them, and outside work trees.
+	Root  string `json:"root,omitzero"`
+	Below string `json:"below,omitzero"`
 }
 
 // CrewDue tells a row that one of its deadlines has passed. The group writes it to its own input.

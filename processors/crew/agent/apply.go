@@ -176,5 +176,6 @@ func (a *agent) member() topics.CrewMember {
 	return topics.CrewMember{
 		AgentID: m.AgentId, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
 		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
+		Root: m.Root, Below: m.Below,
 	}
 }

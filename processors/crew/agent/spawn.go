@@ -74,6 +74,9 @@ func (a *agent) startAction() topics.CrewStart {
 // started says that the process runs.
 func (a *agent) started(c topics.CrewStarted) {
 	a.CanLoad = canLoad(c.Capabilities)
+	if len(c.Root)+len(c.Below) <= nameLimit {
+		a.Member.Root, a.Member.Below = c.Root, c.Below
+	}
 	if a.Process.Resumes != "" && a.Phase == phaseStarting {
 		a.Phase = phaseResuming
 	}

@@ -543,17 +543,20 @@ func (x *Awaited) GetDueMs() int64 {
 
 // Member says who an agent is.
 type Member struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AgentId       string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	CrewId        string                 `protobuf:"bytes,2,opt,name=crew_id,json=crewId,proto3" json:"crew_id,omitempty"`
-	ProjectId     string                 `protobuf:"bytes,3,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
-	RoleId        string                 `protobuf:"bytes,4,opt,name=role_id,json=roleId,proto3" json:"role_id,omitempty"`
-	RoleName      string                 `protobuf:"bytes,5,opt,name=role_name,json=roleName,proto3" json:"role_name,omitempty"`
-	Model         string                 `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
-	Provider      string                 `protobuf:"bytes,7,opt,name=provider,proto3" json:"provider,omitempty"`
-	Host          string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
-	Cwd           string                 `protobuf:"bytes,9,opt,name=cwd,proto3" json:"cwd,omitempty"`
-	Repository    string                 `protobuf:"bytes,10,opt,name=repository,proto3" json:"repository,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	AgentId    string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	CrewId     string                 `protobuf:"bytes,2,opt,name=crew_id,json=crewId,proto3" json:"crew_id,omitempty"`
+	ProjectId  string                 `protobuf:"bytes,3,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
+	RoleId     string                 `protobuf:"bytes,4,opt,name=role_id,json=roleId,proto3" json:"role_id,omitempty"`
+	RoleName   string                 `protobuf:"bytes,5,opt,name=role_name,json=roleName,proto3" json:"role_name,omitempty"`
+	Model      string                 `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
+	Provider   string                 `protobuf:"bytes,7,opt,name=provider,proto3" json:"provider,omitempty"`
+	Host       string                 `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	Cwd        string                 `protobuf:"bytes,9,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Repository string                 `protobuf:"bytes,10,opt,name=repository,proto3" json:"repository,omitempty"`
+	// Where the process works: the root of its work tree, and its directory below.
+	Root          string `protobuf:"bytes,11,opt,name=root,proto3" json:"root,omitempty"`
+	Below         string `protobuf:"bytes,12,opt,name=below,proto3" json:"below,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,6 +657,20 @@ func (x *Member) GetCwd() string {
 func (x *Member) GetRepository() string {
 	if x != nil {
 		return x.Repository
+	}
+	return ""
+}
+
+func (x *Member) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *Member) GetBelow() string {
+	if x != nil {
+		return x.Below
 	}
 	return ""
 }
@@ -1127,7 +1144,7 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\aAwaited\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x15\n" +
-	"\x06due_ms\x18\x03 \x01(\x03R\x05dueMs\"\x89\x02\n" +
+	"\x06due_ms\x18\x03 \x01(\x03R\x05dueMs\"\xb3\x02\n" +
 	"\x06Member\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x17\n" +
 	"\acrew_id\x18\x02 \x01(\tR\x06crewId\x12\x1d\n" +
@@ -1142,7 +1159,9 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\n" +
 	" \x01(\tR\n" +
-	"repository\"\xcd\x02\n" +
+	"repository\x12\x12\n" +
+	"\x04root\x18\v \x01(\tR\x04root\x12\x14\n" +
+	"\x05below\x18\f \x01(\tR\x05below\"\xcd\x02\n" +
 	"\aProcess\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x19\n" +

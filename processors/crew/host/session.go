@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/processors/crew/host/git"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -81,7 +82,10 @@ func (r *run) handshake() (stage string, err error) {
 	if json.Unmarshal(hello.ProtocolVersion, &version) != nil || version != protocolVersion {
 		return topics.CrewStageInitialize, fmt.Errorf("the agent speaks another version of ACP than %d", protocolVersion)
 	}
-	r.say(topics.CrewStarted{Run: r.id, Capabilities: bounded(hello.Capabilities), Info: bounded(hello.Info)})
+	root, below := git.Place(r.life, r.files.dir)
+	r.say(topics.CrewStarted{
+		Run: r.id, Capabilities: bounded(hello.Capabilities), Info: bounded(hello.Info), Root: root, Below: below,
+	})
 	if r.start.SessionID != "" {
 		return topics.CrewStageResume, r.load(hello)
 	}

@@ -41,6 +41,9 @@ func (t *step) met(m topics.CrewMember) *Agent {
 	}
 	a.CrewId, a.ProjectId, a.RoleId, a.RoleName = m.CrewID, m.ProjectID, m.RoleID, m.RoleName
 	a.Host, a.Cwd, a.EndedMs = m.Host, m.Cwd, 0
+	if m.Root != "" && len(m.Root)+len(m.Below) <= memberLimit {
+		a.Root, a.Below = m.Root, m.Below
+	}
 	return a
 }
 

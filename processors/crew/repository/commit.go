@@ -95,7 +95,7 @@ func (t *step) open(a *Agent, message string, files []string, commandID string) 
 // leftOut returns the files that an agent names without holding them, once each.
 func (t *step) leftOut(a *Agent, files []string) (left []string) {
 	for _, raw := range files {
-		path, err := Path(raw)
+		path, err := a.path(raw)
 		if err != nil {
 			path = cut(raw, reasonLimit)
 		}

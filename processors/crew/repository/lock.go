@@ -56,7 +56,11 @@ func (t *step) lockAsked(in topics.CrewLockAsked) string {
 // acquire locks a path for an agent, extends its lock, or denies it. commandID is empty for a person's request.
 func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandID string) {
 	reason = cut(reason, reasonLimit)
-	path, err := Path(raw)
+	name := Path // of a person, relative to the root
+	if commandID != "" {
+		name = a.path
+	}
+	path, err := name(raw)
 	if err != nil {
 		problem := strings.TrimPrefix(err.Error(), ErrPath.Error()+": ")
 		t.denied(a, cut(raw, reasonLimit), reason, nil)

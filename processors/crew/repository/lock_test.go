@@ -307,3 +307,22 @@ func TestRowsOfNewerBuildsAreRefused(t *testing.T) {
 	_, err = RowOf(7)
 	require.Error(t, err)
 }
+
+// One file has one lock, whatever the directory of the agent that names it.
+func TestPathsOfAgentsAreThoseOfTheirDirectories(t *testing.T) {
+	h := newHarness(t)
+	below := noor
+	below.Cwd, below.Root, below.Below = "/link/sub", "/repo", "sub"
+	root := mira
+	root.Cwd, root.Root = "/repo", "/repo"
+	h.locked(root, "sub/a.go")
+	for _, path := range []string{"a.go", "./a.go", "/repo/sub/a.go", "/link/sub/a.go", "*"} {
+		require.Equal(t, []string{"lock:denied"}, h.lock(below, path).kinds(), path)
+	}
+	h.locked(below, "b.go")
+	require.Equal(t, []string{"sub/b.go"}, h.held(below))
+	require.Equal(t, []string{"lock:denied"}, h.lock(root, "/repo/sub/b.go").kinds())
+	for _, path := range []string{"/etc/passwd", "/repo/../x", "../x", "/repository/x", "/repo/.git/config"} {
+		require.Contains(t, h.lock(below, path).notes(below), "refused", path)
+	}
+}

@@ -57,6 +57,26 @@ func Path(raw string) (string, error) {
 	return p, nil
 }
 
+// path returns a path that an agent names. It is relative to the agent's directory, or absolute and in the agent's work tree.
+func (a *Agent) path(raw string) (string, error) {
+	p := strings.ReplaceAll(raw, `\`, "/")
+	switch {
+	case raw == "":
+	case !path.IsAbs(p):
+		if a.GetBelow() != "" {
+			return Path(a.GetBelow() + "/" + p)
+		}
+	case a.GetRoot() != "":
+		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(a.GetRoot(), "/")+"/"); ok {
+			return Path(rest)
+		}
+		if rest, ok := strings.CutPrefix(p, a.GetCwd()+"/"); ok && a.GetCwd() != "" { // behind a symbolic link
+			return Path(strings.TrimPrefix(a.GetBelow()+"/"+rest, "/"))
+		}
+	}
+	return Path(raw)
+}
+
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // overlap reports whether there can be a file that both paths cover, or the paths are equal.

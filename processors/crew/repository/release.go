@@ -13,7 +13,7 @@ const answerWithin = 20 * time.Second
 
 // release answers UNLOCK_FILE. The lock goes when the host says that its files have no changes.
 func (t *step) release(a *Agent, raw, commandID string) {
-	path, err := Path(raw)
+	path, err := a.path(raw)
 	if err != nil {
 		t.answer(a.Id, commandID, "UNLOCK_FILE: you have no lock on "+quoted(cut(raw, reasonLimit))+".")
 		return

@@ -151,7 +151,10 @@ type Agent struct {
 	Host      string                 `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
 	Cwd       string                 `protobuf:"bytes,7,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	// When the agent ended, in Unix milliseconds, 0 if it has not.
-	EndedMs       int64 `protobuf:"varint,8,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	EndedMs int64 `protobuf:"varint,8,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	// The root of its work tree, and its directory below, to which its paths are relative.
+	Root          string `protobuf:"bytes,9,opt,name=root,proto3" json:"root,omitempty"`
+	Below         string `protobuf:"bytes,10,opt,name=below,proto3" json:"below,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +243,20 @@ func (x *Agent) GetEndedMs() int64 {
 		return x.EndedMs
 	}
 	return 0
+}
+
+func (x *Agent) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *Agent) GetBelow() string {
+	if x != nil {
+		return x.Below
+	}
+	return ""
 }
 
 type Lock struct {
@@ -664,7 +681,7 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\acommits\x18\x06 \x03(\v2$.turntable.crew.repository.v1.CommitR\acommits\x12:\n" +
 	"\x05queue\x18\a \x03(\v2$.turntable.crew.repository.v1.QueuedR\x05queue\x12A\n" +
 	"\breleases\x18\b \x03(\v2%.turntable.crew.repository.v1.ReleaseR\breleases\x12;\n" +
-	"\x06agents\x18\t \x03(\v2#.turntable.crew.repository.v1.AgentR\x06agents\"\xc6\x01\n" +
+	"\x06agents\x18\t \x03(\v2#.turntable.crew.repository.v1.AgentR\x06agents\"\xf0\x01\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\acrew_id\x18\x02 \x01(\tR\x06crewId\x12\x1d\n" +
@@ -674,7 +691,10 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\trole_name\x18\x05 \x01(\tR\broleName\x12\x12\n" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12\x10\n" +
 	"\x03cwd\x18\a \x01(\tR\x03cwd\x12\x19\n" +
-	"\bended_ms\x18\b \x01(\x03R\aendedMs\"\x99\x02\n" +
+	"\bended_ms\x18\b \x01(\x03R\aendedMs\x12\x12\n" +
+	"\x04root\x18\t \x01(\tR\x04root\x12\x14\n" +
+	"\x05below\x18\n" +
+	" \x01(\tR\x05below\"\x99\x02\n" +
 	"\x04Lock\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x16\n" +

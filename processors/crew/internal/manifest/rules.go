@@ -3,7 +3,7 @@ package manifest
 // coordination are the rules that every agent gets. Their order is that of how often they are needed.
 const coordination = `Commands are text of your answer, not tool calls: write them as shown, each in a block of its own.
 1. Do not edit files that another agent has locked.
-2. Lock a file before you edit it: ⟦⟦ LOCK_FILE {"filePath": "path", "reason": "why"} ⟧⟧
+2. Lock a file before you edit it: ⟦⟦ LOCK_FILE {"filePath": "path", "reason": "why"} ⟧⟧ A path is relative to your directory, or absolute; answers name it relative to the repository's root.
 3. Lock new files too before you commit: ⟦⟦ COMMIT {"message": "what changed"} ⟧⟧ commits only what you have locked.
 4. Release a file when you have committed it: ⟦⟦ UNLOCK_FILE {"filePath": "path"} ⟧⟧
 5. Write to one agent: ⟦⟦ AGENT_MESSAGE {"to": "agent ID or role", "content": "text"} ⟧⟧
