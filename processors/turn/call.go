@@ -185,9 +185,9 @@ func (s *transition) completeStep() {
 	if !s.collectResults() {
 		return
 	}
-	inputs := s.rules.spellings()
+	inputs := spellings(s.rules.BothSpellings)
 	around := envelope + 2*s.keySize() + promptSize(turn.Message.EphemeralPrompt) + inputs*quoted(s.user(turn.Message)) +
-		s.rules.memoryRoom(s.user(turn.Message))
+		s.rules.memoryRoom(s.user(turn.Message), s.rules.BothSpellings)
 	free := s.rules.RecordLimit - around - s.historySize()
 	if over := inputs*s.sizeOfToolMessage(true) - free; over > 0 && s.hideFor(over, false) {
 		free = s.rules.RecordLimit - around - s.historySize()

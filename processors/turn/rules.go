@@ -170,9 +170,9 @@ func (r Rules) validate() error {
 			ErrOption, r.RowLimit, minRecord-rowMargin, r.RecordLimit)
 	case r.Memoir != nil && r.Memoir.After < time.Millisecond:
 		return fmt.Errorf("%w: sessions end after %v, want 1ms or more", ErrOption, r.Memoir.After)
-	case r.Memoir != nil && (r.Memoir.ContextBytes < minMemory || r.spellings()*r.Memoir.ContextBytes > r.RecordLimit/2):
+	case r.Memoir != nil && (r.Memoir.ContextBytes < minMemory || spellings(r.BothSpellings)*r.Memoir.ContextBytes > r.RecordLimit/2):
 		return fmt.Errorf("%w: memory of a user is %d bytes, want %d to %d (half of the record limit, for each spelling)",
-			ErrOption, r.Memoir.ContextBytes, minMemory, r.RecordLimit/2/r.spellings())
+			ErrOption, r.Memoir.ContextBytes, minMemory, r.RecordLimit/2/spellings(r.BothSpellings))
 	case r.Budgets.Tenant != (Budget{}) && r.TenantOf == nil:
 		return fmt.Errorf("%w: tenants have budgets, but no user has a tenant: WithTenants is missing", ErrOption)
 	case r.IdleAfter < 0:

@@ -81,9 +81,9 @@ func (s *transition) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noC
 
 // memoryRoom returns how many bytes of a record for the model are kept for the memory of its user and for the record's key. A
 // memory with many characters that JSON escapes can be longer: the group that adds it shortens it.
-func (r Rules) memoryRoom(user *string) int {
+func (r Rules) memoryRoom(user *string, both bool) int {
 	if r.Memoir == nil {
 		return 0
 	}
-	return quoted(user) + r.spellings()*(r.Memoir.ContextBytes+r.Memoir.ContextBytes/8)
+	return quoted(user) + spellings(both)*(r.Memoir.ContextBytes+r.Memoir.ContextBytes/8)
 }

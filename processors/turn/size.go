@@ -14,12 +14,12 @@ const envelope = 1024
 
 func (s *transition) sizeOfEnriched(m Enriched) int {
 	return envelope + 2*s.keySize() + len(m.History) + promptSize(m.EphemeralPrompt) +
-		s.rules.spellings()*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID)
+		spellings(m.BothSpellings)*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID, m.BothSpellings)
 }
 
-// spellings returns how often the record for the model has the input and the user.
-func (r Rules) spellings() int {
-	if r.BothSpellings {
+// spellings returns how often a record for the model has the input and the user.
+func spellings(both bool) int {
+	if both {
 		return 2
 	}
 	return 1

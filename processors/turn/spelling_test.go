@@ -41,6 +41,24 @@ func TestRecordsForTheModelHaveBothSpellings(t *testing.T) {
 	}
 }
 
+// A copy for some workers is no reason to fail a message.
+func TestSecondSpellingIsLeftOutWhereTheRecordWouldNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		size int
+		both bool
+	}{"fits": {300 << 10, true}, "fits once": {700 << 10, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, bothSpellings)
+			es := p.send("message-input", message(strings.Repeat("x", c.size)))
+			record := p.recordForModel(es)
+			require.Greater(t, len(record["latest_input"]), c.size)
+			_, both := record["latestInput"]
+			require.Equal(t, c.both, both)
+			fits(t, p, es)
+		})
+	}
+}
+
 func TestRecordsForTheModelHaveOneSpellingByDefault(t *testing.T) {
 	p := newPlay(t)
 	record := p.recordForModel(p.send("message-input", message("hi")))
@@ -137,6 +155,11 @@ func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 			ids = append(ids, fmt.Sprint("t", i))
 		}
 		es = p.respond(asked[0], calling(ids...))
+		if ended := emitted[Answered](es); len(ended) > 0 { // the row has no room for a message that fits in one spelling only
+			require.Equal(t, topics.CodeTooLarge, ended[0].Error.Code)
+			require.False(t, asked[0].BothSpellings)
+			return
+		}
 		for _, id := range ids {
 			require.Empty(t, emitted[Enriched](es))
 			es = p.send("tool-use-result", fmt.Sprintf(

@@ -50,11 +50,18 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		EphemeralPrompt: turn.Message.EphemeralPrompt,
 		BothSpellings:   s.rules.BothSpellings,
 	}
-	if over := s.sizeOfEnriched(record) - s.rules.RecordLimit; over > 0 {
-		if !s.hideFor(over, !turn.Responded) {
-			return false
-		}
+	over := s.sizeOfEnriched(record) - s.rules.RecordLimit
+	hidden := over > 0 && s.hideFor(over, !turn.Responded)
+	if over > 0 && !hidden && record.BothSpellings {
+		record.BothSpellings = false
+		over = s.sizeOfEnriched(record) - s.rules.RecordLimit
+		hidden = over > 0 && s.hideFor(over, !turn.Responded)
+	}
+	switch {
+	case hidden:
 		record.History, length = s.history()
+	case over > 0:
+		return false
 	}
 	if read == nil {
 		message, err := topics.DecodeMessage(input)
