@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
@@ -113,5 +114,35 @@ func TestMemberLeavesOnlyWhenItsNotesAreStored(t *testing.T) {
 		m.saveNotes(1)
 		time.Sleep(time.Second)
 		require.True(t, left.Load())
+	})
+}
+
+// lateAnswers answers heartbeats: the process reads the first answer after it was suspended for longer than its lease.
+type lateAnswers struct {
+	coordinator
+	sarama.ConsumerGroupSession
+	asked int
+}
+
+func (*lateAnswers) MemberID() string    { return "a" }
+func (*lateAnswers) GenerationID() int32 { return 1 }
+
+func (l *lateAnswers) confirm(_ context.Context, lease *cut.Lease, _ membership) error {
+	sent := cut.Now()
+	if l.asked++; l.asked == 1 {
+		time.Sleep(2 * time.Hour)
+	}
+	lease.Renew(sent)
+	return nil
+}
+
+func TestAnswerThatIsReadAfterASuspensionProvesNoMembership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := claimed(nil, progress.Commit{})
+		late := &lateAnswers{}
+		c.member.group, c.member.generation = late, late
+		c.member.lease.Drop()
+		require.True(t, c.member.confirm(t.Context()))
+		require.Equal(t, 2, late.asked)
 	})
 }

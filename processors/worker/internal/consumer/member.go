@@ -172,7 +172,7 @@ func (m *member) confirm(ctx context.Context) bool {
 		if group, as, ok := m.membership(); ok {
 			err := group.confirm(ctx, m.lease, as)
 			if err == nil {
-				return true
+				continue // the lease tells: the process may have been suspended before it has read the answer
 			}
 			m.status.fail(err)
 		}
