@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func (f *field) onRecord(r processors.Inbound) {
 		}})
 		f.host(id, topics.CrewPermission{
 			Run: send.Run, RequestID: send.PromptID, SessionID: "s1",
-			ToolCall: topics.Raw(`{"toolCallId":"t","title":"Build","kind":"execute","rawInput":{"command":"make"}}`),
+			ToolCall: topics.Raw(`{"toolCallId":"t","title":"Build","kind":"execute","rawInput":{"command":"echo ` + strings.Repeat("a", 3000) + `; make"}}`),
 			Options:  topics.Raw(`[{"optionId":"once","name":"Allow","kind":"allow_once"}]`),
 		})
 	case topics.CrewAnswer{}.CrewKind():
@@ -196,6 +197,9 @@ func TestPersonWorksWithACrew(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(b.until(askedEvent).raw), &asked))
 			require.Equal(t, id, asked.AgentID)
+			whole := d.do("GET", "/api/agents/"+id+"/permissions/"+asked.Request.ID, "")
+			require.Equal(t, 200, whole.status, whole.body)
+			require.Contains(t, whole.body, "; make")
 			allowed := d.do("POST", "/api/agents/"+id+"/permission", `{"approved":true,"requestId":"`+asked.Request.ID+`"}`)
 			require.Equal(t, 200, allowed.status, allowed.body)
 			for b.until("agent:status").Status != "idle" {
@@ -220,6 +224,7 @@ func TestPersonWorksWithACrew(t *testing.T) {
 			b.until("agent:spawned")
 			require.Equal(t, again.Seq, b.lastOf(askedEvent).Seq)
 			require.Equal(t, 404, second.do("GET", "/api/agents/none", "").status)
+			require.Equal(t, 200, second.do("GET", init.Agents[0].Permissions[0].URL, "").status)
 			b.send(`{"type":"permission_response","agentId":"` + id + `","approved":true}`)
 			b.until(resolvedEvent)
 			var activities []any
