@@ -88,6 +88,8 @@ RAPID_CHECKS ?= 100
 test race test-kills test-models test-long test-kafka: export TURNTABLE_RAPID_SEED = $(RAPID_SEED)
 test: export TURNTABLE_RAPID_CHECKS = $(RAPID_CHECKS)
 race: export TURNTABLE_RAPID_CHECKS = 10
+# make test runs each test of a broker under both guarantees: under the race detector, one for each test is enough.
+race: export TURNTABLE_GUARANTEES ?= one
 # Compilers, linkers and tests end soon: a larger heap saves some of their processor time.
 test race test-kills test-models test-kafka test-kafka-4.1 test-kafka-cluster: export GOGC ?= 400
 
@@ -97,7 +99,7 @@ test: ## run all tests (under five minutes on two cores, eight the first time)
 
 .PHONY: race
 race: ## run the tests of all packages that start goroutines under the race detector
-	@$(call tests,race,-race -p 4 -timeout 30m,$(ON_KAFKA) $(RACING))
+	@$(call tests,race,-race -p 5 -timeout 30m,$(ON_KAFKA) $(RACING))
 
 CHECKS ?= 1000
 
@@ -133,6 +135,7 @@ test-long: test-kills test-models ## run the kill, model and property tests at f
 .PHONY: nightly
 nightly: ## run what takes hours: all tests at full size, each version and size of Kafka, new random cases, fuzzing, deliberate breaks
 	$(MAKE) test-kills test-models test-groups property model fuzz breaks smoke
+	$(MAKE) race TURNTABLE_GUARANTEES=both
 	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
 	$(MAKE) chaos-kafka chaos-workers-kafka
 

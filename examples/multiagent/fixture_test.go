@@ -18,6 +18,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -268,7 +269,7 @@ type delegated struct {
 
 // both runs a test under both guarantees.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) { test(t, g) })
 	}
 }

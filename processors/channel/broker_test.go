@@ -161,7 +161,7 @@ func (s *stage) announced() int {
 
 // The caller's group is killed while results come back.
 func TestResultsAreAnnouncedOnceWhenTheGroupIsKilled(t *testing.T) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) {
 			const calls = 40
 			s := newStage(t, g)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
@@ -101,7 +102,7 @@ func TestChangelogOfATurnIsLinear(t *testing.T) {
 }
 
 func BenchmarkChangelog(b *testing.B) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(b, processors.AtLeastOnce, processors.ExactlyOnce) {
 		measure := func(name string, n, bytes int, pace <-chan time.Time) {
 			b.Run(fmt.Sprintf("%s/%s/%d-bytes", guarantee, name, bytes), func(b *testing.B) {
 				for range b.N {
@@ -123,7 +124,7 @@ func BenchmarkChangelog(b *testing.B) {
 
 // BenchmarkGroup folds turns of 200 records of 64 sessions, which alternate.
 func BenchmarkGroup(b *testing.B) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(b, processors.AtLeastOnce, processors.ExactlyOnce) {
 		b.Run(string(guarantee), func(b *testing.B) {
 			const sessions, records = 64, 200
 			r := newFoldRig(b, guarantee, 4)

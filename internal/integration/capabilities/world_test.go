@@ -24,7 +24,7 @@ const tick = 10 * time.Millisecond
 
 // both runs a test under each guarantee.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) { test(t, g) })
 	}
 }

@@ -16,7 +16,7 @@ import (
 // The player acts as user, model and tools over the plain wire format. It sends duplicate, late, foreign, missing,
 // malformed and oversized records on every input, and several messages at once. All guarantees must hold.
 func TestPromisesAreKeptUnderAttack(t *testing.T) {
-	for _, guarantee := range guarantees {
+	for _, guarantee := range testbroker.Guarantees(t, guarantees...) {
 		for _, partitions := range []int32{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d partitions", guarantee, partitions), func(t *testing.T) {
 				t.Parallel()

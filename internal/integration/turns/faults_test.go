@@ -75,10 +75,11 @@ func playAll(t *testing.T, rows []fault) {
 	results := &table{cells: map[string]string{}}
 	t.Cleanup(func() { results.write(t, rows) })
 	for _, f := range rows {
-		for _, guarantee := range guarantees {
-			if f.only != "" && f.only != guarantee {
-				continue
-			}
+		under := []processors.Guarantee{f.only}
+		if f.only == "" {
+			under = testbroker.GuaranteesOf(f.name, guarantees...)
+		}
+		for _, guarantee := range under {
 			t.Run(f.name+"/"+string(guarantee), func(t *testing.T) {
 				if !f.alone {
 					t.Parallel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -17,7 +18,7 @@ var guarantees = []processors.Guarantee{processors.AtLeastOnce, processors.Exact
 // both runs a test under each guarantee, beside others.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
 	t.Helper()
-	for _, g := range guarantees {
+	for _, g := range testbroker.Guarantees(t, guarantees...) {
 		t.Run(string(g), func(t *testing.T) {
 			t.Parallel()
 			test(t, g)

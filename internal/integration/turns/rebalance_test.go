@@ -15,7 +15,7 @@ import (
 // When an instance starts or stops, the others rebalance: each drains, rejoins and continues with its local tables. The
 // test measures the longest turn meanwhile, on partitions that move and on those that do not.
 func TestRebalanceIsShort(t *testing.T) {
-	for _, guarantee := range guarantees {
+	for _, guarantee := range testbroker.Guarantees(t, guarantees...) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			c := config{agent: testbroker.Agent(), brokers: testbroker.Start(t), guarantee: guarantee}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -85,7 +85,7 @@ func (c *conversation) read() {
 // conversation: tools that succeed with a text and with an object, a tool that fails, a model that fails, and a question
 // whose answer needs all that was said.
 func TestSDKWorkersHoldAConversation(t *testing.T) {
-	for _, guarantee := range guarantees {
+	for _, guarantee := range testbroker.Guarantees(t, guarantees...) {
 		for sdk, typescript := range map[string]bool{"Python": false, "TypeScript": true} {
 			t.Run(fmt.Sprintf("%s, %s", sdk, guarantee), func(t *testing.T) {
 				t.Parallel()

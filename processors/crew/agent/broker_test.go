@@ -54,7 +54,7 @@ func newStage(t *testing.T, guarantee processors.Guarantee) *stage {
 }
 
 func both(t *testing.T, test func(t *testing.T, s *stage)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) { test(t, newStage(t, g)) })
 	}
 }

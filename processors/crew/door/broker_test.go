@@ -173,7 +173,7 @@ func (b *browser) until(kind string) frame {
 
 // A person configures a crew, spawns an agent, allows what it asks, locks a file and sends a message; a second door knows all.
 func TestPersonWorksWithACrew(t *testing.T) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) {
 			f := newField(t, g)
 			d, stop := f.door()

@@ -182,7 +182,7 @@ func heard[T topics.CrewBody](s *stage, n int) (body T) {
 }
 
 func TestAgentGoesOnAfterItsHostWasStartedAnew(t *testing.T) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) {
 			s := newStage(t, g)
 			// The agent is spawned while there is no host.

@@ -191,7 +191,7 @@ func (s *stage) count(kind string) (n int) {
 // effect once, and each commit has exactly the files of its agent.
 func TestCommitsAreMadeOnceWhileTheGroupIsKilled(t *testing.T) {
 	const agents, rounds = 4, 3
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) {
 			s := newStage(t, g)
 			kill := s.run()
@@ -245,7 +245,7 @@ func TestCommitsAreMadeOnceWhileTheGroupIsKilled(t *testing.T) {
 
 // A lock expires at its time although the group did not run then, and its event is written once.
 func TestLockExpiresAcrossARestart(t *testing.T) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) {
 			s := newStage(t, g)
 			kill := s.run()

@@ -191,7 +191,7 @@ func (s *stage) event(kind string, n int) (fields map[string]any) {
 
 // A lead creates an agent with a task, the agent finishes, and the lead gets one report, whenever the process is killed.
 func TestDelegationIsReportedAcrossKills(t *testing.T) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			s := newStage(t, guarantee)
 			kill := s.run()

@@ -30,7 +30,7 @@ const waitLimit = 90 * time.Second
 
 // both runs a test under each guarantee.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) { test(t, g) })
 	}
 }

@@ -122,7 +122,7 @@ func (s *stage) spent(scope string) float64 {
 // Both groups are killed again and again while they add up costs of which some are written twice. The totals of sessions, users
 // and the tenant are the sums over the distinct records.
 func TestTotalsAreExactWhenTheGroupsAreKilled(t *testing.T) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			const n, rounds = 240, 4
 			seed := rand.Uint64()

@@ -37,7 +37,7 @@ func start(t *testing.T, run func(context.Context) error) (stop func()) {
 // The group is killed again and again while it reads latencies of which some are written twice. A table in another process has
 // each of them once, of all tools.
 func TestEachLatencyCountsOnceWhenTheGroupIsKilled(t *testing.T) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			const n, rounds = 240, 3
 			seed := rand.Uint64()

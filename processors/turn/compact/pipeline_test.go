@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
@@ -18,7 +19,7 @@ import (
 
 // A whole pipeline on a broker: a turn over the limit continues with the summary of the compactor, under both guarantees.
 func TestPipelineContinuesWithASummary(t *testing.T) {
-	for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, guarantee := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			t.Parallel()
 			b, err := embedded.Start()

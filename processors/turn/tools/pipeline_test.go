@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/door"
@@ -196,7 +197,7 @@ func take[T any](t *testing.T, c <-chan T) T {
 func both(t *testing.T, test func(t *testing.T, p *pilot)) {
 	t.Helper()
 	t.Parallel()
-	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+	for _, g := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(g), func(t *testing.T) { test(t, newPilot(t, g)) })
 	}
 }
