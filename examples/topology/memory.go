@@ -113,6 +113,9 @@ const memoryLimit = 30 * time.Second
 
 var errMemory = errors.New("the memory was not updated")
 
+// memoirGroup is the group that sends a session's steps with the memory of its user.
+const memoirGroup = orchestrator + "-memories"
+
 // rememberAcrossSessions tells the orchestrator a fact, ends the session, and asks for the fact in a new session.
 func (a *asker) rememberAcrossSessions(ctx context.Context) error {
 	if err := a.ask(ctx, toRemember); err != nil {
@@ -127,7 +130,10 @@ func (a *asker) rememberAcrossSessions(ctx context.Context) error {
 	}
 	a.screen.note(bold, "left", "session %s ends, and its user is remembered", a.recorder.session)
 	select {
-	case <-updated:
+	case r := <-updated:
+		if err := a.recorder.awaitHandled(ctx, memoirGroup, r); err != nil {
+			return err
+		}
 	case <-time.After(memoryLimit):
 		return errMemory
 	case <-ctx.Done():

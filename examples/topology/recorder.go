@@ -27,7 +27,7 @@ type recorder struct {
 	moved   chan struct{}     // closed and replaced when next moves
 	waiting map[string]waiter // by request id
 
-	remembered map[string]chan struct{} // by user: closed when the memory of the user is updated
+	remembered map[string]chan *kgo.Record // by user: gets the next memory of the user
 
 	gates chan gateRequest // requests of the session that a person must decide
 }
@@ -53,7 +53,7 @@ func newRecorder(brokers []string, from kadm.Offsets, session string, print func
 	return &recorder{
 		client: client, session: session, print: print,
 		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter),
-		remembered: make(map[string]chan struct{}), gates: make(chan gateRequest, mostGates),
+		remembered: make(map[string]chan *kgo.Record), gates: make(chan gateRequest, mostGates),
 	}, nil
 }
 
@@ -85,7 +85,7 @@ func (t *recorder) take(r *kgo.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, suffix := split(r.Topic); suffix == memoirContext && t.remembered[key] != nil {
-		close(t.remembered[key])
+		t.remembered[key] <- r
 		delete(t.remembered, key)
 	}
 	if key != t.session && !strings.HasPrefix(key, t.session+subSession) {
@@ -137,8 +137,8 @@ func (t *recorder) expect(request string) waiter {
 }
 
 // expectMemory registers a wait for the next memory of a user.
-func (t *recorder) expectMemory(user string) <-chan struct{} {
-	updated := make(chan struct{})
+func (t *recorder) expectMemory(user string) <-chan *kgo.Record {
+	updated := make(chan *kgo.Record, 1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.remembered[user] = updated
@@ -156,6 +156,28 @@ func (t *recorder) tally() tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count
+}
+
+// awaitHandled waits until a group has handled a record: what the group sends from now on knows of it.
+func (t *recorder) awaitHandled(ctx context.Context, group string, r *kgo.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, memoryLimit)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		committed, err := kadm.NewClient(t.client).FetchOffsets(ctx, group)
+		if err != nil {
+			return fmt.Errorf("offsets of group %s: %w", group, err)
+		}
+		if at, ok := committed.Lookup(r.Topic, r.Partition); ok && at.At > r.Offset {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("group %s has not handled %s/%d offset %d: %w", group, r.Topic, r.Partition, r.Offset, ctx.Err())
+		}
+	}
 }
 
 // settleLimit bounds the wait for other records of a turn after its answer.
