@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/internal/instance"
+	"github.com/turntable-streams/turntable/internal/loopback"
 )
 
 // State is what a processor is doing.
@@ -59,7 +60,8 @@ func healthOf(h instance.Health) Health {
 // recovering or degraded needs no restart from outside.
 //
 // The answer does not contain Health.Err, which names the key of a record, and so a session, and may contain what a handler
-// put into its error. DetailedHealthHandler's does.
+// put into its error. DetailedHealthHandler's does. A request that arrives at a loopback address under a name that is not this
+// machine's is answered with 403: the page of any site can give the address such a name.
 func HealthHandler(p *Processor) http.Handler { return healthHandler(p, false) }
 
 // DetailedHealthHandler is HealthHandler with the text of Health.Err as the member error. Serve it to operators only, for
@@ -71,6 +73,10 @@ func healthHandler(p *Processor, detailed bool) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		if loopback.Renamed(r) { // a page that has given this machine its name
+			http.Error(w, "forbidden: the header Host does not name this machine", http.StatusForbidden)
 			return
 		}
 		h := p.Health()

@@ -217,6 +217,7 @@ func post(ctx context.Context, t *testing.T, url, body, bearer string) (status i
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
 	if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}

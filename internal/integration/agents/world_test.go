@@ -95,6 +95,7 @@ func try(ctx context.Context, q request) (g got, err error) {
 	if err != nil {
 		return g, err
 	}
+	r.Header.Set("Content-Type", "application/json")
 	if q.token != "" {
 		r.Header.Set("Authorization", "Bearer "+q.token)
 	}

@@ -101,6 +101,9 @@ func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l }
 
 // WithCORS allows the scripts of an origin ("*" for any) to use the door, with cookies if the origin is named, and to send
 // request headers besides Content-Type. The option may be repeated (default: none).
+//
+// Without WithAuthenticate, a request that arrives at a loopback address must name this machine or the host of a named origin,
+// otherwise it is answered with 403: the page of any site can give this machine another name. With "*" it may name any host.
 func WithCORS(origin string, headers ...string) Option {
 	return func(o *options) {
 		if origin == "" {
@@ -158,7 +161,7 @@ func (o *options) entrance(agent string) *entrance.Entrance {
 	}
 	e, err := entrance.New(entrance.Config{
 		Name: "delegations", Agent: agent, Authenticate: o.authenticate, Requests: max(o.concurrency, 1), Limits: limits,
-		BodyLimit: bodyLimit, Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		BodyLimit: bodyLimit, Origins: o.origins, Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
 	if err != nil {
 		o.invalid("%w", err)

@@ -126,6 +126,6 @@ func (c *Config) entrance() (*entrance.Entrance, error) {
 	}
 	return entrance.New(entrance.Config{
 		Name: Channel, Agent: c.Account, Authenticate: c.Authenticate, Requests: c.Connections, Limits: limits,
-		Audit: c.Audit, Clock: c.Clock, Logger: c.Logger,
+		Origins: c.Origins, Sockets: true, Audit: c.Audit, Clock: c.Clock, Logger: c.Logger,
 	})
 }

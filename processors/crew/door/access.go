@@ -2,7 +2,6 @@ package door
 
 import (
 	"crypto/rand"
-	"net/http"
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -30,18 +29,14 @@ func (o *options) cors() entrance.CORS {
 func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
 	defaults := entrance.DefaultLimits(o.bodyLimit)
 	defaults.Session = auth.Share{Open: 64, PerSecond: 50, Burst: 200}
-	authenticate := o.authenticate
-	if authenticate == nil { // everyone may do everything, but not the pages of other origins
-		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
-	}
 	limits, err := o.limits.Or(defaults)
 	if err != nil {
 		o.invalid("WithLimits: %w", err)
 		return nil
 	}
 	e, err := entrance.New(entrance.Config{
-		Name: name, Agent: agent, Authenticate: authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
-		Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		Name: name, Agent: agent, Authenticate: o.authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
+		Origins: o.origins, Hosts: o.hosts, Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
 	if err != nil {
 		o.invalid("%w", err)

@@ -146,9 +146,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = withCredential(r, false)
 	v, refusal := h.requests.Open(w, r)
 	defer v.Close()
-	if refusal == nil {
-		refusal = h.options.checkHost(v, r)
-	}
 	h.options.cors().Set(w, r)
 	switch {
 	case refusal != nil:
@@ -167,9 +164,6 @@ func (h *Handler) serve(r *request, rt route) answer {
 		return refused(r.w, refusal)
 	}
 	if rt.method != http.MethodGet {
-		if refusal := r.WantJSON(); refusal != nil && (r.ContentLength != 0 || r.Header.Get("Content-Type") != "") {
-			return refused(r.w, refusal)
-		}
 		body, refusal := r.ReadBody(r.w)
 		if refusal != nil {
 			return refused(r.w, refusal)

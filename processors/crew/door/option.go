@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/team"
@@ -189,7 +190,7 @@ func WithHosts(hosts ...string) Option {
 			o.invalid("WithHosts: none")
 		}
 		for _, host := range hosts {
-			if host == "" || host != hostOf(host) {
+			if host == "" || host != loopback.Host(host) {
 				o.invalid("WithHosts: %q is not a name in lower case or an address, without a port", host)
 			}
 		}

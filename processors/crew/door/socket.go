@@ -47,9 +47,6 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	v, refusal := h.sockets.Open(w, r)
 	defer v.Close()
 	if refusal == nil {
-		refusal = h.options.checkHost(v, r)
-	}
-	if refusal == nil {
 		refusal = v.Authenticate(auth.Read)
 	}
 	unauthorized := refusal != nil && refusal.Status == http.StatusUnauthorized

@@ -21,6 +21,7 @@ func (r *rules) entrance(agent string) (*entrance.Entrance, error) {
 	}
 	e, err := entrance.New(entrance.Config{
 		Name: "websocket", Agent: agent, Authenticate: r.authenticate, Requests: r.clients, Limits: limits,
+		Origins: r.origins, Sockets: true,
 		Audit: r.audit, Clock: r.clock, Logger: r.logger,
 	})
 	if err != nil {

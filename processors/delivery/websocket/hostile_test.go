@@ -43,8 +43,11 @@ func TestOnlyPagesOfTheSameOriginConnectWithAuthentication(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAnyPageConnectsWithoutAuthenticationAsInFlightDeck(t *testing.T) {
-	_, _, err := newFixture(t).dial("/ws", "Origin", "https://any.example")
+func TestOpenServerAcceptsPagesOfOtherOriginsOnlyIfTheyAreNamed(t *testing.T) {
+	_, response, err := newFixture(t).dial("/ws", "Origin", "https://any.example")
+	require.Error(t, err)
+	require.Equal(t, 403, response.StatusCode)
+	_, _, err = newFixture(t, WithOrigins("*")).dial("/ws", "Origin", "https://any.example")
 	require.NoError(t, err)
 }
 

@@ -90,8 +90,10 @@ func WithAuthenticate(a auth.Authenticate) Option {
 }
 
 // WithOrigins sets the origins of the pages from which browsers may connect, in addition to the server's own host: patterns
-// of path.Match for host or scheme://host (default: none with WithAuthenticate; any origin without it, as in FlightDeck).
-// Others get 403.
+// of path.Match for host or scheme://host, "*" for all (default: none). Others get 403.
+//
+// Without WithAuthenticate, a connection that arrives at a loopback address must name this machine, or a host of the patterns,
+// otherwise it gets 403: the page of any site can give this machine another name.
 func WithOrigins(patterns ...string) Option {
 	return func(r *rules) {
 		for _, p := range patterns {

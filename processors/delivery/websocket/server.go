@@ -38,7 +38,7 @@ type Server struct {
 }
 
 // New returns a server for an agent. It opens no connection. Without WithAuthenticate any client may subscribe to every
-// session, and without WithOrigins browsers may connect from any page. New logs a warning for each.
+// session, and New logs a warning.
 // The error wraps ErrConfig.
 func New(agent string, opts ...Option) (*Server, error) {
 	catalog, err := topics.For(agent)
@@ -57,13 +57,12 @@ func New(agent string, opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := r.authenticate == nil && r.origins == nil
 	names, signer := feedsOf(catalog), newSigner(agent, r.resumeKeys)
 	s := &Server{
 		agent: agent, names: names, rules: &r, hub: newHub(&r, signer, names), signer: signer,
 		reading: entrance.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
 		accept: &ws.AcceptOptions{
-			InsecureSkipVerify: open, OriginPatterns: r.origins,
+			OriginPatterns: r.origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
 			Subprotocols: []string{auth.Subprotocol},
 		},
@@ -73,9 +72,6 @@ func New(agent string, opts ...Option) (*Server, error) {
 	}
 	if r.everyone {
 		r.logger.Warn("every WebSocket client sees every session (WithEverySessionToEveryone)", zap.String("agent", agent))
-	}
-	if open {
-		r.logger.Warn("browsers may connect from any page (use WithOrigins)", zap.String("agent", agent))
 	}
 	return s, nil
 }

@@ -68,7 +68,7 @@ func TestCallersSubscribeOnlyToTheirSessions(t *testing.T) {
 func TestOriginsAreLimited(t *testing.T) {
 	open := newFixture(t)
 	_, _, err := open.dial("/", "Origin", "https://evil.example")
-	require.NoError(t, err, "any origin by default")
+	require.Error(t, err)
 	s := newFixture(t, WithOrigins("harbor.example"))
 	_, response, err := s.dial("/", "Origin", "https://evil.example")
 	require.Error(t, err)
@@ -109,9 +109,8 @@ func TestUnauthenticatedServerLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	s := newFixture(t, WithLogger(zap.New(core)))
 	s.open().subscribe("s")
-	require.Equal(t, 2, logs.Len())
+	require.Equal(t, 1, logs.Len())
 	require.Equal(t, 1, logs.FilterMessageSnippet("any client may subscribe to every session").Len())
-	require.Equal(t, 1, logs.FilterMessageSnippet("from any page").Len())
 }
 
 func TestErrorNamesTheInvalidOption(t *testing.T) {
@@ -137,7 +136,7 @@ func TestFailedHandshakeLeavesNoClient(t *testing.T) {
 	s := newFixture(t)
 	conn, err := s.dials.DialContext(t.Context(), "tcp", "")
 	require.NoError(t, err)
-	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
 	require.NoError(t, err)
 	answer := make([]byte, 12)
 	_, err = conn.Read(answer)

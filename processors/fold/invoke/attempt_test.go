@@ -53,6 +53,7 @@ func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
 	defer leave()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.http.URL+"/invoke", strings.NewReader(`{}`))
 	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
 	_, err = s.http.Client().Do(r)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Eventually(t, func() bool { return d.entrance.Len() == 0 }, time.Minute, time.Millisecond)

@@ -2,14 +2,12 @@ package invoke
 
 import (
 	"errors"
-	"net/http"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,12 +24,9 @@ var (
 const maxBodyDepth = fold.MaxDepth - 8
 
 // bodyOf returns the body of a request, a JSON object. An empty body is nil if the body is optional.
-func bodyOf(raw []byte, contentType string, optional bool) (topics.Raw, error) {
-	switch {
-	case len(raw) == 0 && optional:
+func bodyOf(raw []byte, optional bool) (topics.Raw, error) {
+	if len(raw) == 0 && optional {
 		return nil, nil
-	case !takesJSON(contentType):
-		return nil, errBodyType
 	}
 	return parseBody(raw)
 }
@@ -48,15 +43,4 @@ func parseBody(raw []byte) (topics.Raw, error) {
 		return nil, errBodySyntax
 	}
 	return body, nil
-}
-
-// takesJSON reports whether a content type is JSON. A form's content type is not accepted: with it, any web page could
-// post here without a CORS preflight.
-func takesJSON(contentType string) bool { return contentType == "" || entrance.IsJSON(contentType) }
-
-func bodyStatus(err error) int {
-	if errors.Is(err, errBodyType) {
-		return http.StatusUnsupportedMediaType
-	}
-	return http.StatusUnprocessableEntity
 }

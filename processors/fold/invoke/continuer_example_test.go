@@ -51,6 +51,7 @@ func ExampleContinuer() {
 	send := func(messages string) {
 		r := httptest.NewRequest(http.MethodPost, "/invoke",
 			strings.NewReader(`{"session_id":"s-1","data":{"inputs":{"messages":[`+messages+`]}}}`))
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/x-ndjson")
 		w := httptest.NewRecorder()
 		door.ServeHTTP(w, r)

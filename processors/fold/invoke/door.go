@@ -40,7 +40,7 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 		return nil, err
 	}
 	d := &Door{agent: agent, rules: r, cors: r.cors()}
-	if d.entrance, err = r.entrance(d.cors.Trusted()); err != nil {
+	if d.entrance, err = r.entrance(); err != nil {
 		return nil, err
 	}
 	d.resumer, _ = agent.(Resumer)

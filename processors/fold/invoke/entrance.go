@@ -8,14 +8,14 @@ import (
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
-func (r *rules) entrance(trusted []string) (*entrance.Entrance, error) {
+func (r *rules) entrance() (*entrance.Entrance, error) {
 	limits, err := r.limits.Or(entrance.DefaultLimits(r.bodyLimit))
 	if err != nil {
 		return nil, fmt.Errorf("%w: WithLimits: %w", ErrDoor, err)
 	}
 	e, err := entrance.New(entrance.Config{
 		Name: "invoke", Authenticate: r.authenticate, Requests: r.concurrency, Limits: limits, BodyLimit: r.bodyLimit,
-		Origins: trusted, Audit: r.audit, Clock: r.clock, Logger: r.logger,
+		Origins: r.origins, Audit: r.audit, Clock: r.clock, Logger: r.logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoor, err)

@@ -53,6 +53,7 @@ func greet(context.Context, invoke.Request) (invoke.Stream, error) {
 // post sends a request and returns the response's lines that contain a text.
 func post(door http.Handler, having string, headers ...string) string {
 	r := httptest.NewRequest(http.MethodPost, "/invoke", strings.NewReader(`{"session_id":"s-1"}`))
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -57,6 +57,7 @@ func FuzzInvokeBody(f *testing.F) {
 		door, err := New(agent, WithRandom(fixed{}), WithBodyLimit(64<<10))
 		require.NoError(t, err)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/invoke", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json")
 		if vercel {
 			r.Header.Set(HeaderFormat, "vercel")

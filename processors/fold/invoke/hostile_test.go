@@ -81,9 +81,15 @@ func TestScriptsOfNamedOriginsMaySendCookies(t *testing.T) {
 	require.Empty(t, s.invoke(question, "Cookie", "user=mira").header.Get("Access-Control-Allow-Origin"))
 }
 
-func TestContentTypeIsNotRequiredWithoutAuthentication(t *testing.T) {
-	s := newSite(t, scripted(t, hello))
-	require.Equal(t, 200, s.invoke(question, "Content-Type", "", "Origin", "https://any.example").status)
+func TestOpenDoorRunsNothingForPagesOfOtherOrigins(t *testing.T) {
+	agent := scripted(t, hello)
+	s := newSite(t, agent)
+	require.Equal(t, 403, s.invoke(question, "Origin", "https://any.example").status)
+	require.Equal(t, 415, s.invoke(question, "Content-Type", "").status)
+	require.Equal(t, 415, s.invoke(question, "Content-Type", "text/plain").status)
+	require.Empty(t, agent.requests)
+	s = newSite(t, scripted(t, hello), WithCORS("*"))
+	require.Equal(t, 200, s.invoke(question, "Origin", "https://any.example").status)
 }
 
 func TestSessionThatIsFloodedDelaysOnlyItself(t *testing.T) {

@@ -154,6 +154,7 @@ func TestDisconnectCancelsTheRun(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.http.URL+"/invoke", strings.NewReader(question))
 		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", accept)
 		gone := make(chan struct{})
 		go func() {

@@ -62,9 +62,7 @@ func (r *rules) invalid(format string, args ...any) {
 // start one, auth.Read and auth.Answer to continue a paused one (see Answerer). When the credential expires, an open stream ends with an error event (code credential_expired) and
 // stream_end, and a batch that is not complete is answered with 401. The turn continues, and the client can resume it with
 // a new credential. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
-//
-// With authentication, the content type of a body must be JSON (415), and requests from pages of other origins are answered
-// with 403, unless WithCORS names the origin. a must not be nil.
+// a must not be nil.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(r *rules) {
 		if a == nil {
@@ -141,8 +139,11 @@ func WithVersion(version string) Option { return func(r *rules) { r.version = ve
 
 // WithCORS allows browser scripts of an origin ("*" for any) to send requests to the door and to read its response headers
 // (default: no origin). Scripts of a named origin may send cookies. headers are allowed in requests in addition to those of
-// the door. The option may be repeated. With WithAuthenticate, requests of pages of other origins than the named ones are
-// answered with 403, also with "*".
+// the door. The option may be repeated. Requests of pages of other origins than the named ones are answered with 403; with
+// WithAuthenticate also with "*".
+//
+// Without WithAuthenticate, a request that arrives at a loopback address must name this machine or the host of a named origin,
+// otherwise it is answered with 403: the page of any site can give this machine another name. With "*" it may name any host.
 func WithCORS(origin string, headers ...string) Option {
 	return func(r *rules) {
 		if origin == "" {

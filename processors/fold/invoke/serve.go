@@ -104,20 +104,14 @@ func (c *exchange) admit() bool {
 // read reads the body, the trace, the session and the flags of the request. If it returns false, it has written the
 // response.
 func (c *exchange) read() bool {
-	if !c.resumes { // with authentication also for an empty body
-		if refusal := c.visit.WantJSON(); refusal != nil {
-			c.refuse(refusal)
-			return false
-		}
-	}
 	raw, refusal := c.visit.ReadBody(c.w)
 	if refusal != nil {
 		c.refuse(refusal)
 		return false
 	}
-	body, err := bodyOf(raw, c.r.Header.Get("Content-Type"), c.resumes)
+	body, err := bodyOf(raw, c.resumes)
 	if err != nil {
-		c.invalid(bodyStatus(err), err.Error())
+		c.invalid(http.StatusUnprocessableEntity, err.Error())
 		return false
 	}
 	if c.trace, c.session, err = c.identify(body); err != nil {

@@ -24,6 +24,7 @@ func TestStoppingServerDoesNotAnswerWithSuccess(t *testing.T) {
 		t.Cleanup(server.Close)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(question))
 		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", accept)
 		go func() {
 			<-agent.begun

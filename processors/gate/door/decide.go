@@ -19,9 +19,6 @@ const via = "http"
 
 // decide writes a decision and answers with the outcome of its gate.
 func (h *Handler) decide(r *request, id string) answer {
-	if refusal := r.WantJSON(); refusal != nil {
-		return refused(r.w, refusal)
-	}
 	body, refusal := r.ReadBody(r.w)
 	if refusal != nil {
 		return refused(r.w, refusal)

@@ -73,12 +73,13 @@
 //
 //	400  the body is not such an object, or a parameter, the session's ID or the Idempotency-Key is not usable
 //	401  the caller is not authenticated, or its credential ended during a wait
-//	403  the caller does not have the right, or may not use the session that it named, or the page's origin is not trusted
+//	403  the caller does not have the right, or may not use the session that it named, or the page's origin or the name in
+//	     Host is not trusted
 //	404  the gate was never known, or ended so long ago that its session's row has forgotten it (gate.WithRemembered)
 //	405  another method
 //	408  the body arrives too slowly
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
-//	415  the content type is not JSON, with WithAuthenticate
+//	415  the content type is not JSON
 //	429  the caller or the session exceeds WithLimits; Retry-After says when to repeat the request
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
 //	503  the index has not caught up or is incomplete, or too many requests at a time; Retry-After says when to repeat it

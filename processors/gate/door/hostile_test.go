@@ -134,6 +134,10 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 		require.Equal(t, c.want, g.status, "%s: %s", c.name, g.body)
 	}
 	require.Equal(t, 1, d.index.Len())
+	open := f.door()
+	open.pending("s", "a")
+	require.Equal(t, 415, open.do("POST", decision, approve, "Content-Type: text/plain").status, "also without authentication")
+	require.Equal(t, 415, open.do("POST", decision, approve, "Content-Type: ").status)
 	preflight := d.do("OPTIONS", decision, "", "Origin: https://chat.example")
 	require.Equal(t, 204, preflight.status)
 	require.Equal(t, "https://chat.example", preflight.header.Get("Access-Control-Allow-Origin"))

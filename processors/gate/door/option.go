@@ -81,9 +81,7 @@ func WithRowMemory(bytes int) Option {
 // a returns an error, or whose credential has ended, is answered with 401. To read gates needs the right auth.Read, a
 // decision auth.Answer, and everything about grants auth.Control. A gate of a session that the caller may not use is
 // answered as one that does not exist.
-//
-// With authentication, the content type of a decision must be JSON (415), and requests from pages of other origins are
-// answered with 403, unless WithCORS names the origin. a must not be nil.
+// a must not be nil.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(o *options) {
 		if a == nil {
@@ -121,8 +119,11 @@ func WithLimits(l auth.Limits) Option { return func(o *options) { o.limits = l }
 
 // WithCORS allows the scripts of an origin ("*" for any) to use the door, with cookies if the origin is named, and to send
 // request headers besides Content-Type. The option may be repeated (default: none). Name Authorization and Idempotency-Key
-// here if browsers send them. With WithAuthenticate, requests of pages of other origins than the named ones are answered
-// with 403, also with "*".
+// here if browsers send them. Requests of pages of other origins than the named ones that would change something are answered
+// with 403; with WithAuthenticate also with "*".
+//
+// Without WithAuthenticate, a request that arrives at a loopback address must name this machine or the host of a named origin,
+// otherwise it is answered with 403: the page of any site can give this machine another name. With "*" it may name any host.
 func WithCORS(origin string, headers ...string) Option {
 	return func(o *options) {
 		if origin == "" {
@@ -193,7 +194,7 @@ func (o *options) entrance(agent string) *entrance.Entrance {
 	}
 	e, err := entrance.New(entrance.Config{
 		Name: "gate", Agent: agent, Authenticate: o.authenticate, Requests: max(o.concurrency, 1), Limits: limits,
-		BodyLimit: o.bodyLimit, Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		BodyLimit: o.bodyLimit, Origins: o.origins, Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
 	if err != nil {
 		o.invalid("%w", err)

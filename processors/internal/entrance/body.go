@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,13 +18,26 @@ const (
 	firstBuffer = 4 << 10
 )
 
-// WantJSON refuses a request whose content type is not JSON, if the door authenticates callers: a page of any origin can
-// send other types with the cookies of the user and without a CORS preflight.
-func (v *Visit) WantJSON() *Refusal {
-	if v.entrance.config.Authenticate == nil || IsJSON(v.r.Header.Get("Content-Type")) {
+// AnyMedia in Config.Media accepts bodies of every content type.
+const AnyMedia = "*/*"
+
+// checkMedia refuses a body whose content type is not one of the door: a page of any origin can send plain text and forms without
+// asking the door first (CORS), also without saying what they are. A request without a body needs no type.
+func (v *Visit) checkMedia() *Refusal {
+	kind, wanted := v.r.Header.Get("Content-Type"), v.entrance.config.Media
+	switch {
+	case v.r.ContentLength == 0 && (kind == "" || v.r.Method == http.MethodGet), slices.Contains(wanted, AnyMedia):
+		return nil
+	case wanted == nil:
+		if !IsJSON(kind) {
+			return &Refusal{Status: http.StatusUnsupportedMediaType, Text: "Content-Type must be application/json"}
+		}
 		return nil
 	}
-	return &Refusal{Status: http.StatusUnsupportedMediaType, Text: "Content-Type must be application/json"}
+	if media, _, err := mime.ParseMediaType(kind); err != nil || !slices.Contains(wanted, media) {
+		return &Refusal{Status: http.StatusUnsupportedMediaType, Text: "Content-Type must be " + strings.Join(wanted, " or ")}
+	}
+	return nil
 }
 
 // IsJSON reports whether a content type is JSON.
@@ -33,8 +47,11 @@ func IsJSON(contentType string) bool {
 		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
 }
 
-// ReadBody receives the body. Its memory counts against the limits of all bodies until Close.
+// ReadBody receives the body, if its content type is one of the door. Its memory counts against the limits of all bodies until Close.
 func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
+	if refusal := v.checkMedia(); refusal != nil {
+		return nil, refusal
+	}
 	limit := v.entrance.config.BodyLimit
 	if v.r.ContentLength > limit {
 		return nil, tooLarge()

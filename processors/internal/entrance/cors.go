@@ -17,11 +17,6 @@ type CORS struct {
 	Methods, Headers, Exposed string
 }
 
-// Trusted returns the origins whose requests pass the check against cross-site requests.
-func (c CORS) Trusted() []string {
-	return slices.DeleteFunc(slices.Clone(c.Origins), func(o string) bool { return o == AnyOrigin })
-}
-
 // Set sets the headers of the response to a request.
 func (c CORS) Set(w http.ResponseWriter, r *http.Request) {
 	if len(c.Origins) == 0 {

@@ -1,8 +1,9 @@
 // Package entrance is what the HTTP and WebSocket doors have in common: every request passes it before the door reads or
 // parses anything of it.
 //
-//	Open          the headers are within their limits (431, 414); a slot of the door is free (503)
-//	Authenticate  the page is of a trusted origin (403); the caller is authenticated (401) and within its limits (429)
+//	Open          the headers are within their limits (431, 414); the page is of a trusted origin, and the header Host names
+//	              the door (403); a slot of the door is free (503)
+//	Authenticate  the caller is authenticated (401) and within its limits (429)
 //	ReadBody      the content type is JSON (415); the body arrives fast enough (408) and fits into memory (413, 429, 503)
 //	Session       the ID is usable (400), the caller may use the session (403), the session is within its limits (429)
 //	Close         frees what the request occupied

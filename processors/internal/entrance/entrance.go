@@ -19,15 +19,25 @@ import (
 type Config struct {
 	// Name and Agent are those of audit events.
 	Name, Agent string
-	// Authenticate is nil for a door that accepts everyone.
+	// Authenticate is nil for a door that accepts everyone, and for one that admits callers by tokens of its own (Tokens).
 	Authenticate auth.Authenticate
+	// Tokens says that the door calls Admit, after it has checked a token or a signature that no browser adds to a request.
+	Tokens bool
 	// Requests limits the open requests of all callers.
 	Requests int
 	// Limits are complete: see Limits.Or. BodyLimit is the largest body, in bytes.
 	Limits    auth.Limits
 	BodyLimit int64
-	// Origins are the trusted origins of pages, for example https://app.example.com.
+	// Origins are the trusted origins of pages, for example https://app.example.com, or AnyOrigin, which a door with
+	// Authenticate ignores. Sockets says that they are patterns of path.Match for a host or for scheme://host, which the
+	// upgrade of the connection checks.
 	Origins []string
+	Sockets bool
+	// Hosts are the names of the door in the header Host, without ports. Nil: any; at a loopback address of a door that
+	// accepts everyone, those of this machine and of Origins.
+	Hosts []string
+	// Media are the content types of bodies. Nil: JSON; AnyMedia: all.
+	Media []string
 	// Audit receives events; nil logs them to Logger.
 	Audit  auth.AuditSink
 	Clock  processors.Clock
@@ -37,7 +47,7 @@ type Config struct {
 // Entrance admits the requests of a door. It is safe for concurrent use.
 type Entrance struct {
 	config   Config
-	pages    *http.CrossOriginProtection
+	pages    pages
 	slots    chan struct{}
 	callers  *limiter
 	sessions *limiter
@@ -46,15 +56,9 @@ type Entrance struct {
 
 // New returns the entrance of a door.
 func New(c Config) (*Entrance, error) {
-	pages := http.NewCrossOriginProtection()
-	var errs []error
-	for _, o := range c.Origins {
-		if err := pages.AddTrustedOrigin(o); err != nil {
-			errs = append(errs, fmt.Errorf("origin %q: want scheme://host, with a port unless it is the scheme's", o))
-		}
-	}
+	pages, err := newPages(c)
 	if int64(c.Limits.CallerBodyBytes) <= c.BodyLimit {
-		errs = append(errs, fmt.Errorf("CallerBodyBytes is %d, want more than the body limit, %d", c.Limits.CallerBodyBytes, c.BodyLimit))
+		err = errors.Join(err, fmt.Errorf("CallerBodyBytes is %d, want more than the body limit, %d", c.Limits.CallerBodyBytes, c.BodyLimit))
 	}
 	if c.Audit == nil {
 		c.Audit = auth.LogAudit(c.Logger)
@@ -64,7 +68,7 @@ func New(c Config) (*Entrance, error) {
 		callers:  newLimiter(c.Limits.Caller, c.Limits.Keys),
 		sessions: newLimiter(c.Limits.Session, c.Limits.Keys),
 		bodies:   newBudget(c.Limits.BodyBytes, c.Limits.CallerBodyBytes),
-	}, errors.Join(errs...)
+	}, err
 }
 
 // Len returns the number of open requests.
@@ -86,13 +90,16 @@ type Visit struct {
 	received bool   // the body was received to its end
 }
 
-// Open checks the headers of a request and takes a slot. The caller calls Close for every visit, also for a refused one.
+// Open checks the headers of a request and what page it is from, and takes a slot. The caller calls Close for every visit, also for a refused one.
 func (e *Entrance) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
 	v := &Visit{entrance: e, r: r, wire: http.NewResponseController(w), address: Address(r.RemoteAddr)}
 	v.received = r.Body == nil || r.Body == http.NoBody
 	v.deadline(e.config.Limits.BodyIdle)
 	if refusal := checkHeaders(r); refusal != nil {
 		return v, refusal
+	}
+	if refusal := e.pages.check(r); refusal != nil {
+		return v, v.Refuse(refusal)
 	}
 	select {
 	case e.slots <- struct{}{}:
@@ -108,9 +115,6 @@ func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
 	a := v.entrance.config.Authenticate
 	if a == nil {
 		return v.Admit(auth.Caller{})
-	}
-	if v.entrance.pages.Check(v.r) != nil {
-		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden: the origin of the page is not trusted"})
 	}
 	caller, err := a(v.r)
 	if err != nil {

@@ -20,6 +20,7 @@ func serve(t *testing.T, path, body string, headers map[string][]string) (*httpt
 	d := newRig(t)
 	d.group.reply = succeed
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
 	for name, values := range headers {
 		r.Header[name] = values
 	}

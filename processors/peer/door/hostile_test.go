@@ -57,7 +57,7 @@ func TestHugeHeadersAreRefusedBeforeAnythingIsRead(t *testing.T) {
 func TestSlowBodyGivesItsSlotBack(t *testing.T) {
 	d := newRig(t, WithLimits(auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
 	for _, path := range []string{DelegatePath, ProxyPath} {
-		answer := d.raw("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + t2 + "\r\nContent-Length: 100\r\n\r\n{")
+		answer := d.raw("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + t2 + "\r\nContent-Length: 100\r\n\r\n{")
 		require.Contains(t, answer, "408 Request Timeout")
 		require.Contains(t, answer, "slow_body")
 	}

@@ -212,9 +212,13 @@ func (o *options) entrance(name, agent string, a auth.Authenticate) *entrance.En
 		o.invalid("WithLimits: %w", err)
 		return nil
 	}
+	var media []string
+	if name == peersEntrance { // peers say what they like of their bodies, which their tokens come with
+		media = []string{entrance.AnyMedia}
+	}
 	e, err := entrance.New(entrance.Config{
-		Name: name, Agent: agent, Authenticate: a, Requests: max(o.concurrency, 1), Limits: limits, BodyLimit: wire.MaxBody,
-		Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		Name: name, Tokens: name == peersEntrance, Media: media, Agent: agent, Authenticate: a, Requests: max(o.concurrency, 1), Limits: limits, BodyLimit: wire.MaxBody,
+		Origins: o.origins, Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
 	if err != nil {
 		o.invalid("%w", err)

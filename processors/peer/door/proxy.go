@@ -35,9 +35,6 @@ func (h *Handler) forward(r *request, _ string) answer {
 	case !h.replies.serving():
 		return refused(unavailable("Replies cannot be followed yet."))
 	}
-	if refusal := r.WantJSON(); refusal != nil {
-		return closed(r, refusal)
-	}
 	body, late := r.ReadBody(r.w)
 	if late != nil {
 		return closed(r, late)

@@ -1,7 +1,6 @@
 package door
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,7 +51,7 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit
 	case r.Method != http.MethodPost:
 		return methodNotAllowed()
 	}
-	if refusal := cmp.Or(v.Authenticate(auth.Write), v.WantJSON()); refusal != nil {
+	if refusal := v.Authenticate(auth.Write); refusal != nil {
 		return refused(w, refusal)
 	}
 	body, rejection, ok := readBody(w, v)

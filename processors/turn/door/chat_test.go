@@ -171,9 +171,7 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 				g := s.send(request{method: c.method, path: door.ChatPath, body: c.body})
 				require.Equal(t, c.status, g.status, g.body)
 				require.Equal(t, c.answer, g.body)
-				require.Equal(t, "*", g.header.Get("Access-Control-Allow-Origin"))
-				require.Equal(t, "POST, OPTIONS", g.header.Get("Access-Control-Allow-Methods"))
-				require.Equal(t, "Content-Type", g.header.Get("Access-Control-Allow-Headers"))
+				require.Empty(t, g.header.Get("Access-Control-Allow-Origin"))
 				if c.answer != "" {
 					require.Equal(t, "application/json", g.header.Get("Content-Type"))
 				}

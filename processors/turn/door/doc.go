@@ -22,13 +22,14 @@
 //
 //	400  a field is missing or not usable, or the Idempotency-Key is not usable
 //	401  the caller is not authenticated, or the callback token is not valid
-//	403  the caller may not write, or not to the session, or the request comes from a page of an origin that is not trusted
+//	403  the caller may not write, or not to the session, or the request comes from a page of an origin that is not
+//	     trusted, or names another host
 //	404  another path
 //	405  another method
 //	408  the body arrives too slowly
 //	413  the body is larger than WithBodyLimit, or its record is too large for the turn (WithRecordLimit) or the brokers
 //	414  path and query are longer than 8 KiB
-//	415  the content type is not JSON, with WithAuthenticate
+//	415  the content type of a message is not JSON
 //	422  the Idempotency-Key was used for another request
 //	429  the caller or the session exceeds WithLimits; Retry-After says when to repeat the request
 //	431  a header is longer than 8 KiB (Authorization and Cookie: 16 KiB), or all together are longer than 48 KiB
@@ -78,8 +79,7 @@
 //	WithConcurrency          1024              concurrent requests
 //	WithLimits               see there         what one caller and one session may use
 //	WithAudit                the logger        who wrote, answered or was refused
-//	WithCORS                 *; none if        origins of browsers; other headers than Content-Type need to be named
-//	                         authenticated
+//	WithCORS                 none              origins of browsers; other headers than Content-Type need to be named
 //	WithPathPrefixes         exact paths       FlightDeck's paths: all that begin with those above
 //	WithClock, WithLogger    the system's, none
 package door

@@ -58,8 +58,8 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 		o.invalid("no publisher")
 	}
 	cors := o.cors()
-	chats := o.entrance("chat", agent, o.authenticate, cors.Trusted())
-	results := o.entrance("callback", agent, nil, nil)
+	chats := o.entrance(entrance.Config{Name: "chat", Agent: agent, Authenticate: o.authenticate, Origins: o.origins})
+	results := o.entrance(entrance.Config{Name: "callback", Agent: agent, Tokens: true, Media: []string{entrance.AnyMedia}})
 	tokens, err := token.NewVerifier(o.secrets...)
 	short := o.shortSecrets && errors.Is(err, token.ErrSecret)
 	if short {

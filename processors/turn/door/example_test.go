@@ -40,6 +40,7 @@ func ExampleNew() {
 
 	post := func(path, body string, headers ...string) {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}

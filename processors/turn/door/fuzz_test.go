@@ -27,6 +27,7 @@ func serve(t *testing.T, path, body string, headers ...string) (*httptest.Respon
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
+	r.Header.Set("Content-Type", "application/json")
 	handler.ServeHTTP(w, r)
 	return w, p
 }

@@ -40,7 +40,7 @@ func (s *fixture) stalled(n, size int, header string) {
 		c, err := s.listener.DialContext(s.t.Context(), "tcp", "")
 		require.NoError(s.t, err)
 		s.t.Cleanup(func() { _ = c.Close() })
-		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n", header, size)
+		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", header, size)
 		require.NoError(s.t, err)
 		go func() { _, _ = c.Write(body) }() // fails if the door has refused the request
 	}
@@ -88,7 +88,7 @@ func TestSlowBodyIsAnsweredWithATimeout(t *testing.T) {
 		c, err := s.listener.DialContext(t.Context(), "tcp", "")
 		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
-		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+		_, err = fmt.Fprintf(c, "POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 		require.NoError(t, err)
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(waitLimit)))
 		answer, err := io.ReadAll(c)
@@ -186,12 +186,19 @@ func TestCrossSiteRequestsHaveNoEffect(t *testing.T) {
 	}
 }
 
-func TestAnyOriginMayCallAnUnauthenticatedDoorAsInFlightDeck(t *testing.T) {
+func TestPagesOfOtherOriginsCallAnOpenDoorOnlyIfTheyAreNamed(t *testing.T) {
+	const hi = `{"session_id":"s","content":"hi"}`
 	s := newFixture(t)
-	g := s.chat(`{"session_id":"s","content":"hi"}`, "Origin", "https://any.example", "Content-Type", "text/plain")
+	require.Equal(t, 403, s.chat(hi, "Origin", "https://any.example").status)
+	require.Equal(t, 415, s.chat(hi, "Content-Type", "text/plain").status)
+	require.Equal(t, 415, s.chat(hi, "Content-Type", "").status)
+	require.Empty(t, s.publisher.lines())
+	s = newFixture(t, door.WithCORS("*"))
+	g := s.chat(hi, "Origin", "https://any.example")
 	require.Equal(t, 200, g.status)
 	require.Equal(t, "*", g.header.Get("Access-Control-Allow-Origin"))
 	require.Empty(t, g.header.Get("Access-Control-Allow-Credentials"))
+	require.Equal(t, 415, s.chat(hi, "Origin", "https://any.example", "Content-Type", "text/plain").status)
 }
 
 func TestSessionWithControlOrBidirectionalCharactersIsRefused(t *testing.T) {

@@ -64,8 +64,7 @@ func (o *options) invalid(format string, args ...any) {
 // message to a session that the caller may not use, are answered with 403. The caller's UserID
 // replaces the user_id of the body; if it is empty, the door uses that of the body.
 //
-// With authentication, the content type of a message must be JSON (415), and requests from pages of other origins are
-// answered with 403, unless WithCORS names the origin. a must not be nil.
+// a must not be nil.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(o *options) {
 		if a == nil {
@@ -155,9 +154,12 @@ func WithIdempotency(d time.Duration, count int) Option {
 }
 
 // WithCORS allows the scripts of an origin ("*" for any) to call the chat door, with cookies if the origin is named, and to
-// send request headers besides Content-Type. The option may be repeated (default: any origin without WithAuthenticate, none
-// with it; no other header). Name Authorization and Idempotency-Key here if browsers send them. With WithAuthenticate,
-// requests of pages of other origins than the named ones are answered with 403, also with "*".
+// send request headers besides Content-Type. The option may be repeated (default: none, and no other header). Name Authorization
+// and Idempotency-Key here if browsers send them. Requests of pages of other origins than the named ones are answered with
+// 403; with WithAuthenticate also with "*".
+//
+// Without WithAuthenticate, a request that arrives at a loopback address must name this machine or the host of a named origin,
+// otherwise it is answered with 403: the page of any site can give this machine another name. With "*" it may name any host.
 func WithCORS(origin string, headers ...string) Option {
 	return func(o *options) {
 		if origin == "" {

@@ -116,7 +116,11 @@ func (s *fixture) send(a request) response {
 	}
 	r, err := http.NewRequestWithContext(s.t.Context(), a.method, s.http.URL+a.path, strings.NewReader(a.body))
 	require.NoError(s.t, err)
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(a.headers); i += 2 {
+		if a.headers[i] == "Content-Type" {
+			r.Header.Del("Content-Type")
+		}
 		r.Header.Add(a.headers[i], a.headers[i+1])
 	}
 	resp, err := s.http.Client().Do(r)

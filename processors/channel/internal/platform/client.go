@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/loopback"
 )
 
 const (
@@ -93,14 +95,8 @@ func BaseURL(text string) (string, error) {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.ForceQuery:
 		return "", errors.New("want a URL without a user, query and fragment")
-	case u.Scheme != "https" && (u.Scheme != "http" || !Loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Is(u.Hostname())):
 		return "", errors.New("want HTTPS: anyone on the network path could read the secrets")
 	}
 	return strings.TrimRight(u.String(), "/"), nil
-}
-
-// Loopback reports whether a host is this one.
-func Loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
 
@@ -64,7 +65,7 @@ func SocketURL(text string) (*url.URL, error) {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "":
 		return nil, errors.New("want a URL without a user, query and fragment")
-	case u.Scheme != "wss" && (u.Scheme != "ws" || !Loopback(u.Hostname())):
+	case u.Scheme != "wss" && (u.Scheme != "ws" || !loopback.Is(u.Hostname())):
 		return nil, errors.New("want wss: anyone on the network path could read the secrets")
 	}
 	return u, nil
