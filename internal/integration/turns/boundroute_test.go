@@ -66,7 +66,9 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			}
 			posts.Go(func() {
 				w := httptest.NewRecorder()
-				doors.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, door.ChatPath, strings.NewReader(body+"}")))
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, door.ChatPath, strings.NewReader(body+"}"))
+				r.Header.Set("Content-Type", "application/json")
+				doors.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
 					t.Error(w.Code, w.Body)
 				}

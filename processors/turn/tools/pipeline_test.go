@@ -152,6 +152,7 @@ func (p *pilot) post(path, body string, headers ...string) int {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.http.URL+path, strings.NewReader(body))
 	require.NoError(p.t, err)
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
