@@ -150,11 +150,10 @@ func (p *simProcess) fetch(partitions map[string][]int32) (map[at]progress.Commi
 }
 
 func (p *simProcess) commit(as membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
-	err := p.deliver(func() error { return p.broker.commit(as, points) }, true)
-	if err != nil {
-		points = nil
+	if err := p.deliver(func() error { return p.broker.commit(as, points) }, true); err != nil {
+		return nil, err // the closure may still deliver the points
 	}
-	return points, err
+	return points, nil
 }
 
 func (p *simProcess) members() (members map[progress.Runner]bool, err error) {
