@@ -26,6 +26,20 @@ func TestAnswerIsConsumedOnce(t *testing.T) {
 	require.Len(t, d.agent.payments(), 1)
 }
 
+func TestAnswerByToolAndArgumentsCanBeRepeated(t *testing.T) {
+	d := newDesk(t, newTeller(t, paying, paidEnd))
+	d.invoke(body("s-1", hi))
+	named := answerBody("t9", `{"to":"x","eur":1}`, `{"approved":true}`)
+	first := d.invoke(named, "Accept", jsonl)
+	require.Equal(t, http.StatusOK, first.status, first.body)
+	again := d.invoke(named, "Accept", jsonl)
+	require.Equal(t, http.StatusOK, again.status, again.body)
+	require.Equal(t, first.body, again.body)
+	denial := answerBody("t9", `{"to":"x","eur":1}`, `{"approved":false}`)
+	require.Equal(t, "approved", textAt(t, d.invoke(denial).body, "status", "outcome", "status"))
+	require.Len(t, d.agent.payments(), 1)
+}
+
 func TestConcurrentAnswersDecideOnce(t *testing.T) {
 	for range 20 {
 		d := newDesk(t, newTeller(t, payingTwice, paidEnd))

@@ -133,6 +133,8 @@ func TestAnswersMatchByTokenThenCallThenArguments(t *testing.T) {
 	sameCall := interactionOf(3, "r4", "t1", "pay", `{}`)
 	done := interactionOf(4, "r5", "t5", "pay", `{"eur":5}`)
 	done.open = false
+	donePay := pay
+	donePay.open = false
 	doneSameCall := interactionOf(5, "r6", "t1", "pay", `{}`)
 	doneSameCall.open = false
 	doneBefore := interactionOf(6, "r1", "t1", "pay", `{"eur":5}`)
@@ -173,14 +175,19 @@ func TestAnswersMatchByTokenThenCallThenArguments(t *testing.T) {
 		"decided":                                   {approve("r5", "", "", ""), []gated{pay, done}, nil, []int{1}, nil},
 		"token of a decided one never decides":      {approve("r6", "t1", "pay", `{}`), []gated{doneSameCall, pay}, nil, []int{0}, nil},
 		"call of a decided one that is asked again": {approve("", "t1", "", ""), []gated{doneSameCall, pay}, []int{1}, nil, nil},
-		"arguments of a decided one":                {approve("", "t9", "pay", `{"eur":5}`), []gated{done}, nil, nil, errNoInteraction},
+		"arguments of a decided one":                {approve("", "t9", "pay", `{"eur":5}`), []gated{done}, nil, []int{0}, nil},
 		"repeat, its token names a later call too":  {approve("r1", "t1", "pay", `{"eur":5}`), []gated{doneBefore, sameToken}, nil, []int{0}, nil},
 		"repeat, a later call has the same IDs":     {approve("r1", "t1", "pay", `{"eur":5}`), []gated{doneBefore, sameTokenAndCall}, nil, []int{0}, nil},
 		"repeat, a later call has the same ID":      {approve("", "t1", "pay", `{"eur":5}`), []gated{doneBefore, otherToken}, nil, []int{0}, nil},
 		"later call, whose token was used before":   {approve("r1", "t2", "pay", `{"eur":1000}`), []gated{doneBefore, sameToken}, []int{1}, nil, nil},
 		"later call, whose IDs were used before":    {approve("r1", "t1", "pay", `{"eur":9}`), []gated{doneBefore, sameTokenAndCall}, []int{1}, nil, nil},
 		"forgotten token, and other arguments":      {approve("r1", "t1", "pay", `{"eur":5}`), []gated{otherToken}, nil, nil, errNoInteraction},
-		"a value does not approve":                  {reply{call: "t1", value: topics.Raw(`"yes"`)}, []gated{pay}, nil, nil, nil},
+		"arguments of a decided one, asked again":   {approve("", "t9", "pay", `{"eur":1,"to":"x"}`), []gated{donePay, again}, []int{1}, nil, nil},
+		"a value does not approve":                  {reply{call: "t1", value: topics.Raw(`"yes"`)}, []gated{pay}, nil, nil, errNoDecision},
+		"a value with the token does not approve":   {reply{token: "r1", value: topics.Raw(`{}`)}, []gated{pay}, nil, nil, errNoDecision},
+		"a value for the arguments":                 {reply{call: "t9", tool: "pay", args: topics.Raw(`{"eur":1,"to":"x"}`), value: topics.Raw(`true`)}, []gated{pay}, nil, nil, errNoDecision},
+		"a result of another call":                  {reply{call: "t9", tool: "pay", args: topics.Raw(`{"eur":2}`), value: topics.Raw(`true`)}, []gated{pay}, nil, nil, nil},
+		"a result of a decided call":                {reply{call: "t5", tool: "pay", args: topics.Raw(`{"eur":5}`), value: topics.Raw(`true`)}, []gated{pay, done}, nil, nil, nil},
 		"a value answers a question":                {reply{call: "t7", value: topics.Raw(`"yes"`)}, []gated{pay, question}, []int{1}, nil, nil},
 		"a late answer to a question":               {reply{call: "t7", value: topics.Raw(`"yes"`)}, []gated{pay, doneQuestion}, nil, []int{1}, nil},
 		"a denial denies a question":                {reply{token: "r7", decides: true}, []gated{question}, []int{0}, nil, nil},

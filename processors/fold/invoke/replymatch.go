@@ -84,6 +84,10 @@ var (
 		Status: http.StatusPreconditionFailed, Type: TypeUnknown, Code: "other_arguments",
 		Text: "argsSha256 is not the digest of the arguments",
 	}
+	errNoDecision = &Error{
+		Status: http.StatusUnprocessableEntity, Type: TypeUnknown, Code: "invalid_answer",
+		Text: `the call waits for an approval: the answer's output must be {"approved": true} or {"approved": false}`,
+	}
 	errContradiction = &Error{
 		Status: http.StatusUnprocessableEntity, Type: TypeUnknown, Code: "invalid_answer",
 		Text: "the request approves and denies the same interaction",
@@ -91,8 +95,9 @@ var (
 )
 
 // matchReplies finds the interactions that answers decide: by token, or else by the ID of the tool call, or else by the
-// tool's name and arguments. It fails if an approval or a denial matches no interaction or several, and if answers contradict
-// each other. A value that matches no open question is an ordinary result in the client's history and left out.
+// tool's name and arguments. It fails if an approval or a denial matches no interaction or several, if a value answers an open
+// approval, and if answers contradict each other. Another value that matches no open question is an ordinary result in the
+// client's history and left out.
 func matchReplies(replies []reply, all []gated) (m matches, err error) {
 	for _, r := range replies {
 		at, err := findGated(r, all)
@@ -101,6 +106,8 @@ func matchReplies(replies []reply, all []gated) (m matches, err error) {
 			return matches{}, err
 		case at < 0 && r.decides:
 			return matches{}, errNoInteraction
+		case at < 0 && r.misses(all):
+			return matches{}, errNoDecision
 		case at < 0:
 		case !all[at].open:
 			if r.decides || !all[at].approves() {
@@ -142,7 +149,7 @@ func findGated(r reply, all []gated) (int, error) {
 			if !r.differs(g) {
 				call = append(call, i)
 			}
-		case g.open && r.tool != "" && r.args != nil && slices.Contains(g.Names, r.tool) && equalArgs(r.args, g.Args):
+		case r.names(g):
 			named = append(named, i)
 		}
 	}
@@ -173,6 +180,23 @@ func preferred(hits []int, agrees func(i int) bool) []int {
 		return some
 	}
 	return hits
+}
+
+// misses reports whether the answer is a value for an open approval: nothing but a decision ends that, and as a message of the
+// user it would begin another turn beside the one that waits.
+func (r reply) misses(all []gated) bool {
+	return slices.ContainsFunc(all, func(g gated) bool {
+		if !g.open || !g.approves() {
+			return false
+		}
+		byCall := r.call != "" && r.call == g.ToolUseID && !r.differs(g)
+		return byCall || r.token != "" && r.token == g.ID || r.names(g)
+	})
+}
+
+// names reports whether the answer is about a call with the interaction's tool and arguments.
+func (r reply) names(g gated) bool {
+	return r.tool != "" && slices.Contains(g.Names, r.tool) && equalArgs(r.args, g.Args)
 }
 
 // differs reports whether the answer names another interaction about other arguments, although the ID of the call is the same:
