@@ -78,10 +78,7 @@ func (s *simulation) start() *simProcess {
 var errWire = errors.New("the wire is cut")
 
 // request performs a request at the broker, unless a fault is in its way.
-func (p *simProcess) request(do func() error) error { return p.deliver(do, false) }
-
-// deliver is request. A request of a kind that can be late may arrive although the client has given up.
-func (p *simProcess) deliver(do func() error, canBeLate bool) error {
+func (p *simProcess) request(do func() error) error {
 	p.mu.Lock()
 	p.requests++
 	r := p.random(p.name, p.requests)
@@ -99,15 +96,6 @@ func (p *simProcess) deliver(do func() error, canBeLate bool) error {
 			return errWire // the request is lost
 		case n == 1:
 			_ = do() // its answer is lost
-			return errWire
-		case n == 2 && canBeLate:
-			p.running.Go(func() {
-				time.Sleep(time.Duration(r.IntN(int(4 * time.Second))))
-				p.locked(func() {
-					_ = do()
-					p.healthy = time.Now()
-				})
-			})
 			return errWire
 		}
 	}
@@ -150,8 +138,8 @@ func (p *simProcess) fetch(partitions map[string][]int32) (map[at]progress.Commi
 }
 
 func (p *simProcess) commit(as membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
-	if err := p.deliver(func() error { return p.broker.commit(as, points) }, true); err != nil {
-		return nil, err // the closure may still deliver the points
+	if err := p.request(func() error { return p.broker.commit(as, points) }); err != nil {
+		return nil, err
 	}
 	return points, nil
 }
