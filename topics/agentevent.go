@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The authors of events. A record without one is the agent's.
@@ -69,6 +71,12 @@ type AgentResult struct {
 	Code  Code
 	// Usage is an object with input, output, total and cost, or nil.
 	Usage Raw
+}
+
+// RequestOf returns the part of an enriched message by which AgentEvent.Request names the message with a request ID.
+func RequestOf(id string) Raw {
+	b, _ := jsontext.AppendQuote([]byte(`{"latest_input":{"metadata":{"request_id":`), id) // invalid UTF-8 is replaced
+	return append(b, "}}}"...)
 }
 
 // maxCode is the length of the longest code of a result that is read, in bytes.

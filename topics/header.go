@@ -49,8 +49,8 @@ const ReasonEmpty = "empty"
 
 // HeaderEvents is the header of think-request-response with the events that the worker has written about the step to
 // agent-events: the attempt, the number of its last record and why the model stopped, for example "1732650000000/14/end_turn".
-// It is NoEvents if the worker wrote none and leaves them to the turn. Without it, nobody may write events, or another program
-// does. Readers of FlightDeck ignore headers.
+// NoEvents says that the worker has written none: the turn writes them. A response without the header is that of another program,
+// which may write events of its own. Readers of FlightDeck ignore headers.
 const HeaderEvents = "turntable.events"
 
 // NoEvents is the HeaderEvents of a response whose worker has written no events.

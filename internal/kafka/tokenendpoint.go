@@ -8,14 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/turntable-streams/turntable/internal/loopback"
 )
 
 const (
@@ -58,18 +58,13 @@ func CheckTokenURL(text string) error {
 		return errors.New("want https://host/path, or file:///path")
 	case u.User != nil || u.Fragment != "":
 		return errors.New("a user, password or fragment in the URL is not supported")
-	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname()):
 		return nil
 	case u.Scheme == "http":
 		return errors.New("want https: over http, the client's secret could be read on the network")
 	default:
 		return errors.New("want https://host/path, or file:///path")
 	}
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // NewTokenEndpoint returns the source of an endpoint. It does not connect. The error contains no value of the configuration.

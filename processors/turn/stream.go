@@ -92,7 +92,7 @@ func requestOf(a *Accepted) topics.Raw {
 	if blank(a.RequestId) {
 		return nil
 	}
-	return append(appendText([]byte(`{"latest_input":{"metadata":{"request_id":`), a.RequestId), "}}}"...)
+	return topics.RequestOf(*a.RequestId)
 }
 
 // settle takes the attempt that an accepted response names as that of the open step. If it names none, the turn writes the

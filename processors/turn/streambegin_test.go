@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -83,4 +84,15 @@ func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T
 			require.Equal(t, topics.CodeCancelled, ends[0].Result.Code)
 		})
 	}
+}
+
+func TestProcessorOfATurnWithEventsNeedsTheirTopic(t *testing.T) {
+	graph, err := Graph("pilot", WithEvents())
+	require.NoError(t, err)
+	catalog, err := topics.For("pilot")
+	require.NoError(t, err)
+	_, err = processors.New([]string{"localhost:9092"}, graph, processors.WithTopics(catalog))
+	require.ErrorIs(t, err, processors.ErrConfig)
+	require.ErrorContains(t, err, "pilot-agent-events")
+	require.ErrorContains(t, err, "topics.WithEvents is missing")
 }

@@ -390,14 +390,3 @@ func TestInvokeAnswersWithTheAnthropicAdapter(t *testing.T) {
 	}
 	require.Contains(t, string(m.batch("claude").Messages), "toolu_1")
 }
-
-func TestProcessorOfATurnWithEventsNeedsTheirTopic(t *testing.T) {
-	graph, err := turn.Graph("pilot", turn.WithEvents())
-	require.NoError(t, err)
-	catalog, err := topics.For("pilot")
-	require.NoError(t, err)
-	_, err = processors.New([]string{"localhost:9092"}, graph, processors.WithTopics(catalog))
-	require.ErrorIs(t, err, processors.ErrConfig)
-	require.ErrorContains(t, err, "pilot-agent-events")
-	require.ErrorContains(t, err, "topics.WithEvents is missing")
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
@@ -34,17 +34,12 @@ func newSource(jwks string, o options) (source, error) {
 	switch {
 	case err != nil || at.Host == "" || at.User != nil || at.Fragment != "":
 		return nil, fmt.Errorf("%w: JWKS: want a file, or a URL without a user", ErrConfig)
-	case at.Scheme != "https" && (at.Scheme != "http" || !loopback(at.Hostname())):
+	case at.Scheme != "https" && (at.Scheme != "http" || !loopback.Is(at.Hostname())):
 		return nil, fmt.Errorf("%w: JWKS: want HTTPS: anyone on the network path could replace the keys", ErrConfig)
 	}
 	client := *o.client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &remote{url: at.String(), host: at.Host, client: &client, now: o.clock.Now, logger: o.logger, turn: make(chan struct{}, 1)}, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // file is the keys of a file.

@@ -14,6 +14,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/text"
@@ -103,7 +104,7 @@ func checkServer(host string, port int, s Security, name, password string, inval
 	switch s {
 	case StartTLS, ImplicitTLS:
 	case NoTLS:
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !loopback.Is(host) {
 			invalid("NoTLS is for loopback addresses only")
 		}
 	default:

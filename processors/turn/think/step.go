@@ -68,10 +68,11 @@ func firstStep(key string) (turn string, number int64) {
 // requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
 func requestOf(m topics.Message) topics.Raw {
 	id, _ := topics.Lookup(m.Metadata, "request_id")
-	if text := topics.TextOf(id); len(id) == 0 || id[0] != '"' || text == nil || *text == "" {
+	text := topics.TextOf(id)
+	if len(id) == 0 || id[0] != '"' || text == nil || *text == "" {
 		return nil
 	}
-	return append(append([]byte(`{"latest_input":{"metadata":{"request_id":`), id...), "}}}"...)
+	return topics.RequestOf(*text)
 }
 
 // keyOf returns the key of a step: the id of its record or, without one, its topic, partition and offset.
