@@ -104,6 +104,9 @@
 // the same time, a caller can get the answer to another one's message. Send a request_id with each message and its reply, or wait
 // for each answer.
 //
+// A route can be read after its turn has ended, if the model is faster than the reader of reply-to. With WithDelivery the output
+// is delivered all the same. Without it, the output has no route, and the route is dead-lettered.
+//
 // # Memory
 //
 // With WithMemoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,

@@ -35,7 +35,13 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 		to, err := processors.NewPublisher(c.brokers)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, to.Close()) })
+		posted := make(chan struct{}) // a turn that ends before its route is read has no caller
 		readTopic(t, c, catalog.EnrichedMessageInput.Name(), func(ctx context.Context, r processors.Inbound) error {
+			select {
+			case <-posted:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			in := catalog.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
 			m, err := topics.DecodeMessage(in.LatestInput)
 			if err != nil {
@@ -58,10 +64,12 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 		doors, err := door.New(c.agent, to, door.WithCallbackServices(func(string) bool { return true }))
 		require.NoError(t, err)
 
+		routes := 0
 		var posts sync.WaitGroup
 		for i := range messages {
 			body := fmt.Sprintf(`{"session_id":"s%d","content":"message %d"`, i%sessions, i)
 			if i%4 != 0 {
+				routes++
 				body += fmt.Sprintf(`,"reply":{"callbackService":"harbor","bearerToken":"message %d"}`, i)
 			}
 			posts.Go(func() {
@@ -75,6 +83,8 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			})
 		}
 		posts.Wait()
+		awaitCommitted(t, c, string(catalog.Group()), catalog.ReplyTo.Name(), int64(routes))
+		close(posted)
 		seen := map[string]bool{}
 		for len(seen) < messages {
 			var out topics.Output
@@ -95,6 +105,27 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			require.Equal(t, wanted, topics.TokenOf(out.ReplyTo), "the caller of the answer to %s", out.Content)
 		}
 	})
+}
+
+// awaitCommitted waits until a group has handled as many records of a topic.
+func awaitCommitted(t *testing.T, c config, group, topic string, records int64) {
+	t.Helper()
+	f, err := processors.NewFollower(c.brokers, []string{topic}, func(processors.Inbound) {})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Run(ctx) }()
+	<-f.Ready()
+	require.Eventually(t, func() bool {
+		committed, err := f.Committed(group, topic)
+		sum := int64(0)
+		for _, offset := range committed[topic] {
+			sum += offset
+		}
+		return err == nil && sum == records
+	}, wait, 20*time.Millisecond, "group %s has not handled %s", group, topic)
+	cancel()
+	require.NoError(t, <-done)
 }
 
 // readTopic handles the records of a topic until the test ends.
