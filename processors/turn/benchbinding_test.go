@@ -168,7 +168,7 @@ func (d *dock) toolMessage(results ...string) string {
 		turn.Calls = append(turn.Calls, &Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
 	}
 	s := &transition{key: d.key, now: d.now, row: &State{Turn: turn}}
-	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(false))))
+	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(copies{metadata: true}))))
 }
 
 // turn applies as many events as a turn has.

@@ -185,22 +185,39 @@ func (s *transition) completeStep() {
 	if !s.collectResults() {
 		return
 	}
-	inputs := spellings(s.rules.BothSpellings)
-	around := envelope + 2*s.keySize() + promptSize(turn.Message.EphemeralPrompt) + inputs*quoted(s.user(turn.Message)) +
-		s.rules.memoryRoom(s.user(turn.Message), s.rules.BothSpellings)
-	free := s.rules.RecordLimit - around - s.historySize()
-	if over := inputs*s.sizeOfToolMessage(true) - free; over > 0 && s.hideFor(over, false) {
-		free = s.rules.RecordLimit - around - s.historySize()
+	both := s.rules.BothSpellings && s.makeRoomForResults(true)
+	if !both {
+		s.makeRoomForResults(false)
 	}
-	short, fits := s.fitResults(free / inputs)
-	message := topics.Message(s.emitResults(short))
+	with, fits := s.fitResults(s.roomForResults(both), both)
+	if s.rules.BothSpellings && !both && s.excess(s.roomForResults(true), copies{text: true}) <= 0 { // the results were shortened
+		both = true
+		with, fits = s.fitResults(s.roomForResults(true), true)
+	}
+	message := topics.Message(s.emitResults(with))
 	input := topics.EncodeMessage(message)
-	message.Content = s.sortedContent(len(message.Content))
-	if fits && s.think(input, &message) {
+	message.Content = s.sortedContent(len(message.Content), both)
+	if fits && s.think(input, &message, both) {
 		return
 	}
 	turn.Calls = nil
 	s.fail(tooLarge("the conversation and the tools' results do not fit into a record"))
+}
+
+// makeRoomForResults hides exchanges until the record for the model has room for the results. It reports false if there is
+// not enough to hide, or nothing that would help.
+func (s *transition) makeRoomForResults(both bool) bool {
+	over := s.sizeOfToolMessage(copies{text: both}) - s.roomForResults(both)
+	return over <= 0 || s.hideFor(spellings(both)*over, false)
+}
+
+// roomForResults returns the size of the largest tool message that fits into the record for the model, in one or both
+// spellings.
+func (s *transition) roomForResults(both bool) int {
+	user, inputs := s.user(s.row.Turn.Message), spellings(both)
+	around := envelope + 2*s.keySize() + promptSize(s.row.Turn.Message.EphemeralPrompt) + inputs*quoted(user) +
+		s.rules.memoryRoom(user, both)
+	return (s.rules.RecordLimit - around - s.historySize()) / inputs
 }
 
 // completeOpenCalls ends the open calls of a turn that is ending, so that every call has exactly one result. The model
@@ -214,17 +231,18 @@ func (s *transition) completeOpenCalls(f failure) {
 	if !s.collectResults() {
 		return
 	}
-	short, _ := s.fitResults(s.rules.RecordLimit)
-	s.emitResults(short)
+	text := s.rules.BothSpellings && s.excess(s.rules.RecordLimit, copies{text: true}) <= 0
+	with, _ := s.fitResults(s.rules.RecordLimit, text)
+	s.emitResults(with)
 	turn.Calls = nil
 }
 
 // emitResults emits the completed step and its tool message, unless they exceed the record limit even with shortened
 // results. It returns the tool message.
-func (s *transition) emitResults(short bool) ToolMessage {
+func (s *transition) emitResults(with copies) ToolMessage {
 	turn := s.row.Turn
-	message := s.buildToolMessage(short)
-	if s.excess(s.rules.RecordLimit, short) <= 0 {
+	message := s.buildToolMessage(with)
+	if s.excess(s.rules.RecordLimit, with) <= 0 {
 		s.emit(turn.Message.TurnId, turn.Step, s.completed(), 0)
 		s.emit(turn.Message.TurnId, turn.Step, message, 0)
 	}

@@ -88,7 +88,7 @@ func WithLatencies() Option {
 // WithBothSpellings writes the records for the model so that the model workers of FlightDeck's Python SDK can read them too
 // (default off): enriched-message-input has userId, latestInput and memoirContext beside user_id, latest_input and
 // memoir_context, and each entry of a tool message has its result a second time, as JSON text in the member content. A record
-// that would be too large with both has only the first: such a worker cannot read it.
+// that would be too large with both has only the first, and no texts: such a worker cannot read it.
 func WithBothSpellings() Option {
 	return func(o *options) { o.rules.BothSpellings = true }
 }

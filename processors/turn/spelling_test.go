@@ -179,29 +179,51 @@ func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 		require.NoError(t, json.Unmarshal(the[ToolMessage](t, es).Content, &entries))
 		require.Len(t, entries, len(ids))
 		for _, e := range entries {
-			require.Equal(t, string(e.Result), e.Content)
+			if again[0].BothSpellings {
+				require.Equal(t, string(e.Result), e.Content)
+			}
 		}
 		require.True(t, p.knowsInput(again[0].LatestInput))
 	})
 }
 
-// A result is not replaced by an error as long as the copies in the metadata can be left out instead.
-func TestLargestResultThatFitsInBothSpellingsReachesTheModel(t *testing.T) {
+// A result is not replaced by an error as long as copies of it can be left out instead: first those in the metadata, then
+// those of the second spelling.
+func TestResultThatFitsWithoutItsCopiesReachesTheModel(t *testing.T) {
+	for name, c := range map[string]struct {
+		size  int
+		rules []func(*Rules)
+		want  string
+		both  bool
+	}{
+		"fits in both spellings":          {240 << 10, []func(*Rules){bothSpellings}, "xxx", true}, // four times in the record for the model
+		"fits in one spelling":            {270 << 10, []func(*Rules){bothSpellings}, "xxx", false},
+		"fits once":                       {940 << 10, []func(*Rules){bothSpellings}, "xxx", false},
+		"fits once, with one spelling":    {940 << 10, nil, "xxx", false},
+		"does not fit":                    {1000 << 10, []func(*Rules){bothSpellings}, "too_large", true}, // the errors fit in both
+		"does not fit, with one spelling": {1000 << 10, nil, "too_large", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, c.rules...)
+			p.respond(p.ask("hi"), calling("t1", "t2"))
+			p.result("t1", "small")
+			out := p.result("t2", strings.Repeat("x", c.size))
+			content := string(the[ToolMessage](t, out).Content)
+			has(t, content, c.want)
+			has(t, content, "small")
+			require.Equal(t, c.both, the[Enriched](t, out).BothSpellings)
+			require.Len(t, emitted[Completed](out), 1)
+			fits(t, p, out)
+		})
+	}
+}
+
+// A turn that ends keeps the results that fit without their copies.
+func TestResultOfEndingTurnFitsWithoutItsText(t *testing.T) {
 	p := newPlay(t, bothSpellings)
 	p.respond(p.ask("hi"), calling("t1", "t2"))
-	p.result("t1", "small")
-	out := p.result("t2", strings.Repeat("x", 240<<10)) // four times in the record for the model
+	p.result("t1", strings.Repeat("x", 600<<10))
+	out := p.send("session-control", `{"action":"cancel"}`)
 	has(t, string(the[ToolMessage](t, out).Content), "xxx")
-	has(t, string(the[ToolMessage](t, out).Metadata), `"result":null`)
-	fits(t, p, out)
-
-	p = newPlay(t, bothSpellings)
-	p.respond(p.ask("hi"), calling("t1", "t2"))
-	p.result("t1", "small")
-	out = p.result("t2", strings.Repeat("x", 270<<10))
-	content := string(the[ToolMessage](t, out).Content)
-	has(t, content, "too_large")
-	has(t, content, "small")
-	require.Len(t, emitted[Enriched](out), 1)
 	fits(t, p, out)
 }

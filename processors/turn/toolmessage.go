@@ -10,30 +10,38 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// copies are those of a result in a tool message, beside the one in the content.
+type copies struct {
+	text     bool // as text in the content, for the workers that need the second spelling of the record for the model
+	metadata bool
+}
+
 // fitResults makes the tool message fit into room bytes, and the completed step into a record. fits is false if it cannot.
 //
-// The tool message contains every result twice, in the content and in the metadata, and a third time as text in the content
-// if Rules.BothSpellings is set. If that is too large, short is true and the copies in the metadata are omitted. If it is
-// still too large, the largest results are replaced by too_large errors.
-func (s *transition) fitResults(room int) (short, fits bool) {
-	if s.excess(room, false) <= 0 {
-		return false, true
+// The tool message contains every result twice, in the content and in the metadata, and with text a third time. If that is
+// too large, the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large
+// errors.
+func (s *transition) fitResults(room int, text bool) (with copies, fits bool) {
+	with = copies{text: text, metadata: true}
+	if s.excess(room, with) <= 0 {
+		return with, true
 	}
-	if s.excess(room, true) > 0 {
-		s.shortenResults(room)
+	with.metadata = false
+	if s.excess(room, with) > 0 {
+		s.shortenResults(room, with)
 	}
-	return true, s.excess(room, true) <= 0
+	return with, s.excess(room, with) <= 0
 }
 
 // excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
-func (s *transition) excess(room int, short bool) int {
-	return max(s.sizeOfToolMessage(short)-room, s.sizeOfCompleted()-s.rules.RecordLimit)
+func (s *transition) excess(room int, with copies) int {
+	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.RecordLimit)
 }
 
-func (s *transition) sizeOfToolMessage(short bool) int {
+func (s *transition) sizeOfToolMessage(with copies) int {
 	turn := s.row.Turn
-	content, results := s.sizesOf(turn.Calls)
-	if short {
+	content, results := sizesOf(turn.Calls, with.text)
+	if !with.metadata {
 		for _, c := range turn.Calls {
 			results -= max(len(c.Result.Result)-len(`null`), 0)
 		}
@@ -43,14 +51,14 @@ func (s *transition) sizeOfToolMessage(short bool) int {
 
 func (s *transition) sizeOfCompleted() int {
 	turn := s.row.Turn
-	_, results := s.sizesOf(turn.Calls)
+	_, results := sizesOf(turn.Calls, false)
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
 }
 
-// shortenResults replaces the largest results by errors until the tool message without copies in the metadata fits into
-// room bytes and the completed step into a record, or no more can be saved.
-func (s *transition) shortenResults(room int) {
-	message, completed := s.sizeOfToolMessage(true)-room, s.sizeOfCompleted()-s.rules.RecordLimit
+// shortenResults replaces the largest results by errors until the tool message fits into room bytes and the completed step
+// into a record, or no more can be saved.
+func (s *transition) shortenResults(room int, with copies) {
+	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.RecordLimit
 	calls := slices.Clone(s.row.Turn.Calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int {
 		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
@@ -61,17 +69,17 @@ func (s *transition) shortenResults(room int) {
 		if message <= 0 && completed <= 0 || gain <= 0 {
 			return
 		}
-		message -= gain + s.sizeAsText(c.Result) - s.sizeAsText(short)
+		message -= gain
+		if with.text {
+			message -= sizeAsText(c.Result) - sizeAsText(short)
+		}
 		completed -= gain
 		c.Result = short
 	}
 }
 
-// sizeAsText returns the size of the copy of a result that Rules.BothSpellings adds to the tool message, at most.
-func (s *transition) sizeAsText(r *Result) int {
-	if !s.rules.BothSpellings {
-		return 0
-	}
+// sizeAsText returns the size of the copy of a result as text in a tool message, at most.
+func sizeAsText(r *Result) int {
 	return len(`,"content":`) + max(quotedBytes(topics.Raw(r.Result)), len(`"{}"`))
 }
 
@@ -85,19 +93,19 @@ func (s *transition) tooLargeResult(c *Call, r *Result) *Result {
 	return short
 }
 
-func (s *transition) buildToolMessage(short bool) ToolMessage {
+func (s *transition) buildToolMessage(with copies) ToolMessage {
 	turn := s.row.Turn
 	role := roleTool
-	contentSize, metadataSize := s.sizesOf(turn.Calls)
+	contentSize, metadataSize := sizesOf(turn.Calls, with.text)
 	content := append(make([]byte, 0, envelope/2+contentSize), '[')
 	metadata := append(make([]byte, 0, envelope/2+metadataSize), `{"tool_results":[`...)
 	for i, c := range turn.Calls {
 		if i > 0 {
 			content, metadata = append(content, ','), append(metadata, ',')
 		}
-		content = s.appendEntry(content, c)
+		content = appendEntry(content, c, with.text)
 		r := c.Result.record()
-		if short {
+		if !with.metadata {
 			r.Result = nil // it is in the content
 		}
 		metadata = append(metadata, topics.EncodeToolResult(r)...)
@@ -116,12 +124,12 @@ func (s *transition) buildToolMessage(short bool) ToolMessage {
 }
 
 // appendEntry appends a call as the model sees it, with the id and the name that the model gave.
-func (s *transition) appendEntry(b []byte, c *Call) []byte {
+func appendEntry(b []byte, c *Call, text bool) []byte {
 	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
 	b = appendText(append(b, `,"name":`...), c.Name)
 	b = appendResult(append(b, `,"result":`...), c.Result)
 	b = appendText(append(b, `,"status":`...), c.Result.Status)
-	if s.rules.BothSpellings {
+	if text {
 		b = appendResultText(append(b, `,"content":`...), c.Result)
 	}
 	return append(b, '}')
@@ -143,14 +151,14 @@ func appendResultText(b []byte, r *Result) []byte {
 
 // sortedContent returns the content of the tool message with the members of each entry sorted by name: the same JSON value,
 // which digests then need not sort. size is the size of the content.
-func (s *transition) sortedContent(size int) topics.Raw {
+func (s *transition) sortedContent(size int, text bool) topics.Raw {
 	b := append(make([]byte, 0, size), '[')
 	for i, c := range s.row.Turn.Calls {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, '{')
-		if s.rules.BothSpellings {
+		if text {
 			b = append(appendResultText(append(b, `"content":`...), c.Result), ',')
 		}
 		b = appendText(append(b, `"name":`...), c.Name)
@@ -162,12 +170,14 @@ func (s *transition) sortedContent(size int) topics.Raw {
 }
 
 // sizesOf returns upper bounds of the sizes of a tool message's content and metadata.
-func (s *transition) sizesOf(calls []*Call) (content, metadata int) {
+func sizesOf(calls []*Call, text bool) (content, metadata int) {
 	const entry, result = 64, 224 // field names, punctuation, numbers
 	for _, c := range calls {
 		r := c.Result
-		content += entry + quoted(c.ToolUseId) + quoted(c.Name) + quoted(r.Status) + len(r.Result) +
-			s.sizeAsText(r)
+		content += entry + quoted(c.ToolUseId) + quoted(c.Name) + quoted(r.Status) + len(r.Result)
+		if text {
+			content += sizeAsText(r)
+		}
 		metadata += result + quoted(r.SessionId) + quoted(r.ToolUseId) + quoted(r.ToolId) + quoted(r.Name) +
 			quoted(r.Status) + quoted(r.Timestamp) + len(r.Result)
 	}

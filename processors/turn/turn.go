@@ -29,14 +29,14 @@ func (s *transition) open(a *Accepted, read *topics.Message) {
 // begin opens the first think step of the open turn.
 func (s *transition) begin(input topics.Raw, read *topics.Message) {
 	s.limitHistory()
-	if !s.think(input, read) {
+	if !s.think(input, read, s.rules.BothSpellings) {
 		s.fail(tooLarge("the message does not fit into a record"))
 	}
 }
 
 // think opens the next think step of the open turn. It does nothing and reports false if the record for the model would be
-// too large. read is the decoded input, or nil to decode it.
-func (s *transition) think(input topics.Raw, read *topics.Message) bool {
+// too large. read is the decoded input, or nil to decode it. The record has both spellings if both is true and they fit.
+func (s *transition) think(input topics.Raw, read *topics.Message, both bool) bool {
 	turn := s.row.Turn
 	history, length := s.history()
 	record := Enriched{
@@ -48,7 +48,7 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		Timestamp:   s.timestamp(),
 
 		EphemeralPrompt: turn.Message.EphemeralPrompt,
-		BothSpellings:   s.rules.BothSpellings,
+		BothSpellings:   both,
 	}
 	over := s.sizeOfEnriched(record) - s.rules.RecordLimit
 	hidden := over > 0 && s.hideFor(over, !turn.Responded)
