@@ -267,3 +267,34 @@ func TestRecordThatWaitsForItsCallBeginsAgain(t *testing.T) {
 	_, repeated := p.Start(5)
 	require.True(t, repeated, "another member may have called")
 }
+
+// A commit whose answer was lost may replace newer ones: a crash would then forget records that only those reserve.
+func TestNoRecordStartsThatACommitInDoubtDoesNotReserve(t *testing.T) {
+	p := progress.New(10, handover)
+	p.Claim(progress.Commit{Offset: -1}, noon)
+	p.Read(0)
+	lost, _ := p.Checkpoint()
+	p.Doubt(lost, noon.Add(time.Second))
+	p.Read(1)
+	acknowledge(t, p) // reserves 11, but the lost one only 10
+	require.True(t, p.MayStart(10))
+	require.False(t, p.MayStart(11))
+	doubts, over := p.Doubts(noon)
+	require.True(t, doubts)
+	require.False(t, over)
+	doubts, over = p.Doubts(noon.Add(time.Second))
+	require.False(t, doubts)
+	require.True(t, over)
+	require.True(t, p.MayStart(11))
+}
+
+// Whether a handover was stored shows in the commit that the next owner reads.
+func TestHandoverThatAnOlderCommitReplacedIsRecognized(t *testing.T) {
+	p := owner(t, 0)
+	old := acknowledge(t, p)
+	p.End(me, noon)
+	require.False(t, p.Hands(old))
+	require.True(t, p.Hands(acknowledge(t, p)))
+	p.Settle(0)
+	require.True(t, p.Hands(old), "nothing runs any more")
+}

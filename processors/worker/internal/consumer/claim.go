@@ -50,7 +50,7 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose(p.state.Claim(commit, p.member.config.Clock.Now()), "another member has settled it or calls for it")
-	p.claim, p.ending, p.untold = c, false, false
+	p.claim, p.ending, p.untold, p.doubted = c, false, false, false
 	return c
 }
 
@@ -58,7 +58,7 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 func (c *claim) end(memberID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.claim, c.ending, c.runner = nil, true, progress.RunnerOf(memberID)
+	c.claim, c.ending, c.untold, c.runner = nil, true, true, progress.RunnerOf(memberID)
 	c.state.End(c.runner, c.member.config.Clock.Now())
 	c.state.Retry(progress.Now)
 }

@@ -67,6 +67,10 @@ func (c Config) leaseLimit() time.Duration {
 	return min(group.Session.Timeout, group.Rebalance.Timeout) * 3 / 4
 }
 
+// lateness is how long after its failure a commit may still arrive at the coordinator: what the coordinator has not read by the
+// end of the session timeout is of a member that it has removed.
+func (c Config) lateness() time.Duration { return c.membership().Consumer.Group.Session.Timeout }
+
 // requestTimeout bounds requests for offsets. A rebalance waits for the last commit of a claim.
 const requestTimeout = 5 * time.Second
 

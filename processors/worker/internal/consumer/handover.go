@@ -164,3 +164,26 @@ func (p *partition) carry() bool {
 	p.state.Retry(progress.Now)
 	return p.state.Urgency() == progress.Now
 }
+
+// verify reads the commits of partitions that were handed over by a commit that an earlier one may have replaced.
+func (s *session) verify(assigned map[at]bool) {
+	doubted := map[string][]int32{}
+	for _, p := range s.all() {
+		if !assigned[p.at] && p.isDoubted() {
+			doubted[p.topic] = append(doubted[p.topic], p.id)
+		}
+	}
+	if len(doubted) == 0 {
+		return
+	}
+	stored, err := s.group.fetch(doubted)
+	if err != nil {
+		s.status.fail(err)
+	}
+	for topic, ids := range doubted {
+		for _, id := range ids {
+			where := at{topic, id}
+			s.partition(where).verify(stored[where], err == nil)
+		}
+	}
+}

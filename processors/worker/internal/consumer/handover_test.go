@@ -87,7 +87,7 @@ func TestCallsEndWhenTheirMemberHasJoinedAgainAsAnother(t *testing.T) {
 			ctx, lose := context.WithCancelCause(t.Context())
 			c.calls[0] = &call{lose: lose}
 			c.end("a")
-			c.ending = false // the last commit was stored
+			c.untold = false // the last commit was stored
 			c.joined(progress.RunnerOf(as.member), false, time.Now())
 			require.Equal(t, as.lost, ctx.Err() != nil)
 		})
@@ -100,6 +100,84 @@ func TestNoCallBeginsAfterAHandoverThatWasNotStored(t *testing.T) {
 	require.True(t, c.member.lease.Held())
 	c.endGeneration()
 	require.False(t, c.member.lease.Held(), "until the next generation")
+}
+
+// lossy is a coordinator that loses the answer to a commit.
+type lossy struct {
+	coordinator
+	sarama.ConsumerGroupSession
+	commits []progress.Checkpoint
+	stored  progress.Checkpoint
+}
+
+func (*lossy) MemberID() string           { return "a" }
+func (*lossy) GenerationID() int32        { return 1 }
+func (*lossy) Claims() map[string][]int32 { return map[string][]int32{"in": {0}} }
+
+func (l *lossy) commit(_ membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
+	l.commits = append(l.commits, points[at{"in", 0}])
+	if len(l.commits) == 1 {
+		return nil, errWire
+	}
+	l.stored = points[at{"in", 0}]
+	return points, nil
+}
+
+func (l *lossy) fetch(map[string][]int32) (map[at]progress.Commit, error) {
+	return map[at]progress.Commit{{"in", 0}: {Offset: l.stored.Next, Metadata: l.stored.Encode(progress.MaxMetadata)}}, nil
+}
+
+// A commit whose answer was lost may arrive late and replace newer ones.
+func TestLastCommitIsRepeatedWhileAnEarlierOneMayArrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := claimed(nil, progress.Commit{})
+		m, group := c.member, &lossy{}
+		m.config.Client, m.committing = simClient, make(chan struct{}, 1)
+		m.group, m.generation, m.status = group, group, &status{}
+		c.state.Retry(progress.Now)
+		require.ErrorIs(t, m.commit(), errWire)
+		require.NoError(t, m.commit())
+		commits := 2
+		for range int(simSession / time.Second) {
+			time.Sleep(time.Second)
+			_, _, due := c.tick(time.Now())
+			require.True(t, due)
+			require.NoError(t, m.commit())
+			commits++
+		}
+		require.Len(t, group.commits, commits, "once more when it cannot arrive any more")
+		_, _, due := c.tick(time.Now())
+		require.False(t, due)
+	})
+}
+
+// The next owner does not wait for a call whose handover an older commit has replaced.
+func TestCallEndsIfALateCommitHasReplacedItsHandover(t *testing.T) {
+	for name, replaced := range map[string]bool{"replaced": true, "stored": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, _ := claimed(nil, progress.Commit{})
+				m, group := c.member, &lossy{}
+				m.config.Client, m.committing = simClient, make(chan struct{}, 1)
+				m.group, m.generation, m.status = group, group, &status{}
+				c.state.Start(0)
+				ctx, lose := context.WithCancelCause(t.Context())
+				c.calls[0] = &call{lose: lose}
+				require.ErrorIs(t, m.commit(), errWire)
+				c.end("a")
+				require.NoError(t, m.commit())
+				if replaced {
+					group.stored = group.commits[0]
+				}
+				c.endGeneration()
+				require.False(t, m.lease.Held(), "until the next generation")
+				s := &session{member: m}
+				s.verify(map[at]bool{})
+				c.joined(progress.RunnerOf("a"), false, time.Now())
+				require.Equal(t, replaced, ctx.Err() != nil)
+			})
+		})
+	}
 }
 
 func TestMemberLeavesOnlyWhenItsNotesAreStored(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 	attemptsWithin = time.Second
 	// retryPause is the time after a commit that failed.
 	retryPause = 200 * time.Millisecond
-	// lastTries is how often the last commit of a claim is tried.
+	// lastTries is how often the last commit of a claim is tried, or repeated after one that may arrive late.
 	lastTries = 3
 )
 
@@ -149,7 +149,7 @@ func (m *member) commit() error {
 		if c, ok := stored[where]; ok {
 			p.acknowledge(c)
 		} else {
-			p.retry()
+			p.retry(points[where], unknownOutcome(err))
 		}
 	}
 	return err
@@ -203,6 +203,7 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 			assigned[at{topic, id}] = true
 		}
 	}
+	s.verify(assigned)
 	for _, p := range s.all() {
 		p.joined(progress.RunnerOf(of.MemberID()), assigned[p.at], s.config.Clock.Now())
 	}
@@ -245,7 +246,7 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 	c.end(of.MemberID())
 	for try := 1; try <= lastTries; try++ {
 		err = s.commit()
-		if err == nil || lostMembership(err) || try == lastTries {
+		if err == nil && !s.partition(where).repeat() || lostMembership(err) || try == lastTries {
 			break
 		}
 		pause(context.Background(), commitPause)

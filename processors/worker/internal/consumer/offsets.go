@@ -213,6 +213,13 @@ func lostMembership(err error) bool {
 		errors.Is(err, sarama.ErrRebalanceInProgress) || errors.Is(err, sarama.ErrFencedInstancedId)
 }
 
+// unknownOutcome reports whether a request may have been carried out, or may be yet, although it has failed: the coordinator has
+// not refused it.
+func unknownOutcome(err error) bool {
+	var refused sarama.KError
+	return !errors.As(err, &refused)
+}
+
 // pause waits for d or until ctx ends, and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

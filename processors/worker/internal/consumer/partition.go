@@ -15,16 +15,17 @@ type partition struct {
 	at
 	member *member
 
-	mu     sync.Mutex
-	state  *progress.Partition
-	calls  map[int64]*call // running calls of the handler, by offset
-	claim  *claim          // nil if the partition is not assigned to this member
-	ending bool            // the claim has ended and its last commit is not stored
-	final  bool            // the commit in flight is the last of a claim
-	untold bool            // the generation of the last claim has ended without its last commit
-	runner progress.Runner // this member when the last claim ended
-	stored chan struct{}   // closed and replaced when a commit is stored
-	behind time.Time       // since when a commit of attempts is due
+	mu      sync.Mutex
+	state   *progress.Partition
+	calls   map[int64]*call // running calls of the handler, by offset
+	claim   *claim          // nil if the partition is not assigned to this member
+	ending  bool            // the claim has ended, and its generation has not
+	final   bool            // the commit in flight is the last of a claim
+	untold  bool            // the last commit of the last claim is not stored
+	doubted bool            // an earlier commit may have arrived late and replaced the last one of the last claim
+	runner  progress.Runner // this member when the last claim ended
+	stored  chan struct{}   // closed and replaced when a commit is stored, or is no longer in doubt
+	behind  time.Time       // since when a commit of attempts is due
 }
 
 // call is a running call of the handler.
@@ -74,17 +75,44 @@ func (p *partition) acknowledge(c progress.Checkpoint) {
 	defer p.mu.Unlock()
 	p.state.Acknowledge(c)
 	if p.final {
-		p.ending = false
+		p.untold = false
 	}
+	p.wakeStarts()
+}
+
+// wakeStarts lets records that wait for a reservation ask again. The caller holds the lock.
+func (p *partition) wakeStarts() {
 	close(p.stored)
 	p.stored = make(chan struct{})
 }
 
-// retry asks for another commit after one that failed.
-func (p *partition) retry() {
+// retry asks for another commit after one that failed. If the outcome is unknown, the failed one may arrive late.
+func (p *partition) retry(failed progress.Checkpoint, unknown bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Retry(progress.Now)
+	if unknown {
+		p.state.Doubt(failed, p.member.config.Clock.Now().Add(p.member.config.lateness()))
+	}
+}
+
+// repeat asks for the last commit again while an earlier one may arrive late and replace it.
+func (p *partition) repeat() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.repeatLocked(p.member.config.Clock.Now())
+}
+
+func (p *partition) repeatLocked(now time.Time) bool {
+	doubts, over := p.state.Doubts(now)
+	if over {
+		p.wakeStarts()
+	}
+	if p.claim == nil && !p.ending || !doubts && !over { // once more when it is over
+		return false
+	}
+	p.state.Retry(progress.Now)
+	return true
 }
 
 // finish records the end of a call. It returns the next task with the same key, if one waits.
@@ -122,9 +150,10 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose(p.state.Expire(now, false), "its partition moved and the handover has passed")
+	commit = p.repeatLocked(now)
 	c = p.claim
 	if c == nil {
-		return nil, nil, false
+		return nil, nil, commit
 	}
 	for _, offset := range p.state.Due(now) {
 		if t := c.tasks[offset]; t != nil && t.head {
@@ -147,9 +176,31 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 func (p *partition) endGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ending {
-		p.ending, p.untold = false, true
+	if !p.ending {
+		return
+	}
+	p.ending = false
+	p.doubted, _ = p.state.Doubts(p.member.config.Clock.Now())
+	if p.untold || p.doubted {
 		p.member.lease.Drop()
+	}
+}
+
+// isDoubted reports whether the last commit of the last claim may have been replaced.
+func (p *partition) isDoubted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doubted
+}
+
+// verify compares the stored commit with the last claim's: commits of its generation do not arrive any more. known is false if the
+// commit could not be read.
+func (p *partition) verify(stored progress.Commit, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.doubted = false
+	if !known || !p.state.Hands(stored) {
+		p.untold = true
 	}
 }
 

@@ -78,7 +78,10 @@ func (s *simulation) start() *simProcess {
 var errWire = errors.New("the wire is cut")
 
 // request performs a request at the broker, unless a fault is in its way.
-func (p *simProcess) request(do func() error) error {
+func (p *simProcess) request(do func() error) error { return p.deliver(do, false) }
+
+// deliver is request. A request of a kind that can be late may arrive although the client has given up.
+func (p *simProcess) deliver(do func() error, canBeLate bool) error {
 	p.mu.Lock()
 	p.requests++
 	r := p.random(p.name, p.requests)
@@ -96,6 +99,15 @@ func (p *simProcess) request(do func() error) error {
 			return errWire // the request is lost
 		case n == 1:
 			_ = do() // its answer is lost
+			return errWire
+		case n == 2 && canBeLate:
+			p.running.Go(func() {
+				time.Sleep(time.Duration(r.IntN(int(simSession))))
+				p.locked(func() {
+					_ = do()
+					p.healthy = time.Now()
+				})
+			})
 			return errWire
 		}
 	}
@@ -138,8 +150,8 @@ func (p *simProcess) fetch(partitions map[string][]int32) (map[at]progress.Commi
 }
 
 func (p *simProcess) commit(as membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
-	if err := p.request(func() error { return p.broker.commit(as, points) }); err != nil {
-		return nil, err
+	if err := p.deliver(func() error { return p.broker.commit(as, points) }, true); err != nil {
+		return nil, err // the points may still arrive
 	}
 	return points, nil
 }

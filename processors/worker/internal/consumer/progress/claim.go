@@ -35,6 +35,7 @@ func (p *Partition) Claim(c Commit, now time.Time) (lost []int64) {
 	for _, s := range saved.Done {
 		done = done.add(s)
 	}
+	p.doubt = doubt{} // the coordinator refuses commits of earlier generations
 	p.claimed, p.window, p.settled = true, nil, done.from(max(c.Offset, 0))
 	p.next, p.read, p.committed = max(c.Offset, unknown), max(c.Offset, 0), max(c.Offset, unknown)
 	p.reserved, p.inherited = saved.Reserved, saved.Reserved
@@ -138,6 +139,20 @@ func (p *Partition) End(as Runner, now time.Time) {
 			delete(p.known, offset) // not started
 		}
 	}
+}
+
+// Hands reports whether a commit has the handover of every running record, so that the owner of the partition waits for their
+// calls.
+func (p *Partition) Hands(c Commit) bool {
+	saved, _ := Decode(c.Offset, c.Metadata)
+	for offset, r := range p.known {
+		if r.state == running && !slices.ContainsFunc(saved.Open, func(o Open) bool {
+			return o.Offset == offset && o.Until.Equal(r.told) && o.Runner == p.runner
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // Expire returns the running records of a partition that is not claimed whose handover has passed, and all of them if the

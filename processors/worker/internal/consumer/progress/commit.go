@@ -3,6 +3,7 @@ package progress
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Urgency is how soon a commit is needed.
@@ -33,6 +34,26 @@ func (p *Partition) raise(u Urgency) { p.urgency = max(p.urgency, u) }
 
 // Retry asks for another commit, after one that failed.
 func (p *Partition) Retry(u Urgency) { p.raise(u) }
+
+// Doubt records that the outcome of a commit is unknown: it may still arrive before the given time and replace newer commits.
+// Until then, no record is started that it does not reserve.
+func (p *Partition) Doubt(c Checkpoint, until time.Time) {
+	if p.doubt.until.IsZero() || c.Reserved < p.doubt.reserved {
+		p.doubt.reserved = c.Reserved
+	}
+	p.doubt.until = until
+}
+
+// Doubts reports whether a commit of unknown outcome may still arrive. The caller repeats the last commit meanwhile. over is
+// true when that has just ended: MayStart may now report true.
+func (p *Partition) Doubts(now time.Time) (doubts, over bool) {
+	if p.doubt.until.After(now) {
+		return true, false
+	}
+	over = !p.doubt.until.IsZero()
+	p.doubt = doubt{}
+	return false, over
+}
 
 // Checkpoint returns what to commit, and resets the urgency. There is nothing to commit if it reports false.
 func (p *Partition) Checkpoint() (Checkpoint, bool) {

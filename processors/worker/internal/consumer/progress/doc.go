@@ -16,6 +16,9 @@
 //     only when a commit that reserves its offset was acknowledged. After a crash the next owner therefore knows every
 //     record that may have been handled and delivers these, and only these, as repeated.
 //
+// A commit whose answer is lost may arrive late and replace newer ones (Doubt). The member repeats its last commit until that
+// is unlikely, and does not rely on reservations that the late one lacks.
+//
 // The handover is a point in time: it relies on clocks that differ by much less than the handover. If they differ by more,
 // or a member loses its partition without a last commit (a crash, a session timeout), a record can run twice at the same
 // time. Its second delivery is then marked as repeated too.

@@ -20,6 +20,7 @@ type Partition struct {
 	inherited int64             // below it, earlier owners may have started records
 	reserved  int64             // the reservation of the last acknowledged commit
 	committed int64             // the offset of the last acknowledged commit, or of the claim's start
+	doubt     doubt
 	urgency   Urgency
 }
 
@@ -45,6 +46,13 @@ type record struct {
 	// told is the Until that this process's last handover committed. With the runner it recognizes this process's own entry in
 	// a commit: a partition cannot change its owner twice within a millisecond.
 	told time.Time
+}
+
+// doubt says that commits of this claim have an unknown outcome: until a time, one of them may still arrive and replace newer
+// ones.
+type doubt struct {
+	until    time.Time // zero: there is none
+	reserved int64     // the smallest of their reservations
 }
 
 const unknown = -1

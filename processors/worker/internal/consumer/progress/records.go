@@ -55,10 +55,11 @@ func (p *Partition) Decide(offset int64, now time.Time) Action {
 	return Start
 }
 
-// MayStart reports whether a commit that reserves the record was acknowledged. If not, it asks for one.
+// MayStart reports whether a commit that reserves the record was acknowledged, and cannot be replaced by an earlier one that
+// does not (Doubt). If none was acknowledged, it asks for one.
 func (p *Partition) MayStart(offset int64) bool {
 	if offset < p.reserved {
-		return true
+		return p.doubt.until.IsZero() || offset < p.doubt.reserved
 	}
 	p.urgency = Now
 	return false
