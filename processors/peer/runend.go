@@ -1,8 +1,6 @@
 package peer
 
 import (
-	"fmt"
-
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
@@ -56,8 +54,6 @@ func replyOf(o topics.Output) wire.Reply {
 		return failed(o.Error.Message)
 	case o.Status != nil && *o.Status == "error":
 		return failed(o.Content)
-	case len(o.Content) > maxResult:
-		return failed(tooLong(o.Content))
 	default:
 		return wire.Reply{Status: wire.StatusSuccess, Result: o.Content}
 	}
@@ -71,21 +67,16 @@ func failed(text string) wire.Reply {
 	return wire.Reply{Status: wire.StatusError, Error: truncate.Marked(text, wire.MaxDetail)}
 }
 
-func tooLong(result string) string {
-	return fmt.Sprintf("the result has %d bytes, which is more than a reply may have", len(result))
-}
-
-// finish writes to peer-commands how the run ended, unless an end is on its way or was read. r has the outcome.
+// finish writes to peer-commands how the run ended, unless an end is on its way or was read. r has the outcome. A result that
+// does not fit is cut: the run was paid for, and a part with a note is worth more to the peer than an error.
 func (t *transition) finish(run *Run, r wire.Reply) {
 	if run.Phase != Run_RUNNING {
 		return
 	}
 	r.TaskID, r.PeerInstanceID, r.PeerRunID, r.PeerSessionID = run.TaskId, run.InstanceId, run.RunId, t.key
 	r.ToolsUsed, r.AgentID, r.Model = run.ToolsUsed, run.Agent, run.Model
-	if !t.fits(r.Body()) && r.Status == wire.StatusSuccess {
-		r.Status, r.Error = wire.StatusError, tooLong(r.Result)
-	}
-	if !t.fits(r.Body()) {
+	r, ok := r.Shortened(t.fits)
+	if !ok {
 		r.Thrown, r.Error = true, "the reply does not fit into a record"
 	}
 	run.Phase, run.Reply, run.Thrown, t.changed = Run_ENDING, r.Body(), r.Thrown, true

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,26 +80,37 @@ func TestErrorOutputsAreErrors(t *testing.T) {
 	require.Empty(t, r.Result)
 }
 
-func TestResultThatIsTooLargeIsAnErrorWithItsSize(t *testing.T) {
+func TestResultThatIsTooLargeIsCutWithItsSize(t *testing.T) {
 	for result, fits := range map[string]bool{
-		strings.Repeat("x", maxResult): true, strings.Repeat("x", maxResult+1): false,
+		strings.Repeat("x", maxResult): true, strings.Repeat("x", 700_000): false, strings.Repeat("é", 350_000): false,
 		strings.Repeat("\x01", 100<<10): false, // escaped in the reply and again in a callback
 	} {
 		p := begun(t)
 		r := replied(t, p.settle(p.answer(result)))
+		require.Equal(t, wire.StatusSuccess, r.Status)
+		require.Empty(t, r.Error)
+		require.Equal(t, "m-1", r.Model)
 		if fits {
-			require.Equal(t, wire.StatusSuccess, r.Status)
 			require.Len(t, r.Result, len(result))
 			continue
 		}
-		require.Equal(t, wire.StatusError, r.Status)
-		require.Equal(t, tooLong(result), r.Error)
-		require.Equal(t, "m-1", r.Model)
+		requireCut(t, r.Result, result)
+		require.Greater(t, len(r.Result), 60<<10, "as much as fits")
 	}
 	small := func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
 	p := begun(t, small)
-	r := replied(t, p.settle(p.answer(strings.Repeat("x", minReply))))
-	require.Contains(t, r.Error, "the result has 40960 bytes", "the row is small")
+	result := strings.Repeat("x", minReply)
+	requireCut(t, replied(t, p.settle(p.answer(result))).Result, result) // the row is small
+}
+
+// requireCut checks that a text is the beginning of another one, with a note of its size.
+func requireCut(t *testing.T, got, of string) {
+	t.Helper()
+	kept, note, ok := strings.Cut(got, "\n\n[Truncated: ")
+	require.True(t, ok, "there is a note")
+	require.Less(t, len(kept), len(of))
+	require.True(t, strings.HasPrefix(of, kept))
+	require.Equal(t, fmt.Sprintf("the first %d of %d bytes.]", len(kept), len(of)), note)
 }
 
 // Every text of a reply may be escaped to six bytes.

@@ -46,13 +46,18 @@ func (h *Handler) delegate(r *request, _ string) answer {
 		return h.refuse(r, d.in.ID, wire.Request{}, unavailable("Replies cannot be followed yet."))
 	}
 	body, late := r.ReadBody(r.w)
-	if late != nil {
+	if late == nil {
+		if d.req, refusal = wire.ReadRequest(body); refusal == nil {
+			refusal = h.accept(r, d)
+		}
+	}
+	switch {
+	case (late != nil || refusal != nil) && d.lease.spare():
+		// It repeats no task that runs, and the check of the limit comes first.
+		return h.refuse(r, d.in.ID, d.req, wire.ConcurrencyLimit())
+	case late != nil:
 		return h.turnAway(r, d.in.ID, late)
-	}
-	if d.req, refusal = wire.ReadRequest(body); refusal == nil {
-		refusal = h.accept(r, d)
-	}
-	if refusal != nil {
+	case refusal != nil:
 		return h.refuse(r, d.in.ID, d.req, refusal)
 	}
 	return h.run(r, d)

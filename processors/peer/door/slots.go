@@ -93,6 +93,13 @@ func (l *lease) bind(r running) bool {
 	return true
 }
 
+// spare reports whether the lease has no slot: it is for a request that repeats a task.
+func (l *lease) spare() bool {
+	l.slots.mu.Lock()
+	defer l.slots.mu.Unlock()
+	return l.slot.spare
+}
+
 // keep gives the request's part back, and leaves the slot to the task until it ends, at the latest until a time.
 func (l *lease) keep(until time.Time) {
 	l.slots.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -138,6 +139,13 @@ func TestRepeatedRequestNeedsNoFreeSlot(t *testing.T) {
 	require.Equal(t, 429, d.delegate(requestOf("u"), t4, "Prefer: respond-async").status)
 	require.Equal(t, 429, d.delegate(requestOf("t", `,"model":"m"`), t4, "Prefer: respond-async").status, "another task")
 	require.Len(t, d.group.of(topics.PeerRun), 2)
+	for name, body := range map[string]string{
+		"no JSON": "{", "no task": "{}", "too large": strings.Repeat(" ", wire.MaxBody+1),
+		"a callback without the preference": requestOf("t", `,"callback":{"token":"c"}`),
+	} {
+		g := d.delegate(body, t4)
+		require.Equal(t, []any{429, "concurrency_limit", "1"}, []any{g.status, g.fault(t).Code, g.header.Get("Retry-After")}, name)
+	}
 	slow := d.upload("T4", "t") // of which there is one at a time
 	d.eventually(func() bool { return d.handler.peers.Len() == 1 })
 	d.eventually(func() bool { return d.delegate(requestOf("t"), t4, "Prefer: respond-async").status == 429 })

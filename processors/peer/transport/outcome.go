@@ -74,9 +74,21 @@ func refused(response *http.Response, body []byte, now time.Time) outcome {
 	return o
 }
 
-// replied returns the outcome of a response with status 2xx whose body was read to its end.
+// maxKept is the largest reply that is passed on, in bytes: its record has the IDs of the task too.
+const maxKept = 768 << 10
+
+// replied returns the outcome of a response with status 2xx whose body was read to its end. The result of a reply that does not
+// fit into a record is cut, because peers need not have our limits.
 func replied(code int, body []byte, taskID string) outcome {
-	if _, err := wire.ReadReply(body, taskID); err != nil {
+	reply, err := wire.ReadReply(body, taskID)
+	if err == nil && len(body) > maxKept {
+		short, ok := reply.Shortened(func(body []byte) bool { return len(body) <= maxKept })
+		if !ok {
+			return malformed(code)
+		}
+		body = short.Body()
+	}
+	if err != nil {
 		return malformed(code)
 	}
 	return outcome{answer: wire.Answer{Reply: body, Answered: true, Reached: true}}

@@ -122,6 +122,22 @@ func TestReplyThatIsNotWellFormedIsFinal(t *testing.T) {
 	}
 }
 
+func TestLargeResultOfAPeerIsCut(t *testing.T) {
+	for size, cut := range map[int]bool{700_000: false, 3 << 20: true} {
+		p := newInstance(t)
+		p.delegate = answer(200, `{"taskId":"t/9","peerInstanceId":"a","status":"success","result":"`+strings.Repeat("x", size)+`"}`)
+		reply, err := wire.ReadReply(exchange(t, p.sender(), attempt()).Reply, "t/9")
+		require.NoError(t, err)
+		require.Equal(t, wire.StatusSuccess, reply.Status)
+		if !cut {
+			require.Len(t, reply.Result, size)
+			continue
+		}
+		require.Greater(t, len(reply.Result), 512<<10)
+		require.Contains(t, reply.Result, " of 3145728 bytes.]")
+	}
+}
+
 func TestPeerThatCannotBeConnectedIsNotReached(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

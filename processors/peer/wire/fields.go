@@ -15,8 +15,8 @@ import (
 const (
 	// MaxBody is the largest body of a request, in bytes.
 	MaxBody = 1_000_000
-	// MaxReply and MaxCard are the largest bodies of a reply and a card, in bytes.
-	MaxReply = 1 << 20
+	// MaxReply and MaxCard are the largest bodies of a reply and a card that are read, in bytes.
+	MaxReply = 8 << 20
 	MaxCard  = 256 << 10
 	// MaxDepth is the largest nesting depth of a body.
 	MaxDepth = 64

@@ -3,6 +3,9 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strconv"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
 )
 
 // Status is how a run ended.
@@ -68,6 +71,21 @@ func (r Reply) Settled() Reply {
 		r.Result = ""
 	}
 	return r
+}
+
+// Shortened returns the reply with as much of its result as lets the body fit, and with a note of how much that is. It returns
+// the reply unchanged if its body fits, and false if no body with a result fits.
+func (r Reply) Shortened(fits func(body []byte) bool) (short Reply, ok bool) {
+	result := r.Result
+	for size := len(result); !fits(r.Body()); {
+		if size == 0 {
+			return r, false
+		}
+		size -= size/8 + 1 // each body is encoded, so few are tried
+		kept := truncate.Text(result, size)
+		r.Result = kept + "\n\n[Truncated: the first " + strconv.Itoa(len(kept)) + " of " + strconv.Itoa(len(result)) + " bytes.]"
+	}
+	return r, true
 }
 
 // replyHead is the part of a body that every reply has.
