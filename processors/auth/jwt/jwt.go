@@ -11,6 +11,7 @@ import (
 
 	gojwt "github.com/golang-jwt/jwt/v5"
 
+	"github.com/turntable-streams/turntable/internal/claims"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -68,8 +69,11 @@ func (t *Tokens) Authenticate(r *http.Request) (auth.Caller, error) {
 }
 
 func (t *Tokens) verify(ctx context.Context, text string) (auth.Caller, error) {
-	claims := gojwt.MapClaims{}
-	_, err := t.parser.ParseWithClaims(text, claims, func(token *gojwt.Token) (any, error) {
+	if !claims.Unambiguous(text) {
+		return auth.Caller{}, gojwt.ErrTokenMalformed
+	}
+	of := gojwt.MapClaims{}
+	_, err := t.parser.ParseWithClaims(text, of, func(token *gojwt.Token) (any, error) {
 		if _, critical := token.Header["crit"]; critical {
 			return nil, errors.New("the header crit is not supported")
 		}
@@ -79,7 +83,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (auth.Caller, error) {
 	if err != nil {
 		return auth.Caller{}, reason(err)
 	}
-	return t.caller(claims)
+	return t.caller(of)
 }
 
 // reason returns an error without the texts of the library, which may quote the token.
@@ -96,24 +100,24 @@ func reason(err error) error {
 	return gojwt.ErrTokenUnverifiable
 }
 
-func (t *Tokens) caller(claims gojwt.MapClaims) (auth.Caller, error) {
+func (t *Tokens) caller(of gojwt.MapClaims) (auth.Caller, error) {
 	o := t.options
-	user, _ := claims[o.userClaim].(string)
+	user, _ := of[o.userClaim].(string)
 	if !validUser(user) {
 		return auth.Caller{}, errors.New("the claim with the user is missing or unusable")
 	}
-	expires, err := claims.GetExpirationTime()
+	expires, err := of.GetExpirationTime()
 	if err != nil || expires == nil || expires.Unix() <= 0 {
 		return auth.Caller{}, gojwt.ErrTokenRequiredClaimMissing
 	}
 	sessions, rights := o.sessions, o.rights
 	if o.sessionsClaim != "" {
-		if sessions, err = auth.ParseSessions(texts(claims[o.sessionsClaim])...); err != nil {
+		if sessions, err = auth.ParseSessions(texts(of[o.sessionsClaim])...); err != nil {
 			return auth.Caller{}, errors.New("the claim with the sessions is missing or unusable")
 		}
 	}
 	if o.rightsClaim != "" {
-		if rights = rightsOf(claims[o.rightsClaim]); rights == 0 {
+		if rights = rightsOf(of[o.rightsClaim]); rights == 0 {
 			return auth.Caller{}, errors.New("the claim with the rights is missing or has none")
 		}
 	}

@@ -99,6 +99,15 @@ func signed(t testing.TB, m gojwt.SigningMethod, key any, kid string, c gojwt.Ma
 	return text
 }
 
+// raw is a token of these texts, which need not be what an encoder writes.
+func raw(t testing.TB, header, claims string) string {
+	t.Helper()
+	text := b64([]byte(header)) + "." + b64([]byte(claims))
+	signature, err := gojwt.SigningMethodES256.Sign(text, p256)
+	require.NoError(t, err)
+	return text + "." + b64(signature)
+}
+
 func es256(t testing.TB, change gojwt.MapClaims) string {
 	return signed(t, gojwt.SigningMethodES256, p256, "ec", claims(change))
 }
@@ -197,6 +206,23 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 	_, err := try(tokens, es256(t, gojwt.MapClaims{"exp": noon.Add(-29 * time.Second).Unix(), "nbf": nil, "iat": nil}))
 	require.NoError(t, err, "within the leeway")
+	const once = `"iss":"https://id.example","aud":"turntable","sub":"mira","exp":9999999999`
+	const header = `"alg":"ES256","kid":"ec"`
+	_, err = try(tokens, raw(t, `{`+header+`}`, `{`+once+`}`))
+	require.NoError(t, err)
+	for name, token := range map[string]string{
+		"user twice":          raw(t, `{`+header+`}`, `{`+once+`,"sub":"ops"}`),
+		"same user twice":     raw(t, `{`+header+`}`, `{`+once+`,"sub":"mira"}`),
+		"escaped name":        raw(t, `{`+header+`}`, `{`+once+`,"\u0073ub":"ops"}`),
+		"end twice":           raw(t, `{`+header+`}`, `{"exp":1,`+once+`}`),
+		"claim inside twice":  raw(t, `{`+header+`}`, `{`+once+`,"realm":{"a":1,"a":2}}`),
+		"key twice":           raw(t, `{"kid":"p384",`+header+`}`, `{`+once+`}`),
+		"algorithm twice":     raw(t, `{"alg":"none",`+header+`}`, `{`+once+`}`),
+		"not UTF-8 in a name": raw(t, `{`+header+`}`, "{"+once+",\"s\xffub\":\"ops\"}"),
+	} {
+		_, err := try(tokens, token)
+		require.ErrorIs(t, err, auth.ErrRejected, name)
+	}
 	for _, other := range []string{"", "tt_abcd_0", "opaque", "a.b", "a.b.c.d"} {
 		_, err := try(tokens, other)
 		require.ErrorIs(t, err, auth.ErrNoCredential, other)

@@ -139,6 +139,18 @@ func sign(t *testing.T, key int, kid string, c gojwt.MapClaims) string {
 	return text
 }
 
+// twice is a valid token but for a claim that it has twice.
+func (p *platform) twice(t *testing.T) string {
+	t.Helper()
+	valid := strings.Split(sign(t, 0, "key-0", p.claims()), ".")
+	claims, err := base64.RawURLEncoding.DecodeString(valid[1])
+	require.NoError(t, err)
+	text := valid[0] + "." + base64.RawURLEncoding.EncodeToString(append([]byte(`{"serviceurl":"https://x.example",`), claims[1:]...))
+	signature, err := gojwt.SigningMethodRS256.Sign(text, signingKeys()[0])
+	require.NoError(t, err)
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
 // request is an activity with a valid token.
 func (p *platform) request(t *testing.T, body string) *http.Request {
 	t.Helper()

@@ -86,7 +86,7 @@ func TestTokensThatAreNotValidAreRefused(t *testing.T) {
 		"issuer": with("iss", "https://sts.windows.net/x"), "no issuer": with("iss", nil), "audience": with("aud", "app-2"),
 		"no audience": with("aud", nil), "expired": with("exp", start.Add(-6*time.Minute).Unix()), "no end": with("exp", nil),
 		"not yet": with("nbf", start.Add(6*time.Minute).Unix()), "no service": with("serviceurl", nil), "HMAC": "Bearer " + symmetric,
-		"unsigned": "Bearer " + unsigned, "huge": "Bearer " + strings.Repeat("x", 20<<10),
+		"unsigned": "Bearer " + unsigned, "service twice": "Bearer " + p.twice(t), "huge": "Bearer " + strings.Repeat("x", 20<<10),
 	} {
 		to := &inbox{}
 		r := p.request(t, body)

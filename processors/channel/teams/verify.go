@@ -17,6 +17,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	gojwt "github.com/golang-jwt/jwt/v5"
+
+	"github.com/turntable-streams/turntable/internal/claims"
 )
 
 const (
@@ -59,7 +61,7 @@ type signer struct {
 	endorsements []string
 }
 
-type claims struct {
+type serviceClaims struct {
 	gojwt.RegisteredClaims
 	ServiceURL string `json:"serviceurl"`
 }
@@ -92,10 +94,10 @@ func (v *verifier) token(ctx context.Context, header http.Header) (proof, error)
 		return proof{}, errToken
 	}
 	scheme, text, ok := strings.Cut(values[0], " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
+	if !ok || !strings.EqualFold(scheme, "Bearer") || !claims.Unambiguous(text) {
 		return proof{}, errToken
 	}
-	var c claims
+	var c serviceClaims
 	var key signer
 	_, err := v.parser.ParseWithClaims(text, &c, func(t *gojwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical {
