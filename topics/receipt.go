@@ -9,6 +9,8 @@ type Outcome string
 const (
 	// OutcomeDelivered: the receiver accepted the delivery.
 	OutcomeDelivered Outcome = "delivered"
+	// OutcomeSuppressed: nothing was sent, because the delivery has nothing to send, or its place shows no such messages.
+	OutcomeSuppressed Outcome = "suppressed"
 	// OutcomeFailed: the attempt failed with an error that may be transient. The delivery group may retry.
 	OutcomeFailed Outcome = "failed"
 	// OutcomeRefused: the attempt failed with a permanent error. The delivery group does not retry.
@@ -41,9 +43,9 @@ type Receipt struct {
 	Attempt    int64
 	Route      Destination
 	Outcome    Outcome
-	// Final is true in the receipts of the delivery group. Their outcome is delivered or dead.
+	// Final is true in the receipts of the delivery group. Their outcome is delivered, suppressed or dead.
 	Final bool
-	// Reason says why an attempt failed. It never quotes the delivery, the receiver's response or an address.
+	// Reason says why an attempt failed, or why nothing was sent. It never quotes the delivery, the receiver's response or an address.
 	Reason *string
 	// Status is the HTTP status, 0 if there was no response.
 	Status int64
@@ -100,7 +102,7 @@ func readReceipt(c *cursor, r *Receipt) error {
 		return err
 	}
 	switch r.Outcome {
-	case OutcomeDelivered, OutcomeFailed, OutcomeRefused, OutcomeDeferred, OutcomeDead:
+	case OutcomeDelivered, OutcomeSuppressed, OutcomeFailed, OutcomeRefused, OutcomeDeferred, OutcomeDead:
 	default:
 		return fmt.Errorf("%w: field outcome: unknown", ErrType)
 	}

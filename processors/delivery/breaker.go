@@ -54,7 +54,7 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 // reportsRoute reports whether a receipt says something about a route: a sink wrote it, about a service in its registry.
 func reportsRoute(r topics.Receipt) bool {
 	unknown := r.Outcome == topics.OutcomeRefused && reasonOf(r) == ReasonUnknownService
-	return !r.Final && !unknown && r.Outcome != topics.OutcomeDead
+	return !r.Final && !unknown && r.Outcome != topics.OutcomeDead && r.Outcome != topics.OutcomeSuppressed
 }
 
 // recordLoad stores how many attempts a sink has in flight. Reports may arrive out of order; an older one is ignored.

@@ -20,6 +20,21 @@ func withResponse(response string) func(*topics.Receipt) {
 	return func(r *topics.Receipt) { r.Response = topics.Raw(response) }
 }
 
+func TestReceiptOfASuppressedMessageSaysSo(t *testing.T) {
+	p := newHarness(t, toChannels)
+	a := attempt(t, p.handle(p.outputOf("t1", place)))
+	reason := "nothing to send"
+	es := p.handle(p.receiptOf(a, topics.OutcomeSuppressed, withResponse(`{"status":"suppressed"}`), func(r *topics.Receipt) { r.Reason = &reason }))
+	final := onlyValue[FinalReceipt](t, es)
+	require.Equal(t, topics.OutcomeSuppressed, final.Outcome)
+	require.Equal(t, reason, *final.Reason)
+	require.Equal(t, `{"status":"suppressed"}`, string(final.Response))
+	require.Len(t, es, 1, "no other attempt")
+	require.Nil(t, ApplyReceipt(nil, topics.Receipt(final), p.now, Breaker{}))
+	require.Nil(t, ApplyReceipt(nil, topics.Receipt{Outcome: topics.OutcomeSuppressed}, p.now, Breaker{}), "it says nothing about the platform")
+	require.Empty(t, p.handle(p.outputOf("t1", place)), "a repeated output")
+}
+
 func TestOutputWithAnOriginGoesToItsChannel(t *testing.T) {
 	p := newHarness(t, toChannels)
 	gate := strings.TrimSuffix(place, "}") + `,"gate":{"gate_id":"g1"},"bearerToken":"t0ken"}`

@@ -1,5 +1,6 @@
 // Package delivery sends an agent's outputs to the callers that asked for them: every output with a reply route becomes a
-// delivery, and every delivery ends in one final receipt, delivered or dead with the reason.
+// delivery, and every delivery ends in one final receipt: delivered, suppressed (there was nothing to send) or dead with the
+// reason.
 //
 //	message-output ----+                          +--> deliveries -----> sink --> receiver
 //	reply-to ----------+     one session's row    |                       |

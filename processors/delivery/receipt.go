@@ -30,7 +30,10 @@ func (e ReceiptArrived) apply(t *transition) {
 	t.changed = true
 	switch r.Outcome {
 	case topics.OutcomeDelivered:
-		t.deliver(d, r)
+		t.deliver(d, topics.Receipt{Outcome: r.Outcome, Status: r.Status, Response: r.Response})
+	case topics.OutcomeSuppressed:
+		reason := clipped(reasonOf(r))
+		t.deliver(d, topics.Receipt{Outcome: r.Outcome, Reason: &reason, Response: r.Response})
 	case topics.OutcomeDeferred:
 		since := d.EmittedMs
 		if d.Lost { // endLease has already credited the time until now
@@ -65,10 +68,10 @@ func clipped(text string) string {
 	}, text), maxReason)
 }
 
-// deliver ends a delivery as delivered. Its reply route is used up, so a tombstone removes it from reply-to, where other
+// deliver ends a delivery that is done. Its reply route is used up, so a tombstone removes it from reply-to, where other
 // readers may look for it. All routes of a session have one key: there is no tombstone while the session has another one.
 func (t *transition) deliver(d *Delivery, r topics.Receipt) {
-	t.end(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status, Response: r.Response})
+	t.end(d, r)
 	switch {
 	case !d.Routed || t.routedIsOpen():
 	case len(t.row.Routes) > 0:

@@ -12,8 +12,8 @@
 //
 // A text gets the prefix that the account's settings ask for, is rendered in the format of the account or of the platform, and
 // is split into chunks within the platform's limit. A text of which nothing is visible is not sent, and neither are errors if the
-// account or the platform wants none: the report says StatusSuppressed. An output that is an error is sent as a short text for its
-// code, which has nothing of the error's own message. Spoken texts are not split: one over the limit is refused.
+// account or the platform wants none: the receipt says that it was suppressed, and why. An output that is an error is sent as a
+// short text for its code, which has nothing of the error's own message. Spoken texts are not split: one over the limit is refused.
 //
 // # Chunks
 //

@@ -127,7 +127,7 @@ func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, e
 	}
 	traits := to.Traits()
 	if m.failed && !begun && (account.QuietErrors || traits.QuietErrors) {
-		return Report{Status: StatusSuppressed}.raw(), nil
+		return suppressed("errors are not shown here")
 	}
 	how := renderingOf(account, traits)
 	if begun {
@@ -136,7 +136,7 @@ func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, e
 	chunks := how.chunks(m.content, t.agent)
 	switch {
 	case len(chunks) == 0:
-		return Report{Status: StatusSuppressed}.raw(), nil
+		return suppressed("nothing to send")
 	case traits.Spoken && !traits.Limit.Fits(chunks[0]):
 		return nil, &sink.Failure{Reason: ReasonTooLong, Final: true}
 	}
@@ -148,6 +148,11 @@ func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, e
 		s.key += s.report.Digest + "/"
 	}
 	return s.run(ctx)
+}
+
+// suppressed ends a message of which nothing is sent.
+func suppressed(reason string) (topics.Raw, error) {
+	return Report{Status: StatusSuppressed}.raw(), &sink.Failure{Reason: reason, Suppressed: true}
 }
 
 // progress returns what earlier attempts of a delivery sent: the report of the newest receipt, or that of this process, which

@@ -158,11 +158,11 @@ func TestEmptyAnswerPostsNothing(t *testing.T) {
 	f := newFixture(t, four(), func(a *settings.Account) { a.Prefix = settings.PrefixBoldBracket })
 	for _, content := range []string{"", " \n\t", "\u200b", "``` go\n```"} {
 		_, raw, err := exchange(t, f.t, answer(content))
-		require.NoError(t, err)
+		require.Equal(t, sink.Failure{Reason: "nothing to send", Suppressed: true}, failure(t, err))
 		require.Equal(t, `{"status":"suppressed"}`, string(raw), content)
 	}
 	_, raw, err := exchange(t, f.t, failedOutput(topics.CodeEmptyResponse, "the model's reply is empty"))
-	require.NoError(t, err)
+	require.True(t, failure(t, err).Suppressed)
 	require.Equal(t, `{"status":"suppressed"}`, string(raw), "as the turn reports it")
 	require.Zero(t, f.calls)
 }
@@ -234,7 +234,7 @@ func TestQuietAccountsGetNoErrors(t *testing.T) {
 	quiet := func(a *settings.Account) { a.QuietErrors = true }
 	for _, f := range []*fixture{newFixture(t, adapter.Traits{}, quiet), newFixture(t, adapter.Traits{QuietErrors: true})} {
 		r, _, err := exchange(t, f.t, failedOutput(topics.CodeInternal, "x"))
-		require.NoError(t, err)
+		require.Equal(t, sink.Failure{Reason: "errors are not shown here", Suppressed: true}, failure(t, err))
 		require.Equal(t, StatusSuppressed, r.Status)
 		require.Zero(t, f.calls)
 		_, _, err = exchange(t, f.t, answer("x"))

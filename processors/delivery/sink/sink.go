@@ -183,7 +183,10 @@ func (s *Sink) attempt(ctx context.Context, a Attempt, left time.Duration) topic
 		Outcome: topics.OutcomeFailed, Reason: text(clipped(f.Reason)), Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
 		Response: response,
 	}
-	if f.Final {
+	switch {
+	case f.Suppressed:
+		receipt.Outcome = topics.OutcomeSuppressed
+	case f.Final:
 		receipt.Outcome = topics.OutcomeRefused
 	}
 	return receipt

@@ -57,6 +57,10 @@ func TestEveryAttemptHasAReceipt(t *testing.T) {
 			fmt.Errorf("x: %w", &sink.Failure{Reason: "gone", Final: true}),
 			topics.Receipt{Outcome: topics.OutcomeRefused},
 		},
+		"suppressed": {
+			&sink.Failure{Reason: "nothing to send", Suppressed: true},
+			topics.Receipt{Outcome: topics.OutcomeSuppressed},
+		},
 		"other":   {errors.New("s3cret"), topics.Receipt{Outcome: topics.OutcomeFailed}},
 		"timeout": {context.DeadlineExceeded, topics.Receipt{Outcome: topics.OutcomeFailed}},
 	} {

@@ -26,6 +26,8 @@ type Failure struct {
 	Reason string
 	// Status is the HTTP status, 0 if there was none.
 	Status int
+	// Suppressed reports that there was nothing to send: the delivery ends, and its receipt says so. No failure is counted.
+	Suppressed bool
 	// Final reports whether the receiver refused the delivery: it is not retried.
 	Final bool
 	// RetryAfter is the shortest wait before the next attempt that the receiver asks for, 0 if it asks for none.
