@@ -3,7 +3,6 @@ package bridge
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,9 +45,6 @@ func clean(in adapter.Inbound) (adapter.Inbound, error) {
 	return in, nil
 }
 
-// hand is how the names of the senders of delegations' results begin.
-var hand = regexp.MustCompile(`^(?i:hand)\s*[:：﹕∶꞉ː]\s*`)
-
 // cleanName makes a name, which anyone can choose, safe to be put before a text: one line without brackets and without
 // characters that are not shown.
 func cleanName(name string) string {
@@ -56,27 +52,19 @@ func cleanName(name string) string {
 		switch {
 		case unicode.IsSpace(r), unicode.IsControl(r):
 			return ' '
-		case strings.ContainsRune("[]【】［］〔〕⟦⟧", r), r == unicode.ReplacementChar, !unicode.IsPrint(r):
+		case look(r) == "[", look(r) == "]", r == unicode.ReplacementChar, !unicode.IsPrint(r):
 			return -1
 		default:
 			return r
 		}
 	}, strings.ToValidUTF8(name, ""))
 	name = strings.Join(strings.Fields(name), " ")
-	for hand.MatchString(name) {
-		name = hand.ReplaceAllString(name, "")
-	}
-	return strings.TrimSpace(truncate.Text(name, maxNameBytes))
+	return strings.TrimSpace(truncate.Text(withoutHand(name), maxNameBytes))
 }
-
-// from is the beginning of a line that looks as if another one had written what follows: also after the separators of lines that
-// are not line feeds, with blanks and characters that are not shown, and with the brackets and colons of other scripts.
-var from = regexp.MustCompile(`(?i)(^|[\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}\p{Cc}\p{Cf}]*)[\[［【〔⟦]` +
-	`([\s\p{Z}\p{Cc}\p{Cf}]*f[\p{Cf}\p{Mn}]*r[\p{Cf}\p{Mn}]*o[\p{Cf}\p{Mn}]*m[\s\p{Z}\p{Cc}\p{Cf}\p{Mn}]*[:：﹕∶꞉ː])`)
 
 // framed returns the content of a message. In a group it says who wrote it.
 func framed(o topics.Origin, text string) string {
-	text = from.ReplaceAllString(text, "$1$2($3")
+	text = unframed(text)
 	if !o.Group {
 		return text
 	}
