@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -243,6 +244,33 @@ func TestHealthIsServedAsJSON(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"state":"running"`)
 	require.Contains(t, w.Body.String(), `"asks":{"0":0}`)
 	require.Equal(t, http.StatusMethodNotAllowed, get(p, http.MethodPost).Code)
+}
+
+// The page of any site can make its name resolve to a loopback address.
+func TestHealthOfALoopbackAddressIsNotForOtherNames(t *testing.T) {
+	f := newField(t, 1)
+	p, err := processors.New(f.addrs, graphOf(nil, codec.String()))
+	require.NoError(t, err)
+	get := func(h http.Handler, at, host string) int {
+		ip := net.ParseIP(at)
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+		r.Host = host
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: ip, Port: 8080}))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, h := range []http.Handler{processors.HealthHandler(p), processors.DetailedHealthHandler(p)} {
+		for _, at := range []string{"127.0.0.1", "127.3.2.1", "::1"} {
+			for _, host := range []string{"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", ""} {
+				require.Equal(t, http.StatusForbidden, get(h, at, host), "%s at %s", host, at)
+			}
+			for _, host := range []string{"localhost", "LocalHost:8080", "127.0.0.1:8080", "[::1]:8080"} {
+				require.Equal(t, http.StatusServiceUnavailable, get(h, at, host), "%s at %s", host, at)
+			}
+		}
+		require.Equal(t, http.StatusServiceUnavailable, get(h, "192.0.2.7", "pod.cluster.local"), "a probe from outside")
+	}
 }
 
 func TestHealthRevealsNoSessionAndNoContent(t *testing.T) {

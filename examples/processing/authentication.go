@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -72,13 +73,18 @@ func readAccess(logger *zap.Logger) (access, error) {
 	}
 	if variable("ALLOWED_ORIGINS") != "" {
 		a.origins = list("ALLOWED_ORIGINS", "")
-		if slices.ContainsFunc(a.origins, func(o string) bool {
-			return !strings.HasPrefix(o, "https://") && !strings.HasPrefix(o, "http://") || strings.ContainsAny(o, "*?[")
-		}) {
+		if slices.ContainsFunc(a.origins, func(o string) bool { return !isOrigin(o) }) {
 			check(errors.New("ALLOWED_ORIGINS: want origins such as https://chat.example, separated by commas"))
 		}
 	}
 	return a, errors.Join(errs...)
+}
+
+// isOrigin reports whether a text is what browsers send as the origin of a page. Others would never match, or match as a pattern.
+func isOrigin(text string) bool {
+	at, err := url.Parse(text)
+	return err == nil && (at.Scheme == "https" || at.Scheme == "http") && at.Hostname() != "" && text == at.Scheme+"://"+at.Host &&
+		strings.ToLower(text) == text && !strings.ContainsAny(text, "*?[")
 }
 
 // readTokens returns the authentication by JWT; nil without AUTH_JWKS.
@@ -170,6 +176,9 @@ func (s *settings) warn(logger *zap.Logger) {
 		switch {
 		case d.addr == "":
 		case s.authenticate == nil:
+			if s.origins != nil {
+				fields = append(fields, zap.Strings("also pages of", s.origins))
+			}
 			logger.Warn("a door is open: anyone who reaches its address can use every session; set AUTH_KEYS_FILE, AUTH_JWKS "+
 				"or AUTH_CLIENT_CA_FILE", fields...)
 		case s.tls == nil && !onLoopback(d.addr):

@@ -177,6 +177,12 @@ func TestWrongSettingsOfAuthenticationAreNamedWithoutTheirValues(t *testing.T) {
 		{"AUTH_RIGHTS", []string{"AUTH_RIGHTS=read,s3cret"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=s3cret.example"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=*"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://chat.example/s3cret"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://chat.example/"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://s3cret@chat.example"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://chat.example,,https://b.example"}},
+		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://Chat.example"}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			for _, e := range c.env {
@@ -204,9 +210,14 @@ func TestOpenDoorsAreNamedInWarnings(t *testing.T) {
 	s := settings{doors: "127.0.0.1:1", websocket: "0.0.0.0:2", health: "127.0.0.1:3"}
 	require.Equal(t, []string{"a door is open chat PORT", "a door is open websocket WS_PORT"}, warnings(s))
 
+	t.Setenv("ALLOWED_ORIGINS", "https://chat.example, http://localhost:3000")
+	open, err := readAccess(zap.NewNop())
+	require.NoError(t, err)
+	(&settings{doors: "127.0.0.1:1", access: open}).warn(zap.New(core))
+	require.Equal(t, []any{"https://chat.example", "http://localhost:3000"}, logs.TakeAll()[0].ContextMap()["also pages of"])
+
 	t.Setenv("AUTH_KEYS_FILE", filepath.Join(t.TempDir(), "keys"))
 	require.NoError(t, os.WriteFile(os.Getenv("AUTH_KEYS_FILE"), nil, 0o600))
-	var err error
 	s.access, err = readAccess(zap.NewNop())
 	require.NoError(t, err)
 	s.health = "[::]:3"
