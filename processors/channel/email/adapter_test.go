@@ -225,7 +225,7 @@ func TestConnectionIsEncryptedAndLoggedIn(t *testing.T) {
 
 	plain := submit(t, func(s *submission) { s.user, s.password = "agent", "secret" }) // offers no STARTTLS
 	_, err = sender25(t, plain, login).Send(t.Context(), chunkTo(to, "x"))
-	require.Error(t, err)
+	require.Equal(t, "the server offers no STARTTLS", failureOf(t, err).Reason)
 	require.Empty(t, plain.received())
 	require.Empty(t, plain.logins, "the password is not sent without TLS")
 

@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wneessen/go-mail"
 
@@ -20,8 +21,14 @@ func connecting(ctx context.Context, err error) *adapter.Failure {
 	if errors.As(err, &protocol) {
 		return &adapter.Failure{Reason: "mail server refused the connection: status " + strconv.Itoa(protocol.Code)}
 	}
+	if strings.HasSuffix(err.Error(), "target host does not support STARTTLS") { // the library has no error value for it
+		return &adapter.Failure{Reason: reasonNoStartTLS}
+	}
 	return &adapter.Failure{Reason: networkReason(ctx, err)}
 }
+
+// reasonNoStartTLS is about servers of both kinds.
+const reasonNoStartTLS = "the server offers no STARTTLS"
 
 // sending is the failure of an attempt to send a mail.
 func sending(ctx context.Context, err error) *adapter.Failure {

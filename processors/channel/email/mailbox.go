@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
@@ -33,8 +31,8 @@ type MailboxConfig struct {
 	Username, Password string
 	// Folder is the mailbox that is read (default INBOX). Nothing else should mark its messages as seen.
 	Folder string
-	// Poll is how often the mailbox is searched (default 1 min). With a server that has IDLE (RFC 2177) new mail is noticed at
-	// once, and the search finds out that a connection is lost.
+	// Poll is how often the mailbox is searched (default 1 min, at most 25 min). With a server that has IDLE (RFC 2177) new mail
+	// is noticed at once, and the search finds out that a connection is lost.
 	Poll time.Duration
 	// ReceiveTimeout is how long the Receiver may take (default 1 min). Then the mail is tried again.
 	ReceiveTimeout time.Duration
@@ -49,13 +47,22 @@ type MailboxConfig struct {
 // A message is marked as seen when Receive has returned nil, or when the mail is one that is dropped or refused; no one is told of
 // that. After an error of Receive the message stays unseen, later ones wait, and it is tried again. A message may therefore be
 // received more than once; its Event is then the same.
+//
+// A message that the server cannot deliver, or delivers in a form that cannot be parsed, stays unseen, is logged with its UID, and
+// later ones are received. It is tried again after a minute, then after growing waits of up to an hour, and when Run starts.
+//
+// A server has a minute to answer a command, and more for what it sends at 16 KiB/s or faster. Otherwise the connection is closed, a
+// warning is logged, and the mailbox connects again. An answer may be 1 MiB larger than MaxMessage.
 type Mailbox struct {
 	config MailboxConfig
 	accept *acceptance
 	order  *order
 	begun  atomic.Bool
 	// backoff is the wait after a failure, of growing length.
-	backoff backoff.BackOff
+	backoff   backoff.BackOff
+	postponed postponed
+	// connect opens the connections. Tests replace it.
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 const (
@@ -63,6 +70,8 @@ const (
 	longestWait = 2 * time.Minute
 	// batch is how many messages are received before the next search.
 	batch = 50
+	// longestIdle is shorter than the 30 min after which servers may end an IDLE.
+	longestIdle = 25 * time.Minute
 )
 
 // NewMailbox returns a mailbox. It opens no connection. It logs a warning if senders are not authenticated. The error wraps ErrConfig and does not quote the password.
@@ -104,7 +113,7 @@ func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
 	accept.warn(c.Logger)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = firstWait, longestWait
-	return &Mailbox{config: c, accept: accept, order: newOrder(r), backoff: wait}, nil
+	return &Mailbox{config: c, accept: accept, order: newOrder(r), backoff: wait, connect: (&net.Dialer{}).DialContext}, nil
 }
 
 // Run reads the mailbox until ctx ends and then returns nil. It connects again after errors, with growing waits of up to 2 min.
@@ -119,8 +128,8 @@ func (m *Mailbox) Run(ctx context.Context) error {
 			return nil
 		}
 		wait := m.backoff.NextBackOff()
-		m.config.Logger.Warn("the mailbox cannot be read; it is tried again", zap.String("account", m.config.Account),
-			zap.String("reason", imapReason(ctx, err)), zap.Duration("wait", wait))
+		m.config.Logger.Warn("the mailbox cannot be read; it is tried again", append(imapReason(ctx, err),
+			zap.String("account", m.config.Account), zap.Duration("wait", wait))...)
 		clock.Sleep(ctx, m.config.Clock, wait)
 	}
 	return nil
@@ -129,23 +138,10 @@ func (m *Mailbox) Run(ctx context.Context) error {
 // errReceive is wrapped by errors of the Receiver.
 var errReceive = errors.New("the mail was not received")
 
-// imapReason names an error without a server's text, which may quote the login.
-func imapReason(ctx context.Context, err error) string {
-	var status *imap.Error
-	switch {
-	case errors.Is(err, errReceive):
-		return err.Error()
-	case errors.As(err, &status):
-		return "the server refused: " + adapter.Code(string(status.Type)+" "+string(status.Code))
-	default:
-		return networkReason(ctx, err)
-	}
-}
-
 // connected reads the mailbox over one connection until it fails.
 func (m *Mailbox) connected(ctx context.Context) error {
 	news := make(chan struct{}, 1)
-	client, err := m.dial(ctx, func() {
+	s, err := m.dial(ctx, func() {
 		select {
 		case news <- struct{}{}:
 		default:
@@ -154,22 +150,36 @@ func (m *Mailbox) connected(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // ends what is being waited for
+	stop := context.AfterFunc(ctx, func() { s.conn.fail(ctx.Err()) }) // ends what is being waited for
 	defer func() {
 		stop()
-		_ = client.Close()
+		_ = s.client.Close()
 	}()
-	if err := client.Login(m.config.Username, m.config.Password).Wait(); err != nil {
+	err = s.ask("LOGIN", func() error { return s.client.Login(m.config.Username, m.config.Password).Wait() })
+	if err != nil {
 		return err
 	}
-	if _, err := client.Select(m.config.Folder, nil).Wait(); err != nil {
+	var selected *imap.SelectData
+	err = s.ask("SELECT", func() (err error) {
+		selected, err = s.client.Select(m.config.Folder, nil).Wait()
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	idles := client.Caps().Has(imap.CapIdle)
-	poll := m.config.Clock.NewTicker(m.config.Poll)
+	var idles bool
+	err = s.ask("CAPABILITY", func() error {
+		idles = s.client.Caps().Has(imap.CapIdle)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	m.postponed.folder(selected.UIDValidity)
+	poll := m.config.Clock.NewTicker(min(m.config.Poll, longestIdle))
 	defer poll.Stop()
 	for {
-		more, err := m.receive(ctx, client)
+		more, err := m.receive(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -177,73 +187,8 @@ func (m *Mailbox) connected(ctx context.Context) error {
 		if more {
 			continue
 		}
-		if err := wait(ctx, client, idles, news, poll.C()); err != nil {
+		if err := s.wait(ctx, idles, news, poll.C()); err != nil {
 			return err
 		}
 	}
-}
-
-func (m *Mailbox) dial(ctx context.Context, news func()) (*imapclient.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(m.config.Host, strconv.Itoa(m.config.Port)))
-	if err != nil {
-		return nil, err
-	}
-	options := &imapclient.Options{TLSConfig: m.config.TLS, UnilateralDataHandler: &imapclient.UnilateralDataHandler{
-		Mailbox: func(data *imapclient.UnilateralDataMailbox) {
-			if data.NumMessages != nil {
-				news()
-			}
-		},
-	}}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	switch m.config.Security {
-	case ImplicitTLS:
-		secure := tls.Client(conn, m.config.TLS)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
-		conn = secure
-	case StartTLS:
-		client, err := imapclient.NewStartTLS(conn, options)
-		if err != nil {
-			_ = conn.Close()
-		}
-		return client, err
-	}
-	client := imapclient.New(conn, options)
-	if err := client.WaitGreeting(); err != nil {
-		_ = client.Close()
-		return nil, err
-	}
-	return client, nil
-}
-
-// wait returns when there may be new messages.
-func wait(ctx context.Context, client *imapclient.Client, idles bool, news <-chan struct{}, poll <-chan time.Time) (err error) {
-	if idles {
-		idle, failed := client.Idle()
-		if failed != nil {
-			return failed
-		}
-		defer func() {
-			if closed := idle.Close(); closed != nil {
-				err = closed
-			} else if waited := idle.Wait(); waited != nil {
-				err = waited
-			}
-		}()
-	}
-	select {
-	case <-news:
-	case <-poll:
-	case <-client.Closed():
-		return net.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
 }
