@@ -94,7 +94,9 @@ func (e *Event) read() {
 	// An interaction_request that has only its type counts as wrapped without data, not as flat without fields. The batch
 	// of a paused turn differs between the two.
 	wrapped = wrapped || e.Type == "interaction_request" && !beside
-	e.flat = !wrapped || e.Type == "tool_result" && resultFields || e.Type == "data" && dataFields
+	// The flat forms of two types have a member data of their own, of any kind. That of a wrapped event is an object.
+	own := wrapped && !isObject(data)
+	e.flat = !wrapped || e.Type == "tool_result" && (resultFields || own) || e.Type == "data" && (dataFields || own)
 	switch {
 	case e.flat:
 		e.data = e.raw

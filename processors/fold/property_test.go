@@ -38,6 +38,10 @@ func drawEvent(t *rapid.T) topics.Raw {
 		members = `"id":` + id() + `,"name":` + text() + `,"input":` + text() +
 			pick(t, "raw", ``, `,"rawInput":null`, `,"rawInput":{}`)
 	case "tool_result":
+		members = pick(t, "own", ``, ``, ``, `"data":[{}]`, `"data":5`)
+		if members != "" {
+			break
+		}
 		members = `"id":` + id() + `,"output":` + text() +
 			pick(t, "more", ``, `,"isError":true`, `,"denied":true`, `,"data":{"rows":1}`, `,"render":{"kind":"connect"}`)
 	case "interaction_request":
@@ -59,6 +63,41 @@ func drawEvent(t *rapid.T) topics.Raw {
 			pick(t, "data", `null`, `5`, `""`, `"x"`, `[]`, `{}`) + `}`)
 	}
 	return topics.Raw(`{"type": "` + kind + `", "data": {"type":"` + kind + `",` + members + `}}`)
+}
+
+// drawFlat draws an event as a runner writes it, with fields that its type has, and some that it has not.
+func drawFlat(t *rapid.T) (kind string, flat topics.Raw) {
+	kind = pick(t, "type", "message", "message_start", "message_delta", "tool_call", "tool_result", "tool_result", "data", "done")
+	members := `"type":"` + kind + `"`
+	for _, m := range [][]string{
+		{"id", `"a"`, `1`, `null`}, {"text", `"x"`, `null`}, {"delta", `"x"`}, {"output", `"o"`, `{"k":1}`}, {"isError", `true`, `false`},
+		{"name", `"n"`}, {"input", `{}`, `{"k":1}`}, {"stopReason", `"paused"`},
+	} {
+		if rapid.Bool().Draw(t, m[0]) {
+			members += `,"` + m[0] + `":` + pick(t, m[0], m[1:]...)
+		}
+	}
+	if (kind == "tool_result" || kind == "data") && rapid.Bool().Draw(t, "own data") {
+		members += `,"data":` + pick(t, "data", `[{}]`, `[]`, `5`, `0`, `"x"`, `""`, `true`, `false`, `null`)
+	}
+	return kind, topics.Raw(`{` + members + `}`)
+}
+
+// The reference folds the events of a runner after its handler has wrapped each one as the data of its type.
+func TestFlatEventsFoldAsTheirHandlerWrapsThem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		flat, wrapped := NewFolder(), NewFolder()
+		for range rapid.IntRange(1, 20).Draw(t, "events") {
+			kind, raw := drawFlat(t)
+			e, err := DecodeEvent(raw)
+			require.NoError(t, err)
+			require.NoError(t, flat.Add(e))
+			e, err = NewEvent(kind, raw)
+			require.NoError(t, err)
+			require.NoError(t, wrapped.Add(e))
+		}
+		require.Equal(t, whole(t, wrapped, End{}), whole(t, flat, End{}))
+	})
 }
 
 func drawEvents(t *rapid.T) []Event {

@@ -88,6 +88,8 @@ def fields(event):
         return {}  # its data is missing
     flat = flat or kind == "tool_result" and any(k in event for k in ("output", "isError", "denied", "render"))
     flat = flat or kind == "data" and "name" in event
+    # Their flat forms have a data of their own, of any kind. That of a wrapped event is an object.
+    flat = flat or kind in ("tool_result", "data") and not isinstance(event["data"], dict)
     data = event if flat else event["data"]
     if depth(data) > MAX_DEPTH:
         raise Refused("depth")
