@@ -19,6 +19,18 @@ const (
 	PeerCancel PeerCommandKind = "cancel"
 	// PeerEnd: the run of a peer's task has ended. The group writes it, and the first one counts.
 	PeerEnd PeerCommandKind = "end"
+
+	// The group writes the other kinds to itself. PeerGrant, PeerRevoke and PeerClaim are keyed by the label of the token, so that
+	// one partition orders the approvals that a peer may use.
+
+	// PeerGrant: a person has approved the call of a rejected task. The peer may run such a call once, until DeadlineMS.
+	PeerGrant PeerCommandKind = "grant"
+	// PeerRevoke: the approval of a call is no longer wanted.
+	PeerRevoke PeerCommandKind = "revoke"
+	// PeerClaim: the calls of a run wait for approval. All of Gates are approved if there is a PeerGrant for each, else none.
+	PeerClaim PeerCommandKind = "claim"
+	// PeerClaimed answers a PeerClaim.
+	PeerClaimed PeerCommandKind = "claimed"
 )
 
 // PeerCommand is the value of {agent}-peer-commands: what a door asks of the group of package processors/peer, and what the
@@ -56,6 +68,21 @@ type PeerCommand struct {
 	Detail       string
 	// Answered says that the headers of a response had arrived.
 	Answered bool
+	// Approved says in a PeerClaimed that all of Gates are approved.
+	Approved bool
+	// Gates are the gates of the calls in a PeerGrant, PeerRevoke, PeerClaim and PeerClaimed.
+	Gates []PeerGate
+}
+
+// PeerGate is the gate of a call that the task of a peer has made.
+type PeerGate struct {
+	GateID string
+	// Call is the digest of the agent, the tool and the arguments. Empty in a PeerRevoke.
+	Call string
+	// By is who approved the call.
+	By string
+	// Granted says in a PeerClaimed that the call has a PeerGrant, which another call of the same claim lacks.
+	Granted bool
 }
 
 var peerCommandWire = wire[PeerCommand]{depth: MaxDepth, read: readPeerCommand, write: writePeerCommand}
@@ -101,6 +128,12 @@ func readPeerCommand(c *cursor, p *PeerCommand) error {
 			p.Detail, err = c.word()
 		case "answered":
 			p.Answered, err = c.boolean()
+		case "approved":
+			p.Approved, err = c.boolean()
+		case "gates":
+			if p.Gates, _, err = readList(c, readPeerGate); len(p.Gates) == 0 {
+				p.Gates = nil
+			}
 		default:
 			err = c.skip()
 		}
@@ -141,5 +174,42 @@ func writePeerCommand(w *writer, p PeerCommand) {
 	w.integer("retry_after_ms", p.RetryAfterMS)
 	w.some("detail", p.Detail)
 	w.boolean("answered", p.Answered)
+	if p.Approved {
+		w.boolean("approved", true)
+	}
+	if len(p.Gates) > 0 {
+		writeList(w, "gates", p.Gates, writePeerGate)
+	}
+	w.close()
+}
+
+func readPeerGate(c *cursor, g *PeerGate) error {
+	err := c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "gate_id":
+			g.GateID, err = c.word()
+		case "call":
+			g.Call, err = c.word()
+		case "by":
+			g.By, err = c.word()
+		case "granted":
+			g.Granted, err = c.boolean()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	if err == nil && g.GateID == "" {
+		return missing("gate_id")
+	}
+	return err
+}
+
+func writePeerGate(w *writer, g PeerGate) {
+	w.open()
+	w.word("gate_id", g.GateID)
+	w.some("call", g.Call)
+	w.some("by", g.By)
+	w.boolean("granted", g.Granted)
 	w.close()
 }

@@ -122,17 +122,18 @@ type Code string
 
 // The codes of an error output.
 const (
-	CodeThinkTimeout   Code = "think_timeout"   // the model did not respond in time
-	CodeThinkFailed    Code = "think_failed"    // the model's worker reported a failure other than a deadline
-	CodeEmptyResponse  Code = "empty_response"  // the model's reply has no text and no call
-	CodeQueueFull      Code = "queue_full"      // too many messages of the session wait already
-	CodeBusy           Code = "busy"            // another turn of the session is open, and messages do not wait
-	CodeTooLarge       Code = "too_large"       // the conversation, the answer or the results do not fit into a record or the row
-	CodeInvalidMessage Code = "invalid_message" // the message cannot be used
-	CodeCancelled      Code = "cancelled"       // a session control ended the turn
-	CodeTooManySteps   Code = "too_many_steps"  // the model asked for tools in the last step that a turn may have
-	CodeOverBudget     Code = "over_budget"     // the session has cost as much as it may
-	CodeInternal       Code = "internal"        // a defect of the processor
+	CodeThinkTimeout    Code = "think_timeout"     // the model did not respond in time
+	CodeThinkFailed     Code = "think_failed"      // the model's worker reported a failure other than a deadline
+	CodeEmptyResponse   Code = "empty_response"    // the model's reply has no text and no call
+	CodeQueueFull       Code = "queue_full"        // too many messages of the session wait already
+	CodeBusy            Code = "busy"              // another turn of the session is open, and messages do not wait
+	CodeTooLarge        Code = "too_large"         // the conversation, the answer or the results do not fit into a record or the row
+	CodeInvalidMessage  Code = "invalid_message"   // the message cannot be used
+	CodeCancelled       Code = "cancelled"         // a session control ended the turn
+	CodeParentCannotAsk Code = "parent_cannot_ask" // a call needs a person's approval, and the caller cannot ask for it
+	CodeTooManySteps    Code = "too_many_steps"    // the model asked for tools in the last step that a turn may have
+	CodeOverBudget      Code = "over_budget"       // the session has cost as much as it may
+	CodeInternal        Code = "internal"          // a defect of the processor
 )
 
 // OutputError is the error field of an error output.

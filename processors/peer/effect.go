@@ -9,9 +9,10 @@ type Effect interface{ effect() }
 type Emit struct {
 	// ID is the record's turntable.id header. It is the same if the record is written again.
 	ID string
-	// Value is the record's value. Its type selects the topic. The key is the session ID, and that of an Audited the
-	// instance ID.
+	// Value is the record's value. Its type selects the topic.
 	Value Value
+	// Key is the record's key; empty for the session ID, and for the instance ID of an Audited.
+	Key string
 }
 
 // DeadLetter sends the record of the event to the group's dead-letter topic.
@@ -50,6 +51,16 @@ type (
 		Agent   string
 		Control topics.Control
 	}
+	// GateRequested goes to the gate-requests of an agent: it lists a request that outlives its run, or withdraws a gate.
+	GateRequested struct {
+		Agent   string
+		Request topics.GateRequest
+	}
+	// GateDecided goes to the gate-decisions of an agent: a call was approved before.
+	GateDecided struct {
+		Agent    string
+		Decision topics.GateDecision
+	}
 )
 
 func (AttemptAsked) value()  {}
@@ -60,8 +71,15 @@ func (CallbackAsked) value() {}
 func (ToolAnswered) value()  {}
 func (MessageSent) value()   {}
 func (TurnCancelled) value() {}
+func (GateRequested) value() {}
+func (GateDecided) value()   {}
 
 func (t *transition) emit(id string, v Value) { t.effects = append(t.effects, Emit{ID: id, Value: v}) }
+
+// emitTo writes a record for another row.
+func (t *transition) emitTo(key, id string, v Value) {
+	t.effects = append(t.effects, Emit{ID: id, Value: v, Key: key})
+}
 
 // deadLetter sends the record of the event to the dead-letter topic.
 func (t *transition) deadLetter(reason string) {

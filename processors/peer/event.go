@@ -117,6 +117,14 @@ func (e Commanded) apply(t *transition) {
 		} else {
 			t.cancelledRun(e)
 		}
+	case topics.PeerGrant:
+		t.granted(e)
+	case topics.PeerRevoke:
+		t.revoked(e)
+	case topics.PeerClaim:
+		t.claimed(e)
+	case topics.PeerClaimed:
+		t.claimAnswered(e)
 	default:
 		t.deadLetter(reasonCommand)
 	}
@@ -159,6 +167,7 @@ func (e Controlled) apply(t *transition) {
 func (DeadlineCame) apply(t *transition) {
 	t.tasksDue()
 	t.runDue()
+	t.approvalsDue()
 	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
 		t.changed, t.erased = true, true
 	}

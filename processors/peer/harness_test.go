@@ -28,6 +28,7 @@ type harness struct {
 	key      string             // the session
 	now      time.Time
 	row      []byte
+	label    *harness // the row of partner-b's approvals
 }
 
 func newHarness(t tb, change ...func(*Rules)) *harness {
@@ -116,11 +117,13 @@ func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.G
 }
 
 // gateOutcome returns the outcome of a gate.
-func (p *harness) gateOutcome(id string, status topics.GateStatus) GateEnded {
+func (p *harness) gateOutcome(id string, status topics.GateStatus, change ...func(*topics.GateOutcome)) GateEnded {
 	p.tb.Helper()
-	r, v := read(p, p.topics.GateOutcomes, "", topics.GateOutcome{
-		GateID: id, SessionID: p.key, Kind: topics.GateTool, Status: status, Cause: topics.CauseHuman,
-	})
+	v := topics.GateOutcome{GateID: id, SessionID: p.key, Kind: topics.GateTool, Status: status, Cause: topics.CauseHuman}
+	for _, f := range change {
+		f(&v)
+	}
+	r, v := read(p, p.topics.GateOutcomes, "", v)
 	return GateEnded{r, v}
 }
 
@@ -197,6 +200,10 @@ func (p *harness) writes(m Emit) {
 		wrote(p, p.topics.MessageInput, v.Message)
 	case TurnCancelled:
 		wrote(p, p.topics.SessionControl, v.Control)
+	case GateRequested:
+		wrote(p, p.topics.GateRequests, v.Request)
+	case GateDecided:
+		wrote(p, p.topics.GateDecisions, v.Decision)
 	}
 }
 
@@ -208,18 +215,58 @@ func wrote[T any](p *harness, t topics.Topic[T], v T) {
 	require.LessOrEqual(p.tb, len(raw)+1024, p.rules.RecordLimit, "%s: with key and headers", t.Name())
 }
 
-// settle applies an event, and then the records that the group wrote to itself. It returns all effects.
+// settle applies an event, and then the records that the group wrote to itself, and what the gates and the turn make of its others.
+// It returns all effects.
 func (p *harness) settle(e Event) effects {
 	p.tb.Helper()
 	all := p.handle(e)
 	for i := 0; i < len(all); i++ {
-		if m, ok := all[i].(Emit); ok {
-			if c, ok := m.Value.(Asked); ok {
-				all = append(all, p.handle(p.own(m.ID, c))...)
+		m, ok := all[i].(Emit)
+		if !ok {
+			continue
+		}
+		switch v := m.Value.(type) {
+		case Asked:
+			if m.Key == "" || m.Key == p.key {
+				all = append(all, p.handle(p.own(m.ID, v))...)
+			} else if m.Key == labelKey("partner-b") {
+				all = append(all, p.ofLabel(topics.PeerCommand(v))...)
 			}
+		case GateRequested:
+			all = append(all, p.gated(v.Request)...)
+		case GateDecided:
+			all = append(all, p.handle(p.gateOutcome(v.Decision.GateID, topics.GateApproved))...)
 		}
 	}
 	return all
+}
+
+// gated applies a request of the group as it is read, and, if it closes a gate, how the gate and its turn end.
+func (p *harness) gated(g topics.GateRequest) effects {
+	p.tb.Helper()
+	r, g := read(p, p.topics.GateRequests, "", g)
+	all := p.handle(GateAsked{r, g})
+	if g.Withdrawn != topics.CauseParentCannotAsk {
+		return all
+	}
+	all = append(all, p.handle(p.gateOutcome(g.GateID, topics.GateCancelled, because(g.Withdrawn)))...)
+	return append(all, p.handle(p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
+		o.RequestID, o.Error = &p.state().Run.RunId, &topics.OutputError{Code: topics.CodeParentCannotAsk, Message: "cannot ask"}
+	}))...)
+}
+
+func because(cause topics.GateCause) func(*topics.GateOutcome) {
+	return func(o *topics.GateOutcome) { o.Cause = cause }
+}
+
+// ofLabel applies a command to the row of the approvals.
+func (p *harness) ofLabel(c topics.PeerCommand) effects {
+	p.tb.Helper()
+	if p.label == nil {
+		p.label = &harness{tb: p.tb, topics: p.topics, rules: p.rules, settings: p.settings, key: labelKey("partner-b")}
+	}
+	p.label.now = p.now
+	return p.label.handle(p.label.command(c))
 }
 
 // own returns the record of a command that the group has written to itself.

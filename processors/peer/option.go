@@ -66,6 +66,12 @@ func WithLease(d time.Duration) Option {
 	return func(o *options) { o.rules.Lease = d }
 }
 
+// WithWaitForApproval lets a task of a peer wait for a person if it was sent with Prefer: respond-async: the task stays open until
+// the gate has ended, and its time stops meanwhile. Otherwise, and for all other tasks, the task is rejected.
+func WithWaitForApproval() Option {
+	return func(o *options) { o.rules.WaitForApproval = true }
+}
+
 // WithGateGrace sets how long a gate of a run may be open before the run is rejected (default 1 s). A standing approval or a
 // policy of the gates ends a gate within milliseconds.
 func WithGateGrace(d time.Duration) Option {
@@ -73,7 +79,7 @@ func WithGateGrace(d time.Duration) Option {
 }
 
 // WithRemembered sets for how long the reply of a task is told again (default 24 hours). After that, the same task ID is a new
-// task.
+// task. For as long, a call of a rejected task can be approved, and after that, the peer can use the approval.
 func WithRemembered(d time.Duration) Option {
 	return func(o *options) { o.rules.RememberFor = d }
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,6 +34,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	for _, a := range b.agents {
 		inputs = append(inputs, a.inputs(b.gates)...)
 		outputs = append(outputs, output(a.ToolUseResult), output(a.MessageInput), output(a.SessionControl))
+		if b.gates {
+			outputs = append(outputs, output(a.GateRequests), output(a.GateDecisions))
+		}
 	}
 	edges := processors.Edges(own.PeerTasksGroup(), inputs...)
 	edges = append(edges, goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}))
@@ -175,7 +179,7 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 	case AttemptAsked:
 		return processors.EmitWithID(c, own.PeerAttempts, c.Key(), topics.Delivery(v), e.ID)
 	case Asked:
-		return processors.EmitWithID(c, own.PeerCommands, c.Key(), topics.PeerCommand(v), e.ID)
+		return processors.EmitWithID(c, own.PeerCommands, cmp.Or(e.Key, c.Key()), topics.PeerCommand(v), e.ID)
 	case Replied:
 		return processors.EmitWithID(c, own.PeerReplies, c.Key(), topics.PeerReply(v), e.ID)
 	case CallbackAsked:
@@ -188,6 +192,10 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 		return emitOf(b, c, v.Agent, e.ID, v.Message, func(a agent) topics.Topic[topics.Message] { return a.MessageInput })
 	case TurnCancelled:
 		return emitOf(b, c, v.Agent, e.ID, v.Control, func(a agent) topics.Topic[topics.Control] { return a.SessionControl })
+	case GateRequested:
+		return emitOf(b, c, v.Agent, e.ID, v.Request, func(a agent) topics.Topic[topics.GateRequest] { return a.GateRequests })
+	case GateDecided:
+		return emitOf(b, c, v.Agent, e.ID, v.Decision, func(a agent) topics.Topic[topics.GateDecision] { return a.GateDecisions })
 	default:
 		return fmt.Errorf("peer: no topic for %T", e.Value)
 	}

@@ -25,7 +25,10 @@ type Rules struct {
 	Lease time.Duration
 	// GateGrace is how long a gate may be open before its run is rejected: a standing approval ends it at once.
 	GateGrace time.Duration
-	// RememberFor is how long tasks that have ended are told again.
+	// WaitForApproval says that detached runs wait for a person instead of being rejected.
+	WaitForApproval bool
+	// RememberFor is how long tasks that have ended are told again, calls of rejected runs can be approved, and
+	// approvals can be used.
 	RememberFor time.Duration
 	// TaskLimit is how many tasks of a session may be open.
 	TaskLimit int

@@ -153,10 +153,11 @@ func (t *transition) leftRun(e Commanded) {
 	}
 }
 
-// cancelledRun ends the run, and says how the task is if somebody waits for the answer.
+// cancelledRun ends the run, withdraws the requests that it has listed, and says how the task is if somebody waits for the answer.
 func (t *transition) cancelledRun(e Commanded) {
 	if run := t.runOf(e.Command); run != nil {
 		t.stop(run, "cancelled")
+		t.withdrawAll(run)
 	}
 	t.askedRun(e)
 }

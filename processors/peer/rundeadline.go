@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -19,9 +20,10 @@ func (t *transition) runDeadlines(add func(int64)) {
 	case run.Phase == Run_ENDING:
 		add(run.DueMs)
 	default:
-		add(run.ExpiresMs)
-		if g := run.openGate(); g != nil {
-			add(g.OpenMs)
+		for _, at := range []int64{run.expiry(), run.nextGate()} {
+			if at != 0 {
+				add(at)
+			}
 		}
 	}
 }
@@ -48,12 +50,21 @@ func (t *transition) runDue() {
 			t.writeEnd(run)
 		}
 	default:
-		// If both are due, because the group did not run, what came first counts.
-		if g := run.openGate(); g != nil && g.OpenMs <= min(t.nowMS(), run.ExpiresMs) {
-			t.reject(run, g)
-		} else if run.ExpiresMs <= t.nowMS() {
-			t.timeOut(run)
-		}
+		t.runningDue(run)
+	}
+}
+
+// runningDue does what is due of a run that has not ended. If a gate and the deadline are both due, because the group did not run,
+// what came first counts.
+func (t *transition) runningDue(run *Run) {
+	gate, expiry := run.nextGate(), run.expiry()
+	switch {
+	case expiry == 0 || expiry > t.nowMS() || gate != 0 && gate <= min(t.nowMS(), run.ExpiresMs):
+		t.gatesDue(run)
+	case slices.ContainsFunc(run.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED }):
+		t.reject(run)
+	default:
+		t.timeOut(run)
 	}
 }
 
@@ -66,10 +77,14 @@ func (t *transition) stop(run *Run, text string) {
 	if run.Phase != Run_RUNNING {
 		return
 	}
-	t.emit(run.RunId+"/cancel", TurnCancelled{
-		Agent: run.Agent, Control: topics.Control{Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &text},
-	})
+	t.cancelTurn(run, text)
 	t.finish(run, failed(text))
+}
+
+func (t *transition) cancelTurn(run *Run, reason string) {
+	t.emit(run.RunId+"/cancel", TurnCancelled{
+		Agent: run.Agent, Control: topics.Control{Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &reason},
+	})
 }
 
 // purgeRun ends the run of a session that is purged. The turn ends because of the purge.
@@ -79,5 +94,6 @@ func (t *transition) purgeRun(r *Record) {
 	}
 	if run := t.row.Run; run != nil && run.Agent == r.Agent {
 		t.finish(run, failed("session purged"))
+		t.withdrawAll(run)
 	}
 }

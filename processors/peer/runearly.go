@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -49,7 +50,7 @@ func (t *transition) answeredEarly(e OutputArrived) {
 	if early == nil {
 		return
 	}
-	r := replyOf(e.Output)
+	r := early.replyOf(e.Output)
 	r.TaskID = earlyTask
 	body := r.Body()
 	if t.room(len(body) - len(early.Reply) + len(*request) + len(e.Agent) + 2*rowSlack) {
@@ -73,8 +74,19 @@ func (t *transition) catchUp(run, early *Run) {
 		}
 	}
 	for _, g := range early.Gates {
-		if t.room(len(g.Id) + len(g.Tool) + len(g.Message) + rowSlack) {
+		if t.room(g.size() + len(g.Args)) {
 			run.Gates = append(run.Gates, g)
+		}
+	}
+	for _, l := range early.Listed {
+		if l.GateId = listedID(t.key, run, l.Parent); t.room(len(l.GateId) + len(l.Parent) + len(l.Agent) + maxBy + 4*rowSlack) {
+			run.Listed = append(run.Listed, l)
+		}
+	}
+	for _, g := range slices.Clone(run.Gates) {
+		if g.Phase == Gate_CLOSED {
+			g.Phase = Gate_OPEN
+			t.closed(run, g)
 		}
 	}
 	if early.RunId != run.RunId || early.Agent != run.Agent {

@@ -43,13 +43,15 @@ func (t *transition) answered(e OutputArrived) {
 	}
 	request := e.Output.RequestID
 	if e.Agent == run.Agent && (request == nil || *request == run.RunId) {
-		t.finish(run, replyOf(e.Output))
+		t.finish(run, run.replyOf(e.Output))
 	}
 }
 
 // replyOf returns the outcome that an output states.
-func replyOf(o topics.Output) wire.Reply {
+func (r *Run) replyOf(o topics.Output) wire.Reply {
 	switch {
+	case o.Error != nil && o.Error.Code == topics.CodeParentCannotAsk:
+		return r.rejection()
 	case o.Error != nil:
 		return failed(o.Error.Message)
 	case o.Status != nil && *o.Status == "error":
@@ -124,6 +126,8 @@ func (t *transition) ended(e Commanded) {
 		t.emit(run.RunId+"/callback", CallbackAsked(run.callback(t.key, c.Reply, at)))
 	}
 	t.keepEnded(run, c.Reply, at.UnixMilli())
+	t.row.Run.Rejected = reply.Status == wire.StatusRejected
+	t.settleListed(t.row.Run)
 }
 
 // keepEnded leaves of the run what a repeated request needs, and the calls of a turn that still runs.
@@ -132,6 +136,7 @@ func (t *transition) keepEnded(run *Run, reply []byte, at int64) {
 	t.row.Run = &Run{
 		TaskId: run.TaskId, InboundId: run.InboundId, Agent: run.Agent, Hash: run.Hash, RunId: run.RunId, InstanceId: run.InstanceId,
 		Hops: run.Hops, Chain: run.Chain, Phase: Run_ENDED, Reply: reply, OpenedMs: run.OpenedMs, EndedMs: at,
+		Listed: run.Listed, Withdrawn: run.Withdrawn,
 	}
 	if proto.Size(t.row)+rowSlack > t.rules.RowLimit && !t.room(rowSlack) { // the limit was lowered while the task ran
 		t.row.Run.Reply = wire.Reply{

@@ -2,9 +2,12 @@ package peer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The bounds of what a row keeps of a run's gates and tools. Texts are in bytes.
@@ -16,63 +19,233 @@ const (
 	maxToolName    = 128
 )
 
-// gateAsked keeps a gate of the run, which is rejected if the gate stays open: the peer cannot answer it.
+// outcomeGrace is how long after the deadline of a gate a run waits for its outcome.
+const outcomeGrace = 5 * time.Minute
+
+// viaTurn is the name of package turn in the requests of its gates.
+const viaTurn = "turn"
+
+// gateAsked keeps a gate of the run. The peer cannot answer it: if it stays open, the run needs an approval that was given before
+// (runapproval.go), or it is rejected.
 func (t *transition) gateAsked(e GateAsked) {
-	g, run := e.Request, t.listener()
+	g := e.Request
+	if g.Origin.Via == via {
+		t.listedAsked(e)
+		return
+	}
+	run := t.listener()
 	switch {
 	case g.Shadow || run == nil || len(g.GateID) > maxGateID:
 		return
 	case g.Withdrawn != "": // its requester no longer waits; its outcome follows
-		t.removeGate(run, g.GateID)
+		t.removeGates(run, func(known *Gate) bool {
+			return known.Id == g.GateID && known.Phase != Gate_CLOSING && known.Phase != Gate_CLOSED
+		})
 		return
 	}
-	known := slices.Contains(run.EndedGates, g.GateID) ||
-		slices.ContainsFunc(run.Gates, func(known *Gate) bool { return known.Id == g.GateID })
+	known := run.gate(g.GateID)
+	if known == nil && (slices.Contains(run.EndedGates, g.GateID) || len(run.Gates) >= maxGates) || known != nil && !known.Unread {
+		return
+	}
 	gate := &Gate{
 		Id: g.GateID, Tool: truncate.Text(g.Tool, maxToolName), Message: truncate.Marked(g.Message, maxGateMessage),
-		OpenMs: t.now.Add(t.rules.GateGrace).UnixMilli(),
+		OpenMs: t.now.Add(t.rules.GateGrace).UnixMilli(), Agent: e.Agent, Kind: string(g.Kind), Args: g.Args,
+		ArgsSha256: g.ArgsSHA256, Dangerous: g.Dangerous, ExpiresMs: g.ExpiresMS, OfTurn: g.Origin.Via == viaTurn,
+		Unlisted: !listable(g),
 	}
-	if known || len(run.Gates) >= maxGates || !t.room(len(gate.Id)+len(gate.Tool)+len(gate.Message)+rowSlack) {
+	if gate.Unlisted || !t.room(gate.size()+len(gate.Args)) || len(gate.Args)+recordRoom > t.rules.RecordLimit {
+		gate.Args, gate.Unlisted = nil, true
+	}
+	if !t.room(gate.size()) {
 		return
 	}
-	run.Gates, t.changed = append(run.Gates, gate), true
+	t.changed = true
+	if known == nil {
+		run.Gates = append(run.Gates, gate)
+		return
+	}
+	run.Gates[slices.Index(run.Gates, known)] = gate
+	t.closed(run, gate)
 }
 
-// gateEnded removes a gate. Its ID is kept, because the request may be read after the outcome, or again.
+// listable reports whether a person can approve the call of a gate after its run was rejected. The answer to a question cannot be
+// given later.
+func listable(g topics.GateRequest) bool {
+	allowed := len(g.Allowed) == 0 || slices.Contains(g.Allowed, topics.VerdictApprove)
+	return g.Kind != topics.GateInput && allowed && len(g.Tool) <= maxToolName && len(g.ArgsSHA256) <= maxToolName
+}
+
+// size bounds what a gate adds to a row beside its arguments.
+func (g *Gate) size() int {
+	return len(g.Id) + len(g.Claim) + len(g.Tool) + len(g.Message) + len(g.Agent) + len(g.Kind) + len(g.ArgsSha256) + 2*rowSlack
+}
+
+// gate returns a gate of the run that has not ended, or was closed; nil if it is not known.
+func (r *Run) gate(id string) *Gate {
+	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Id == id }); i >= 0 {
+		return r.Gates[i]
+	}
+	return nil
+}
+
+// gateEnded removes a gate. Its ID is kept, because the request may be read after the outcome, or again. If the gate was closed
+// because the peer cannot ask, its turn ends, and the run is rejected.
 func (t *transition) gateEnded(e GateEnded) {
-	id, run := e.Outcome.GateID, t.listener()
-	if run == nil || len(id) > maxGateID || slices.Contains(run.EndedGates, id) {
+	if t.listedEnded(e) {
 		return
 	}
-	t.removeGate(run, id)
+	o, run := e.Outcome, t.listener()
+	if run == nil || o.Shadow || len(o.GateID) > maxGateID || slices.Contains(run.EndedGates, o.GateID) {
+		return
+	}
+	g := run.gate(o.GateID)
+	if o.Status == topics.GateCancelled && o.Cause == topics.CauseParentCannotAsk {
+		if g == nil && len(run.Gates) < maxGates {
+			g = &Gate{Id: o.GateID, Tool: truncate.Text(o.Tool, maxToolName), Agent: e.Agent, OfTurn: true, Unread: true}
+			run.Gates = append(run.Gates, g)
+		}
+		if g != nil {
+			t.closed(run, g)
+		}
+		return
+	}
+	if g != nil && g.Phase == Gate_CLOSING {
+		t.unlist(run, g)
+	}
+	t.removeGates(run, func(known *Gate) bool { return known == g })
 	if len(run.EndedGates) >= maxGates {
 		run.EndedGates = slices.Delete(run.EndedGates, 0, 1)
 	}
-	if t.room(len(id) + rowSlack) {
-		run.EndedGates = append(run.EndedGates, id)
+	if t.room(len(o.GateID) + rowSlack) {
+		run.EndedGates = append(run.EndedGates, o.GateID)
 	}
 	t.changed = true
 }
 
-func (t *transition) removeGate(run *Run, id string) {
-	n := len(run.Gates)
-	run.Gates = slices.DeleteFunc(run.Gates, func(g *Gate) bool { return g.Id == id })
-	t.changed = t.changed || len(run.Gates) != n
+// closed applies the end of a gate that was closed because the peer cannot ask. A gate that is not known to be closed was closed
+// before a crash. The turn ends with the outcome of its own gate; that of another one must be told to end.
+func (t *transition) closed(run *Run, g *Gate) {
+	t.changed = true
+	if run == t.row.Early {
+		g.Phase = Gate_CLOSED
+		return
+	}
+	if g.Phase != Gate_CLOSING && g.Phase != Gate_CLOSED && !g.Unread {
+		t.list(run, g)
+	}
+	g.Phase, g.Args, g.OpenMs = Gate_CLOSED, nil, 0
+	t.setClock(run)
+	if !g.OfTurn {
+		t.reject(run)
+	}
 }
 
-// openGate returns the gate that counts as open first, nil if the run has none.
-func (r *Run) openGate() (first *Gate) {
+func (t *transition) removeGates(run *Run, which func(*Gate) bool) {
+	n := len(run.Gates)
+	run.Gates = slices.DeleteFunc(run.Gates, which)
+	t.changed = t.changed || len(run.Gates) != n
+	t.setClock(run)
+}
+
+// reject cancels the turn of a run and rejects the run.
+func (t *transition) reject(run *Run) {
+	if run.Phase == Run_RUNNING {
+		t.cancelTurn(run, "the caller cannot ask a person")
+		t.finish(run, run.rejection())
+	}
+}
+
+// rejection returns the reply of a run whose turn ended because the peer cannot ask a person.
+func (r *Run) rejection() wire.Reply {
+	tool, message := "", ""
+	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED }); i >= 0 {
+		tool, message = r.Gates[i].Tool, r.Gates[i].Message
+	}
+	return wire.Reply{Status: wire.StatusRejected, PendingApprovalSummary: wire.ApprovalSummary(tool, message)}
+}
+
+// waits reports whether a run waits until a person has decided.
+func (t *transition) waits(run *Run) bool { return t.rules.WaitForApproval && run.Detached }
+
+// waitFor lets the run wait for the decision about a gate. Who opened the gate withdraws it at its deadline at the latest.
+func (t *transition) waitFor(g *Gate) {
+	until := t.now.Add(approval.MaxTTL).UnixMilli()
+	if g.ExpiresMs > 0 {
+		until = min(until, g.ExpiresMs)
+	}
+	g.Phase, g.OpenMs, t.changed = Gate_WAITING, until+outcomeGrace.Milliseconds(), true
+}
+
+// setClock stops the clock of a run while it waits for a person.
+func (t *transition) setClock(run *Run) {
+	waiting := slices.ContainsFunc(run.Gates, func(g *Gate) bool { return g.Phase == Gate_WAITING })
+	switch {
+	case waiting && run.PausedMs == 0:
+		run.PausedMs, t.changed = t.nowMS(), true
+	case !waiting && run.PausedMs != 0:
+		run.ExpiresMs += max(0, t.nowMS()-run.PausedMs)
+		run.PausedMs, t.changed = 0, true
+	}
+}
+
+// inFlight reports whether a record about the gate is on its way.
+func (g *Gate) inFlight() bool {
+	return g.Phase == Gate_CLAIMING || g.Phase == Gate_APPROVING || g.Phase == Gate_CLOSING
+}
+
+// expiry returns when the run is given up, 0 if its clock is stopped. A record that is on its way comes first, if it comes back
+// in time.
+func (r *Run) expiry() int64 {
+	if r.PausedMs != 0 {
+		return 0
+	}
+	back := int64(0)
 	for _, g := range r.Gates {
-		if first == nil || g.OpenMs < first.OpenMs {
-			first = g
+		if g.inFlight() && (back == 0 || g.OpenMs < back) {
+			back = g.OpenMs
 		}
 	}
-	return first
+	return max(r.ExpiresMs, back, 1)
 }
 
-// reject ends a run because of a gate. Its turn continues: a person may still answer, but the peer is not told.
-func (t *transition) reject(run *Run, g *Gate) {
-	t.finish(run, wire.Reply{Status: wire.StatusRejected, PendingApprovalSummary: wire.ApprovalSummary(g.Tool, g.Message)})
+// nextGate returns when the first gate is due, 0 if there is none.
+func (r *Run) nextGate() (at int64) {
+	for _, g := range r.Gates {
+		if g.Phase != Gate_CLOSED && (at == 0 || g.OpenMs < at) {
+			at = max(g.OpenMs, 1)
+		}
+	}
+	return at
+}
+
+// gatesDue does what is due of the gates: those that stayed open ask for the approvals of their label together, and records that
+// did not come back are written again.
+func (t *transition) gatesDue(run *Run) {
+	claims, open := []string{}, false
+	for _, g := range slices.Clone(run.Gates) {
+		if g.OpenMs > t.nowMS() {
+			continue
+		}
+		switch g.Phase {
+		case Gate_OPEN:
+			open = true
+		case Gate_CLAIMING:
+			claims = append(claims, g.Claim)
+		case Gate_APPROVING:
+			t.approve(run, g)
+		case Gate_CLOSING:
+			t.closeGate(run, g)
+		case Gate_WAITING:
+			t.removeGates(run, func(known *Gate) bool { return known == g })
+		}
+	}
+	if open {
+		claims = append(claims, t.openClaim(run))
+	}
+	slices.Sort(claims)
+	for _, id := range slices.Compact(claims) {
+		t.claim(run, id)
+	}
 }
 
 // toolUsed keeps the name of a tool that the run uses.

@@ -22,6 +22,8 @@ type instance struct {
 	outputs  *processortest.Input[topics.Output]
 	controls *processortest.Input[topics.Control]
 	gates    *processortest.Input[topics.GateRequest]
+	outcomes *processortest.Input[topics.GateOutcome]
+	requests *processortest.Output[topics.GateRequest]
 	messages *processortest.Output[topics.Message]
 	replies  *processortest.Output[topics.PeerReply]
 	audit    *processortest.Output[topics.PeerAudit]
@@ -46,6 +48,7 @@ func newInstance(t *testing.T, opts ...peer.Option) *instance {
 	return &instance{
 		Driver: d, topics: c, commands: processortest.In(d, c.PeerCommands), outputs: processortest.In(d, c.MessageOutput),
 		controls: processortest.In(d, c.SessionControl), gates: processortest.In(d, c.GateRequests),
+		outcomes: processortest.In(d, c.GateOutcomes), requests: processortest.Out(d, c.GateRequests),
 		messages: processortest.Out(d, c.MessageInput), replies: processortest.Out(d, c.PeerReplies),
 		audit: processortest.Out(d, c.PeerAudit), letters: processortest.OutRaw(d, "harbor-peer-tasks-dlq"),
 		table: processortest.Table(d, c.PeerTasksGroup(), peer.TableCodec()),
@@ -159,6 +162,14 @@ func TestOpenGateRejectsTheRunAtItsDeadline(t *testing.T) {
 	b.Advance(999 * time.Millisecond)
 	require.Zero(t, b.replies.Len())
 	b.Advance(time.Millisecond)
+	requests := b.requests.Drain()
+	require.Len(t, requests, 2)
+	require.Equal(t, "g1", requests[0].Value.Origin.ParentGateID, "what can be approved later")
+	require.Equal(t, topics.CauseParentCannotAsk, requests[1].Value.Withdrawn)
+	require.Zero(t, b.replies.Len(), "the gate may have been approved before")
+	b.outcomes.Pipe(session, topics.GateOutcome{
+		GateID: "g1", SessionID: session, Kind: topics.GateTool, Status: topics.GateCancelled, Cause: topics.CauseParentCannotAsk,
+	})
 	reply, err := wire.ReadReply(b.replies.Next().Value.Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, wire.StatusRejected, reply.Status)

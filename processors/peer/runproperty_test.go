@@ -27,6 +27,7 @@ type runWorld struct {
 	open    []string                  // the request IDs of open turns
 	records map[string][]Value        // what was written of each kind that must not differ, by kind or ID
 	began   bool                      // a run was accepted
+	gates   map[string]Event          // the outcomes of gates that have ended
 }
 
 const (
@@ -39,7 +40,7 @@ const (
 
 func newRunWorld(t tb, change ...func(*Rules)) *runWorld {
 	p := newReceiver(t, append([]func(*Rules){func(r *Rules) { r.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
-	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]Value{}}
+	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]Value{}, gates: map[string]Event{}}
 }
 
 func (w *runWorld) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
@@ -59,7 +60,19 @@ func (w *runWorld) send(es effects) {
 		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
 		switch v := m.Value.(type) {
 		case Asked:
-			w.write(runCommands, w.own(m.ID, v))
+			if m.Key == "" {
+				w.write(runCommands, w.own(m.ID, v))
+				continue
+			}
+			for _, answer := range w.ofLabel(topics.PeerCommand(v)) {
+				w.write(runCommands, w.own("", answer.(Emit).Value.(Asked)))
+			}
+		case GateRequested:
+			record, g := read(w.harness, w.topics.GateRequests, "", v.Request)
+			w.write(runGates, GateAsked{record, g})
+			if g.Withdrawn != "" {
+				w.endGate(g.GateID, topics.GateCancelled, g.Withdrawn)
+			}
 		case MessageSent:
 			w.began = true
 			if _, repeated := w.sent[m.ID]; !repeated {
@@ -84,8 +97,28 @@ func (w *runWorld) send(es effects) {
 	}
 }
 
+// endGate ends a gate, or repeats its outcome. A turn whose gate is closed because the peer cannot ask ends.
+func (w *runWorld) endGate(id string, status topics.GateStatus, cause topics.GateCause) {
+	_, ended := w.gates[id]
+	if !ended {
+		w.gates[id] = w.gateOutcome(id, status, because(cause))
+	}
+	w.write(runGates, w.gates[id])
+	if !ended && cause == topics.CauseParentCannotAsk && len(w.open) > 0 {
+		w.endAs(w.open[0], "", topics.CodeParentCannotAsk)
+	}
+}
+
 // end ends a turn with its output, if it is open.
 func (w *runWorld) end(request, text string, cancelled bool) {
+	code := topics.Code("")
+	if cancelled {
+		code = topics.CodeCancelled
+	}
+	w.endAs(request, text, code)
+}
+
+func (w *runWorld) endAs(request, text string, code topics.Code) {
 	i := slices.Index(w.open, request)
 	if i < 0 {
 		return
@@ -93,8 +126,8 @@ func (w *runWorld) end(request, text string, cancelled bool) {
 	w.open = slices.Delete(w.open, i, i+1)
 	w.write(runOutputs, w.output("turn-1/0/answer/0", text, func(o *topics.Output) {
 		o.RequestID = &request
-		if cancelled {
-			o.Error = &topics.OutputError{Code: topics.CodeCancelled, Message: "cancelled by the turn"}
+		if code != "" {
+			o.Error = &topics.OutputError{Code: code, Message: "ended by the turn"}
 		}
 	}))
 }
@@ -142,7 +175,7 @@ func (w *runWorld) move(t *rapid.T, moves []string) {
 	case "gate":
 		id := rapid.SampledFrom([]string{"g1", "g2"}).Draw(t, "gate")
 		if rapid.Bool().Draw(t, "ends") {
-			w.write(runGates, w.gateOutcome(id, topics.GateApproved))
+			w.endGate(id, topics.GateApproved, topics.CauseHuman)
 		} else {
 			w.write(runGates, w.gateRequest(id, "pay", "May I?"))
 		}

@@ -128,6 +128,69 @@ func (Run_Phase) EnumDescriptor() ([]byte, []int) {
 	return file_processors_peer_state_proto_rawDescGZIP(), []int{3, 0}
 }
 
+type Gate_Phase int32
+
+const (
+	Gate_OPEN Gate_Phase = 0
+	// The approvals of the label are asked for.
+	Gate_CLAIMING Gate_Phase = 1
+	// There is an approval. The decision is on its way to the gate.
+	Gate_APPROVING Gate_Phase = 2
+	// There is none. The end of the gate is on its way to it.
+	Gate_CLOSING Gate_Phase = 3
+	// The gate ended because the peer cannot ask a person. The end of the turn follows.
+	Gate_CLOSED Gate_Phase = 4
+	// A person is waited for.
+	Gate_WAITING Gate_Phase = 5
+)
+
+// Enum value maps for Gate_Phase.
+var (
+	Gate_Phase_name = map[int32]string{
+		0: "OPEN",
+		1: "CLAIMING",
+		2: "APPROVING",
+		3: "CLOSING",
+		4: "CLOSED",
+		5: "WAITING",
+	}
+	Gate_Phase_value = map[string]int32{
+		"OPEN":      0,
+		"CLAIMING":  1,
+		"APPROVING": 2,
+		"CLOSING":   3,
+		"CLOSED":    4,
+		"WAITING":   5,
+	}
+)
+
+func (x Gate_Phase) Enum() *Gate_Phase {
+	p := new(Gate_Phase)
+	*p = x
+	return p
+}
+
+func (x Gate_Phase) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Gate_Phase) Descriptor() protoreflect.EnumDescriptor {
+	return file_processors_peer_state_proto_enumTypes[2].Descriptor()
+}
+
+func (Gate_Phase) Type() protoreflect.EnumType {
+	return &file_processors_peer_state_proto_enumTypes[2]
+}
+
+func (x Gate_Phase) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Gate_Phase.Descriptor instead.
+func (Gate_Phase) EnumDescriptor() ([]byte, []int) {
+	return file_processors_peer_state_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // State holds the tasks of one session: one row of Graph's table.
 type State struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -145,7 +208,9 @@ type State struct {
 	TouchedMs int64 `protobuf:"varint,5,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// What was read of the run before the command that begins it, which a crash can cause: gates, tools and an output. It is
 	// kept until expires_ms. The output is a reply, and run_id the request_id that it names.
-	Early         *Run `protobuf:"bytes,6,opt,name=early,proto3" json:"early,omitempty"`
+	Early *Run `protobuf:"bytes,6,opt,name=early,proto3" json:"early,omitempty"`
+	// In the row of a token's label: the approvals of calls that the peer may make once. The row of a label has nothing else.
+	Approvals     []*Approval `protobuf:"bytes,7,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -218,6 +283,13 @@ func (x *State) GetTouchedMs() int64 {
 func (x *State) GetEarly() *Run {
 	if x != nil {
 		return x.Early
+	}
+	return nil
+}
+
+func (x *State) GetApprovals() []*Approval {
+	if x != nil {
+		return x.Approvals
 	}
 	return nil
 }
@@ -602,7 +674,14 @@ type Run struct {
 	// The ID that this instance had when the run began.
 	InstanceId string `protobuf:"bytes,26,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// The reply on its way is that of a run that failed before it could report.
-	Thrown        bool `protobuf:"varint,27,opt,name=thrown,proto3" json:"thrown,omitempty"`
+	Thrown bool `protobuf:"varint,27,opt,name=thrown,proto3" json:"thrown,omitempty"`
+	// The requests for approval that outlive a rejected run, and whether they are no longer wanted.
+	Listed    []*Listed `protobuf:"bytes,28,rep,name=listed,proto3" json:"listed,omitempty"`
+	Withdrawn bool      `protobuf:"varint,29,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	// The reply is a rejection.
+	Rejected bool `protobuf:"varint,30,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	// Since when the run's clock is stopped, because a detached run waits for a person; 0 if it is not.
+	PausedMs      int64 `protobuf:"varint,31,opt,name=paused_ms,json=pausedMs,proto3" json:"paused_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,14 +898,62 @@ func (x *Run) GetThrown() bool {
 	return false
 }
 
+func (x *Run) GetListed() []*Listed {
+	if x != nil {
+		return x.Listed
+	}
+	return nil
+}
+
+func (x *Run) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
+func (x *Run) GetRejected() bool {
+	if x != nil {
+		return x.Rejected
+	}
+	return false
+}
+
+func (x *Run) GetPausedMs() int64 {
+	if x != nil {
+		return x.PausedMs
+	}
+	return 0
+}
+
 // Gate is an open gate of a run.
 type Gate struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Tool    string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	Message string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// When the gate counts as open, in milliseconds since the epoch: a standing approval may end it at once.
-	OpenMs        int64 `protobuf:"varint,4,opt,name=open_ms,json=openMs,proto3" json:"open_ms,omitempty"`
+	// When the gate counts as open, in milliseconds since the epoch: a standing approval may end it at once. Then when the record
+	// of the phase is written again, and of a gate that is waited for, when it is no longer.
+	OpenMs int64 `protobuf:"varint,4,opt,name=open_ms,json=openMs,proto3" json:"open_ms,omitempty"`
+	// The agent whose topics the gate is in.
+	Agent string `protobuf:"bytes,5,opt,name=agent,proto3" json:"agent,omitempty"`
+	Kind  string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The arguments are kept until the gate has ended, or dropped if they cannot be approved later.
+	Args       []byte `protobuf:"bytes,7,opt,name=args,proto3" json:"args,omitempty"`
+	ArgsSha256 string `protobuf:"bytes,8,opt,name=args_sha256,json=argsSha256,proto3" json:"args_sha256,omitempty"`
+	Dangerous  bool   `protobuf:"varint,9,opt,name=dangerous,proto3" json:"dangerous,omitempty"`
+	ExpiresMs  int64  `protobuf:"varint,10,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// The turn opened the gate, and ends when it is closed.
+	OfTurn bool       `protobuf:"varint,11,opt,name=of_turn,json=ofTurn,proto3" json:"of_turn,omitempty"`
+	Phase  Gate_Phase `protobuf:"varint,12,opt,name=phase,proto3,enum=turntable.peer.v1.Gate_Phase" json:"phase,omitempty"`
+	// The gates that are approved together: the ID of the first one.
+	Claim string `protobuf:"bytes,13,opt,name=claim,proto3" json:"claim,omitempty"`
+	// The request for a later approval is not written.
+	Unlisted bool `protobuf:"varint,14,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	// The gate ended before its request was read.
+	Unread bool `protobuf:"varint,15,opt,name=unread,proto3" json:"unread,omitempty"`
+	// Who gave the approval, while the decision is on its way.
+	By            string `protobuf:"bytes,16,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -889,6 +1016,283 @@ func (x *Gate) GetOpenMs() int64 {
 	return 0
 }
 
+func (x *Gate) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Gate) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Gate) GetArgs() []byte {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Gate) GetArgsSha256() string {
+	if x != nil {
+		return x.ArgsSha256
+	}
+	return ""
+}
+
+func (x *Gate) GetDangerous() bool {
+	if x != nil {
+		return x.Dangerous
+	}
+	return false
+}
+
+func (x *Gate) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *Gate) GetOfTurn() bool {
+	if x != nil {
+		return x.OfTurn
+	}
+	return false
+}
+
+func (x *Gate) GetPhase() Gate_Phase {
+	if x != nil {
+		return x.Phase
+	}
+	return Gate_OPEN
+}
+
+func (x *Gate) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *Gate) GetUnlisted() bool {
+	if x != nil {
+		return x.Unlisted
+	}
+	return false
+}
+
+func (x *Gate) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
+}
+
+func (x *Gate) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// Listed is a request for the approval of a call whose run was rejected.
+type Listed struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	GateId string                 `protobuf:"bytes,1,opt,name=gate_id,json=gateId,proto3" json:"gate_id,omitempty"`
+	// The gate of the run, and the agent whose topics both are in.
+	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	Agent  string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Of an approved request: the digest of the call, and who approved it.
+	Approved bool   `protobuf:"varint,4,opt,name=approved,proto3" json:"approved,omitempty"`
+	Call     string `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
+	By       string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	// The grant, or the withdrawal, was written.
+	Granted       bool `protobuf:"varint,7,opt,name=granted,proto3" json:"granted,omitempty"`
+	Withdrawn     bool `protobuf:"varint,8,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Listed) Reset() {
+	*x = Listed{}
+	mi := &file_processors_peer_state_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Listed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Listed) ProtoMessage() {}
+
+func (x *Listed) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_peer_state_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listed.ProtoReflect.Descriptor instead.
+func (*Listed) Descriptor() ([]byte, []int) {
+	return file_processors_peer_state_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Listed) GetGateId() string {
+	if x != nil {
+		return x.GateId
+	}
+	return ""
+}
+
+func (x *Listed) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Listed) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Listed) GetApproved() bool {
+	if x != nil {
+		return x.Approved
+	}
+	return false
+}
+
+func (x *Listed) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *Listed) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Listed) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
+}
+
+func (x *Listed) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
+// Approval lets a peer make a call once.
+type Approval struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The gate that was approved.
+	Request string `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// The digest of the call.
+	Call      string `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
+	By        string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	ExpiresMs int64  `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// The gate that used the approval, empty for none; and whether the approval was revoked. Such an approval is kept until
+	// expires_ms, because after a crash the records about it are read again.
+	UsedBy        string `protobuf:"bytes,5,opt,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`
+	Revoked       bool   `protobuf:"varint,6,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Approval) Reset() {
+	*x = Approval{}
+	mi := &file_processors_peer_state_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Approval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Approval) ProtoMessage() {}
+
+func (x *Approval) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_peer_state_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Approval.ProtoReflect.Descriptor instead.
+func (*Approval) Descriptor() ([]byte, []int) {
+	return file_processors_peer_state_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Approval) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *Approval) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *Approval) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Approval) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *Approval) GetUsedBy() string {
+	if x != nil {
+		return x.UsedBy
+	}
+	return ""
+}
+
+func (x *Approval) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
+}
+
 // Chain is the end of an instance's hash chain: one row of ChainGraph's table.
 type ChainRow struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -904,7 +1308,7 @@ type ChainRow struct {
 
 func (x *ChainRow) Reset() {
 	*x = ChainRow{}
-	mi := &file_processors_peer_state_proto_msgTypes[5]
+	mi := &file_processors_peer_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1320,7 @@ func (x *ChainRow) String() string {
 func (*ChainRow) ProtoMessage() {}
 
 func (x *ChainRow) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_peer_state_proto_msgTypes[5]
+	mi := &file_processors_peer_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1333,7 @@ func (x *ChainRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainRow.ProtoReflect.Descriptor instead.
 func (*ChainRow) Descriptor() ([]byte, []int) {
-	return file_processors_peer_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_peer_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ChainRow) GetVersion() uint32 {
@@ -971,7 +1375,7 @@ var File_processors_peer_state_proto protoreflect.FileDescriptor
 
 const file_processors_peer_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xe8\x01\n" +
+	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xa3\x02\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -980,7 +1384,8 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\x03run\x18\x04 \x01(\v2\x16.turntable.peer.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
-	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xbb\x06\n" +
+	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\x129\n" +
+	"\tapprovals\x18\a \x03(\v2\x1b.turntable.peer.v1.ApprovalR\tapprovals\"\xbb\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +
@@ -1028,7 +1433,7 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"httpStatus\x12$\n" +
 	"\x0eretry_after_ms\x18\x04 \x01(\x03R\fretryAfterMs\x12\x16\n" +
 	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x1a\n" +
-	"\banswered\x18\x06 \x01(\bR\banswered\"\xd1\x06\n" +
+	"\banswered\x18\x06 \x01(\bR\banswered\"\xdb\a\n" +
 	"\x03Run\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -1061,17 +1466,61 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\bended_ms\x18\x19 \x01(\x03R\aendedMs\x12\x1f\n" +
 	"\vinstance_id\x18\x1a \x01(\tR\n" +
 	"instanceId\x12\x16\n" +
-	"\x06thrown\x18\x1b \x01(\bR\x06thrown\"+\n" +
+	"\x06thrown\x18\x1b \x01(\bR\x06thrown\x121\n" +
+	"\x06listed\x18\x1c \x03(\v2\x19.turntable.peer.v1.ListedR\x06listed\x12\x1c\n" +
+	"\twithdrawn\x18\x1d \x01(\bR\twithdrawn\x12\x1a\n" +
+	"\brejected\x18\x1e \x01(\bR\brejected\x12\x1b\n" +
+	"\tpaused_ms\x18\x1f \x01(\x03R\bpausedMs\"+\n" +
 	"\x05Phase\x12\v\n" +
 	"\aRUNNING\x10\x00\x12\n" +
 	"\n" +
 	"\x06ENDING\x10\x01\x12\t\n" +
-	"\x05ENDED\x10\x02\"]\n" +
+	"\x05ENDED\x10\x02\"\xf7\x03\n" +
 	"\x04Gate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x17\n" +
-	"\aopen_ms\x18\x04 \x01(\x03R\x06openMs\"\x8b\x01\n" +
+	"\aopen_ms\x18\x04 \x01(\x03R\x06openMs\x12\x14\n" +
+	"\x05agent\x18\x05 \x01(\tR\x05agent\x12\x12\n" +
+	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04args\x18\a \x01(\fR\x04args\x12\x1f\n" +
+	"\vargs_sha256\x18\b \x01(\tR\n" +
+	"argsSha256\x12\x1c\n" +
+	"\tdangerous\x18\t \x01(\bR\tdangerous\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\n" +
+	" \x01(\x03R\texpiresMs\x12\x17\n" +
+	"\aof_turn\x18\v \x01(\bR\x06ofTurn\x123\n" +
+	"\x05phase\x18\f \x01(\x0e2\x1d.turntable.peer.v1.Gate.PhaseR\x05phase\x12\x14\n" +
+	"\x05claim\x18\r \x01(\tR\x05claim\x12\x1a\n" +
+	"\bunlisted\x18\x0e \x01(\bR\bunlisted\x12\x16\n" +
+	"\x06unread\x18\x0f \x01(\bR\x06unread\x12\x0e\n" +
+	"\x02by\x18\x10 \x01(\tR\x02by\"T\n" +
+	"\x05Phase\x12\b\n" +
+	"\x04OPEN\x10\x00\x12\f\n" +
+	"\bCLAIMING\x10\x01\x12\r\n" +
+	"\tAPPROVING\x10\x02\x12\v\n" +
+	"\aCLOSING\x10\x03\x12\n" +
+	"\n" +
+	"\x06CLOSED\x10\x04\x12\v\n" +
+	"\aWAITING\x10\x05\"\xc7\x01\n" +
+	"\x06Listed\x12\x17\n" +
+	"\agate_id\x18\x01 \x01(\tR\x06gateId\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x14\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12\x1a\n" +
+	"\bapproved\x18\x04 \x01(\bR\bapproved\x12\x12\n" +
+	"\x04call\x18\x05 \x01(\tR\x04call\x12\x0e\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\x12\x18\n" +
+	"\agranted\x18\a \x01(\bR\agranted\x12\x1c\n" +
+	"\twithdrawn\x18\b \x01(\bR\twithdrawn\"\x9a\x01\n" +
+	"\bApproval\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12\x12\n" +
+	"\x04call\x18\x02 \x01(\tR\x04call\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x04 \x01(\x03R\texpiresMs\x12\x17\n" +
+	"\aused_by\x18\x05 \x01(\tR\x06usedBy\x12\x18\n" +
+	"\arevoked\x18\x06 \x01(\bR\arevoked\"\x8b\x01\n" +
 	"\bChainRow\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1094,31 +1543,37 @@ func file_processors_peer_state_proto_rawDescGZIP() []byte {
 	return file_processors_peer_state_proto_rawDescData
 }
 
-var file_processors_peer_state_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_processors_peer_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_peer_state_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_processors_peer_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_processors_peer_state_proto_goTypes = []any{
 	(Task_Phase)(0),  // 0: turntable.peer.v1.Task.Phase
 	(Run_Phase)(0),   // 1: turntable.peer.v1.Run.Phase
-	(*State)(nil),    // 2: turntable.peer.v1.State
-	(*Task)(nil),     // 3: turntable.peer.v1.Task
-	(*Outcome)(nil),  // 4: turntable.peer.v1.Outcome
-	(*Run)(nil),      // 5: turntable.peer.v1.Run
-	(*Gate)(nil),     // 6: turntable.peer.v1.Gate
-	(*ChainRow)(nil), // 7: turntable.peer.v1.ChainRow
+	(Gate_Phase)(0),  // 2: turntable.peer.v1.Gate.Phase
+	(*State)(nil),    // 3: turntable.peer.v1.State
+	(*Task)(nil),     // 4: turntable.peer.v1.Task
+	(*Outcome)(nil),  // 5: turntable.peer.v1.Outcome
+	(*Run)(nil),      // 6: turntable.peer.v1.Run
+	(*Gate)(nil),     // 7: turntable.peer.v1.Gate
+	(*Listed)(nil),   // 8: turntable.peer.v1.Listed
+	(*Approval)(nil), // 9: turntable.peer.v1.Approval
+	(*ChainRow)(nil), // 10: turntable.peer.v1.ChainRow
 }
 var file_processors_peer_state_proto_depIdxs = []int32{
-	3, // 0: turntable.peer.v1.State.tasks:type_name -> turntable.peer.v1.Task
-	5, // 1: turntable.peer.v1.State.run:type_name -> turntable.peer.v1.Run
-	5, // 2: turntable.peer.v1.State.early:type_name -> turntable.peer.v1.Run
-	0, // 3: turntable.peer.v1.Task.phase:type_name -> turntable.peer.v1.Task.Phase
-	4, // 4: turntable.peer.v1.Task.outcome:type_name -> turntable.peer.v1.Outcome
-	1, // 5: turntable.peer.v1.Run.phase:type_name -> turntable.peer.v1.Run.Phase
-	6, // 6: turntable.peer.v1.Run.gates:type_name -> turntable.peer.v1.Gate
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4,  // 0: turntable.peer.v1.State.tasks:type_name -> turntable.peer.v1.Task
+	6,  // 1: turntable.peer.v1.State.run:type_name -> turntable.peer.v1.Run
+	6,  // 2: turntable.peer.v1.State.early:type_name -> turntable.peer.v1.Run
+	9,  // 3: turntable.peer.v1.State.approvals:type_name -> turntable.peer.v1.Approval
+	0,  // 4: turntable.peer.v1.Task.phase:type_name -> turntable.peer.v1.Task.Phase
+	5,  // 5: turntable.peer.v1.Task.outcome:type_name -> turntable.peer.v1.Outcome
+	1,  // 6: turntable.peer.v1.Run.phase:type_name -> turntable.peer.v1.Run.Phase
+	7,  // 7: turntable.peer.v1.Run.gates:type_name -> turntable.peer.v1.Gate
+	8,  // 8: turntable.peer.v1.Run.listed:type_name -> turntable.peer.v1.Listed
+	2,  // 9: turntable.peer.v1.Gate.phase:type_name -> turntable.peer.v1.Gate.Phase
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_processors_peer_state_proto_init() }
@@ -1132,8 +1587,8 @@ func file_processors_peer_state_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_peer_state_proto_rawDesc), len(file_processors_peer_state_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   6,
+			NumEnums:      3,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

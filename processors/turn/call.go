@@ -51,9 +51,10 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 			s.handOut(i, item, decisions)
 		}
 	}
-	s.claimOutcomes()
-	s.claimHeld()
-	s.completeStep()
+	if s.claimOutcomes() {
+		s.claimHeld()
+		s.completeStep()
+	}
 }
 
 // itemsOf returns the items of a response's tool_uses in their order. A null becomes an item without id and name.

@@ -220,10 +220,14 @@ func (s *transition) withdraw(turn string, step uint32, index int, gate string, 
 
 // endCause is why the gates of a turn that ends are withdrawn.
 func (s *transition) endCause() topics.GateCause {
-	if s.purging {
+	switch {
+	case s.purging:
 		return topics.CausePurged
+	case s.cannotAsk:
+		return topics.CauseParentCannotAsk
+	default:
+		return topics.CauseParentEnded
 	}
-	return topics.CauseParentEnded
 }
 
 // supersedeGates ends the waiting calls of the open turn and withdraws all of its gates, because a newer message arrived.

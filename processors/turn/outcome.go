@@ -50,9 +50,10 @@ func (e GateEnded) apply(s *transition) {
 		case s.waiting(n, o.GateID) == nil:
 			s.lateOutcome(o)
 		default:
-			s.endGate(int(n.call), o)
-			s.claimHeld()
-			s.completeStep()
+			if s.endGate(int(n.call), o) {
+				s.claimHeld()
+				s.completeStep()
+			}
 		}
 	}
 }
@@ -74,8 +75,9 @@ func (s *transition) lateOutcome(o topics.GateOutcome) {
 	}
 }
 
-// endGate applies the outcome of a waiting call's gate.
-func (s *transition) endGate(i int, o topics.GateOutcome) {
+// endGate applies the outcome of a waiting call's gate. It returns false if the turn has ended, because its caller cannot ask a
+// person: the model must not try another way to the same end.
+func (s *transition) endGate(i int, o topics.GateOutcome) (open bool) {
 	c := s.row.Turn.Calls[i]
 	gate := c.Gate
 	c.Gate, s.changed = nil, true
@@ -90,9 +92,15 @@ func (s *transition) endGate(i int, o topics.GateOutcome) {
 		s.endRefused(c, timedOutText, reasonOfTimeout)
 	case topics.GateCancelled:
 		s.endRefused(c, cancelledText(o.Cause), reasonOfCancelled)
+		if o.Cause == topics.CauseParentCannotAsk {
+			s.cannotAsk = true
+			s.fail(failure{topics.CodeParentCannotAsk, "a call needs a person's approval, and the caller cannot ask for it"})
+			return false
+		}
 	default:
 		s.endRefused(c, deniedText(o), reasonOfDenied)
 	}
+	return true
 }
 
 // runApproved hands out an approved call. The outcome names the tool, and the arguments by their digest; they must be those
@@ -125,8 +133,10 @@ func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
 }
 
 // claimOutcomes applies the held outcomes of the open step's gates. An outcome that no call waits for is given up: it
-// contradicts the policy, which has changed since it was held.
-func (s *transition) claimOutcomes() {
+// contradicts the policy, which has changed since it was held, or one before it has ended the turn. It returns false if the turn
+// has ended.
+func (s *transition) claimOutcomes() (open bool) {
+	open = true
 	turn := s.row.Turn
 	held := slices.Clone(turn.Held)
 	turn.Held = slices.DeleteFunc(turn.Held, isOutcome)
@@ -140,12 +150,14 @@ func (s *transition) claimOutcomes() {
 		switch {
 		case err != nil || !ok:
 			s.giveUp(h, reasonUnreadable)
-		case s.waiting(h.name(), outcome.Outcome.GateID) == nil:
+		case !open && outcome.Outcome.Status == topics.GateCancelled:
+		case !open || s.waiting(h.name(), outcome.Outcome.GateID) == nil:
 			s.giveUp(h, reasonLateOutcome)
 		default:
-			s.endGate(int(h.Call), outcome.Outcome)
+			open = s.endGate(int(h.Call), outcome.Outcome)
 		}
 	}
+	return open
 }
 
 func isOutcome(h *Held) bool { return h.Kind == Held_GATE_OUTCOME }

@@ -23,7 +23,6 @@ func TestModelIsToldWhyACallDidNotRun(t *testing.T) {
 		"denied for room":     {topics.GateDenied, cause(topics.CauseNoRoom, ""), "denied", "the call was refused, because the session has no room for another request for approval"},
 		"timed out":           {topics.GateTimedOut, cause(topics.CauseDeadline, ""), "approval_timed_out", "no one answered in time whether the call may run, so it did not run; it was not refused"},
 		"cancelled":           {topics.GateCancelled, cause(topics.CauseParentEnded, ""), "cancelled", "the call did not run, because the request for its approval was cancelled"},
-		"cannot ask":          {topics.GateCancelled, cause(topics.CauseParentCannotAsk, ""), "cancelled", "the call did not run, because the request for its approval was cancelled: the caller cannot ask a person"},
 		"unknown in the core": {"perhaps", cause(topics.CauseHuman, "x"), "denied", "the call was refused, because: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +41,36 @@ func TestModelIsToldWhyACallDidNotRun(t *testing.T) {
 			require.Contains(t, string(the[Enriched](t, es).LatestInput), c.text)
 		})
 	}
+}
+
+func TestTurnEndsWhenItsCallerCannotAsk(t *testing.T) {
+	p := newPlay(t, withPolicy(paying()))
+	calls := callingFor(wanted{"t1", "pay", payment}, wanted{"t2", "look", `{}`}, wanted{"t3", "pay", `{"amount":1}`})
+	gates := emitted[GateRequested](p.respond(p.ask("pay both"), calls))
+	require.Len(t, gates, 2)
+
+	es := p.send("gate-outcomes", outcome(gates[0], topics.GateCancelled, cause(topics.CauseParentCannotAsk, "")))
+	require.Equal(t, topics.CodeParentCannotAsk, the[Answered](t, es).Error.Code)
+	require.Empty(t, emitted[Enriched](es), "the model is not asked again")
+	require.Len(t, the[Completed](t, es).Results, 3, "every call has a result")
+	require.Contains(t, string(the[Completed](t, es).Results[0].Result), "the caller cannot ask a person")
+	require.Equal(t, GateRequested{GateID: gates[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentCannotAsk}, the[GateRequested](t, es))
+	require.Nil(t, p.state().Turn)
+
+	es = p.send("gate-outcomes", outcome(gates[1], topics.GateApproved))
+	require.Empty(t, emitted[Called](es), "nothing of the turn runs any more")
+	require.Equal(t, []string{reasonLateOutcome}, es.letters())
+}
+
+func TestOutcomeThatWasHeldEndsTheTurn(t *testing.T) {
+	_, g := waitForApproval(t)
+	p := newPlay(t, withPolicy(paying()))
+	asked := p.ask("pay the invoice")
+	require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateCancelled, cause(topics.CauseParentCannotAsk, ""))), "it is held")
+	es := p.respond(asked, callingFor(wanted{"t1", "pay", payment}))
+	require.Equal(t, topics.CodeParentCannotAsk, the[Answered](t, es).Error.Code)
+	require.Empty(t, emitted[Called](es))
+	require.Nil(t, p.state().Turn)
 }
 
 func TestEditedArgumentsRunAndTheConversationShowsThem(t *testing.T) {

@@ -158,7 +158,7 @@ func (s *transition) streamEnd(o topics.Output) {
 	switch {
 	case o.Error == nil:
 		result.StopReason = &stop
-	case o.Error.Code == topics.CodeCancelled:
+	case o.Error.Code == topics.CodeCancelled, o.Error.Code == topics.CodeParentCannotAsk:
 		stop = "cancelled"
 		result.StopReason, result.Error, result.Code = &stop, &o.Error.Message, o.Error.Code
 	default:

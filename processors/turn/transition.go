@@ -100,21 +100,22 @@ func (s *transition) outcome(row *State) Outcome {
 
 // transition is a row while an event is applied to it.
 type transition struct {
-	row      *State
-	layout   rowLayout
-	rowLimit int   // maximum size of the row before divide, in bytes
-	oversize int   // the size of the stored row if it exceeded its limit, else 0
-	delayed  int64 // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
-	key      string
-	isNew    bool // the session had no row
-	now      time.Time
-	rules    Rules
-	effects  []Effect
-	changed  bool    // the row must be written
-	erased   bool    // the row must be deleted
-	purging  bool    // the session ends: no turn begins
-	err      error   // a part could not be read: the outcome is discarded
-	instant  *string // now as text; nil until it is needed
+	row       *State
+	layout    rowLayout
+	rowLimit  int   // maximum size of the row before divide, in bytes
+	oversize  int   // the size of the stored row if it exceeded its limit, else 0
+	delayed   int64 // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
+	key       string
+	isNew     bool // the session had no row
+	now       time.Time
+	rules     Rules
+	effects   []Effect
+	changed   bool    // the row must be written
+	erased    bool    // the row must be deleted
+	purging   bool    // the session ends: no turn begins
+	cannotAsk bool    // the turn ends because its caller cannot ask a person
+	err       error   // a part could not be read: the outcome is discarded
+	instant   *string // now as text; nil until it is needed
 
 	spendings spendings // of users and tenants, nil if their budgets are not checked
 

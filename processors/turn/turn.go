@@ -123,6 +123,7 @@ func (s *transition) close(o topics.Output) {
 	if len(s.row.OtherGates) > 0 {
 		s.withdrawOthers(s.endCause())
 	}
+	s.cannotAsk = false
 	s.rememberStep()
 	s.streamEnd(o)
 	s.row.Turn = nil

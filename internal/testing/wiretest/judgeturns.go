@@ -4,7 +4,7 @@ import "slices"
 
 // errorCodes is the closed list of error codes that an output may have.
 var errorCodes = []string{
-	"think_timeout", "think_failed", "empty_response", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "internal",
+	"think_timeout", "think_failed", "empty_response", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "parent_cannot_ask", "internal",
 	"too_many_steps", "over_budget",
 }
 

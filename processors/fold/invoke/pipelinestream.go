@@ -199,7 +199,7 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 	err := &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
 	switch cancelled := "cancelled"; {
 	case s.sequence.steps != nil:
-	case o.Error.Code == topics.CodeCancelled: // before its first event
+	case o.Error.Code == topics.CodeCancelled, o.Error.Code == topics.CodeParentCannotAsk: // before its first event
 		s.ready = append(s.ready, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: &cancelled}})
 		return nil
 	default:

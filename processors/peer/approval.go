@@ -1,0 +1,117 @@
+package peer
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The approvals that a peer may use are in one row for the label of its token, and peer-commands orders what gives, uses and revokes
+// them. An approval that was used names the gate that used it, so the claim of a run that is read again after a crash has the same
+// answer, and no other run gets the approval.
+
+// maxApprovals is how many approvals of a label are kept, with those that were used.
+const maxApprovals = 256
+
+// ofLabel reports whether the row of a command is that of its label. A command of a foreign program under another key decides nothing.
+func (t *transition) ofLabel(c topics.PeerCommand) bool {
+	if c.InboundID == "" || t.key != labelKey(c.InboundID) {
+		t.deadLetter(reasonCommand)
+		return false
+	}
+	return true
+}
+
+// granted keeps an approval. A repeat changes nothing, also after the approval was used or revoked.
+func (t *transition) granted(e Commanded) {
+	if t.ofLabel(e.Command) {
+		for _, g := range e.Command.Gates {
+			t.keepApproval(&Approval{Request: g.GateID, Call: g.Call, By: g.By, ExpiresMs: e.Command.DeadlineMS})
+		}
+	}
+}
+
+// revoked ends an approval that was not used. One that is not known was not given before, and will not be.
+func (t *transition) revoked(e Commanded) {
+	if !t.ofLabel(e.Command) {
+		return
+	}
+	for _, g := range e.Command.Gates {
+		i := slices.IndexFunc(t.row.Approvals, func(a *Approval) bool { return a.Request == g.GateID })
+		switch {
+		case i < 0:
+			expires := t.timeOf(e.Record).Add(t.rules.RememberFor).UnixMilli()
+			t.keepApproval(&Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
+		case t.row.Approvals[i].free():
+			t.row.Approvals[i].Revoked, t.changed = true, true
+		}
+	}
+}
+
+func (t *transition) keepApproval(a *Approval) {
+	known := slices.ContainsFunc(t.row.Approvals, func(o *Approval) bool { return o.Request == a.Request })
+	size := len(a.Request) + len(a.Call) + len(a.By) + 2*rowSlack + (len(t.row.Approvals)+1)*maxGateID // for UsedBy
+	switch {
+	case known || a.ExpiresMs <= t.nowMS():
+	case len(t.row.Approvals) >= maxApprovals || len(a.By) > maxBy || len(a.Request)+len(a.Call) > 2*maxGateID || !t.room(size):
+		t.deadLetter(reasonApprovals)
+	default:
+		t.row.Approvals, t.changed = append(t.row.Approvals, a), true
+	}
+}
+
+// claimed answers whether all calls that wait are approved. Only then the approvals are used.
+func (t *transition) claimed(e Commanded) {
+	c := e.Command
+	if !t.ofLabel(c) || len(c.Gates) == 0 || len(c.Gates) > maxGates {
+		return
+	}
+	answer := topics.PeerCommand{Kind: topics.PeerClaimed, TaskID: c.TaskID, InboundID: c.InboundID, Approved: true}
+	var found []*Approval
+	for _, g := range c.Gates {
+		a := t.approvalFor(g, found, t.timeOf(e.Record).UnixMilli())
+		reply := topics.PeerGate{GateID: g.GateID}
+		if found = append(found, a); a != nil {
+			reply.By, reply.Granted = a.By, true
+		}
+		answer.Approved = answer.Approved && a != nil
+		answer.Gates = append(answer.Gates, reply)
+	}
+	if answer.Approved {
+		for i, a := range found {
+			t.changed = t.changed || a.free()
+			a.UsedBy = c.Gates[i].GateID
+		}
+	}
+	id := wire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
+	t.emitTo(wire.SessionID(c.InboundID, c.TaskID), id, Asked(answer))
+}
+
+// approvalFor returns the approval that a gate has used, or the oldest one that it may use; nil if there is none.
+func (t *transition) approvalFor(g topics.PeerGate, taken []*Approval, at int64) (free *Approval) {
+	for _, a := range t.row.Approvals {
+		switch {
+		case a.UsedBy == g.GateID:
+			return a
+		case free == nil && a.free() && a.Call == g.Call && a.ExpiresMs > at && len(g.GateID) <= maxGateID && !slices.Contains(taken, a):
+			free = a
+		}
+	}
+	return free
+}
+
+func (a *Approval) free() bool { return a.UsedBy == "" && !a.Revoked }
+
+// approvalDeadlines adds when approvals end.
+func (t *transition) approvalDeadlines(add func(int64)) {
+	for _, a := range t.row.Approvals {
+		add(a.ExpiresMs)
+	}
+}
+
+func (t *transition) approvalsDue() {
+	n := len(t.row.Approvals)
+	t.row.Approvals = slices.DeleteFunc(t.row.Approvals, func(a *Approval) bool { return a.ExpiresMs <= t.nowMS() })
+	t.changed = t.changed || len(t.row.Approvals) != n
+}

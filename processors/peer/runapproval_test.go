@@ -1,0 +1,304 @@
+package peer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// taskOf returns a receiver for another task of partner-b, whose run has begun. It shares the approvals of the first one.
+func (p *receiver) taskOf(id string) *receiver {
+	p.tb.Helper()
+	h := *p.harness
+	h.key, h.row = wire.SessionID("partner-b", id), nil
+	next := &receiver{&h}
+	next.handle(next.runOf(request(func(r *wire.Request) { r.TaskID = id }), "w1"))
+	return next
+}
+
+// payGate returns the request of a gate of the turn for a call of pay.
+func (p *receiver) payGate(id, args string) GateAsked {
+	return p.gateRequest(id, "pay", "May the agent pay?", func(g *topics.GateRequest) {
+		g.Args, g.ArgsSHA256 = topics.Raw(args), topics.ArgsSHA256(topics.Raw(args))
+	})
+}
+
+// asks lets the run wait for the approval of a call until the group has acted, and returns what it did.
+func (p *receiver) asks(id, args string) effects {
+	p.tb.Helper()
+	p.handle(p.payGate(id, args))
+	return p.advance(p.rules.GateGrace)
+}
+
+// listed returns the only request that was listed.
+func (p *receiver) listed(es effects) (list []topics.GateRequest) {
+	for _, r := range valuesOf[GateRequested](es) {
+		if r.Request.Withdrawn == "" {
+			list = append(list, r.Request)
+		}
+	}
+	return list
+}
+
+// decided returns the outcome of a listed request.
+func (p *receiver) decided(g topics.GateRequest, status topics.GateStatus) GateEnded {
+	return p.gateOutcome(g.GateID, status, func(o *topics.GateOutcome) {
+		o.Tool, o.InteractionID, o.EffectiveArgsSHA256, o.By = g.Tool, g.InteractionID, g.ArgsSHA256, "mara"
+	})
+}
+
+const invoice = `{"amount":"12.50","to":"mira"}`
+
+func TestApprovalOfARejectedCallIsUsedByTheNextTaskOnce(t *testing.T) {
+	p := begun(t)
+	es := p.asks("g1", invoice)
+	require.Equal(t, wire.StatusRejected, replied(t, es).Status)
+	require.Len(t, p.listed(es), 1)
+	g := p.listed(es)[0]
+	require.Equal(t, topics.GateRequest{
+		GateID: listedID(p.key, p.state().Run, "g1"), SessionID: p.key, Kind: topics.GateTool, Tool: "pay", InteractionID: "g1",
+		Args: topics.Raw(invoice), ArgsSHA256: topics.ArgsSHA256(topics.Raw(invoice)), Message: "May the agent pay?\n\n" + listedNote,
+		Allowed: []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny},
+		Origin:  topics.GateOrigin{Agent: "harbor", ParentGateID: "g1", Via: "peer"}, Effect: "ask",
+		ExpiresMS: p.now.Add(24 * time.Hour).UnixMilli(),
+	}, g)
+
+	es = p.settle(p.decided(g, topics.GateApproved))
+	require.Len(t, es, 1, "nothing runs")
+	grant := onlyValue[Asked](t, es)
+	require.Equal(t, topics.PeerGrant, grant.Kind)
+	require.Empty(t, p.settle(p.decided(g, topics.GateApproved)), "a repeat")
+	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.settle(p.runCommand("w2"))).State, "the task itself is over")
+
+	retry := p.taskOf("t-10")
+	es = retry.asks("g2", invoice)
+	require.Equal(t, GateDecided{Agent: "harbor", Decision: topics.GateDecision{
+		GateID: "g2", SessionID: retry.key, DecisionID: retry.state().Run.RunId + "/approve/g2", Verdict: topics.VerdictApprove,
+		ArgsSHA256: topics.ArgsSHA256(topics.Raw(invoice)), By: "mara", Via: "peer",
+	}}, onlyValue[GateDecided](t, es))
+	require.Equal(t, Run_RUNNING, retry.state().Run.Phase)
+	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, retry.settle(retry.answer("paid"))).State)
+
+	p.ofLabel(topics.PeerCommand(grant)) // read again after a crash
+	again := p.taskOf("t-11")
+	es = again.asks("g3", invoice)
+	require.Empty(t, valuesOf[GateDecided](es), "an approval counts once")
+	require.Len(t, again.listed(es), 1)
+}
+
+func TestApprovalIsForTheSameCallOnly(t *testing.T) {
+	for name, try := range map[string]func(p *receiver) effects{
+		"other arguments": func(p *receiver) effects { return p.asks("g2", `{"amount":"99.00","to":"mira"}`) },
+		"other tool": func(p *receiver) effects {
+			p.handle(p.gateRequest("g2", "refund", "", func(g *topics.GateRequest) { g.Args = topics.Raw(invoice) }))
+			return p.advance(p.rules.GateGrace)
+		},
+		"a day later": func(p *receiver) effects {
+			s := p.state()
+			s.Run.ExpiresMs += 1 << 40
+			p.set(s)
+			p.now = p.now.Add(24 * time.Hour)
+			return p.asks("g2", invoice)
+		},
+		"another agent": func(p *receiver) effects {
+			e := p.payGate("g2", invoice)
+			e.Agent = "pilot"
+			p.handle(e)
+			return p.advance(p.rules.GateGrace)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begun(t)
+			g := p.listed(p.asks("g1", invoice))[0]
+			p.settle(p.decided(g, topics.GateApproved))
+			es := try(p.taskOf("t-10"))
+			require.Empty(t, valuesOf[GateDecided](es))
+			require.NotEmpty(t, valuesOf[Replied](es), "rejected")
+		})
+	}
+	p := newReceiver(t)
+	require.Equal(t, reasonCommand, letter(t, p.handle(p.about(topics.PeerGrant, "", func(c *topics.PeerCommand) {
+		c.DeadlineMS, c.Gates = p.now.Add(time.Hour).UnixMilli(), []topics.PeerGate{{GateID: "g9", Call: "x"}}
+	}))), "a grant is read in the row of its label only")
+}
+
+func TestDeniedRequestGivesNothing(t *testing.T) {
+	p := begun(t)
+	g := p.listed(p.asks("g1", invoice))[0]
+	for _, status := range []topics.GateStatus{topics.GateDenied, topics.GateTimedOut, topics.GateCancelled} {
+		require.Empty(t, p.settle(p.decided(g, status)))
+	}
+	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+}
+
+func TestCancelWithdrawsTheListedRequest(t *testing.T) {
+	p := begun(t)
+	g := p.listed(p.asks("g1", invoice))[0]
+	es := p.settle(p.about(topics.PeerCancel, "w2"))
+	require.Equal(t, topics.GateRequest{
+		GateID: g.GateID, SessionID: p.key, Withdrawn: topics.CauseParentEnded, Origin: topics.GateOrigin{Agent: "harbor", Via: "peer"},
+	}, onlyValue[GateRequested](t, es).Request)
+	require.Empty(t, p.settle(p.about(topics.PeerCancel, "")))
+	es = p.settle(p.decided(g, topics.GateApproved)) // a person was faster
+	require.Empty(t, valuesOf[Asked](es))
+	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+}
+
+func TestCancelRevokesAnApprovalThatWasNotUsed(t *testing.T) {
+	p := begun(t)
+	g := p.listed(p.asks("g1", invoice))[0]
+	grant := onlyValue[Asked](t, p.settle(p.decided(g, topics.GateApproved)))
+	es := p.settle(p.about(topics.PeerCancel, ""))
+	require.Equal(t, topics.PeerRevoke, onlyValue[Asked](t, es).Kind)
+	p.ofLabel(topics.PeerCommand(grant)) // read again after a crash
+	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+
+	q := begun(t)
+	q.ofLabel(topics.PeerCommand{Kind: topics.PeerRevoke, TaskID: "t-9", InboundID: "partner-b", Gates: []topics.PeerGate{{GateID: g.GateID}}})
+	q.ofLabel(topics.PeerCommand(grant))
+	require.Empty(t, valuesOf[GateDecided](q.taskOf("t-10").asks("g2", invoice)), "also if it is read before")
+}
+
+func TestDecisionBeforeTheGateIsClosedCounts(t *testing.T) {
+	p := begun(t)
+	p.handle(p.payGate("g1", invoice))
+	p.now = p.now.Add(p.rules.GateGrace)
+	es := p.handle(DeadlineCame{p.key})
+	answer := onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(onlyValue[Asked](t, es))))
+	es = p.handle(p.own("x", answer))
+	require.Len(t, valuesOf[GateRequested](es), 2)
+	listed := p.listed(es)[0]
+	r, v := read(p.harness, p.topics.GateRequests, "", listed)
+	p.handle(GateAsked{r, v})
+	p.handle(p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.Withdrawn = topics.CauseParentCannotAsk }))
+	es = p.handle(p.gateOutcome("g1", topics.GateApproved))
+	withdrawn := onlyValue[GateRequested](t, es).Request
+	require.Equal(t, listed.GateID, withdrawn.GateID)
+	require.NotEmpty(t, withdrawn.Withdrawn)
+	require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result)
+	require.Empty(t, p.settle(p.decided(listed, topics.GateCancelled)))
+}
+
+func TestCallsOfOneStepAreApprovedTogether(t *testing.T) {
+	ask := func(p *receiver, name string) effects {
+		p.handle(p.payGate(name+"1", `{"n":1}`))
+		p.now = p.now.Add(time.Millisecond)
+		p.handle(p.payGate(name+"2", `{"n":2}`))
+		return p.advance(p.rules.GateGrace)
+	}
+	p := begun(t)
+	listed := p.listed(ask(p, "g"))
+	require.Len(t, listed, 2)
+	p.settle(p.decided(listed[0], topics.GateApproved))
+
+	half := p.taskOf("t-10")
+	es := ask(half, "h")
+	require.Empty(t, valuesOf[GateDecided](es), "the approval of the first call is not used up")
+	require.Len(t, half.listed(es), 1, "and a person is not asked for it again")
+	require.Equal(t, "h2", half.listed(es)[0].InteractionID)
+	half.settle(half.decided(half.listed(es)[0], topics.GateApproved))
+
+	require.Len(t, valuesOf[GateDecided](ask(p.taskOf("t-11"), "i")), 2)
+	require.Empty(t, valuesOf[GateDecided](ask(p.taskOf("t-12"), "k")))
+}
+
+func TestDetachedTaskWaitsForApproval(t *testing.T) {
+	wait := func(r *Rules) { r.WaitForApproval = true }
+	p := newReceiver(t, wait)
+	p.handle(p.runCommand("w1", detached))
+	es := p.asks("g1", invoice)
+	require.Empty(t, valuesOf[GateRequested](es))
+	require.Empty(t, p.advance(2*time.Hour), "its time stops")
+	require.Equal(t, topics.PeerRunning, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w2"))).State)
+	p.handle(p.gateOutcome("g1", topics.GateApproved))
+	require.Empty(t, p.advance(p.rules.RunTime-2*p.rules.GateGrace))
+	require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result)
+
+	q := newReceiver(t, wait)
+	q.handle(q.runCommand("w1"))
+	require.Equal(t, wire.StatusRejected, replied(t, q.asks("g1", invoice)).Status, "its caller waits in the request")
+
+	r := newReceiver(t, wait)
+	r.handle(r.runCommand("w1", detached))
+	r.handle(r.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.ExpiresMS = r.now.Add(time.Hour).UnixMilli() }))
+	require.Empty(t, valuesOf[Replied](r.advance(time.Hour)))
+	es = r.advance(time.Hour)
+	require.Contains(t, replied(t, es).Error, "timed out", "a gate without an outcome is not waited for forever")
+}
+
+func TestGateOfAnotherRequesterIsClosedWithTheTurn(t *testing.T) {
+	p := begun(t)
+	p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = "fold" }))
+	p.now = p.now.Add(p.rules.GateGrace)
+	es := p.settle(DeadlineCame{p.key})
+	require.Equal(t, p.state().Run.RunId, *onlyValue[TurnCancelled](t, es).Control.RequestID)
+	require.Equal(t, "pay: May I?", replied(t, es).PendingApprovalSummary)
+}
+
+func TestQuestionsAndLargeCallsAreRejectedWithoutALaterApproval(t *testing.T) {
+	for name, change := range map[string]func(*topics.GateRequest){
+		"question":  func(g *topics.GateRequest) { g.Kind = topics.GateInput },
+		"no choice": func(g *topics.GateRequest) { g.Allowed = []topics.GateVerdict{topics.VerdictDeny} },
+		"too large": func(g *topics.GateRequest) { g.Args = topics.Raw(`"` + strings.Repeat("x", 60<<10) + `"`) },
+	} {
+		p := begun(t, narrow)
+		p.handle(p.gateRequest("g1", "pay", "", change))
+		es := p.advance(p.rules.GateGrace)
+		require.Equal(t, wire.StatusRejected, replied(t, es).Status, name)
+		require.Empty(t, p.listed(es), name)
+	}
+}
+
+func TestClosedGateIsReadInAnyOrderAfterACrash(t *testing.T) {
+	closed := func(p *receiver) GateEnded {
+		return p.gateOutcome("g1", topics.GateCancelled, because(topics.CauseParentCannotAsk))
+	}
+	ended := func(p *receiver, id string) OutputArrived {
+		return p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
+			o.RequestID, o.Error = &id, &topics.OutputError{Code: topics.CodeParentCannotAsk, Message: "cannot ask"}
+		})
+	}
+	for name, order := range map[string]func(p *receiver, command Commanded, id string) effects{
+		"gate last": func(p *receiver, command Commanded, id string) (all effects) {
+			for _, e := range []Event{command, closed(p), p.payGate("g1", invoice), ended(p, id)} {
+				all = append(all, p.settle(e)...)
+			}
+			return all
+		},
+		"command last": func(p *receiver, command Commanded, id string) (all effects) {
+			for _, e := range []Event{closed(p), p.payGate("g1", invoice), ended(p, id), command} {
+				all = append(all, p.settle(e)...)
+			}
+			return all
+		},
+		"outcome before it is due": func(p *receiver, command Commanded, id string) (all effects) {
+			for _, e := range []Event{command, p.payGate("g1", invoice), closed(p), ended(p, id)} {
+				all = append(all, p.settle(e)...)
+			}
+			return all
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, command, id := lost(t)
+			es := order(p, command, id)
+			require.Equal(t, wire.StatusRejected, replied(t, es).Status)
+			require.Equal(t, "pay: May the agent pay?", replied(t, es).PendingApprovalSummary)
+			require.Len(t, p.listed(es), 1)
+			g := p.listed(es)[0]
+			require.Equal(t, topics.PeerGrant, onlyValue[Asked](t, p.settle(p.decided(g, topics.GateApproved))).Kind)
+		})
+	}
+	p, command, _ := lost(t) // the outcome of the listed request comes first
+	g := topics.GateRequest{Tool: "pay", InteractionID: "g1", ArgsSHA256: topics.ArgsSHA256(topics.Raw(invoice))}
+	probe := begun(t)
+	g.GateID = listedID(probe.key, probe.state().Run, "g1")
+	p.handle(p.decided(g, topics.GateApproved))
+	p.handle(command)
+	require.True(t, slices.ContainsFunc(valuesOf[Asked](p.asks("g1", invoice)), func(c Asked) bool { return c.Kind == topics.PeerGrant }))
+}
