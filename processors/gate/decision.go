@@ -28,7 +28,11 @@ func (e Decided) apply(t *transition) {
 
 func (t *transition) decide(r *Record, d topics.GateDecision) {
 	g := t.find(d.GateID)
+	next := t.successor(d)
 	switch {
+	case g == nil && next != nil:
+		d.GateID = next.Id
+		t.decide(r, d)
 	case g == nil && t.ended(d.GateID):
 		t.answerLate(r, d)
 	case g == nil:
@@ -49,6 +53,21 @@ func (t *transition) decide(r *Record, d topics.GateDecision) {
 	default:
 		t.decideOpen(r, g, d)
 	}
+}
+
+// successor returns the open request that took the place of a gate whose requester could not ask a person; nil if there is none. It
+// is for the same call, so a person who has seen the gate and decides a moment later decides about it.
+func (t *transition) successor(d topics.GateDecision) *Gate {
+	ended := findIn(t.row.Closed, d.GateID)
+	if d.Verdict == topics.VerdictClose || d.Channel != nil || ended.GetOutcome().GetCause() != string(topics.CauseParentCannotAsk) {
+		return nil
+	}
+	for _, g := range t.row.Open {
+		if g.ParentGateId == d.GateID && g.ArgsSha256 == ended.ArgsSha256 && g.Tool == ended.Tool {
+			return g
+		}
+	}
+	return nil
 }
 
 // closed returns the outcome of a gate that ends without a decision.

@@ -185,6 +185,34 @@ func TestRequestIsWithdrawn(t *testing.T) {
 	}
 }
 
+func TestDecisionAboutAClosedGateIsForTheRequestInItsPlace(t *testing.T) {
+	closed := func(change ...func(*topics.GateRequest)) *harness {
+		p := newHarness(t)
+		p.handle(p.request("g1"))
+		p.handle(p.request("g2", append([]func(*topics.GateRequest){func(r *topics.GateRequest) {
+			r.TurnID, r.CallID, r.Origin.ParentGateID = "", "", "g1"
+		}}, change...)...))
+		p.settle(p.withdrawal("g1", topics.CauseParentCannotAsk))
+		return p
+	}
+	p := closed()
+	o := outcome(t, p.handle(p.approve("g1")))
+	require.Equal(t, "g2", o.GateID)
+	require.Equal(t, topics.GateApproved, o.Status)
+	require.Equal(t, "t1", p.state().Closed[0].TurnId)
+	require.Equal(t, string(topics.GateCancelled), p.state().Closed[0].Outcome.Status, "the gate itself stays closed")
+
+	for name, p := range map[string]*harness{
+		"another call": closed(func(r *topics.GateRequest) { r.Args, r.ArgsSHA256 = topics.Raw(`{"cents":1}`), "" }),
+		"another gate": closed(func(r *topics.GateRequest) { r.Origin.ParentGateID = "g0" }),
+	} {
+		require.Empty(t, p.handle(p.approve("g1")), name)
+	}
+	p = closed()
+	require.Empty(t, p.settle(p.decision("g1", "close", topics.VerdictClose, func(d *topics.GateDecision) { d.Cause = topics.CauseDeadline })))
+	require.Len(t, p.state().Open, 1, "only a person decides about it")
+}
+
 func TestRepeatedAndConflictingRequests(t *testing.T) {
 	p := newHarness(t)
 	r := p.request("g1")

@@ -1,8 +1,10 @@
 package peer
 
 import (
+	"bytes"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -61,16 +63,20 @@ func (t *transition) keepApproval(a *Approval) {
 	}
 }
 
-// claimed answers whether all calls that wait are approved. Only then the approvals are used.
+// claimed answers whether all calls that wait are approved. Only then the approvals are used. A gate that got none gets none later:
+// after a crash its run claims again, when the gate may be closed already and a person may have approved the call for the next task.
 func (t *transition) claimed(e Commanded) {
 	c := e.Command
 	if !t.ofLabel(c) || len(c.Gates) == 0 || len(c.Gates) > maxGates {
 		return
 	}
 	answer := topics.PeerCommand{Kind: topics.PeerClaimed, TaskID: c.TaskID, InboundID: c.InboundID, Approved: true}
-	var found []*Approval
+	found := make([]*Approval, 0, len(c.Gates))
 	for _, g := range c.Gates {
 		a := t.approvalFor(g, found, t.timeOf(e.Record).UnixMilli())
+		if t.isRefused(g.GateID) {
+			a = nil
+		}
 		reply := topics.PeerGate{GateID: g.GateID}
 		if found = append(found, a); a != nil {
 			reply.By, reply.Granted = a.By, true
@@ -83,9 +89,40 @@ func (t *transition) claimed(e Commanded) {
 			t.changed = t.changed || a.free()
 			a.UsedBy = c.Gates[i].GateID
 		}
+	} else {
+		for _, g := range c.Gates {
+			t.refuse(g.GateID)
+		}
 	}
 	id := wire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
 	t.emitTo(wire.SessionID(c.InboundID, c.TaskID), id, Asked(answer))
+}
+
+// maxRefused is how many gates that got no approval are remembered: more than a label has between two cuts.
+const maxRefused = 256
+
+func refusedGate(id string) []byte {
+	d := digests.Of("peer refused", id)
+	return d[:]
+}
+
+func (t *transition) isRefused(id string) bool {
+	for d := range slices.Chunk(t.row.Refused, digests.Size) {
+		if bytes.Equal(d, refusedGate(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *transition) refuse(id string) {
+	if t.isRefused(id) || !t.room(digests.Size) {
+		return
+	}
+	t.row.Refused, t.changed = append(t.row.Refused, refusedGate(id)...), true
+	if over := len(t.row.Refused) - maxRefused*digests.Size; over > 0 {
+		t.row.Refused = t.row.Refused[over:]
+	}
 }
 
 // approvalFor returns the approval that a gate has used, or the oldest one that it may use; nil if there is none.
@@ -108,10 +145,16 @@ func (t *transition) approvalDeadlines(add func(int64)) {
 	for _, a := range t.row.Approvals {
 		add(a.ExpiresMs)
 	}
+	if len(t.row.Refused) > 0 {
+		add(t.row.TouchedMs + t.rules.RememberFor.Milliseconds())
+	}
 }
 
 func (t *transition) approvalsDue() {
 	n := len(t.row.Approvals)
 	t.row.Approvals = slices.DeleteFunc(t.row.Approvals, func(a *Approval) bool { return a.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Approvals) != n
+	if len(t.row.Refused) > 0 && t.row.TouchedMs+t.rules.RememberFor.Milliseconds() <= t.nowMS() {
+		t.row.Refused, t.changed = nil, true
+	}
 }

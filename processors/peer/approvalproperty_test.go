@@ -18,8 +18,8 @@ import (
 // and the label have a row of their own, which crashes on its own: it returns to its last cut, with what it has written since.
 type approvalWorld struct {
 	tb        tb
-	rows      []*worldRow // that of the label first
-	tasks     []Commanded // of the other rows
+	rows      []*worldRow                  // that of the label first
+	tasks     []Commanded                  // of the other rows
 	gates     map[string]topics.GateStatus // the gate group's: the first end counts
 	requests  map[string]topics.GateRequest
 	approvals int // by the person, of listed requests or of the gates themselves

@@ -108,7 +108,11 @@ func (t *transition) approve(run *Run, g *Gate) {
 // closeGate ends a gate without a decision, and lists its request before.
 func (t *transition) closeGate(run *Run, g *Gate) {
 	t.list(run, g)
-	g.Phase, g.OpenMs, t.changed = Gate_CLOSING, t.now.Add(writeAgain).UnixMilli(), true
+	back := writeAgain
+	if !g.OfTurn { // its requester may not end the turn
+		back = t.rules.GateGrace
+	}
+	g.Phase, g.OpenMs, t.changed = Gate_CLOSING, t.now.Add(back).UnixMilli(), true
 	t.withdraw(run.RunId, g.Agent, g.Id, topics.CauseParentCannotAsk)
 }
 

@@ -128,6 +128,21 @@ func TestApprovalIsForTheSameCallOnly(t *testing.T) {
 	}))), "a grant is read in the row of its label only")
 }
 
+func TestRunThatClaimsAgainAfterACrashDoesNotUseTheApprovalOfTheNext(t *testing.T) {
+	p := begun(t)
+	p.handle(p.payGate("g1", invoice))
+	p.now = p.now.Add(p.rules.GateGrace)
+	claim := onlyValue[Asked](t, p.handle(DeadlineCame{p.key}))
+	g := p.listed(p.settle(p.own("x", onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim))))))[0]
+	p.settle(p.decided(g, topics.GateApproved))
+	answer := onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim)))
+	require.False(t, answer.Approved)
+	require.NotEmpty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+	p.label.now = p.now.Add(25 * time.Hour)
+	p.label.advance(0)
+	require.Nil(t, p.label.row, "nothing is kept for longer than a day")
+}
+
 func TestDeniedRequestGivesNothing(t *testing.T) {
 	p := begun(t)
 	g := p.listed(p.asks("g1", invoice))[0]
@@ -238,6 +253,32 @@ func TestGateOfAnotherRequesterIsClosedWithTheTurn(t *testing.T) {
 	p.now = p.now.Add(p.rules.GateGrace)
 	es := p.settle(DeadlineCame{p.key})
 	require.Equal(t, p.state().Run.RunId, *onlyValue[TurnCancelled](t, es).Control.RequestID)
+	require.Equal(t, "pay: May I?", replied(t, es).PendingApprovalSummary)
+}
+
+func TestRunIsRejectedWithoutAnAnswerOfTheGates(t *testing.T) {
+	closing := func(via string) *receiver {
+		p := begun(t)
+		p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = via }))
+		p.now = p.now.Add(p.rules.GateGrace)
+		claim := onlyValue[Asked](t, p.handle(DeadlineCame{p.key}))
+		p.handle(p.own("x", onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim)))))
+		return p
+	}
+	p := closing("fold")
+	p.now = p.now.Add(p.rules.GateGrace)
+	es := p.handle(DeadlineCame{p.key})
+	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	require.Equal(t, "pay: May I?", replied(t, p.handle(p.own("x", onlyValue[Asked](t, es)))).PendingApprovalSummary)
+
+	p = closing("turn")
+	p.now = p.now.Add(writeAgain)
+	es = p.handle(DeadlineCame{p.key})
+	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	require.Empty(t, valuesOf[Asked](es), "the turn may run a call until it has ended")
+	es = p.settle(p.answer("", func(o *topics.Output) {
+		o.Error = &topics.OutputError{Code: topics.CodeCancelled, Message: "cancelled"}
+	}))
 	require.Equal(t, "pay: May I?", replied(t, es).PendingApprovalSummary)
 }
 

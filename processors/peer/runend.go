@@ -50,7 +50,7 @@ func (t *transition) answered(e OutputArrived) {
 // replyOf returns the outcome that an output states.
 func (r *Run) replyOf(o topics.Output) wire.Reply {
 	switch {
-	case o.Error != nil && o.Error.Code == topics.CodeParentCannotAsk:
+	case o.Error != nil && r.cannotAsk(o.Error.Code):
 		return r.rejection()
 	case o.Error != nil:
 		return failed(o.Error.Message)

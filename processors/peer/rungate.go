@@ -147,10 +147,12 @@ func (t *transition) removeGates(run *Run, which func(*Gate) bool) {
 	t.setClock(run)
 }
 
+const cannotAskText = "the caller cannot ask a person"
+
 // reject cancels the turn of a run and rejects the run.
 func (t *transition) reject(run *Run) {
 	if run.Phase == Run_RUNNING {
-		t.cancelTurn(run, "the caller cannot ask a person")
+		t.cancelTurn(run, cannotAskText)
 		t.finish(run, run.rejection())
 	}
 }
@@ -158,10 +160,16 @@ func (t *transition) reject(run *Run) {
 // rejection returns the reply of a run whose turn ended because the peer cannot ask a person.
 func (r *Run) rejection() wire.Reply {
 	tool, message := "", ""
-	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED }); i >= 0 {
+	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED || g.Phase == Gate_CLOSING }); i >= 0 {
 		tool, message = r.Gates[i].Tool, r.Gates[i].Message
 	}
 	return wire.Reply{Status: wire.StatusRejected, PendingApprovalSummary: wire.ApprovalSummary(tool, message)}
+}
+
+// cannotAsk reports whether a turn ended because the peer cannot ask a person.
+func (r *Run) cannotAsk(code topics.Code) bool {
+	closing := func(g *Gate) bool { return g.Phase == Gate_CLOSING || g.Phase == Gate_CLOSED }
+	return code == topics.CodeParentCannotAsk || code == topics.CodeCancelled && slices.ContainsFunc(r.Gates, closing)
 }
 
 // waits reports whether a run waits until a person has decided.
@@ -233,8 +241,8 @@ func (t *transition) gatesDue(run *Run) {
 			claims = append(claims, g.Claim)
 		case Gate_APPROVING:
 			t.approve(run, g)
-		case Gate_CLOSING:
-			t.closeGate(run, g)
+		case Gate_CLOSING: // the group of gates does not answer
+			t.stayedClosing(run, g)
 		case Gate_WAITING:
 			t.removeGates(run, func(known *Gate) bool { return known == g })
 		}
@@ -246,6 +254,17 @@ func (t *transition) gatesDue(run *Run) {
 	for _, id := range slices.Compact(claims) {
 		t.claim(run, id)
 	}
+}
+
+// stayedClosing ends the turn of a gate that has no outcome. Only a turn of this library is known to run nothing more after it was
+// cancelled, so its output is waited for.
+func (t *transition) stayedClosing(run *Run, g *Gate) {
+	if !g.OfTurn {
+		t.closed(run, g)
+		return
+	}
+	t.closeGate(run, g)
+	t.cancelTurn(run, cannotAskText)
 }
 
 // toolUsed keeps the name of a tool that the run uses.

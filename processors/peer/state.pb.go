@@ -209,8 +209,10 @@ type State struct {
 	// What was read of the run before the command that begins it, which a crash can cause: gates, tools and an output. It is
 	// kept until expires_ms. The output is a reply, and run_id the request_id that it names.
 	Early *Run `protobuf:"bytes,6,opt,name=early,proto3" json:"early,omitempty"`
-	// In the row of a token's label: the approvals of calls that the peer may make once. The row of a label has nothing else.
+	// In the row of a token's label: the approvals of calls that the peer may make once, and the digests of the gates that got none
+	// lately. The row of a label has nothing else.
 	Approvals     []*Approval `protobuf:"bytes,7,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	Refused       []byte      `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -290,6 +292,13 @@ func (x *State) GetEarly() *Run {
 func (x *State) GetApprovals() []*Approval {
 	if x != nil {
 		return x.Approvals
+	}
+	return nil
+}
+
+func (x *State) GetRefused() []byte {
+	if x != nil {
+		return x.Refused
 	}
 	return nil
 }
@@ -1375,7 +1384,7 @@ var File_processors_peer_state_proto protoreflect.FileDescriptor
 
 const file_processors_peer_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xa3\x02\n" +
+	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xbd\x02\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1385,7 +1394,8 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
 	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\x129\n" +
-	"\tapprovals\x18\a \x03(\v2\x1b.turntable.peer.v1.ApprovalR\tapprovals\"\xbb\x06\n" +
+	"\tapprovals\x18\a \x03(\v2\x1b.turntable.peer.v1.ApprovalR\tapprovals\x12\x18\n" +
+	"\arefused\x18\b \x01(\fR\arefused\"\xbb\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +

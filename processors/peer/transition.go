@@ -111,7 +111,7 @@ func (t *transition) deadline() int64 {
 
 // idleEnd returns when a row that holds nothing is deleted. ok is false for any other row.
 func (t *transition) idleEnd() (at int64, ok bool) {
-	if len(t.row.Tasks) > 0 || t.row.Run != nil || t.row.Early != nil || len(t.row.Approvals) > 0 {
+	if len(t.row.Tasks) > 0 || t.row.Run != nil || t.row.Early != nil || len(t.row.Approvals)+len(t.row.Refused) > 0 {
 		return 0, false
 	}
 	return t.row.TouchedMs, true

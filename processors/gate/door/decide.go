@@ -53,40 +53,53 @@ func (h *Handler) decide(r *request, id string) answer {
 	if err != nil {
 		return h.unreadable(err)
 	}
-	v := row.view(id)
+	v := row.successor(row.view(id))
 	if v == nil || v.Outcome != nil {
 		return settled(d, v)
 	}
 	if rejection, ok := check(v, d); !ok {
 		return rejection
 	}
-	blind := d.ArgsSHA256 == "" && !seen.Whole(v.Args) && !h.index.shown.Has(r.Key(), id)
+	d.GateID = v.GateID
+	shown := h.index.shown.Has(r.Key(), id) || h.index.shown.Has(r.Key(), v.GateID) // the arguments are the same
+	blind := d.ArgsSHA256 == "" && !seen.Whole(v.Args) && !shown
 	if d.Verdict == topics.VerdictApprove && d.EditedArgs == nil && blind {
-		return answer{status: http.StatusConflict, body: object("error", seen.Refusal, "url", GatesPath+"/"+url.PathEscape(id))}
+		return answer{status: http.StatusConflict, body: object("error", seen.Refusal, "url", GatesPath+"/"+url.PathEscape(v.GateID))}
 	}
 	out, err := processors.OutboundOf(h.topics.GateDecisions, session, d, d.DecisionID)
 	if err != nil {
 		return internalError()
 	}
-	over := h.index.over(id) // before the record is written, so that a gate that is forgotten at once is seen too
+	over := h.index.over(v.GateID) // before the record is written, so that a gate that is forgotten at once is seen too
 	if rejection, ok := h.publish(r, out); !ok {
 		return rejection
 	}
-	a := h.outcome(r, d, v, over, func() bool { return h.await(r.Context(), over, wait) })
+	a := h.outcome(r, d, v, over, func(over <-chan struct{}) bool { return over == nil || h.await(r.Context(), over, wait) })
 	r.Record(auth.AuditAnswer, session, id, a.status)
 	return a
 }
 
 // outcome answers with the outcome of a gate after a decision was written.
-func (h *Handler) outcome(r *request, d topics.GateDecision, v *gate.View, over <-chan struct{}, wait func() bool) answer {
-	if over != nil && !wait() {
-		return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
+func (h *Handler) outcome(r *request, d topics.GateDecision, v *gate.View, over <-chan struct{}, wait func(<-chan struct{}) bool) answer {
+	for {
+		if !wait(over) {
+			return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
+		}
+		row, err := h.index.row(r.Context(), r.Key(), d.SessionID)
+		if err != nil {
+			return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
+		}
+		ended := row.view(d.GateID)
+		next := row.successor(ended)
+		if next == ended || next.Outcome != nil {
+			return settled(d, next)
+		}
+		// The gate was closed before the decision was read. The group applies the decision to the request in its place.
+		d.GateID, v, over = next.GateID, next, h.index.over(next.GateID)
+		if over == nil {
+			return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
+		}
 	}
-	row, err := h.index.row(r.Context(), r.Key(), d.SessionID)
-	if err != nil {
-		return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
-	}
-	return settled(d, row.view(d.GateID))
 }
 
 // check returns the answer to a decision that its open gate does not accept.

@@ -131,6 +131,41 @@ func TestDecisionWithoutAGroupIsAcceptedAndAppliedLater(t *testing.T) {
 	})
 }
 
+// A person decides about a gate that was closed a moment ago, because its requester could not ask.
+func TestDecisionAboutAClosedGateIsAnsweredWithTheRequestInItsPlace(t *testing.T) {
+	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+		f := newField(t, guarantee)
+		stop := f.gates()
+		d := f.door(WithAuthenticate(callers))
+		const mira = as("mira read,answer *")
+		for _, s := range []string{"s1", "s2"} {
+			f.ask(s, s+"-a")
+			f.ask(s, s+"-b", func(r *topics.GateRequest) { r.Origin.ParentGateID = s + "-a" })
+			d.pending(s, s+"-a", s+"-b")
+		}
+		closeGate := func(s string) {
+			publish(f, f.catalog.GateDecisions, s, topics.GateDecision{
+				GateID: s + "-a", SessionID: s, DecisionID: "close", Verdict: topics.VerdictClose, Cause: topics.CauseParentCannotAsk,
+			})
+		}
+		closeGate("s1")
+		require.Equal(t, topics.GateCancelled, d.do("GET", "/api/gates/s1-a?wait=30s", "", mira).view(t).Status)
+		known := d.do("POST", "/api/gates/s1-a/decision", approve, mira)
+		require.Equal(t, 200, known.status, known.body)
+		require.Equal(t, "s1-b", known.decided(t).Gate.GateID)
+
+		stop() // the door does not know that the gate is closed
+		closeGate("s2")
+		accepted := d.do("POST", "/api/gates/s2-a/decision?wait=0s", approve, mira)
+		require.Equal(t, http.StatusAccepted, accepted.status, accepted.body)
+		f.gates()
+		stale := d.do("POST", "/api/gates/s2-a/decision?wait=30s", approve, mira)
+		require.Equal(t, 200, stale.status, stale.body)
+		require.Equal(t, "s2-b", stale.decided(t).Gate.GateID)
+		require.Equal(t, topics.GateApproved, stale.decided(t).Gate.Status)
+	})
+}
+
 func TestConcurrentDecidersOfTwoDoorsGetTheOutcomeThatWon(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, g processors.Guarantee) {

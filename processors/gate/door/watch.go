@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // watcher receives the changes of the gates of one session. changed is called under the lock of the index.
@@ -103,6 +104,20 @@ func (r *row) all() []gate.View {
 		return nil
 	}
 	return r.views
+}
+
+// successor returns the request that took the place of a gate whose requester could not ask: a decision about the gate is one about
+// that request. For any other gate it returns the gate.
+func (r *row) successor(v *gate.View) *gate.View {
+	if v == nil || v.Outcome == nil || v.Outcome.Cause != topics.CauseParentCannotAsk {
+		return v
+	}
+	for i := range r.views {
+		if r.views[i].Origin.ParentGateID == v.GateID {
+			return &r.views[i]
+		}
+	}
+	return v
 }
 
 // changeShownTo returns a change as JSON for a caller.
