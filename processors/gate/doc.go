@@ -62,6 +62,9 @@
 //
 // The turntable.id of an outcome is "{gate_id}/outcome".
 //
+// A request that is closed with parent_cannot_ask may be followed by another one for the same call, which names it as its parent
+// (package peer). A person's decision about the closed one is then a decision about its successor.
+//
 // # Policy
 //
 // The policy (WithPolicy, package approval) is evaluated when a request arrives, and again for the arguments that are about

@@ -46,11 +46,29 @@
 //	task of a peer          the record on message-input, with the same ID    a second turn, or another reply to a repeat
 //	audit                   its record, with the same hash                   a task with one half of its records
 //
-// A peer that is not idempotent is not asked again if an attempt may have reached it: the task ends with outcome_unknown. An
-// approval is never given remotely: a run that needs one is rejected, and a later decision on the receiver sends nothing.
+// A peer that is not idempotent is not asked again if an attempt may have reached it: the task ends with outcome_unknown.
 //
 // Outcomes are decided by the order of one topic, peer-commands. What ends a task writes a record there, and the first one that
 // is read counts. A crash can repeat it, but not replace it by another.
+//
+// # Approvals
+//
+// An approval is never given remotely. A run whose call needs one is rejected: its gate is closed, its turn ends with the code
+// parent_cannot_ask, and nothing of the task runs any more. WithGates is required. The receiver then lists a request for the same
+// call, in the same session, which a person can approve for WithRemembered:
+//
+//	peer                         receiver
+//	delegate t-1    ------->     the call waits; the gate is closed
+//	rejected        <-------     a request for the call is listed
+//	                             a person approves the request: nothing runs
+//	delegate t-2    ------->     the call waits, and uses the approval
+//	success         <-------     it has run once
+//
+// The approval is for one call of the same agent and tool, with the same arguments, by a task of the same token label, within
+// WithRemembered (24 hours). The calls of one step are approved together or not at all. A task that is repeated under its old ID gets
+// its old reply. To cancel the rejected task (DELETE) withdraws the request, and the approval if it was not used.
+//
+// With WithWaitForApproval a task that was sent with Prefer: respond-async stays open until the gate has ended instead.
 //
 // # Beside other tools
 //

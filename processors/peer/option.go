@@ -31,8 +31,9 @@ func WithAgents(agents ...string) Option {
 	return func(o *options) { o.agents = agents }
 }
 
-// WithGates makes the group read the gates of all agents: the run of a peer's task that waits for a person is rejected.
-// Without it, such a run takes until its deadline. The topics of package processors/gate must exist.
+// WithGates makes the group read and write the gates of all agents: the run of a peer's task that waits for a person is rejected, and
+// can be retried once a person has approved it. Without it, such a run takes until its deadline. The topics of package
+// processors/gate must exist.
 func WithGates() Option {
 	return func(o *options) { o.gates = true }
 }

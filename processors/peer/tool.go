@@ -22,7 +22,8 @@ type ToolDefinition struct {
 }
 
 const toolDescription = "Delegate a task to a peer, which is another instance with agents, data and tools of its own, and wait " +
-	"for its result. The peer sees only the content. A task that needs a person's approval there is rejected."
+	"for its result. The peer sees only the content. A task that needs a person's approval there is rejected: " +
+	"delegate it again, as a new task, once a person there has approved it."
 
 const toolSchema = `{"type":"object","properties":{` +
 	`"peerId":{"type":"string","description":"ID of the peer"},` +

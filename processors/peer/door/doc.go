@@ -15,7 +15,7 @@
 //	GET    /.well-known/hybridclaw-peer.json   the agent card, for everyone
 //	POST   /api/peer/delegate                  runs a task for a peer: wire.Request; 200 with wire.Reply
 //	GET    /api/peer/tasks/{taskId}            how a task of the peer is; with wait=25s it waits for the end
-//	DELETE /api/peer/tasks/{taskId}            cancels it; with wait=5s it waits for the end
+//	DELETE /api/peer/tasks/{taskId}            cancels it, and withdraws what it has left for approval; with wait=5s it waits for the end
 //	POST   /api/peer/proxy                     sends a task to a peer
 //
 // A peer has a bearer token of the settings, which also authorizes the routes below /api/peer/tasks: other peers get 404 for its
@@ -43,7 +43,10 @@
 // # A task of a peer
 //
 // The checks are those of package peer, in its order; the slot of a task is taken before its body is read. The status is 200 for
-// every outcome of the run: success, error, and rejected if it needs a person's approval.
+// every outcome of the run: success, error, and rejected if it needs a person's approval. A task that was rejected is over. To retry,
+// let a person of this instance approve the request that it has left (GET /api/gates?session_id= with its peerSessionId, package
+// gate/door), and send the task again under a new task ID: the same call then runs once. DELETE withdraws the request. Package peer
+// has the details.
 //
 // Without Prefer, the request waits until the run has ended, for timeoutMs or WithRunTime at most. If its client disconnects and
 // no other request waits for the task, the run is cancelled. If the process of the door stops or is killed, the run continues,
@@ -51,7 +54,7 @@
 //
 // With Prefer: respond-async the task is detached: it continues although no request waits for it. The answer is 202 when the time
 // of wait is over (in seconds; without it 0; at most 60) and the group has accepted the task. Location is relative to the request;
-// it is also answered with 202 while the task runs. With a callback token (wire.Request.CallbackToken) package delivery also sends
+// it is also answered with 202 while the task runs, also while it waits for a person (peer.WithWaitForApproval). With a callback token (wire.Request.CallbackToken) package delivery also sends
 // the reply to the callback service that the settings name for the token. A task ID that is too long for a path is answered as
 // without Prefer.
 //
