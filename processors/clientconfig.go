@@ -2,8 +2,6 @@ package processors
 
 import (
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/IBM/sarama"
 	"go.uber.org/zap"
@@ -14,9 +12,7 @@ import (
 // caller owns the configuration. Every error wraps ErrConfig.
 func ClientConfig(brokers []string, opts ...Option) (*sarama.Config, *zap.Logger, error) {
 	o := newOptions(opts)
-	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
-		o.refuse("brokers: the list is empty or contains a blank address")
-	}
+	o.checkBrokers(brokers)
 	conf := o.sarama()
 	return conf, o.instance.Logger, errors.Join(o.errs...)
 }

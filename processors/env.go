@@ -115,6 +115,18 @@ func checkAddress(address string) error {
 	return nil
 }
 
+// checkBrokers refuses addresses to which no connection could be made.
+func (o *options) checkBrokers(brokers []string) {
+	if len(brokers) == 0 {
+		o.refuse("brokers: the list is empty")
+	}
+	for _, address := range brokers {
+		if err := checkAddress(address); err != nil {
+			o.refuse("brokers: %q: %v, such as localhost:9092", address, err)
+		}
+	}
+}
+
 func splitList(list string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(list, ",") {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
@@ -38,9 +36,7 @@ type Processor struct{ instance *instance.Instance }
 // error wraps ErrConfig and joins all problems that it found. The graph is not modified; several processors may share it.
 func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, error) {
 	o := newOptions(opts)
-	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
-		o.refuse("brokers: the list is empty or contains a blank address")
-	}
+	o.checkBrokers(brokers)
 	if o.deadLetters == "" && graph != nil {
 		o.deadLetters = string(deadLetterStream(graph.Group()))
 	}

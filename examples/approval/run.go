@@ -106,7 +106,7 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	a.answers = newAnswers(a.catalog)
 	var errs [5]error
 	a.model, errs[0] = think.New(agentName, a.to, script(s), think.WithLogger(logger))
-	a.tools, errs[1] = tools.New(agentName, a.to, toolset(s), tools.WithLogger(logger))
+	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.WithLogger(logger))
 	a.index, errs[2] = gatedoor.NewIndex(agentName, gatedoor.WithLogger(logger))
 	chat, chatErr := door.New(agentName, a.to, door.WithLogger(logger))
 	decisions, decisionsErr := gatedoor.New(a.index, a.to, gatedoor.WithLogger(logger))

@@ -176,7 +176,7 @@ func (a *app) addWorkers() error {
 	for agent, functions := range map[string]map[string]tools.Func{
 		concierge: {"pay": payTool}, workspace: {"work": workTool(os.Getenv(gateVariable))},
 	} {
-		t, err := tools.New(agent, a.to, functions, tools.WithOthersLeft(), tools.WithLogger(a.logger))
+		t, err := tools.NewWorker(agent, a.to, functions, tools.WithOthersLeft(), tools.WithLogger(a.logger))
 		if err != nil {
 			return err
 		}

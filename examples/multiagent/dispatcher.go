@@ -47,7 +47,7 @@ func (d dispatcher) run(ctx context.Context) error {
 	}
 	asks := newAsks()
 	defer asks.CloseIdleConnections()
-	worker, err := tools.New(d.agent, to, map[string]tools.Func{
+	worker, err := tools.NewWorker(d.agent, to, map[string]tools.Func{
 		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
 	}, append([]tools.Option{tools.WithTokens(d.secret, d.tokenTTL), tools.WithLogger(d.logger)}, d.tools...)...)
 	if err != nil {

@@ -74,7 +74,7 @@ func dispatch(t *testing.T, chat, input string) string {
 	asks := newAsks()
 	defer asks.CloseIdleConnections()
 	to := new(published)
-	w, err := tools.New(orchestrator, to, map[string]tools.Func{
+	w, err := tools.NewWorker(orchestrator, to, map[string]tools.Func{
 		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
 	}, tools.WithTokens(secret, time.Hour))
 	require.NoError(t, err)

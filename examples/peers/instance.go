@@ -113,7 +113,7 @@ func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Tr
 	logger := i.logger
 	model, modelErr := think.New(agentName, to, think.Func(script), think.WithLogger(logger))
 	// The group of package peer answers the calls of delegate_to_peer.
-	own, ownErr := tools.New(agentName, to, toolset(i.invoices), tools.WithOthersLeft(), tools.WithLogger(logger))
+	own, ownErr := tools.NewWorker(agentName, to, toolset(i.invoices), tools.WithOthersLeft(), tools.WithLogger(logger))
 	sender, senderErr := sink.New(agentName, to, sink.ForPeers(), sink.WithTransport(transport.Kind, requests),
 		sink.WithLogger(logger))
 	chat, chatErr := door.New(agentName, to, door.WithAuthenticate(i.keys.Authenticate), door.WithLogger(logger))

@@ -136,10 +136,14 @@ var layers = []layer{
 	{is: shared, own: true},
 	{is: under("processors/worker"), own: true},
 	{is: answering, own: true},
-	{is: under("processors"), own: true}, // of one capability: see below
+	{is: func(n string) bool { return under("processors")(n) && !assembly(n) }, own: true}, // of one capability: see below
+	{is: assembly},
 	{is: bench, own: true},
 	{is: under("examples"), own: true},
 }
+
+// assembly makes an agent of all capabilities.
+var assembly = equal("processors/agent")
 
 // bench is the load harness, which runs all of this library.
 var bench = under("internal/bench")
@@ -207,7 +211,7 @@ var transports = []string{"processors/peer/transport", "processors/channel/trans
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
 	rest, _ := strings.CutPrefix(name, "processors/")
-	if rest == name || shared(name) || answering(name) {
+	if rest == name || shared(name) || answering(name) || assembly(name) {
 		return ""
 	}
 	folder, _, _ := strings.Cut(rest, "/")

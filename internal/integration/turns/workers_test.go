@@ -98,7 +98,7 @@ func startWorkers(t *testing.T, c config) *called {
 		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: s.SessionID + "-call", Name: "berth"}}}}, nil
 	}))
 	require.NoError(t, err)
-	berths, err := tools.New(c.agent, to, map[string]tools.Func{
+	berths, err := tools.NewWorker(c.agent, to, map[string]tools.Func{
 		"berth": func(context.Context, tools.Call) (any, error) {
 			count.tools.Add(1)
 			return "N4", nil

@@ -48,7 +48,7 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Opt
 		defer m.mu.Unlock()
 		m.batches = append(m.batches, m.catalog.BatchMessages.Codec().Unmarshal(r.Value).Value)
 	}, m.catalog.BatchMessages.Name())
-	hands := must(tools.New(m.agent, m.to, map[string]tools.Func{
+	hands := must(tools.NewWorker(m.agent, m.to, map[string]tools.Func{
 		"lookup": func(context.Context, tools.Call) (any, error) { return map[string]any{"berth": "N4"}, nil },
 	}))
 	m.serve(func(ctx context.Context) error { return hands.Run(ctx, m.brokers) })

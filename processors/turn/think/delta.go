@@ -14,12 +14,25 @@ type Streamer interface {
 	Stream(ctx context.Context, step Step) iter.Seq2[Delta, error]
 }
 
-// StreamFunc adapts a function to Streamer.
+// ToolUser is a model that can be given tools after it was made. The models of the adapters for providers are ToolUsers.
+type ToolUser interface {
+	Model
+	// WithTools returns the model with more tools than it has. The model itself does not change. The error wraps ErrSettings.
+	WithTools(tools ...Tool) (Model, error)
+}
+
+// StreamFunc adapts a function to Streamer, and to a Model that joins the pieces.
 type StreamFunc func(ctx context.Context, step Step) iter.Seq2[Delta, error]
 
 // Stream implements Streamer.
 func (f StreamFunc) Stream(ctx context.Context, step Step) iter.Seq2[Delta, error] {
 	return f(ctx, step)
+}
+
+// Think implements Model.
+func (f StreamFunc) Think(ctx context.Context, step Step) (Reply, error) {
+	r, _, err := Collect(f(ctx, step))
+	return r, err
 }
 
 // Delta is a piece of a reply. If several fields are set, they apply in the order of their declaration.

@@ -21,7 +21,7 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 }
 
 func Example() {
-	worker, err := tools.New("pilot", printer{}, map[string]tools.Func{
+	worker, err := tools.NewWorker("pilot", printer{}, map[string]tools.Func{
 		// A result.
 		"berth_lookup": func(_ context.Context, c tools.Call) (any, error) {
 			var input struct {

@@ -158,7 +158,7 @@ func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
 		}}
 		core, logs := observer.New(zap.InfoLevel)
 		run := func(to processors.Publisher) (stop func()) {
-			w, err := tools.New("pilot", to, functions, tools.WithDrain(time.Millisecond), tools.WithLogger(zap.New(core)))
+			w, err := tools.NewWorker("pilot", to, functions, tools.WithDrain(time.Millisecond), tools.WithLogger(zap.New(core)))
 			require.NoError(t, err)
 			return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 		}

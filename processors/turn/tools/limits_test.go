@@ -44,7 +44,7 @@ func TestHungToolDelaysNoCallOfOtherTools(t *testing.T) {
 				}))
 			}
 			release, quick := make(chan struct{}), make(chan struct{}, 2)
-			w, err := tools.New("pilot", to, map[string]tools.Func{
+			w, err := tools.NewWorker("pilot", to, map[string]tools.Func{
 				"hung":  func(context.Context, tools.Call) (any, error) { <-release; return nil, nil },
 				"quick": func(context.Context, tools.Call) (any, error) { quick <- struct{}{}; return nil, nil },
 			}, tools.WithConcurrency(2), tools.WithWindow(8), tools.WithWorker(worker.WithMode(mode)))
@@ -114,7 +114,7 @@ func TestCallThatWaitsForALimitIsAnsweredAtItsDeadline(t *testing.T) {
 }
 
 func TestInvalidLimitsOfToolsAreRejected(t *testing.T) {
-	_, err := tools.New("pilot", &paper{}, map[string]tools.Func{"one": returning(nil, nil)},
+	_, err := tools.NewWorker("pilot", &paper{}, map[string]tools.Func{"one": returning(nil, nil)},
 		tools.WithToolConcurrency("one", 0), tools.WithToolConcurrency("other", 1), tools.WithLimits(tools.Limit{}),
 		tools.WithLimiter(nil))
 	require.ErrorIs(t, err, tools.ErrConfig)

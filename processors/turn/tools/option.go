@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-// Option configures New.
+// Option configures NewWorker.
 type Option func(*rules)
 
 type rules struct {
@@ -30,7 +30,7 @@ const defaultTimeout = 5 * time.Minute
 // different tools need different groups and WithOthersLeft.
 func WithGroup(group string) Option { return func(r *rules) { r.SetGroup(group) } }
 
-// WithOthersLeft ignores calls to tools that were not passed to New, so that other workers can answer them. By default
+// WithOthersLeft ignores calls to tools that were not passed to NewWorker, so that other workers can answer them. By default
 // they are answered immediately with an error, reason unknown_tool.
 func WithOthersLeft() Option { return func(r *rules) { r.leaveOthers = true } }
 
@@ -40,7 +40,7 @@ func WithConcurrency(calls int) Option {
 }
 
 // WithToolConcurrency sets how many calls of one tool run at a time (default: WithConcurrency; at least 1). The tool must be
-// one of those that are passed to New.
+// one of those that are passed to NewWorker.
 func WithToolConcurrency(name string, calls int) Option {
 	return func(r *rules) {
 		calls := r.AtLeastOne("WithToolConcurrency: "+name, calls)

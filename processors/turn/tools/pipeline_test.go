@@ -105,7 +105,7 @@ func (p *pilot) read(group, topic string, handle func(context.Context, processor
 func (p *pilot) work(functions map[string]tools.Func, opts ...tools.Option) (stop func()) {
 	p.t.Helper()
 	opts = append([]tools.Option{tools.WithTokens(secret, time.Hour), tools.WithDrain(100 * time.Millisecond)}, opts...)
-	w, err := tools.New("pilot", p.to, functions, opts...)
+	w, err := tools.NewWorker("pilot", p.to, functions, opts...)
 	require.NoError(p.t, err)
 	return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 }

@@ -64,7 +64,7 @@ func newBench(t *testing.T, functions map[string]tools.Func, opts ...tools.Optio
 	t.Helper()
 	b := &bench{t: t, paper: &paper{}, clock: clock.NewFake(noon)}
 	var err error
-	b.worker, err = tools.New("pilot", b.paper, functions, append([]tools.Option{tools.WithClock(b.clock)}, opts...)...)
+	b.worker, err = tools.NewWorker("pilot", b.paper, functions, append([]tools.Option{tools.WithClock(b.clock)}, opts...)...)
 	require.NoError(t, err)
 	return b
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
+// ErrConfig is wrapped by the errors of NewWorker and Run. They concern the configuration.
 var ErrConfig = errors.New("tools: bad configuration")
 
 // Worker runs the tools of an agent. Its methods are safe for concurrent use.
@@ -47,9 +47,9 @@ func (c Call) memoryKey() callKey {
 	return key
 }
 
-// New returns a worker for an agent's tools. functions maps tool names to functions. New does not connect to the brokers.
+// NewWorker returns a worker for an agent's tools. functions maps tool names to functions. NewWorker does not connect to the brokers.
 // The caller owns the publisher and must keep it open until Run has returned.
-func New(agent string, to processors.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
+func NewWorker(agent string, to processors.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -271,7 +271,7 @@ func TestInvalidRecordsAreDeadLettered(t *testing.T) {
 }
 
 func TestInvalidOptionsAreReportedTogether(t *testing.T) {
-	_, err := tools.New("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.WithGroup(""),
+	_, err := tools.NewWorker("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.WithGroup(""),
 		tools.WithConcurrency(0), tools.WithWindow(0), tools.WithTimeout(0), tools.WithDrain(0), tools.WithTokens("", 0),
 		tools.WithRemembered(0, 0, 0),
 		tools.WithClock(nil), tools.WithLogger(nil))
@@ -282,9 +282,9 @@ func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	} {
 		require.Contains(t, err.Error(), what)
 	}
-	_, err = tools.New("pilot", &paper{}, nil)
+	_, err = tools.NewWorker("pilot", &paper{}, nil)
 	require.ErrorIs(t, err, tools.ErrConfig)
-	_, err = tools.New("no agent", &paper{}, nil)
+	_, err = tools.NewWorker("no agent", &paper{}, nil)
 	require.ErrorIs(t, err, tools.ErrConfig)
 	b := newBench(t, map[string]tools.Func{"x": returning(nil, nil)}, tools.WithWorker(worker.WithLock(-1)))
 	require.ErrorIs(t, b.worker.Run(t.Context(), []string{"b:1"}), tools.ErrConfig)

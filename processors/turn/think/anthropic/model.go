@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"iter"
+	"slices"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -35,6 +36,8 @@ func Prices() think.Prices {
 
 // Model implements think.Model and think.Streamer. It is safe for concurrent use.
 type Model struct {
+	settings think.Settings
+	options  []option.RequestOption
 	provider *provider.Client
 	client   sdk.Client
 	tools    []sdk.ToolUnionParam
@@ -50,7 +53,7 @@ func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{provider: c, tools: toolsOf(c.Settings)}
+	m := &Model{settings: s, options: opts, provider: c, tools: toolsOf(c.Settings)}
 	all := []option.RequestOption{option.WithAPIKey(s.Key), option.WithHTTPClient(c.HTTP), option.WithMaxRetries(0)}
 	if s.BaseURL != "" {
 		all = append(all, option.WithBaseURL(s.BaseURL))
@@ -75,6 +78,13 @@ func toolsOf(s think.Settings) []sdk.ToolUnionParam {
 		tools = append(tools, sdk.ToolUnionParam{OfTool: tool})
 	}
 	return tools
+}
+
+// WithTools implements think.ToolUser.
+func (m *Model) WithTools(tools ...think.Tool) (think.Model, error) {
+	s := m.settings
+	s.Tools = slices.Concat(s.Tools, tools)
+	return New(s, m.options...)
 }
 
 // Close closes idle connections.

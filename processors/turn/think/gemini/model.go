@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"google.golang.org/genai"
@@ -38,6 +39,7 @@ var rules = provider.Rules{
 
 // Model implements think.Model and think.Streamer. It is safe for concurrent use.
 type Model struct {
+	settings  think.Settings
 	provider  *provider.Client
 	client    *genai.Client
 	tools     []*genai.Tool
@@ -54,7 +56,7 @@ func New(s think.Settings, configure ...func(*genai.GenerateContentConfig)) (*Mo
 	if s.MaxTokens > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: gemini: MaxTokens exceeds 32 bits", think.ErrSettings)
 	}
-	m := &Model{provider: c, configure: configure}
+	m := &Model{settings: s, provider: c, configure: configure}
 	m.client, err = genai.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey: s.Key, Backend: genai.BackendGeminiAPI, HTTPClient: c.HTTP,
 		HTTPOptions: genai.HTTPOptions{BaseURL: s.BaseURL},
@@ -76,6 +78,13 @@ func New(s think.Settings, configure ...func(*genai.GenerateContentConfig)) (*Mo
 		m.tools = []*genai.Tool{{FunctionDeclarations: functions}}
 	}
 	return m, nil
+}
+
+// WithTools implements think.ToolUser.
+func (m *Model) WithTools(tools ...think.Tool) (think.Model, error) {
+	s := m.settings
+	s.Tools = slices.Concat(s.Tools, tools)
+	return New(s, m.configure...)
 }
 
 // Close closes idle connections.

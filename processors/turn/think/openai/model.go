@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,6 +34,8 @@ func Prices() think.Prices {
 
 // Model implements think.Model and think.Streamer. It is safe for concurrent use.
 type Model struct {
+	settings think.Settings
+	options  []option.RequestOption
 	provider *provider.Client
 	client   sdk.Client
 	tools    []sdk.ChatCompletionToolUnionParam
@@ -46,7 +49,7 @@ func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{provider: c, official: s.BaseURL == "" && os.Getenv("OPENAI_BASE_URL") == ""}
+	m := &Model{settings: s, options: opts, provider: c, official: s.BaseURL == "" && os.Getenv("OPENAI_BASE_URL") == ""}
 	for _, t := range c.Settings.Tools {
 		m.tools = append(m.tools, toolOf(t))
 	}
@@ -66,6 +69,13 @@ func toolOf(t think.Tool) sdk.ChatCompletionToolUnionParam {
 	}
 	raw = append(append(append(raw, `,"parameters":`...), t.InputSchema...), "}}"...)
 	return param.Override[sdk.ChatCompletionToolUnionParam](jsontext.Value(raw))
+}
+
+// WithTools implements think.ToolUser.
+func (m *Model) WithTools(tools ...think.Tool) (think.Model, error) {
+	s := m.settings
+	s.Tools = slices.Concat(s.Tools, tools)
+	return New(s, m.options...)
 }
 
 // Close closes idle connections.

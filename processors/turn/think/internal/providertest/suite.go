@@ -16,7 +16,7 @@ import (
 
 // Model is what every adapter implements.
 type Model interface {
-	think.Model
+	think.ToolUser
 	think.Streamer
 	Close()
 }
@@ -92,6 +92,29 @@ func (p Provider) Run(t *testing.T) {
 	t.Run("InvalidSettingsAreRejected", p.invalidSettingsAreRejected)
 	t.Run("EmptyConversationIsNotSent", p.emptyConversationIsNotSent)
 	t.Run("EphemeralPromptIsInTheRequestOfItsStepOnly", p.ephemeralPromptIsInTheRequestOfItsStepOnly)
+	t.Run("ToolsCanBeAdded", p.toolsCanBeAdded)
+}
+
+// toolsCanBeAdded requires that it does not matter when a model is given its tools.
+func (p Provider) toolsCanBeAdded(t *testing.T) {
+	other := think.Tool{Name: "other", InputSchema: []byte(`{"type":"object"}`)}
+	_, whole, err := p.ask(t, think.Settings{Tools: []think.Tool{Tool(), other}}, p.Text("N4."))
+	require.NoError(t, err)
+
+	a := Start(t, p.Text("N4."), p.Text("N4."))
+	first := p.NewModel(t, a, think.Settings{Tools: []think.Tool{Tool()}})
+	both, err := first.WithTools(other)
+	require.NoError(t, err)
+	t.Cleanup(both.(Model).Close)
+	_, err = both.Think(t.Context(), Question())
+	require.NoError(t, err)
+	require.Equal(t, whole.Requests()[0].Body, a.Requests()[0].Body)
+	_, err = first.Think(t.Context(), Question())
+	require.NoError(t, err)
+	require.NotContains(t, a.Requests()[1].Body, "other", "the first model is as it was")
+
+	_, err = first.WithTools(think.Tool{})
+	require.ErrorIs(t, err, think.ErrSettings)
 }
 
 // The worker retries what is Unavailable; neither the adapter nor its SDK does.

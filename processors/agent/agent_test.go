@@ -1,0 +1,158 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/processors/agent"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+
+type order struct {
+	Number int `json:"number"`
+}
+
+var find = tools.New("find_order", "Finds an order.", func(_ context.Context, o order) (string, error) {
+	return fmt.Sprintf("order %d is on its way", o.Number), nil
+})
+
+// script calls the tool and says what it returned.
+func script(_ context.Context, s think.Step) iter.Seq2[think.Delta, error] {
+	return func(yield func(think.Delta, error) bool) {
+		if *s.Input().Role != "tool" {
+			_ = yield(think.Delta{Text: "Let me look."}, nil) &&
+				yield(think.Delta{Call: &think.Call{ID: "c-" + s.Key, Name: "find_order", Input: topics.Raw(`{"number":7}`)}}, nil)
+			return
+		}
+		yield(think.Delta{Text: "It is on its way."}, nil)
+	}
+}
+
+// start runs an agent until the test ends.
+func start(t *testing.T, a *agent.Agent) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ran)
+	})
+	select {
+	case <-a.Ready():
+	case err := <-ran:
+		ran <- err
+		require.NoError(t, err)
+	}
+}
+
+func TestAgentAnswersOnItsOwnBroker(t *testing.T) {
+	a, err := agent.New("support", agent.Config{
+		Model: think.StreamFunc(script), Tools: []tools.Tool{find}, Logger: zap.NewNop(), StateDir: t.TempDir(),
+	})
+	require.NoError(t, err)
+	start(t, a)
+	answer, err := a.Ask(t.Context(), "s-1", "Where is order 7?")
+	require.NoError(t, err)
+	require.Equal(t, "It is on its way.", answer)
+
+	var types []string
+	for e, err := range a.Stream(t.Context(), "s-1", "And now?") {
+		require.NoError(t, err)
+		types = append(types, e.Type)
+	}
+	require.Contains(t, types, "message_delta")
+	require.Contains(t, types, "tool_result")
+
+	require.ErrorIs(t, a.Run(t.Context()), agent.ErrStarted)
+}
+
+func TestTurnWithoutAnAnswerIsAnError(t *testing.T) {
+	a, err := agent.New("support", agent.Config{
+		Model:  think.Func(func(context.Context, think.Step) (think.Reply, error) { return think.Reply{}, errors.New("no model") }),
+		Logger: zap.NewNop(),
+	})
+	require.NoError(t, err)
+	start(t, a)
+	_, err = a.Ask(t.Context(), "s-1", "Hello?")
+	require.ErrorIs(t, err, agent.ErrTurn)
+	require.ErrorContains(t, err, "gave up: no model")
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for want, c := range map[string]agent.Config{
+		"Model is missing":                                           {},
+		"Memory: Updater is missing":                                 {Memory: &agent.Memory{}},
+		"those of tenants need Tenant":                               {Budgets: turn.Budgets{Tenant: turn.Budget{Total: 1}}},
+		"Deliver: Services has none":                                 {Deliver: &agent.Deliver{}},
+		`Listen: "8080" is not host:port`:                            {Listen: "8080"},
+		"other machines can reach 0.0.0.0:8080":                      {Listen: "0.0.0.0:8080"},
+		"other machines can reach :8080":                             {Listen: ":8080"},
+		"Parts has no Doors":                                         {Listen: "127.0.0.1:0", Parts: agent.Groups},
+		"Parts: unknown part":                                        {Parts: 128},
+		`Tools[1]: there is another tool with the name "find_order"`: {Tools: []tools.Tool{find, find}},
+		`Tools[0]: there is another tool with the name "delegate_to_peer"`: {
+			Tools: []tools.Tool{{Name: "delegate_to_peer", Func: find.Func}}, Peers: func() *settings.Settings { return new(settings.Settings) },
+		},
+		"Tools[0]: no name or no function": {Tools: []tools.Tool{{}}},
+		"StateDir: ":                       {StateDir: file},
+		"CallbackSecret":                   {CallbackSecret: "short", Tools: []tools.Tool{find}},
+		"kafka:9092":                       {Brokers: []string{"http://kafka:9092"}},
+		"policy":                           {Approval: &approval.Policy{Default: "maybe"}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			if want != "Model is missing" {
+				c.Model = think.StreamFunc(script)
+			}
+			_, err := agent.New("support", c)
+			require.ErrorIs(t, err, agent.ErrConfig)
+			require.ErrorContains(t, err, want)
+		})
+	}
+	_, err := agent.New("no agent", agent.Config{Model: think.StreamFunc(script)})
+	require.ErrorIs(t, err, agent.ErrConfig)
+}
+
+// An agent with a tool, on a broker in its own process.
+func Example() {
+	find := tools.New("find_order", "Finds an order.", func(_ context.Context, o order) (string, error) {
+		return fmt.Sprintf("order %d is on its way", o.Number), nil
+	})
+	a, err := agent.New("support", agent.Config{
+		Model: think.StreamFunc(script), // or that of package think/anthropic, think/openai or think/gemini
+		Tools: []tools.Tool{find},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	answer, err := a.Ask(ctx, "session-1", "Where is order 7?")
+	fmt.Println(answer, err)
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// It is on its way. <nil>
+	// <nil>
+}

@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrTurn is wrapped by the error of Ask and Stream if the turn ended without an answer. The text has the reason and its code.
+var ErrTurn = errors.New("agent: the turn has no answer")
+
+// ErrNoDoors is returned by Ask and Stream of an agent whose Parts have no Doors.
+var ErrNoDoors = errors.New("agent: Ask and Stream need the part Doors")
+
+// Ask writes a user's message to a session and returns the answer. It blocks until the agent is ready and the turn ends, or
+// until ctx ends: the turn then continues. Messages of a session that ask at the same time are answered in order. A turn that
+// waits for a person's approval waits as long as its gate.
+func (a *Agent) Ask(ctx context.Context, session, message string) (answer string, err error) {
+	f := fold.NewFolder()
+	for e, err := range a.Stream(ctx, session, message) {
+		if err != nil {
+			return "", err
+		}
+		if e.Type == Superseded {
+			f = fold.NewFolder()
+			continue
+		}
+		if err := f.Add(e); err != nil {
+			return "", err
+		}
+	}
+	b, err := f.Batch(fold.End{})
+	if err != nil {
+		return "", err
+	}
+	return answerOf(b), nil
+}
+
+// answerOf returns the text of the last message that is the assistant's.
+func answerOf(b fold.Batch) (text string) {
+	for _, raw := range b.Messages {
+		var m struct {
+			Role     string     `json:"role"`
+			Content  topics.Raw `json:"content"`
+			ToolCall *string    `json:"tool_call_id"`
+		}
+		if json.Unmarshal(raw, &m) == nil && m.Role == "assistant" && m.ToolCall == nil {
+			text = topics.Text(m.Content)
+		}
+	}
+	return text
+}
+
+// Superseded is the type of the event of Stream after which all events of the turn follow again: those before it are void,
+// because a worker was interrupted and the model is asked again.
+const Superseded = "superseded"
+
+// Stream is Ask with the events of the turn as they happen. Package fold describes their types; Superseded is a further one.
+// The sequence ends after the last event or the first error. A caller that stops reading does not end the turn.
+func (a *Agent) Stream(ctx context.Context, session, message string) iter.Seq2[fold.Event, error] {
+	return func(yield func(fold.Event, error) bool) {
+		s, err := a.begin(ctx, session, message)
+		if err != nil {
+			yield(fold.Event{}, ended(err))
+			return
+		}
+		defer s.Close()
+		for {
+			item, err := s.Next(ctx)
+			var again *invoke.Superseded
+			switch {
+			case errors.Is(err, io.EOF):
+				if err := failure(s.End()); err != nil {
+					yield(fold.Event{}, err)
+				}
+				return
+			case errors.As(err, &again):
+				if item.Event, err = fold.NewEvent(Superseded, nil); err != nil {
+					yield(fold.Event{}, err)
+					return
+				}
+			case err != nil:
+				yield(fold.Event{}, ended(err))
+				return
+			}
+			if !yield(item.Event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ended returns the error of a turn, or of what reads its events.
+func ended(err error) error {
+	var e *invoke.Error
+	if errors.As(err, &e) {
+		return fmt.Errorf("%w: %w", ErrTurn, err)
+	}
+	return err
+}
+
+// failure returns the error of a turn that has no answer.
+func failure(end fold.End) error {
+	switch {
+	case end.Error != "":
+		return fmt.Errorf("%w: %s (%s)", ErrTurn, end.Error, end.Code)
+	case end.State == fold.Failed, end.State == fold.Expired, end.State == fold.Cancelled:
+		return fmt.Errorf("%w: %s", ErrTurn, end.State)
+	}
+	return nil
+}
+
+// begin writes the message when the agent is ready.
+func (a *Agent) begin(ctx context.Context, session, message string) (invoke.Stream, error) {
+	if !a.config.Parts.has(Doors) {
+		return nil, ErrNoDoors
+	}
+	select {
+	case <-a.ready:
+	case <-a.ended:
+		return nil, ErrStopped
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	data, err := json.Marshal(map[string]any{
+		"inputs": map[string]any{"messages": []any{map[string]string{"role": "user", "content": message}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("agent: encode the message: %w", err)
+	}
+	return a.parts.pipeline.Invoke(ctx, invoke.Request{SessionID: session, Data: data})
+}

@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	"github.com/turntable-streams/turntable/processors/memoir/updater"
+	peertransport "github.com/turntable-streams/turntable/processors/peer/transport"
+	"github.com/turntable-streams/turntable/processors/turn/compact"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// assembly is all parts of an agent, connected to brokers.
+type assembly struct {
+	name    string
+	config  *Config
+	plan    plan
+	brokers []string
+	to      processors.Publisher
+	kafka   []processors.Option // of all clients
+
+	groups   []*processors.Processor // that of the turn is the first
+	workers  []part                  // they wait for the groups, which create the topics
+	doors    []part                  // what the doors read
+	ready    []<-chan struct{}       // closed when the doors can answer
+	mux      *http.ServeMux
+	pipeline *invoke.Pipeline
+	closing  []func()
+}
+
+// assemble makes the parts. It does not connect. The caller closes the assembly.
+func assemble(name string, c *Config, brokers []string, kafka []processors.Option, to processors.Publisher) (*assembly, error) {
+	a := &assembly{
+		name: name, config: c, brokers: brokers, to: to, mux: http.NewServeMux(),
+		kafka: append(kafka[:len(kafka):len(kafka)], processors.WithLogger(c.Logger)),
+	}
+	var err error
+	if a.plan, err = c.plan(name); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, add := range []struct {
+		part Part
+		do   func() error
+	}{{Groups, a.addGroups}, {Workers, a.addWorkers}, {Senders, a.addSenders}, {Doors, a.addDoors}} {
+		if c.Parts.has(add.part) {
+			errs = append(errs, add.do())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// close releases what the parts hold when none of them runs.
+func (a *assembly) close() {
+	for _, c := range a.closing {
+		c()
+	}
+}
+
+func (a *assembly) addGroups() error {
+	var errs []error
+	for _, g := range a.plan.graphs {
+		opts := append(a.kafka[:len(a.kafka):len(a.kafka)], processors.WithTopics(a.plan.catalog))
+		if a.config.StateDir != "" {
+			directory := strings.ReplaceAll(string(g.Group()), "/", "_")
+			opts = append(opts, processors.WithStorage(processors.LevelDB(filepath.Join(a.config.StateDir, directory))))
+		}
+		p, err := processors.New(a.brokers, g, opts...)
+		a.groups, errs = append(a.groups, p), append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (a *assembly) addWorkers() error {
+	c := a.config
+	model, err := a.model()
+	if err != nil {
+		return err
+	}
+	thinks, err := think.New(a.name, a.to, model, think.WithLogger(c.Logger))
+	if err != nil {
+		return err
+	}
+	a.workers = append(a.workers, connected(thinks.Run, a.brokers, a.kafka))
+	if functions := functionsOf(c.Tools); len(functions) > 0 {
+		opts := []tools.Option{tools.WithLogger(c.Logger)}
+		if len(a.plan.given) > 0 { // groups answer them
+			opts = append(opts, tools.WithOthersLeft())
+		}
+		if c.CallbackSecret != "" {
+			opts = append(opts, tools.WithTokens(c.CallbackSecret, tokenTTL))
+		}
+		calls, err := tools.NewWorker(a.name, a.to, functions, opts...)
+		if err != nil {
+			return err
+		}
+		a.workers = append(a.workers, connected(calls.Run, a.brokers, a.kafka))
+	}
+	if c.Compactor != nil {
+		compacts, err := compact.New(a.name, a.to, c.Compactor, compact.WithLogger(c.Logger))
+		if err != nil {
+			return err
+		}
+		a.workers = append(a.workers, connected(compacts.Run, a.brokers, a.kafka))
+	}
+	if c.Memory != nil {
+		updates, err := updater.New(a.name, a.to, c.Memory.Updater, updater.WithLogger(c.Logger))
+		if err != nil {
+			return err
+		}
+		a.workers = append(a.workers, connected(updates.Run, a.brokers, a.kafka))
+	}
+	return nil
+}
+
+// model returns the model with its tools, which publishes the pieces of its replies if it streams.
+func (a *assembly) model() (think.Model, error) {
+	m := a.config.Model
+	if u, ok := m.(think.ToolUser); ok {
+		given := a.plan.given
+		for _, t := range a.config.Tools {
+			given = append(given, think.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+		}
+		if len(given) > 0 {
+			var err error
+			if m, err = u.WithTools(given...); err != nil {
+				return nil, err
+			}
+			if closer, ok := m.(interface{ Close() }); ok {
+				a.closing = append(a.closing, closer.Close)
+			}
+		}
+	}
+	if s, ok := m.(think.Streamer); ok {
+		return think.Stream(a.name, a.to, s, think.WithStreamLogger(a.config.Logger))
+	}
+	return m, nil
+}
+
+// functionsOf returns the functions of tools by name.
+func functionsOf(list []tools.Tool) map[string]tools.Func {
+	functions := map[string]tools.Func{}
+	for _, t := range list {
+		functions[t.Name] = t.Func
+	}
+	return functions
+}
+
+func (a *assembly) addSenders() error {
+	c := a.config
+	if c.Deliver != nil {
+		calls := sink.NewHTTP(c.Deliver.Services)
+		a.closing = append(a.closing, calls.Close)
+		s, err := sink.New(a.name, a.to, sink.WithTransport(topics.KindHTTP, calls), sink.WithLogger(c.Logger))
+		if err != nil {
+			return fmt.Errorf("Deliver: %w", err)
+		}
+		a.workers = append(a.workers, connected(s.Run, a.brokers, a.kafka))
+	}
+	if c.Peers != nil {
+		requests := peertransport.New(c.Peers)
+		a.closing = append(a.closing, requests.Close)
+		s, err := sink.New(a.name, a.to, sink.ForPeers(), sink.WithTransport(peertransport.Kind, requests), sink.WithLogger(c.Logger))
+		if err != nil {
+			return fmt.Errorf("Peers: %w", err)
+		}
+		a.workers = append(a.workers, connected(s.Run, a.brokers, a.kafka), func(ctx context.Context) error {
+			return requests.Run(ctx, a.name, a.brokers, a.kafka...)
+		})
+	}
+	return nil
+}

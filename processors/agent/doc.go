@@ -1,0 +1,35 @@
+// Package agent assembles an agent from the parts of this module: turns, a model, tools, approvals, memory, budgets, deliveries,
+// tasks of other agents and instances, and the doors. Each is switched on by one field of Config, and they agree by construction:
+// topics, groups, workers and doors follow from the same configuration. What New builds is public, and a program that needs
+// another arrangement builds it from the same packages (see Agent.Graphs, Agent.Handler and Config.Parts).
+//
+//	message --> /invoke, /api/chat --> turn --> model --> turn --> tools, people, agents, peers --> turn --> answer
+//
+// The doors of Config.Listen, or of Agent.Handler:
+//
+//	/invoke                  messages, with the events of their turns as answers (package fold/invoke)
+//	/api/chat                messages, with the answer on {agent}-message-output or delivered (package turn/door)
+//	/api/tools/response      results of tools that answer later (package turn/door)
+//	/api/gates               what waits for a person, and decisions (Approval; package gate/door)
+//	/api/delegations         tasks of other agents (Delegates; package channel/door)
+//	/api/peer/               tasks of other instances (Peers; package peer/door)
+//	/ws                      sessions as they happen (package delivery/websocket)
+//	/healthz                 the states of the groups: 200 if all run, otherwise 503
+//
+// # Guarantees
+//
+// They are those of the parts. Every message ends in one answer or in an error that says why. If a process is killed, another
+// one, or the same after a restart, continues what it has begun; a paid call of a model is not made again if its answer was
+// written. See packages turn and think.
+//
+// # Several processes
+//
+// Processes with the same name, capabilities and brokers are one agent. Config.Parts divides it: for example Groups and Doors
+// in one process, and Workers in those that have the model. Without Config.Brokers and KAFKA_BOOTSTRAP_SERVERS the agent has a
+// broker of its own, and is one process.
+//
+// # Partitions
+//
+// The topics that a start creates have one partition, unless processors.WithPartitions is in Config.Kafka: the number of
+// partitions is the number of processes that can share the sessions, and cannot be changed later without losing the tables.
+package agent

@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/loopback"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
+	delegationdoor "github.com/turntable-streams/turntable/processors/channel/door"
+	"github.com/turntable-streams/turntable/processors/delivery/websocket"
+	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/turn/door"
+)
+
+// The paths of the doors that this package chooses. The others are those of the doors' packages.
+const (
+	InvokePath    = "/invoke"
+	WebSocketPath = "/ws"
+	HealthPath    = "/healthz"
+)
+
+// corsHeaders are the headers that pages of Origins may send.
+var corsHeaders = []string{"Authorization", "Idempotency-Key", "Last-Event-ID"}
+
+// entrance returns what every door is configured with.
+func entrance[O any](c *Config, log func(*zap.Logger) O, who func(auth.Authenticate) O, cors func(string, ...string) O) []O {
+	opts := []O{log(c.Logger)}
+	if c.Authenticate != nil {
+		opts = append(opts, who(c.Authenticate))
+	}
+	for _, origin := range c.Origins {
+		if cors != nil {
+			opts = append(opts, cors(origin, corsHeaders...))
+		}
+	}
+	return opts
+}
+
+func (a *assembly) addDoors() error {
+	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addDelegations, a.addPeers} {
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	a.mux.HandleFunc("GET "+HealthPath, a.health)
+	return nil
+}
+
+func (a *assembly) addInvoke() (err error) {
+	c := a.config
+	if a.pipeline, err = invoke.NewPipeline(a.name, a.brokers, a.to, c.pipelineOptions(a.kafka)...); err != nil {
+		return err
+	}
+	d, err := invoke.New(a.pipeline, entrance(c, invoke.WithLogger, invoke.WithAuthenticate, invoke.WithCORS)...)
+	if err != nil {
+		return err
+	}
+	a.mux.Handle(InvokePath, d)
+	a.doors, a.ready = append(a.doors, a.pipeline.Run), append(a.ready, a.pipeline.Ready())
+	return nil
+}
+
+// addChat adds the door of messages and of callbacks of tools.
+func (a *assembly) addChat() error {
+	c := a.config
+	opts := entrance(c, door.WithLogger, door.WithAuthenticate, door.WithCORS)
+	if c.CallbackSecret != "" {
+		opts = append(opts, door.WithCallbackSecrets(c.CallbackSecret))
+	}
+	if c.Deliver != nil {
+		opts = append(opts, door.WithCallbackServices(c.Deliver.Services.Known))
+	}
+	d, err := door.New(a.name, a.to, opts...)
+	if err != nil {
+		return err
+	}
+	a.mux.Handle(door.ChatPath, d)
+	a.mux.Handle(door.ToolResponsePath, d)
+	return nil
+}
+
+// addScreens adds the WebSocket and, with approvals, the door of gates, whose index shows them on the WebSocket too.
+func (a *assembly) addScreens() error {
+	c := a.config
+	opts := entrance[websocket.Option](c, websocket.WithLogger, websocket.WithAuthenticate, nil)
+	if len(c.Origins) > 0 {
+		opts = append(opts, websocket.WithOrigins(c.Origins...))
+	}
+	if c.Approval != nil {
+		index, err := gatedoor.NewIndex(a.name, gatedoor.WithLogger(c.Logger))
+		if err != nil {
+			return err
+		}
+		d, err := gatedoor.New(index, a.to, entrance(c, gatedoor.WithLogger, gatedoor.WithAuthenticate, gatedoor.WithCORS)...)
+		if err != nil {
+			return err
+		}
+		a.mux.Handle(gatedoor.GatesPath, d)
+		a.mux.Handle(gatedoor.GatesPath+"/", d)
+		a.doors = append(a.doors, connected(index.Run, a.brokers, a.kafka))
+		opts = append(opts, websocket.WithGates(index))
+	}
+	screen, err := websocket.New(a.name, opts...)
+	if err != nil {
+		return err
+	}
+	a.mux.Handle(WebSocketPath, screen)
+	a.doors, a.ready = append(a.doors, connected(screen.Run, a.brokers, a.kafka)), append(a.ready, screen.Ready())
+	return nil
+}
+
+// addDelegations adds the door that shows the tasks of other agents.
+func (a *assembly) addDelegations() error {
+	c := a.config
+	if len(c.Delegates) == 0 {
+		return nil
+	}
+	index, err := delegationdoor.NewIndex(a.name, delegationdoor.WithLogger(c.Logger))
+	if err != nil {
+		return err
+	}
+	d, err := delegationdoor.New(index, entrance(c, delegationdoor.WithLogger, delegationdoor.WithAuthenticate, delegationdoor.WithCORS)...)
+	if err != nil {
+		return err
+	}
+	a.mux.Handle(delegationdoor.DelegationsPath, d)
+	a.mux.Handle(delegationdoor.DelegationsPath+"/", d)
+	a.doors = append(a.doors, connected(index.Run, a.brokers, a.kafka))
+	return nil
+}
+
+// addPeers adds the door for the tasks of other instances.
+func (a *assembly) addPeers() error {
+	c := a.config
+	if c.Peers == nil {
+		return nil
+	}
+	replies, err := peerdoor.NewReplies(a.name, peerdoor.WithLogger(c.Logger))
+	if err != nil {
+		return err
+	}
+	d, err := peerdoor.New(replies, a.to, c.Peers, entrance(c, peerdoor.WithLogger, peerdoor.WithAuthenticate, peerdoor.WithCORS)...)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{"/api/peer/", peerdoor.CardPath} {
+		a.mux.Handle(path, d)
+	}
+	a.doors, a.ready = append(a.doors, connected(replies.Run, a.brokers, a.kafka)), append(a.ready, replies.Ready())
+	return nil
+}
+
+// health answers with the states of the groups, 503 unless all of them run.
+func (a *assembly) health(w http.ResponseWriter, r *http.Request) {
+	if loopback.Renamed(r) {
+		http.Error(w, "this address is known by another name", http.StatusForbidden)
+		return
+	}
+	status, states := http.StatusOK, map[string]processors.Health{}
+	for i, p := range a.groups {
+		h := p.Health()
+		states[string(a.plan.graphs[i].Group())] = h
+		if h.State != processors.Running {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.MarshalWrite(w, map[string]any{"groups": states}, json.Deterministic(true))
+}
