@@ -41,7 +41,7 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 	if o.catalog != nil && !slices.Contains(o.catalog.Groups(), graph.Group()) {
 		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
 	}
-	o.checkEvents(graph)
+	o.checkTopics(graph)
 	if o.catalog == nil && o.partitions > 0 {
 		o.refuse("WithPartitions: nothing is created without WithTopics")
 	}

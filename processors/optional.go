@@ -21,22 +21,51 @@ type optionalCodec struct {
 	created *atomic.Bool
 }
 
-// checkEvents rejects a graph that needs the topic of the events of a catalog that does not create it.
-func (o *options) checkEvents(graph *goka.GroupGraph) {
+// checkTopics rejects a graph that needs a topic that its catalog does not create: nothing would ever be read from it, or the
+// first record for it would fail. Topics of other agents and those that no catalog creates are not checked.
+func (o *options) checkTopics(graph *goka.GroupGraph) {
 	if o.catalog == nil {
 		return
 	}
-	events := o.catalog.AgentEvents
+	created := createdBy(*o.catalog)
 	for _, e := range graph.AllEdges() {
-		if e.Codec() == nil || e.Topic() != events.Name() {
+		is, ours := created[e.Topic()]
+		if c, ok := e.Codec().(optionalCodec); ok {
+			c.created.Store(is)
 			continue
 		}
-		if c, ok := e.Codec().(optionalCodec); ok {
-			c.created.Store(events.Spec().Created)
-		} else if !events.Spec().Created {
-			o.refuse("WithTopics: the graph needs topic %s, which the catalog does not create: topics.WithEvents is missing",
-				e.Topic())
-			return
+		if !ours || is {
+			continue
+		}
+		if option := optionFor(o.catalog.Agent, e.Topic()); option != "" {
+			o.refuse("WithTopics: the graph needs topic %s, which the catalog does not create: topics.%s is missing", e.Topic(), option)
 		}
 	}
+}
+
+// createdBy says of the topics of a catalog whether it creates them.
+func createdBy(c topics.Catalog) map[string]bool {
+	created := map[string]bool{}
+	for _, s := range c.Specs() {
+		created[s.Name] = s.Created
+	}
+	return created
+}
+
+// optionFor returns the name of the option of topics.For with which a catalog creates a topic, or "".
+func optionFor(agent, topic string) string {
+	for _, o := range []struct {
+		name string
+		with topics.CatalogOption
+	}{
+		{"WithEvents", topics.WithEvents()}, {"WithGates", topics.WithGates()}, {"WithCompaction", topics.WithCompaction()},
+		{"WithDeliveries", topics.WithDeliveries()}, {"WithChannels", topics.WithChannels()}, {"WithPeers", topics.WithPeers()},
+		{"WithMemoir", topics.WithMemoir()}, {"WithCosts", topics.WithCosts()}, {"WithLatencies", topics.WithLatencies()},
+		{"WithTurns", topics.WithTurns()}, {"WithCrews", topics.WithCrews()},
+	} {
+		if c, err := topics.For(agent, o.with); err == nil && createdBy(c)[topic] {
+			return o.name
+		}
+	}
+	return ""
 }

@@ -36,7 +36,8 @@ func (c *Config) capabilities() []capability {
 	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
 	budgets := c.Budgets != turn.Budgets{}
 	return []capability{
-		{on: true, topics: []topics.CatalogOption{topics.WithEvents()}},
+		// The turn writes the stream also of turns that end before the model is asked.
+		{on: true, topics: []topics.CatalogOption{topics.WithEvents()}, turn: []turn.Option{turn.WithEvents()}},
 		{
 			on: gated, topics: []topics.CatalogOption{topics.WithGates()},
 			turn: optional(gated, func() []turn.Option { return []turn.Option{turn.WithApproval(*c.Approval), turn.WithGates()} }),

@@ -86,13 +86,20 @@ func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T
 	}
 }
 
-func TestProcessorOfATurnWithEventsNeedsTheirTopic(t *testing.T) {
-	graph, err := Graph("pilot", WithEvents())
-	require.NoError(t, err)
-	catalog, err := topics.For("pilot")
-	require.NoError(t, err)
-	_, err = processors.New([]string{"localhost:9092"}, graph, processors.WithTopics(catalog))
-	require.ErrorIs(t, err, processors.ErrConfig)
-	require.ErrorContains(t, err, "pilot-agent-events")
-	require.ErrorContains(t, err, "topics.WithEvents is missing")
+func TestProcessorNamesTheTopicsThatAnOptionNeeds(t *testing.T) {
+	for option, of := range map[string]Option{
+		"WithEvents": WithEvents(), "WithGates": WithGates(), "WithCompaction": WithCompaction(Compaction{}),
+		"WithMemoir": WithMemoir(Memoir{}), "WithCosts": WithCosts(), "WithLatencies": WithLatencies(),
+	} {
+		t.Run(option, func(t *testing.T) {
+			graph, err := Graph("pilot", of)
+			require.NoError(t, err)
+			catalog, err := topics.For("pilot")
+			require.NoError(t, err)
+			_, err = processors.New([]string{"localhost:9092"}, graph, processors.WithTopics(catalog))
+			require.ErrorIs(t, err, processors.ErrConfig)
+			require.ErrorContains(t, err, "the graph needs topic pilot-")
+			require.ErrorContains(t, err, "topics."+option+" is missing")
+		})
+	}
 }
