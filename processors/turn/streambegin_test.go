@@ -89,7 +89,7 @@ func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T
 func TestProcessorNamesTheTopicsThatAnOptionNeeds(t *testing.T) {
 	for option, of := range map[string]Option{
 		"WithEvents": WithEvents(), "WithGates": WithGates(), "WithCompaction": WithCompaction(Compaction{}),
-		"WithMemoir": WithMemoir(Memoir{}), "WithCosts": WithCosts(), "WithLatencies": WithLatencies(),
+		"WithMemoir": WithMemoir(Memoir{}), "WithCosts": WithCosts(),
 	} {
 		t.Run(option, func(t *testing.T) {
 			graph, err := Graph("pilot", of)
