@@ -54,7 +54,7 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 		}
 		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "call-1", Name: "pay", Input: []byte(topics.Text(s.Input().Content))}}}}, nil
 	})
-	own := must(tools.New(p.agent, p.to, map[string]tools.Func{"pay": func(context.Context, tools.Call) (any, error) {
+	own := must(tools.NewWorker(p.agent, p.to, map[string]tools.Func{"pay": func(context.Context, tools.Call) (any, error) {
 		return map[string]any{"receipt": p.paid.Add(1)}, nil
 	}}, tools.WithOthersLeft()))
 	p.serve(func(ctx context.Context) error { return own.Run(ctx, p.brokers) })
