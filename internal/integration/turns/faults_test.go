@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,6 +35,8 @@ type fault struct {
 	anyEnd bool
 	// long: too slow for the short run.
 	long bool
+	// limit is how long it may take; 0: 10 minutes.
+	limit time.Duration
 	// cluster is what the fault is done to, where it is done to the brokers themselves.
 	cluster func(*testing.T) *kafkatest.Cluster
 }
@@ -93,7 +96,7 @@ func playAll(t *testing.T, rows []fault) {
 
 // run plays a fault and judges the records on the topics at the end.
 func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(x.limit, 10*time.Minute))
 	defer cancel()
 	f := &field{
 		T: t, ctx: ctx, dirs: map[string]string{},
