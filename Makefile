@@ -128,13 +128,19 @@ GROUPS ?= 100000
 test-groups: ## simulate 100,000 consumer groups of workers with faults, each with its own seed (GROUPS=100000, or a range: GROUPS=300-399)
 	TURNTABLE_GROUPS=$(GROUPS) $(GO) test -count 1 -timeout 90m -run SimulatedGroups $(call declaring,SimulatedGroups)
 
+OUTAGES ?= 20m
+
+.PHONY: test-outages
+test-outages: ## outages of broker, connections and process, one after the other, on a real Kafka under exactly once (OUTAGES=20m)
+	TURNTABLE_OUTAGES=$(OUTAGES) $(GO) test -tags kafka -count 1 -timeout 60m -v -run OutagesUnderExactlyOnce $(call declaring,OutagesUnderExactlyOnce)
+
 .PHONY: test-long
 test-long: test-kills test-models ## run the kill, model and property tests at full size (LONG_CHECKS=300)
 	$(MAKE) property CHECKS=$(LONG_CHECKS) PROPERTIES='$(filter-out $(ON_KAFKA) ./processors/fold/invoke/,$(PROPERTIES))'
 
 .PHONY: nightly
 nightly: ## run what takes hours: all tests at full size, each version and size of Kafka, new random cases, fuzzing, deliberate breaks
-	$(MAKE) test-kills test-models test-groups property model fuzz breaks smoke
+	$(MAKE) test-kills test-models test-groups test-outages property model fuzz breaks smoke
 	$(MAKE) race TURNTABLE_GUARANTEES=both
 	$(MAKE) test-kafka test-kafka-4.1 test-kafka-cluster GOTESTFLAGS=-race
 	$(MAKE) chaos-kafka chaos-workers-kafka

@@ -131,28 +131,3 @@ func TestMistakesAreNamed(t *testing.T) {
 	_, err := agent.New("no agent", agent.Config{Model: think.StreamFunc(script)})
 	require.ErrorIs(t, err, agent.ErrConfig)
 }
-
-// An agent with a tool, on a broker in its own process.
-func Example() {
-	find := tools.New("find_order", "Finds an order.", func(_ context.Context, o order) (string, error) {
-		return fmt.Sprintf("order %d is on its way", o.Number), nil
-	})
-	a, err := agent.New("support", agent.Config{
-		Model: think.StreamFunc(script), // or that of package think/anthropic, think/openai or think/gemini
-		Tools: []tools.Tool{find},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- a.Run(ctx) }()
-	answer, err := a.Ask(ctx, "session-1", "Where is order 7?")
-	fmt.Println(answer, err)
-	stop()
-	fmt.Println(<-ran)
-	// Output:
-	// It is on its way. <nil>
-	// <nil>
-}

@@ -141,7 +141,7 @@ func TestEmptyAnswerEndsAsSuppressedAndPostsNothing(t *testing.T) {
 	f.sink()
 	f.output("main", "C1", "t1", " \u200b\n")
 	final := f.finals(1)[0]
-	require.Equal(t, topics.OutcomeDelivered, final.Outcome)
+	require.Equal(t, topics.OutcomeSuppressed, final.Outcome)
 	require.Equal(t, transport.StatusSuppressed, report(t, final).Status)
 	require.Empty(t, f.main.asked)
 }

@@ -59,7 +59,7 @@ func TestEmptyResultIsSuppressed(t *testing.T) {
 			report, ok := transport.ReadReport(r.Response)
 			return ok && report.Status == transport.StatusSuppressed && r.Final
 		})
-		require.Equal(t, topics.OutcomeDelivered, r.Outcome)
+		require.Equal(t, topics.OutcomeSuppressed, r.Outcome)
 		d.say(o, "and?")
 		d.gets(o, dispatched, "heard: and?")
 		end := d.ended(func(topics.Delegation) bool { return true })

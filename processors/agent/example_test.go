@@ -1,0 +1,52 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/turntable-streams/turntable/processors/agent"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// findThenAnswer plays a model that calls the tool and then answers. A real one is that of package think/anthropic, think/openai or
+// think/gemini.
+func findThenAnswer(_ context.Context, s think.Step) iter.Seq2[think.Delta, error] {
+	return func(yield func(think.Delta, error) bool) {
+		if *s.Input().Role == "user" {
+			yield(think.Delta{Call: &think.Call{ID: s.Key, Name: "find_order", Input: topics.Raw(`{"number":7}`)}}, nil)
+			return
+		}
+		yield(think.Delta{Text: "It is on its way."}, nil)
+	}
+}
+
+// An agent with a tool, on a broker in its own process.
+func Example() {
+	type order struct {
+		Number int `json:"number" jsonschema:"the number of the order"`
+	}
+	find := tools.New("find_order", "Finds an order.", func(_ context.Context, o order) (string, error) {
+		return fmt.Sprintf("order %d is on its way", o.Number), nil
+	})
+	a, err := agent.New("support", agent.Config{
+		Model: think.StreamFunc(findThenAnswer),
+		Tools: []tools.Tool{find},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	answer, err := a.Ask(ctx, "session-1", "Where is order 7?")
+	fmt.Println(answer, err)
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// It is on its way. <nil>
+	// <nil>
+}
