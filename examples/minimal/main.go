@@ -1,4 +1,4 @@
-// Minimal runs the turns of one agent until Ctrl-C. It is the program of the README.
+// Minimal is an agent with a model and a tool behind HTTP. It is the program of the README.
 package main
 
 import (
@@ -7,31 +7,34 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/processors/agent"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/anthropic"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
+
+type order struct {
+	Number int `json:"number" jsonschema:"the number of the order"`
+}
+
+func status(context.Context, order) (string, error) { return "on its way", nil }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-
-	catalog, err := topics.For("support") // the topics of the agent "support"
+	model, err := anthropic.New(think.Settings{Key: os.Getenv("ANTHROPIC_API_KEY"), Model: "claude-sonnet-4-5"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	graph, err := turn.Graph("support") // a plain *goka.GroupGraph
+	support, err := agent.New("support", agent.Config{
+		Model:  model,
+		Tools:  []tools.Tool{tools.New("order_status", "Finds the status of an order.", status)},
+		Listen: os.Getenv("LISTEN"),
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	processor, err := processors.New([]string{"localhost:9092"}, graph,
-		processors.WithTopics(catalog), // create what is missing
-		processors.WithStorage(processors.LevelDB("/var/lib/support")),
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := processor.Run(ctx); err != nil { // returns when ctx ends, after a drain
+	if err := support.Run(ctx); err != nil { // returns when ctx ends, after a drain
 		log.Fatal(err)
 	}
 }
