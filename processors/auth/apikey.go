@@ -94,7 +94,7 @@ func parseKeyFile(contents [][]byte, old *keyTable) (*keyTable, error) {
 
 // Authenticate returns the caller of a request with a key. It is an Authenticate. Its error wraps
 // ErrNoCredential if the request has no bearer token that begins with APIKeyPrefix, and ErrRejected if the key is
-// malformed, unknown, wrong or expired. It does not say which.
+// malformed, unknown, wrong or expired. It does not say which. With ErrRejected, the Caller has the key's ID.
 func (k *APIKeys) Authenticate(r *http.Request) (Caller, error) {
 	token, err := Bearer(r)
 	if err != nil {
@@ -105,11 +105,15 @@ func (k *APIKeys) Authenticate(r *http.Request) (Caller, error) {
 	}
 	id, secret, ok := splitKey(token)
 	found := (*k.file.Get())[id]
-	if !ok || found == nil || !found.opens(secret) || !found.expires.IsZero() && !k.clock.Now().Before(found.expires) {
+	subject := "key:" + id
+	switch {
+	case !ok:
 		return Caller{}, fmt.Errorf("apikey: %w", ErrRejected)
+	case found == nil, !found.opens(secret), !found.expires.IsZero() && !k.clock.Now().Before(found.expires):
+		return Caller{Subject: subject}, fmt.Errorf("apikey: %w", ErrRejected)
 	}
 	return Caller{
-		UserID: found.user, Subject: "key:" + found.id, MayUse: found.sessions.For(found.user), Rights: found.rights,
+		UserID: found.user, Subject: subject, MayUse: found.sessions.For(found.user), Rights: found.rights,
 		Expires: found.expires,
 		Revoked: func() bool { return (*k.file.Get())[found.id] != found },
 	}, nil

@@ -35,6 +35,9 @@ import (
 // Authenticate returns the caller of a request. If it returns an error, the door answers with status 401 and without the
 // error's text, unless the documentation of the door says otherwise.
 //
+// Doors limit failures by address and, if the Caller that is returned with the error has a Name, by that account; the rest of the
+// Caller is ignored then. An error that wraps ErrNoCredential is not counted.
+//
 // A door calls Authenticate from several goroutines, before it reads the body. Authenticate must not read the body. It may
 // block; it should return when the request's context ends.
 type Authenticate func(r *http.Request) (Caller, error)

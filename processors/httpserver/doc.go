@@ -7,5 +7,5 @@
 //	err = server.Serve(listener)
 //
 // The limits are those of ports that anyone can reach. A port behind a reverse proxy has one client, the proxy: raise
-// WithAddressLimit there.
+// WithAddressLimit there, and serve the doors through WithTrustedProxies, so that they count the proxy's clients.
 package httpserver

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -80,5 +82,47 @@ func TestBadLimitsAreRejected(t *testing.T) {
 	for _, o := range []Option{WithAddressLimit(0), WithConnectionLimit(-1)} {
 		_, err := Listen("127.0.0.1:0", o)
 		require.ErrorIs(t, err, ErrConfig)
+	}
+}
+
+func TestAddressThatATrustedProxyNamesIsTheClients(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48"), netip.MustParsePrefix("127.0.0.1/32")}
+	const proxy = "10.1.2.3:4711"
+	for name, c := range map[string]struct {
+		remote    string
+		forwarded []string
+		want      string
+	}{
+		"a stranger says it is another":     {"192.0.2.1:99", []string{"198.51.100.7"}, "192.0.2.1:99"},
+		"no header":                         {proxy, nil, proxy},
+		"one proxy":                         {proxy, []string{"198.51.100.7"}, "198.51.100.7:0"},
+		"what the client sent is ignored":   {proxy, []string{"203.0.113.9, 198.51.100.7"}, "198.51.100.7:0"},
+		"in a header of its own too":        {proxy, []string{"203.0.113.9", "198.51.100.7"}, "198.51.100.7:0"},
+		"two proxies":                       {proxy, []string{"203.0.113.9,198.51.100.7 , 10.9.9.9"}, "198.51.100.7:0"},
+		"client that names proxies":         {proxy, []string{"10.0.0.1, 10.0.0.2, 198.51.100.7"}, "198.51.100.7:0"},
+		"all are proxies":                   {proxy, []string{"10.0.0.1, 10.0.0.2"}, "10.0.0.1:0"},
+		"IPv6":                              {"[2001:db8:1::5]:1", []string{"2001:db8:2::7"}, "[2001:db8:2::7]:0"},
+		"with ports":                        {proxy, []string{"[2001:db8:2::7]:80, 10.0.0.1:99"}, "[2001:db8:2::7]:0"},
+		"IPv4 in IPv6":                      {"[::ffff:10.1.2.3]:1", []string{"::ffff:198.51.100.7"}, "198.51.100.7:0"},
+		"not an address":                    {proxy, []string{"198.51.100.7, unknown"}, proxy},
+		"not an address behind a proxy":     {proxy, []string{"unknown, 10.0.0.1"}, "10.0.0.1:0"},
+		"empty":                             {proxy, []string{""}, proxy},
+		"no address at all, as in a socket": {"@", []string{"198.51.100.7"}, "@"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.RemoteAddr = c.remote
+			for _, f := range c.forwarded {
+				r.Header.Add("X-Forwarded-For", f)
+			}
+			var got string
+			WithTrustedProxies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }), proxies...).
+				ServeHTTP(httptest.NewRecorder(), r)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.remote, r.RemoteAddr, "the server's request is unchanged")
+			WithTrustedProxies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr })).
+				ServeHTTP(httptest.NewRecorder(), r)
+			require.Equal(t, c.remote, got, "without proxies")
+		})
 	}
 }

@@ -51,7 +51,7 @@ var _ auth.Authenticate = (*Tokens)(nil).Authenticate
 
 // Authenticate returns the caller of a request with a token. It is an auth.Authenticate. Its error wraps
 // auth.ErrNoCredential if the request has no bearer token of three parts, and auth.ErrRejected if it has one that is not
-// valid. It may wait up to 10 s for the keys of a URL.
+// valid; the Caller then has the Subject that the token claims. It may wait up to 10 s for the keys of a URL.
 func (t *Tokens) Authenticate(r *http.Request) (auth.Caller, error) {
 	text, err := auth.Bearer(r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *Tokens) Authenticate(r *http.Request) (auth.Caller, error) {
 	caller, err := t.verify(r.Context(), text)
 	if err != nil {
 		// The reason is for logs. It contains nothing of the token.
-		return auth.Caller{}, fmt.Errorf("jwt: %w: %w", auth.ErrRejected, err)
+		return caller, fmt.Errorf("jwt: %w: %w", auth.ErrRejected, err)
 	}
 	return caller, nil
 }
@@ -81,7 +81,11 @@ func (t *Tokens) verify(ctx context.Context, text string) (auth.Caller, error) {
 		return t.source.find(ctx, id, token.Method.Alg())
 	})
 	if err != nil {
-		return auth.Caller{}, reason(err)
+		user, _ := of[t.options.userClaim].(string) // that the token claims
+		if !validUser(user) {
+			return auth.Caller{}, reason(err)
+		}
+		return auth.Caller{Subject: subjectOf(user)}, reason(err)
 	}
 	return t.caller(of)
 }
@@ -122,10 +126,12 @@ func (t *Tokens) caller(of gojwt.MapClaims) (auth.Caller, error) {
 		}
 	}
 	return auth.Caller{
-		UserID: user, Subject: "jwt:" + user, MayUse: sessions.For(user), Rights: rights,
+		UserID: user, Subject: subjectOf(user), MayUse: sessions.For(user), Rights: rights,
 		Expires: expires.Add(o.leeway).Round(0).Truncate(time.Millisecond),
 	}, nil
 }
+
+func subjectOf(user string) string { return "jwt:" + user }
 
 func validUser(user string) bool {
 	return strings.TrimSpace(user) != "" && len(user) <= 256 &&

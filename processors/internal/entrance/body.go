@@ -64,6 +64,8 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 	limits := v.entrance.config.Limits
 	var raw []byte
 	begun := time.Now()
+	v.arrive()
+	defer v.arrived()
 	for {
 		if len(raw) == cap(raw) {
 			var refusal *Refusal
@@ -78,11 +80,16 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
+			if !v.arrived() {
+				return nil, gaveWay()
+			}
 			v.received = true
 			v.endDeadline()
 			return raw, nil
 		case errors.As(err, &large):
 			return nil, tooLarge()
+		case !v.arrived():
+			return nil, gaveWay()
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, &Refusal{Status: http.StatusRequestTimeout, Text: "Request body arrives too slowly"}
 		default:
@@ -109,12 +116,22 @@ func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
 	if more <= 0 {
 		return nil, tooLarge()
 	}
-	switch v.entrance.bodies.take(v.caller, more) {
-	case ownExhausted:
-		return nil, v.Refuse(tooMany("Too many requests with large bodies", openWait))
-	case allExhausted:
-		return nil, busy("Too many requests with large bodies")
+	for {
+		switch v.take(more) {
+		case granted:
+			return append(make([]byte, 0, size), raw...), nil
+		case displaced:
+			return nil, gaveWay()
+		case ownExhausted:
+			if !v.entrance.arrivals.displace(v.caller, v) {
+				return nil, v.Refuse(tooMany("Too many requests with large bodies", openWait))
+			}
+		case allExhausted:
+			if !v.entrance.arrivals.displace("", v) {
+				return nil, busy("Too many requests with large bodies")
+			}
+		}
 	}
-	v.bytes += more
-	return append(make([]byte, 0, size), raw...), nil
 }
+
+func gaveWay() *Refusal { return busy("Request body arrives too slowly while there are others") }

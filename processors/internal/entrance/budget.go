@@ -20,6 +20,7 @@ const (
 	granted      outcome = iota
 	ownExhausted         // the caller uses its part
 	allExhausted         // all callers together use everything
+	displaced            // the visit has given way to another one
 )
 
 // take reserves n bytes for a caller, which give returns.

@@ -1,6 +1,7 @@
 package entrance
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"net"
@@ -52,6 +53,8 @@ type Entrance struct {
 	callers  *limiter
 	sessions *limiter
 	bodies   *budget
+	arrivals *arrivals
+	failures *Failures
 }
 
 // New returns the entrance of a door.
@@ -68,6 +71,7 @@ func New(c Config) (*Entrance, error) {
 		callers:  newLimiter(c.Limits.Caller, c.Limits.Keys),
 		sessions: newLimiter(c.Limits.Session, c.Limits.Keys),
 		bodies:   newBudget(c.Limits.BodyBytes, c.Limits.CallerBodyBytes),
+		arrivals: newArrivals(), failures: NewFailures(max(c.Limits.Keys, 1)),
 	}, err
 }
 
@@ -83,11 +87,15 @@ type Visit struct {
 	r        *http.Request
 	wire     *http.ResponseController
 	slot     bool
-	caller   string // key of its limits; empty until it has entered
+	caller   string // key of its limits; empty until it is known
+	entered  bool   // counts as an open request of the caller
 	address  string
 	session  string // empty until it has entered
 	bytes    int    // of the budget
 	received bool   // the body was received to its end
+
+	arriving  *list.Element // in arrivals; nil if the visit cannot be displaced
+	displaced bool
 }
 
 // Open checks the headers of a request and what page it is from, and takes a slot. The caller calls Close for every visit, also for a refused one.
@@ -101,12 +109,16 @@ func (e *Entrance) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusa
 	if refusal := e.pages.check(r); refusal != nil {
 		return v, v.Refuse(refusal)
 	}
-	select {
-	case e.slots <- struct{}{}:
-		v.slot = true
-		return v, nil
-	default:
-		return v, busy("Too many requests at a time")
+	for {
+		select {
+		case e.slots <- struct{}{}:
+			v.slot = true
+			return v, nil
+		default:
+			if !e.arrivals.displace("", v) {
+				return v, busy("Too many requests at a time")
+			}
+		}
 	}
 }
 
@@ -116,9 +128,16 @@ func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
 	if a == nil {
 		return v.Admit(auth.Caller{})
 	}
+	if refusal := v.Suspect(); refusal != nil {
+		return refusal
+	}
 	caller, err := a(v.r)
-	if err != nil {
-		return v.Refuse(&Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized", Cause: err})
+	refusal := &Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized", Cause: err}
+	switch {
+	case errors.Is(err, auth.ErrNoCredential) && !hasCredential(v.r): // it tries none
+		return v.Refuse(refusal)
+	case err != nil:
+		return v.Fail(caller.Name(), refusal)
 	}
 	v.Caller = caller
 	switch {
@@ -126,6 +145,9 @@ func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
 		return v.Refuse(&Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized"})
 	case !caller.Can(needed):
 		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
+	}
+	if refusal := v.Accept(caller.Name()); refusal != nil {
+		return refusal
 	}
 	return v.Admit(caller)
 }
@@ -137,10 +159,17 @@ func (v *Visit) Admit(c auth.Caller) *Refusal {
 	if c.Name() == "" {
 		key = "address " + v.address
 	}
-	if wait := v.entrance.callers.enter(key, v.entrance.config.Clock.Now()); wait > 0 {
-		return v.Refuse(tooMany("Too many requests", wait))
+	callers := v.entrance.callers
+	for {
+		wait := callers.enter(key, v.entrance.config.Clock.Now())
+		if wait == 0 {
+			break
+		}
+		if !callers.full(key) || !v.entrance.arrivals.displace(key, v) {
+			return v.Refuse(tooMany("Too many requests", wait))
+		}
 	}
-	v.caller = key
+	v.caller, v.entered = key, true
 	if v.received {
 		v.endDeadline()
 	}
@@ -197,17 +226,25 @@ func (v *Visit) record(e auth.AuditEvent) {
 // Close frees what the visit occupies. A body that was not received is dropped: the client gets a short time to send the
 // rest, so that it reads the answer.
 func (v *Visit) Close() {
+	v.arrived()
 	if !v.received {
-		v.deadline(lingering)
+		_ = v.wire.SetReadDeadline(time.Now().Add(lingering))
 	}
+	v.entrance.arrivals.mu.Lock()
+	defer v.entrance.arrivals.mu.Unlock()
+	v.free()
+}
+
+// free gives back what the visit occupies. It may be called again.
+func (v *Visit) free() {
 	v.leaveSession()
 	if v.bytes > 0 {
 		v.entrance.bodies.give(v.caller, v.bytes)
 		v.bytes = 0
 	}
-	if v.caller != "" {
+	if v.entered {
 		v.entrance.callers.leave(v.caller)
-		v.caller = ""
+		v.entered = false
 	}
 	if v.slot {
 		<-v.entrance.slots
@@ -245,13 +282,6 @@ func requestID(r *http.Request) string {
 		}
 	}
 	return ""
-}
-
-// deadline sets the deadline of reads from the client. Servers without deadlines keep their own.
-func (v *Visit) deadline(d time.Duration) {
-	if !v.received {
-		_ = v.wire.SetReadDeadline(time.Now().Add(d))
-	}
 }
 
 // endDeadline removes the deadline, which would otherwise end the request's context: the server reads on to learn that the

@@ -62,6 +62,14 @@ func (l *limiter) enter(key string, now time.Time) (wait time.Duration) {
 	return 0
 }
 
+// full reports whether a key has as many open requests as it may have.
+func (l *limiter) full(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[key]
+	return e != nil && e.open >= l.share.Open
+}
+
 // leave ends a request that has entered.
 func (l *limiter) leave(key string) {
 	l.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -31,6 +32,9 @@ func (d *delegation) task() task {
 func (h *Handler) delegate(r *request, _ string) answer {
 	d := &delegation{}
 	var refusal *wire.Refusal
+	if late := r.Suspect(); late != nil {
+		return h.turnAway(r, "", late)
+	}
 	d.in, refusal = peer.Admit(r.settings, r.Header.Values("Authorization"), func(in settings.Inbound) bool {
 		d.lease = h.slots.acquire(in, r.settings.InboundMaxConcurrent)
 		return d.lease != nil
@@ -39,7 +43,7 @@ func (h *Handler) delegate(r *request, _ string) answer {
 		return h.refuse(r, d.in.ID, wire.Request{}, refusal)
 	}
 	defer d.lease.end()
-	if refusal := r.Admit(auth.Caller{Subject: subjectOf(d.in.ID)}); refusal != nil {
+	if refusal := r.admit(d.in); refusal != nil {
 		return h.turnAway(r, d.in.ID, refusal)
 	}
 	if !h.replies.serving() {
@@ -61,6 +65,14 @@ func (h *Handler) delegate(r *request, _ string) answer {
 		return h.refuse(r, d.in.ID, d.req, refusal)
 	}
 	return h.run(r, d)
+}
+
+// admit lets a peer with a valid token through the entrance.
+func (r *request) admit(in settings.Inbound) *entrance.Refusal {
+	if refusal := r.Accept(subjectOf(in.ID)); refusal != nil {
+		return refusal
+	}
+	return r.Admit(auth.Caller{Subject: subjectOf(in.ID)})
 }
 
 // accept makes the checks of a request that was read.

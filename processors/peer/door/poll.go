@@ -20,11 +20,14 @@ func (h *Handler) cancel(r *request, taskID string) answer {
 
 // inspect writes commands about a task, and answers how it is. It takes no slot: no task begins.
 func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommandKind) answer {
+	if late := r.Suspect(); late != nil {
+		return h.turnAway(r, "", late)
+	}
 	in, refusal := peer.Admit(r.settings, r.Header.Values("Authorization"), func(settings.Inbound) bool { return true })
 	if refusal != nil {
 		return h.refuse(r, in.ID, wire.Request{}, refusal)
 	}
-	if refusal := r.Admit(auth.Caller{Subject: subjectOf(in.ID)}); refusal != nil {
+	if refusal := r.admit(in); refusal != nil {
 		return closed(r, refusal)
 	}
 	wait, ok := waitOf(r.URL.Query().Get("wait"))

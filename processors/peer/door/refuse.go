@@ -27,8 +27,13 @@ const (
 // refuse answers a request of a peer that is refused, after the record of it was written. inboundID is the label of its token,
 // empty if there is none, and req what was read of its body.
 func (h *Handler) refuse(r *request, inboundID string, req wire.Request, refusal *wire.Refusal) answer {
-	switch refusal.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+	switch {
+	case refusal.Code == wire.CodeUnknownToken:
+		late := r.Fail("", &entrance.Refusal{Status: refusal.Status, Text: string(refusal.Code)})
+		if late.Status == http.StatusTooManyRequests {
+			return h.turnAway(r, inboundID, late)
+		}
+	case refusal.Status == http.StatusUnauthorized, refusal.Status == http.StatusForbidden, refusal.Status == http.StatusTooManyRequests:
 		if r.Caller.Name() == "" && inboundID != "" {
 			r.Caller.Subject = subjectOf(inboundID)
 		}

@@ -56,15 +56,28 @@ func heap() uint64 {
 func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int64
-		s := newFixture(t, door.WithAudit(func(e auth.AuditEvent) {
+		s := newFixture(t, door.WithAuthenticate(byCookie), door.WithAudit(func(e auth.AuditEvent) {
 			if e.Status == http.StatusTooManyRequests {
 				refused.Add(1)
 			}
 		}))
 		before := heap()
-		s.stalled(200, 1<<20, "")
+		s.stalled(200, 1<<20, "Cookie: user=mallory\r\n")
 		// 16 MiB of one caller hold 15 bodies of 1 MiB at least, so that at most 185 are refused, and 32 do not fit if all double.
 		require.Eventually(t, func() bool { return refused.Load() >= 150 }, waitLimit, 5*time.Millisecond)
+		require.Less(t, int64(heap()-before), int64(64<<20))
+	})
+}
+
+// Callers of an open door are told apart by their address only, which many can share.
+func TestStalledBodiesOfStrangersGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t, door.WithConcurrency(100))
+		before := heap()
+		s.stalled(400, 1<<20, "")
+		for range 20 {
+			require.Equal(t, 200, s.chat(bodyWith(`"a":1`), "Content-Type", "application/json").status)
+		}
 		require.Less(t, int64(heap()-before), int64(64<<20))
 	})
 }

@@ -45,7 +45,7 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entran
 	}
 	claims, err := h.tokens.Verify(bearer(r), h.options.clock.Now())
 	if err != nil {
-		return unverified(v, err)
+		return unverified(w, r, v, err)
 	}
 	if refusal := v.Admit(auth.Caller{Subject: "callback " + claims.SessionID}); refusal != nil {
 		return refused(w, refusal)
@@ -85,13 +85,18 @@ func (h *Handler) resultID(claims token.Claims, key string, body []byte) string 
 	}
 }
 
-func unverified(v *entrance.Visit, err error) answer {
+// unverified answers a request without a valid token. The signature of a token cannot be guessed, so a valid one is accepted
+// also from an address with many failures.
+func unverified(w http.ResponseWriter, r *http.Request, v *entrance.Visit, err error) answer {
 	var rejection token.Rejection
 	if !errors.As(err, &rejection) {
 		return internalError()
 	}
-	v.Refuse(&entrance.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)})
-	return errorAnswer(http.StatusUnauthorized, string(rejection))
+	refusal := &entrance.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)}
+	if bearer(r) == "" {
+		return refused(w, v.Refuse(refusal))
+	}
+	return refused(w, v.Fail("", refusal))
 }
 
 // bearer returns the bearer token of a request, or an empty text if it has none.
