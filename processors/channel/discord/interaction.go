@@ -61,7 +61,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if len(a.key) == 0 {
 		return nil, errors.New("discord: an interactions endpoint needs Config.PublicKey")
 	}
-	door := platform.NewDoor(platform.DoorConfig{})
+	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
 	ordered := adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error { return door.Submit(ctx, to, in) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
@@ -70,7 +70,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if !a.current(r.Header.Get("X-Signature-Timestamp")) || !discordgo.VerifyInteraction(r, a.key) {
-			platform.Refuse(w, http.StatusUnauthorized)
+			door.Unauthorized(w, r)
 			return
 		}
 		var i interaction

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -35,11 +34,11 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
-	door := platform.NewDoor(platform.DoorConfig{Method: http.MethodPut, Limit: maxTransaction, ReadWithin: 30 * time.Second, Readers: 8, PerAddress: 8})
+	door := platform.NewDoor(platform.DoorConfig{Method: http.MethodPut, Limit: maxTransaction, Logger: a.config.Logger})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "M_UNRECOGNIZED") })
-	mux.HandleFunc("POST /_matrix/app/v1/ping", a.authorized(func(w http.ResponseWriter, _ *http.Request) { done(w) }))
-	mux.HandleFunc("/_matrix/app/v1/transactions/{id}", a.authorized(func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /_matrix/app/v1/ping", a.authorized(door, func(w http.ResponseWriter, _ *http.Request) { done(w) }))
+	mux.HandleFunc("/_matrix/app/v1/transactions/{id}", a.authorized(door, func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
 		if !ok {
 			return
@@ -75,13 +74,17 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 
 // authorized lets requests of the homeserver through
 // (https://spec.matrix.org/latest/application-service-api/#authorization).
-func (a *Adapter) authorized(next http.HandlerFunc) http.HandlerFunc {
+func (a *Adapter) authorized(door *platform.Door, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, ok := platform.BearerToken(r.Header)
 		switch {
 		case !ok:
 			refuse(w, http.StatusUnauthorized, "M_UNAUTHORIZED")
 		case !platform.EqualSecret(token, a.config.HomeserverToken):
+			if door.Limited(w, r) {
+				refuse(w, http.StatusTooManyRequests, "M_LIMIT_EXCEEDED")
+				return
+			}
 			refuse(w, http.StatusForbidden, "M_FORBIDDEN")
 		default:
 			next(w, r)

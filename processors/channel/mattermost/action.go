@@ -64,7 +64,7 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 	if a.config.CallbackURL == "" {
 		return nil, errors.New("mattermost: buttons need Config.CallbackURL")
 	}
-	door := platform.NewDoor(platform.DoorConfig{})
+	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
 		if !ok {
@@ -76,7 +76,7 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 			return
 		}
 		if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
-			platform.Refuse(w, http.StatusUnauthorized)
+			door.Unauthorized(w, r)
 			return
 		}
 		err := door.Submit(r.Context(), to, adapter.Inbound{

@@ -45,7 +45,7 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 	if a.config.WebhookToken == "" {
 		return nil, errors.New("mattermost: a webhook needs Config.WebhookToken")
 	}
-	door := platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}})
+	door := platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}, Logger: a.config.Logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := door.Read(w, r)
 		if !ok {
@@ -57,7 +57,7 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 			platform.Refuse(w, http.StatusBadRequest)
 			return
 		case !platform.EqualSecret(o.Token, a.config.WebhookToken):
-			platform.Refuse(w, http.StatusUnauthorized)
+			door.Unauthorized(w, r)
 			return
 		case o.Post == "" || o.Channel == "" || o.User == "":
 			platform.Refuse(w, http.StatusBadRequest)

@@ -39,7 +39,7 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			return
 		}
 		if !a.signed(r.Header, body) {
-			platform.Refuse(w, http.StatusUnauthorized)
+			a.door.Unauthorized(w, r)
 			return
 		}
 		if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == mediaForm {

@@ -29,11 +29,11 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 		defer cancel()
 		proof, err := a.verify.token(ctx, r.Header)
 		if err != nil {
-			status := http.StatusUnauthorized
 			if errors.Is(err, errKeys) {
-				status = http.StatusServiceUnavailable
+				platform.Refuse(w, http.StatusServiceUnavailable)
+				return
 			}
-			platform.Refuse(w, status)
+			a.door.Unauthorized(w, r)
 			return
 		}
 		body, ok := a.door.Read(w, r)

@@ -24,10 +24,10 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if a.config.Secret == "" {
 		return nil, errors.New("telegram: a webhook needs Config.Secret")
 	}
-	door := platform.NewDoor(platform.DoorConfig{})
+	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !platform.EqualSecret(r.Header.Get(secretHeader), a.config.Secret) {
-			platform.Refuse(w, http.StatusUnauthorized)
+			door.Unauthorized(w, r)
 			return
 		}
 		body, ok := door.Read(w, r)

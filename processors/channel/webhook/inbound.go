@@ -50,7 +50,7 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 			return
 		}
 		if !a.verify.valid(r.Header, body, a.now()) {
-			platform.Refuse(w, http.StatusUnauthorized)
+			a.door.Unauthorized(w, r)
 			return
 		}
 		in, ok := a.inbound(r.Header, body)

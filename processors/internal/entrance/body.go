@@ -68,6 +68,9 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 	defer v.arrived()
 	for {
 		if len(raw) == cap(raw) {
+			if int64(len(raw)) >= longest { // a handler in front, which decompresses for example, has replaced the body
+				longest = limit + 1
+			}
 			var refusal *Refusal
 			if raw, refusal = v.grow(raw, int(longest)); refusal != nil {
 				return nil, refusal

@@ -157,6 +157,11 @@ func (v *Visit) Fail(account string, refusal *Refusal) *Refusal {
 	return v.Refuse(refusal)
 }
 
+// Fail is Visit.Fail for a request that is no visit.
+func (e *Entrance) Fail(r *http.Request, refusal *Refusal) *Refusal {
+	return (&Visit{entrance: e, r: r, address: Address(r.RemoteAddr)}).Fail("", refusal)
+}
+
 // Accept remembers the credential of a request, which is valid. It refuses one that may be a guess: its address has failed before,
 // and failures in the name of the account are many.
 func (v *Visit) Accept(account string) *Refusal {

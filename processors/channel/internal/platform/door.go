@@ -1,16 +1,15 @@
 package platform
 
 import (
-	"errors"
-	"io"
-	"mime"
-	"net"
 	"net/http"
-	"net/netip"
-	"os"
-	"slices"
 	"strings"
 	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // DoorConfig bounds a door. Zero values are the defaults.
@@ -21,34 +20,37 @@ type DoorConfig struct {
 	Media []string
 	// Limit is the largest body in bytes (default 1 MiB).
 	Limit int64
-	// ReadWithin is how long a body may take to arrive (default 5 s).
-	ReadWithin time.Duration
-	// Readers is how many requests are read at a time (default 64), and PerAddress how many of them from one address, or one IPv6
-	// network of 64 bits (default 32).
-	Readers, PerAddress int
+	// Limits are those of bodies and of senders, who are addresses: the body tells who they are.
+	Limits auth.Limits
 	// Events is how many events are in progress or waiting for another one of their conversation (default 256), and PerKey how
 	// many of them of one conversation (default 16).
 	Events, PerKey int
+	// Logger logs requests that are refused with 401, 403 or 429 (default: none).
+	Logger *zap.Logger
 }
 
 const (
-	defaultLimit      = 1 << 20
-	defaultReadWithin = 5 * time.Second
-	defaultReaders    = 64
-	defaultPerAddress = 32
-	defaultEvents     = 256
-	defaultPerKey     = 16
+	defaultLimit  = 1 << 20
+	defaultEvents = 256
+	defaultPerKey = 16
+	// readers is how many requests are read at a time. Slow ones give way to others (entrance).
+	readers = 1024
+	// idle is how long a sender may send nothing: platforms send an event in one piece.
+	idle = 5 * time.Second
 )
+
+// senderShare is what one address may use. All events of a platform can come from one.
+var senderShare = auth.Share{Open: 256, PerSecond: 2000, Burst: 4000}
 
 // Door is the first part of an HTTP door. It is safe for concurrent use.
 type Door struct {
-	config  DoorConfig
-	readers *slots
-	events  *slots
-	turns   turns
+	method   string
+	entrance *entrance.Entrance
+	events   *slots
+	turns    turns
 }
 
-// NewDoor returns a door.
+// NewDoor returns a door. It panics if the limits cannot be used, which are those of the adapters.
 func NewDoor(c DoorConfig) *Door {
 	if c.Method == "" {
 		c.Method = http.MethodPost
@@ -59,14 +61,26 @@ func NewDoor(c DoorConfig) *Door {
 	if c.Limit <= 0 {
 		c.Limit = defaultLimit
 	}
-	if c.ReadWithin <= 0 {
-		c.ReadWithin = defaultReadWithin
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	defaults := entrance.DefaultLimits(c.Limit)
+	defaults.Caller, defaults.BodyIdle = senderShare, idle
+	limits, err := c.Limits.Or(defaults)
+	if err != nil {
+		panic("platform: " + err.Error())
+	}
+	e, err := entrance.New(entrance.Config{
+		Name: "channel", Tokens: true, Media: c.Media, Requests: readers, Limits: limits, BodyLimit: c.Limit,
+		Clock: clock.System(), Logger: c.Logger,
+	})
+	if err != nil {
+		panic("platform: " + err.Error())
 	}
 	return &Door{
-		config:  c,
-		readers: newSlots(orDefault(c.Readers, defaultReaders), orDefault(c.PerAddress, defaultPerAddress)),
-		events:  newSlots(orDefault(c.Events, defaultEvents), orDefault(c.PerKey, defaultPerKey)),
-		turns:   turns{waiting: map[string]*turn{}},
+		method: c.Method, entrance: e,
+		events: newSlots(orDefault(c.Events, defaultEvents), orDefault(c.PerKey, defaultPerKey)),
+		turns:  turns{waiting: map[string]*turn{}},
 	}
 }
 
@@ -78,49 +92,45 @@ func orDefault(n, otherwise int) int {
 }
 
 // Read receives the body of a request. It returns false if it has refused the request; the response is then written. The
-// memory of the body is not counted after Read returns, so the caller verifies it at once.
+// memory of the body is not counted after Read returns, so the caller verifies it at once, and calls Unauthorized if it is not
+// valid.
 func (d *Door) Read(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	control := http.NewResponseController(w)
-	// An error means that the connection has no deadlines, as in tests without one.
-	_ = control.SetReadDeadline(time.Now().Add(d.config.ReadWithin))
-	if r.Method != d.config.Method {
-		w.Header().Set("Allow", d.config.Method)
-		Refuse(w, http.StatusMethodNotAllowed)
+	v, refusal := d.entrance.Open(w, r)
+	defer v.Close()
+	if refusal == nil && r.Method != d.method {
+		w.Header().Set("Allow", d.method)
+		refusal = &entrance.Refusal{Status: http.StatusMethodNotAllowed}
+	}
+	if refusal == nil {
+		refusal = v.Admit(auth.Caller{})
+	}
+	if refusal == nil {
+		body, refusal = v.ReadBody(w)
+	}
+	if refusal != nil {
+		refusal.SetHeader(w.Header())
+		Refuse(w, refusal.Status)
 		return nil, false
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(d.config.Media, media) {
-		Refuse(w, http.StatusUnsupportedMediaType)
-		return nil, false
-	}
-	if r.ContentLength > d.config.Limit {
-		Refuse(w, http.StatusRequestEntityTooLarge)
-		return nil, false
-	}
-	address := addressOf(r.RemoteAddr)
-	if !d.readers.take(address) {
-		Refuse(w, http.StatusServiceUnavailable)
-		return nil, false
-	}
-	defer d.readers.free(address)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.config.Limit))
-	if err != nil {
-		Refuse(w, statusOf(err))
-		return nil, false
-	}
-	_ = control.SetReadDeadline(time.Time{})
 	return body, true
 }
 
-func statusOf(err error) int {
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return http.StatusRequestTimeout
-	default:
-		return http.StatusBadRequest
+// Unauthorized answers a request whose sender is not the platform: 401, or 429 if its address has sent many of them. It does not
+// keep out the platform behind the same address: signatures and tokens of platforms cannot be guessed, and a valid one is accepted.
+func (d *Door) Unauthorized(w http.ResponseWriter, r *http.Request) {
+	if d.Limited(w, r) {
+		Refuse(w, http.StatusTooManyRequests)
+		return
 	}
+	Refuse(w, http.StatusUnauthorized)
+}
+
+// Limited counts a request for Unauthorized, for adapters that write the answer. It returns true if the answer is 429, and has set
+// Retry-After.
+func (d *Door) Limited(w http.ResponseWriter, r *http.Request) bool {
+	refusal := d.entrance.Fail(r, &entrance.Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized"})
+	refusal.SetHeader(w.Header())
+	return refusal.Status == http.StatusTooManyRequests
 }
 
 // Refuse answers with a status, without a reason that would help a forger, and closes the connection. A status of 503 says to try
@@ -131,22 +141,4 @@ func Refuse(w http.ResponseWriter, status int) {
 		w.Header().Set("Retry-After", "1")
 	}
 	http.Error(w, strings.ToLower(http.StatusText(status)), status)
-}
-
-// addressOf is the address of a sender as it is counted.
-func addressOf(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return remote
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	if ip = ip.Unmap(); ip.Is6() {
-		if network, err := ip.WithZone("").Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return ip.String()
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
@@ -101,30 +103,89 @@ func partial(t *testing.T, url string) func() int {
 }
 
 func TestSlowBodyIsGivenUp(t *testing.T) {
-	status := partial(t, serve(t, platform.DoorConfig{ReadWithin: 10 * time.Millisecond}))
+	status := partial(t, serve(t, platform.DoorConfig{Limits: auth.Limits{BodyIdle: 10 * time.Millisecond}}))
 	require.Equal(t, http.StatusRequestTimeout, status())
 }
 
-func TestSlowBodiesOccupyOnlyTheShareOfTheirAddress(t *testing.T) {
-	door := platform.NewDoor(platform.DoorConfig{Readers: 2, PerAddress: 1})
-	read := func(address string, body io.Reader) int {
-		r := httptest.NewRequest(http.MethodPost, "/", body)
-		r.Header.Set("Content-Type", "application/json")
-		r.RemoteAddr = address
-		w := httptest.NewRecorder()
-		door.Read(w, r)
-		return w.Code
+// The sender of a body is known only when the body has arrived, so no number of slow ones may keep others out: neither from the
+// address of the others, as behind a proxy, nor from many addresses.
+func TestSlowBodiesKeepNoOneOut(t *testing.T) {
+	url := serve(t, platform.DoorConfig{})
+	first := partial(t, url)
+	for range 299 {
+		partial(t, url)
 	}
-	slow, end := io.Pipe()
+	for range 50 {
+		status, _ := send(t, "POST", url, "application/json", "{}")
+		require.Equal(t, 200, status)
+	}
+	require.Equal(t, http.StatusServiceUnavailable, first(), "the oldest has given way")
+
+	door := platform.NewDoor(platform.DoorConfig{})
 	var wg sync.WaitGroup
-	wg.Go(func() { read("[2001:db8::1]:1", slow) })
-	_, err := end.Write([]byte("{")) // returns when the door reads
-	require.NoError(t, err)
-	require.Equal(t, 503, read("[2001:db8::2]:2", strings.NewReader("{}")), "the same network")
-	require.Equal(t, 200, read("192.0.2.1:1", strings.NewReader("{}")), "another address")
-	require.NoError(t, end.Close())
-	wg.Wait()
-	require.Equal(t, 200, read("[2001:db8::2]:2", strings.NewReader("{}")), "the slot is free again")
+	for i := range 1100 { // more than are read at a time
+		slow := &slowBody{begun: make(chan struct{}), end: make(chan struct{})}
+		wg.Go(func() {
+			r := httptest.NewRequest(http.MethodPost, "/", slow)
+			r.Header.Set("Content-Type", "application/json")
+			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", i%100)
+			door.Read(&interrupted{httptest.NewRecorder(), slow}, r)
+		})
+		<-slow.begun
+		defer slow.interrupt()
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	_, ok := door.Read(httptest.NewRecorder(), r)
+	require.True(t, ok)
+	t.Cleanup(wg.Wait)
+}
+
+// slowBody is a body of which nothing arrives before a deadline.
+type slowBody struct {
+	begun, end  chan struct{}
+	begin, stop sync.Once
+}
+
+func (s *slowBody) Read([]byte) (int, error) {
+	s.begin.Do(func() { close(s.begun) })
+	<-s.end
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (s *slowBody) interrupt() { s.stop.Do(func() { close(s.end) }) }
+
+// interrupted passes the deadline of a connection to a body.
+type interrupted struct {
+	http.ResponseWriter
+	body *slowBody
+}
+
+func (i *interrupted) SetReadDeadline(at time.Time) error {
+	if at.Before(time.Now()) {
+		i.body.interrupt()
+	}
+	return nil
+}
+
+func TestFailedSignaturesAreLimitedAndKeepNoOneOut(t *testing.T) {
+	door := platform.NewDoor(platform.DoorConfig{})
+	answers := map[int]int{}
+	for range 1000 {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		_, ok := door.Read(w, r)
+		require.True(t, ok, "the signature may be valid")
+		door.Unauthorized(w, r)
+		answers[w.Code]++
+		if w.Code == http.StatusTooManyRequests {
+			require.NotEmpty(t, w.Header().Get("Retry-After"))
+		}
+	}
+	require.Len(t, answers, 2)
+	require.Less(t, answers[http.StatusUnauthorized], 60)
+	require.Greater(t, answers[http.StatusTooManyRequests], 900)
 }
 
 func in(recipient, event string) adapter.Inbound {
