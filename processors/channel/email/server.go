@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // ServerConfig is the configuration of a Server. Zero limits mean the defaults.
@@ -29,12 +30,13 @@ type ServerConfig struct {
 	TLS                     *tls.Config
 	ImplicitTLS, RequireTLS bool
 	// Authenticate, if it is set, must allow the name and the password of every client (RFC 4954, mechanism PLAIN, over TLS only).
-	// It is called concurrently.
+	// It is called concurrently. Clients of an address that failed too often get 454 instead, unless their login has worked before.
 	Authenticate func(name, password string) bool
 	// MaxRecipients is the maximum of recipients of a mail (default 10).
 	MaxRecipients int
-	// MaxConnections and MaxPerAddress limit open connections, in all (default 100) and of one IP address (default 20). Others
-	// get reply 421.
+	// MaxConnections and MaxPerAddress limit open connections, in all (default 100) and of one IP address (default 20). Over
+	// MaxPerAddress, a new one gets reply 421. Over MaxConnections, the one that has brought no mail for the longest gets it. A
+	// connection that brings no mail for 5 minutes, or in 100 reads, gets it too.
 	MaxConnections, MaxPerAddress int
 	// MaxBuffered limits the bytes of the mails that arrive or are being received, together (default 8 times MaxMessage, at least
 	// MaxMessage). Clients of others are told to try again.
@@ -55,7 +57,11 @@ type Server struct {
 	order  *order
 	room   *semaphore.Weighted // of MaxBuffered bytes
 	begun  atomic.Bool
+	logins *entrance.Failures
 }
+
+// rememberedLogins is for how many addresses and accounts failed logins are remembered.
+const rememberedLogins = 10_000
 
 // NewServer returns a server. It logs a warning if senders are not authenticated. The error wraps ErrConfig.
 func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
@@ -98,7 +104,7 @@ func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 		return nil, err
 	}
 	accept.warn(c.Logger)
-	return &Server{config: c, accept: accept, order: newOrder(r), room: semaphore.NewWeighted(c.MaxBuffered)}, nil
+	return &Server{config: c, accept: accept, order: newOrder(r), room: semaphore.NewWeighted(c.MaxBuffered), logins: entrance.NewFailures(rememberedLogins)}, nil
 }
 
 func setDefault[T comparable](value *T, to T) {
@@ -118,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-		return &session{server: s, ctx: ctx, conn: c}, nil
+		return &session{server: s, ctx: ctx, conn: c, bounded: boundedOf(c.Conn())}, nil
 	}))
 	server.Domain, server.TLSConfig = s.config.Domain, s.config.TLS
 	server.MaxMessageBytes, server.MaxRecipients = s.accept.MaxMessage, s.config.MaxRecipients
@@ -156,6 +162,7 @@ type session struct {
 	server        *Server
 	ctx           context.Context
 	conn          *smtp.Conn
+	bounded       *boundedConn
 	authenticated bool
 	bounce        bool
 }
@@ -178,7 +185,14 @@ func (s *session) Auth(mechanism string) (sasl.Server, error) {
 		return nil, smtp.ErrAuthUnknownMechanism
 	}
 	return sasl.NewPlainServer(func(identity, name, password string) error {
-		if identity != "" && identity != name || !s.server.config.Authenticate(name, password) {
+		address := entrance.Address(s.conn.Conn().RemoteAddr().String())
+		ok, wait := s.server.logins.Try(address, name, password, time.Now(), func() bool {
+			return (identity == "" || identity == name) && s.server.config.Authenticate(name, password)
+		})
+		switch {
+		case wait > 0:
+			return reply(454, smtp.EnhancedCode{4, 7, 0}, "Too many failed logins, try again later")
+		case !ok:
 			return smtp.ErrAuthFailed
 		}
 		s.authenticated = true
@@ -207,7 +221,9 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 }
 
 // Data implements smtp.Session.
-func (s *session) Data(r io.Reader) error {
+func (s *session) Data(r io.Reader) (err error) {
+	s.bounded.begin(s.server.config.Timeout)
+	defer func() { s.bounded.finish(err == nil) }()
 	limit := s.server.accept.MaxMessage
 	counted := &countedReader{from: io.LimitReader(r, limit+1), room: s.server.room}
 	defer counted.free()
@@ -228,6 +244,7 @@ func (s *session) Data(r io.Reader) error {
 		s.server.log("mail was dropped", "it has no sender")
 		return nil
 	}
+	s.bounded.enter(received)
 	v := s.server.accept.judge(raw)
 	switch {
 	case v.dropped != "":

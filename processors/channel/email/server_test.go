@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
 
@@ -178,6 +180,98 @@ func TestIdleClientsAreDisconnected(t *testing.T) {
 	require.Contains(t, dialog(t, address, "EHLO x\r\n", "421 "), "421 4.4.2")
 }
 
+// lines reads the replies of a connection to its end.
+func lines(c net.Conn) <-chan string {
+	all := make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(c)
+		all <- string(text)
+	}()
+	return all
+}
+
+func TestConnectionsWithoutMailKeepNoMailOut(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r, func(c *ServerConfig) { c.MaxPerAddress = 100 })
+	var idle []<-chan string
+	for range 100 {
+		c, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = c.Write([]byte("EHLO x\r\nNOOP\r\n"))
+		require.NoError(t, err)
+		idle = append(idle, lines(c))
+	}
+	for i := range 20 {
+		require.NoError(t, post(t, address, mailOf("hi", "Message-ID", "<"+strconv.Itoa(i)+"@example.org>")))
+	}
+	require.Len(t, r.all(), 20)
+	require.Contains(t, <-idle[0], "421 4.4.2", "the one that was idle for the longest")
+}
+
+func TestConnectionThatBringsMailStays(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r, func(c *ServerConfig) { c.MaxConnections = 2 })
+	kept, idle := client(t, address), client(t, address)
+	require.NoError(t, idle.Noop())
+	require.NoError(t, kept.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
+	require.NoError(t, client(t, address).Noop())
+	require.Error(t, idle.Noop())
+	require.NoError(t, kept.Noop())
+}
+
+func TestReceivedMailIsNotGivenUpForANewConnection(t *testing.T) {
+	begun, next := make(chan struct{}), make(chan struct{})
+	address := serve(t, adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		close(begun)
+		<-next
+		return nil
+	}), func(c *ServerConfig) { c.MaxConnections = 1 })
+	c, posted := client(t, address), make(chan error, 1)
+	go func() {
+		posted <- c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi")))
+	}()
+	<-begun
+	require.Contains(t, dialog(t, address, "", "421 "), "421 4.7.0 Too many connections")
+	close(next)
+	require.NoError(t, <-posted)
+}
+
+func TestLifeWithoutMailIsBounded(t *testing.T) {
+	for name, every := range map[string]time.Duration{"slow": time.Minute, "fast": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := NewServer(ServerConfig{Acceptance: accepting(), Domain: "mx.example.com"}, &inbox{})
+				require.NoError(t, err)
+				l := memnet.Listen()
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- s.Serve(ctx, l) }()
+				conn, err := l.DialContext(t.Context(), "tcp", "")
+				require.NoError(t, err)
+				c, begun := smtp.NewClient(conn), time.Now()
+				send := func() error {
+					return c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi")))
+				}
+				for range 10 { // a relay that keeps its connection
+					time.Sleep(every)
+					require.NoError(t, send())
+				}
+				require.Equal(t, 10*every, time.Since(begun))
+				for err == nil {
+					time.Sleep(every)
+					err = c.Noop()
+				}
+				// Without buffers, the last command and the last reply wait for each other.
+				require.LessOrEqual(t, time.Since(begun), 10*every+min(sessionLife, sessionReads*every)+every+s.config.Timeout)
+				_ = conn.Close()
+				cancel()
+				require.NoError(t, <-ended)
+			})
+		})
+	}
+}
+
 func TestTLSAndLoginCanBeRequired(t *testing.T) {
 	serverTLS, clientTLS := certificates(t)
 	clientTLS.ServerName = "example.com"
@@ -197,6 +291,16 @@ func TestTLSAndLoginCanBeRequired(t *testing.T) {
 	require.Equal(t, 535, codeOf(t, open().Auth(sasl.NewPlainClient("", "relay", "wrong"))))
 	c := open()
 	require.NoError(t, c.Auth(sasl.NewPlainClient("", "relay", "secret")))
+	replies := map[int]int{}
+	for range 30 {
+		guesser := open()
+		for i := range 4 { // in one connection too
+			replies[codeOf(t, guesser.Auth(sasl.NewPlainClient("", "relay", strconv.Itoa(i))))]++
+		}
+	}
+	require.Equal(t, map[int]int{535: 49, 454: 71}, replies)
+	require.NoError(t, open().Auth(sasl.NewPlainClient("", "relay", "secret")), "it has worked before")
+	require.Equal(t, 454, codeOf(t, open().Auth(sasl.NewPlainClient("", "spare", "secret"))))
 	require.NoError(t, c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
 	require.Len(t, r.all(), 1)
 

@@ -52,10 +52,31 @@ func NewFailures(keys int) *Failures {
 	return f
 }
 
-// Wait returns how long an address must wait before it may try to authenticate as an account, which is empty if it is not known; 0
+// Try reports whether a secret is that of an account, as check says. check is not called if wait is positive: the address must wait
+// so long, because it has failed too often.
+func (f *Failures) Try(address, account, secret string, now time.Time, check func() bool) (ok bool, wait time.Duration) {
+	h := f.digest()
+	put(h, []byte(account))
+	put(h, []byte(secret))
+	credential := [sha256.Size]byte(h.Sum(nil))
+	if !f.accepted.Contains(credential) {
+		if wait := f.wait(address, account, now); wait > 0 {
+			return false, wait
+		}
+	}
+	if !check() {
+		f.accepted.Remove(credential)
+		f.count(address, account, now)
+		return false, 0
+	}
+	f.accepted.Add(credential, struct{}{})
+	return true, 0
+}
+
+// wait returns how long an address must wait before it may try to authenticate as an account, which is empty if it is not known; 0
 // if it may try now.
-func (f *Failures) Wait(address, account string, now time.Time) time.Duration {
-	wait := func(b *rate.Limiter) time.Duration {
+func (f *Failures) wait(address, account string, now time.Time) time.Duration {
+	until := func(b *rate.Limiter) time.Duration {
 		missing := 1 - b.TokensAt(now)
 		return max(0, time.Duration(missing/float64(b.Limit())*float64(time.Second)))
 	}
@@ -63,15 +84,15 @@ func (f *Failures) Wait(address, account string, now time.Time) time.Duration {
 	if !ok {
 		return 0
 	}
-	longest := wait(at)
+	longest := until(at)
 	if of, ok := f.accounts.Get(accountOf(account)); ok && account != "" && at.TokensAt(now) <= addressFailures-fewFailures {
-		longest = max(longest, wait(of))
+		longest = max(longest, until(of))
 	}
 	return longest
 }
 
-// Add counts a failure of an address and, unless it is empty, of an account.
-func (f *Failures) Add(address, account string, now time.Time) {
+// count counts a failure of an address and, unless it is empty, of an account.
+func (f *Failures) count(address, account string, now time.Time) {
 	add(f.addresses, address, addressEvery, addressFailures, now)
 	if account != "" {
 		add(f.accounts, accountOf(account), accountEvery, accountFailures, now)
@@ -100,8 +121,7 @@ var changing = []string{
 // credential returns a keyed digest of everything in a request in which Authenticate may look for a credential: two requests with
 // one digest have the same credential. No credential is in a path.
 func (f *Failures) credential(r *http.Request) (digest [sha256.Size]byte) {
-	h := sha256.New()
-	put(h, f.key[:])
+	h := f.digest()
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if slices.ContainsFunc(changing, func(p string) bool { return name == p || strings.HasSuffix(p, "-") && strings.HasPrefix(name, p) }) ||
 			strings.HasPrefix(name, "Accept-") {
@@ -118,6 +138,13 @@ func (f *Failures) credential(r *http.Request) (digest [sha256.Size]byte) {
 		put(h, r.TLS.PeerCertificates[0].Raw)
 	}
 	return [sha256.Size]byte(h.Sum(digest[:0]))
+}
+
+// digest returns a keyed hash.
+func (f *Failures) digest() hash.Hash {
+	h := sha256.New()
+	put(h, f.key[:])
+	return h
 }
 
 // hasCredential reports whether a request has a credential that clients send on purpose, also one of an unknown kind.
@@ -138,7 +165,7 @@ func put(h hash.Hash, part []byte) {
 // that was accepted before may be used: others behind the same proxy must not lose their access.
 func (v *Visit) Suspect() *Refusal {
 	f := v.entrance.failures
-	wait := f.Wait(v.address, "", v.entrance.config.Clock.Now())
+	wait := f.wait(v.address, "", v.entrance.config.Clock.Now())
 	if wait == 0 || f.accepted.Contains(f.credential(v.r)) {
 		return nil
 	}
@@ -149,10 +176,10 @@ func (v *Visit) Suspect() *Refusal {
 // recorded, or 429.
 func (v *Visit) Fail(account string, refusal *Refusal) *Refusal {
 	f, now := v.entrance.failures, v.entrance.config.Clock.Now()
-	if wait := f.Wait(v.address, account, now); wait > 0 {
+	if wait := f.wait(v.address, account, now); wait > 0 {
 		refusal = tooManyFailures(wait)
 	}
-	f.Add(v.address, account, now)
+	f.count(v.address, account, now)
 	f.accepted.Remove(f.credential(v.r))
 	return v.Refuse(refusal)
 }
@@ -167,7 +194,7 @@ func (e *Entrance) Fail(r *http.Request, refusal *Refusal) *Refusal {
 func (v *Visit) Accept(account string) *Refusal {
 	f, credential := v.entrance.failures, v.entrance.failures.credential(v.r)
 	if !f.accepted.Contains(credential) {
-		if wait := f.Wait(v.address, account, v.entrance.config.Clock.Now()); wait > 0 {
+		if wait := f.wait(v.address, account, v.entrance.config.Clock.Now()); wait > 0 {
 			return v.Refuse(tooManyFailures(wait))
 		}
 	}

@@ -21,16 +21,16 @@ import (
 func TestFailuresOfAnAddressAreLimited(t *testing.T) {
 	f := NewFailures(10)
 	for range addressFailures {
-		require.Zero(t, f.Wait("a", "", noon))
-		f.Add("a", "", noon)
+		require.Zero(t, f.wait("a", "", noon))
+		f.count("a", "", noon)
 	}
-	require.Equal(t, addressEvery, f.Wait("a", "", noon))
-	require.Zero(t, f.Wait("b", "", noon))
-	require.Zero(t, f.Wait("a", "", noon.Add(addressEvery)))
+	require.Equal(t, addressEvery, f.wait("a", "", noon))
+	require.Zero(t, f.wait("b", "", noon))
+	require.Zero(t, f.wait("a", "", noon.Add(addressEvery)))
 	for range 1000 {
-		f.Add("a", "", noon)
+		f.count("a", "", noon)
 	}
-	require.Equal(t, (mostDebt+1)*addressEvery, f.Wait("a", "", noon), "those at the same time do not add up")
+	require.Equal(t, (mostDebt+1)*addressEvery, f.wait("a", "", noon), "those at the same time do not add up")
 }
 
 func TestFailuresForAnAccountAreLimitedFromAddressesThatFail(t *testing.T) {
@@ -38,24 +38,24 @@ func TestFailuresForAnAccountAreLimitedFromAddressesThatFail(t *testing.T) {
 	tries := 0
 	for i := range 500 { // each address has few failures
 		for range fewFailures {
-			if address := fmt.Sprint(i); f.Wait(address, "desk", noon) == 0 {
-				f.Add(address, "desk", noon)
+			if address := fmt.Sprint(i); f.wait(address, "desk", noon) == 0 {
+				f.count(address, "desk", noon)
 				tries++
 			}
 		}
-		require.Zero(t, f.Wait("owner", "desk", noon), "strangers cannot lock out the owner")
+		require.Zero(t, f.wait("owner", "desk", noon), "strangers cannot lock out the owner")
 	}
-	f.Add("9", "", noon)
-	require.Positive(t, f.Wait("9", "desk", noon))
-	require.Zero(t, f.Wait("9", "other", noon))
+	f.count("9", "", noon)
+	require.Positive(t, f.wait("9", "desk", noon))
+	require.Zero(t, f.wait("9", "other", noon))
 	require.Equal(t, 500*fewFailures, tries)
-	require.Zero(t, f.Wait("9", "desk", noon.Add(time.Hour)))
+	require.Zero(t, f.wait("9", "desk", noon.Add(time.Hour)))
 }
 
 func TestFailuresAreBounded(t *testing.T) {
 	f := NewFailures(10)
 	for i := range 1000 {
-		f.Add(fmt.Sprint(i), strings.Repeat("x", 10_000)+fmt.Sprint(i), noon)
+		f.count(fmt.Sprint(i), strings.Repeat("x", 10_000)+fmt.Sprint(i), noon)
 		f.accepted.Add(f.credential(withToken(fmt.Sprint(i))), struct{}{})
 	}
 	require.Equal(t, []int{10, 1, 10}, []int{f.addresses.Len(), f.accounts.Len(), f.accepted.Len()})

@@ -75,6 +75,7 @@ func TestStalledBodiesOfStrangersGiveWay(t *testing.T) {
 		s := newFixture(t, door.WithConcurrency(100))
 		before := heap()
 		s.stalled(400, 1<<20, "")
+		synctest.Wait()
 		for range 20 {
 			require.Equal(t, 200, s.chat(bodyWith(`"a":1`), "Content-Type", "application/json").status)
 		}
