@@ -52,16 +52,6 @@ var attacks = []attack{
 // mallory is the name of a hostile caller with a valid credential: there are ten.
 func mallory(n int) string { return fmt.Sprintf("mallory-%d", n%10) }
 
-func pathOf(door string) string {
-	switch door {
-	case "chat":
-		return "/api/chat"
-	case "callback":
-		return "/api/tools/response"
-	}
-	return "/"
-}
-
 // head is the head of a request with a body.
 func head(door, user string, length int) string {
 	credential := ""

@@ -3,11 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -76,12 +80,13 @@ func measure(ctx context.Context, door, address, secret string, n int, d time.Du
 // honest is a client that keeps its connection.
 type honest struct {
 	door, address, name, credential string
+	secret                          string
 	http                            http.Client
 	socket                          *ws.Conn
 }
 
 func newClient(door, address, secret string, n int) *honest {
-	h := &honest{door: door, address: address, name: fmt.Sprintf("honest-%d", n)}
+	h := &honest{door: door, address: address, name: fmt.Sprintf("honest-%d", n), secret: secret}
 	h.credential = h.name
 	if door == "callback" {
 		agent, now := "pilot", time.Now()
@@ -110,10 +115,19 @@ func (h *honest) use(ctx context.Context) error {
 	if h.door == "websocket" {
 		return h.subscribe(ctx)
 	}
-	body := `{"session_id":"` + h.name + `","content":"Which berth is free?","data":{"inputs":{"messages":[{"role":"user","content":"?"}]}}}`
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.address+pathOf(h.door), strings.NewReader(body))
+	method, path := http.MethodGet, listOf(h.door, h.name)
+	var body string
+	var headers map[string]string
+	if path == "" {
+		method, path = http.MethodPost, pathOf(h.door)
+		body, headers = bodyOf(h.door, h.name, h.secret)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+h.address+path, strings.NewReader(body))
 	if err != nil {
 		return err
+	}
+	for name, value := range headers {
+		r.Header.Set(name, value)
 	}
 	r.Header.Set("Authorization", "Bearer "+h.credential)
 	r.Header.Set("Content-Type", "application/json")
@@ -129,6 +143,14 @@ func (h *honest) use(ctx context.Context) error {
 		return fmt.Errorf("status %d", answer.StatusCode)
 	}
 	return nil
+}
+
+// signed are the headers of a request of Slack.
+func signed(secret, body string) map[string]string {
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte("v0:" + at + ":" + body)) // a hash returns no error
+	return map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + hex.EncodeToString(mac.Sum(nil))}
 }
 
 // subscribe subscribes to a session of another user. Without Kafka the refusal is the only frame that the server sends.

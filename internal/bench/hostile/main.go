@@ -4,7 +4,7 @@
 //
 //	go run ./internal/bench/hostile -for 20s
 //
-// It needs no Kafka: records are acknowledged after 5 ms.
+// It needs no Kafka: records are acknowledged after 5 ms. The doors that read topics read those of a broker in this process.
 package main
 
 import (
@@ -19,7 +19,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
 func main() {
@@ -29,13 +32,15 @@ func main() {
 	flag.IntVar(&s.hostile, "hostile", 1000, "hostile connections")
 	flag.IntVar(&s.honest, "honest", 50, "honest clients")
 	flag.DurationVar(&s.duration, "for", 20*time.Second, "how long to measure, quiet and attacked")
+	flag.StringVar(&s.doors, "doors", strings.Join(all, ","), "doors to measure, separated by commas")
+	brokers := flag.String("brokers", "", "brokers of the doors that need some (used by the program itself)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
 	switch {
 	case *child != "":
-		err = serve(*child)
+		err = serve(*child, brokersOf(*brokers))
 	case *attacker != "":
 		attackAll(untilEOF(ctx, os.Stdin), *attacker, flag.Arg(0), s.hostile)
 	default:
@@ -50,6 +55,7 @@ func main() {
 type settings struct {
 	hostile, honest int
 	duration        time.Duration
+	doors           string
 }
 
 // memoryLimit is the memory that a door may use, in bytes.
@@ -60,7 +66,7 @@ func runAll(ctx context.Context, s settings, out io.Writer) error {
 	fmt.Fprintln(out, "| door | quiet p50 / p99 | attacked p50 / p99 | p99 ratio | honest requests, failed | peak memory | goroutines before, after |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
 	var errs []error
-	for _, door := range []string{"chat", "callback", "invoke", "websocket"} {
+	for door := range strings.SplitSeq(s.doors, ",") {
 		if err := run(ctx, s, door, out); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", door, err))
 		}
@@ -75,7 +81,19 @@ func run(ctx context.Context, s settings, door string, out io.Writer) (err error
 		return err
 	}
 	secret := newSecret()
-	child := exec.CommandContext(ctx, program, "-serve", door)
+	args := []string{"-serve", door}
+	if needsBroker(door) {
+		broker, err := embedded.Start()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = broker.Close() }()
+		if err := createTopics(ctx, broker.Addrs()); err != nil {
+			return err
+		}
+		args = append(args, "-brokers", strings.Join(broker.Addrs(), ","))
+	}
+	child := exec.CommandContext(ctx, program, args...)
 	child.Env, child.Stderr = append(os.Environ(), secretVariable+"="+secret), os.Stderr
 	stdin, err := child.StdinPipe()
 	if err != nil {

@@ -37,10 +37,10 @@ func newSecret() string {
 	return hex.EncodeToString(b[:])
 }
 
-// brokers acknowledge every record.
-type brokers struct{}
+// acknowledging acknowledges every record.
+type acknowledging struct{}
 
-func (brokers) Publish(context.Context, ...processors.Outbound) error {
+func (acknowledging) Publish(context.Context, ...processors.Outbound) error {
 	time.Sleep(acknowledgement)
 	return nil
 }
@@ -55,21 +55,25 @@ func identify(r *http.Request) (auth.Caller, error) {
 }
 
 // handler returns one of the doors, with its default limits.
-func handler(name string) (http.Handler, error) {
+func handler(name string, brokers []string) (http.Handler, error) {
 	switch name {
 	case "chat", "callback":
-		return door.New("pilot", brokers{}, door.WithAuthenticate(identify), door.WithCallbackSecrets(os.Getenv(secretVariable)))
+		return door.New(agent, acknowledging{}, door.WithAuthenticate(identify), door.WithCallbackSecrets(os.Getenv(secretVariable)))
 	case "invoke":
-		agent, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
+		buffered, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 			time.Sleep(acknowledgement)
 			return &answer{}, nil
 		}))
 		if err != nil {
 			return nil, err
 		}
-		return invoke.New(agent, invoke.WithAuthenticate(identify))
+		return invoke.New(buffered, invoke.WithAuthenticate(identify))
 	case "websocket":
-		return websocket.New("pilot", websocket.WithAuthenticate(identify))
+		return websocket.New(agent, websocket.WithAuthenticate(identify))
+	case "channel":
+		return channelDoor()
+	case "gate", "delegation", "crew", "peer":
+		return followingDoor(name, brokers)
 	}
 	return nil, fmt.Errorf("no door has the name %q", name)
 }
@@ -89,8 +93,8 @@ func (*answer) End() fold.End { return fold.End{} }
 func (*answer) Close() error  { return nil }
 
 // serve serves a door and its statistics until standard input ends. It prints the addresses of both.
-func serve(name string) error {
-	h, err := handler(name)
+func serve(name string, brokers []string) error {
+	h, err := handler(name, brokers)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func read[T any](body []byte) (value T, err error) {
 	if len(body) == 0 {
 		return value, nil
 	}
-	if raw := jsontext.Value(body); !raw.IsValid() || raw.Kind() != '{' || codec.Deeper(raw, maxBodyDepth) {
+	if raw := jsontext.Value(body); codec.Deeper(raw, maxBodyDepth) || !raw.IsValid() || raw.Kind() != '{' {
 		return value, errBody
 	}
 	if json.Unmarshal(body, &value, json.RejectUnknownMembers(true)) != nil {

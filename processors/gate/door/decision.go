@@ -31,7 +31,7 @@ const maxBodyDepth = topics.MaxValueDepth - 4
 // type of a member, does not quote values.
 func parseDecision(body []byte) (d topics.GateDecision, err error) {
 	value := jsontext.Value(bytes.TrimSpace(body))
-	if !value.IsValid() || value.Kind() != '{' || codec.Deeper(value, maxBodyDepth) {
+	if codec.Deeper(value, maxBodyDepth) || !value.IsValid() || value.Kind() != '{' {
 		return d, errBody
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(value))
