@@ -238,7 +238,7 @@ func (a *app) run(ctx context.Context, listener net.Listener, out io.Writer) err
 		for _, part := range a.parts {
 			group.Go(func() error { return part(ctx) })
 		}
-		server := httpserver.New(a.mux)
+		server := httpserver.New(httpserver.WithTrustedProxies(a.mux, a.flags.proxies...))
 		group.Go(func() error {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				return err

@@ -19,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -69,6 +70,7 @@ type flags struct {
 	adapters, settings string // empty: the play
 	addr, dir          string
 	brokers            []string // empty: an embedded broker
+	proxies            []netip.Prefix
 	hold, verbose      bool
 	timeout            time.Duration
 }
@@ -84,6 +86,11 @@ func parse(args []string, errs io.Writer) (flags, error) {
 	set.StringVar(&f.adapters, "adapters", "", "run on the accounts of this `file`")
 	set.StringVar(&f.settings, "settings", "", "the `file` that says who is answered; it may change while the program runs")
 	set.StringVar(&f.addr, "addr", "127.0.0.1:8080", "listen on this `address` for the platforms")
+	set.Func("trusted-proxies", "`network` of reverse proxies that name the clients in X-Forwarded-For, such as 10.0.0.0/8; may be repeated", func(text string) error {
+		network, err := netip.ParsePrefix(text)
+		f.proxies = append(f.proxies, network)
+		return err
+	})
 	set.StringVar(&f.dir, "dir", "", "`directory` of the tables (default: in memory)")
 	brokers := set.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: an embedded broker)")
 	set.BoolVar(&f.hold, "hold", false, "keep running after the play, until Ctrl+C")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -24,6 +25,7 @@ type access struct {
 	kinds        []string          // the kinds of credentials that are accepted
 	tls          *tls.Config       // nil: plain HTTP
 	origins      []string          // ALLOWED_ORIGINS: pages whose scripts may use the doors
+	proxies      []netip.Prefix    // TRUSTED_PROXIES: those that name the clients' addresses
 }
 
 // readAccess reads the variables of authentication and TLS. Of several kinds of credentials, the first that a request has
@@ -75,6 +77,16 @@ func readAccess(logger *zap.Logger) (access, error) {
 		a.origins = list("ALLOWED_ORIGINS", "")
 		if slices.ContainsFunc(a.origins, func(o string) bool { return !isOrigin(o) }) {
 			check(errors.New("ALLOWED_ORIGINS: want origins such as https://chat.example, separated by commas"))
+		}
+	}
+	if variable("TRUSTED_PROXIES") != "" {
+		for _, network := range list("TRUSTED_PROXIES", "") {
+			prefix, err := netip.ParsePrefix(network)
+			if err != nil {
+				check(errors.New("TRUSTED_PROXIES: want networks such as 10.0.0.0/8, separated by commas"))
+				break
+			}
+			a.proxies = append(a.proxies, prefix)
 		}
 	}
 	return a, errors.Join(errs...)

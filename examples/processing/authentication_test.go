@@ -176,6 +176,8 @@ func TestWrongSettingsOfAuthenticationAreNamedWithoutTheirValues(t *testing.T) {
 		{"AUTH_SESSIONS", []string{"AUTH_SESSIONS=*{user}s3cret"}},
 		{"AUTH_RIGHTS", []string{"AUTH_RIGHTS=read,s3cret"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=s3cret.example"}},
+		{"TRUSTED_PROXIES", []string{"TRUSTED_PROXIES=10.0.0.0/8,s3cret"}},
+		{"TRUSTED_PROXIES", []string{"TRUSTED_PROXIES=10.0.0.1"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=*"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://"}},
 		{"ALLOWED_ORIGINS", []string{"ALLOWED_ORIGINS=https://chat.example/s3cret"}},

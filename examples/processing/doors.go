@@ -59,7 +59,7 @@ func (p *pipeline) listen(
 	}
 	p.logger.Info(name, zap.Stringer("addr", listener.Addr()))
 	p.listeners = append(p.listeners, listener)
-	server := httpserver.New(h)
+	server := httpserver.New(httpserver.WithTrustedProxies(h, p.proxies...))
 	serve := server.Serve
 	if secure != nil {
 		server.TLSConfig = secure.Clone() // the server changes it

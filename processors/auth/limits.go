@@ -12,7 +12,7 @@ import (
 //
 // A caller is identified by Caller.Name. Callers without a name, and all callers of a door without authentication, are
 // identified by their IP address (IPv6: the first 64 bits). Behind a reverse proxy all of them have the proxy's address and
-// share one limit: configure authentication, or raise the limits of Caller.
+// share one limit, unless they are served through httpserver.WithTrustedProxies.
 type Limits struct {
 	// Caller limits each caller, Session each session.
 	Caller, Session Share

@@ -41,7 +41,7 @@ type decision struct {
 }
 
 // Handler returns the handler of requests to the agent. It answers 204 when the receiver has taken the event, 401 for a missing or
-// wrong signature or an old timestamp, 400 for a body that is no message, 405, 408, 413 and 415 for other requests, and 503 if the
+// wrong signature or an old timestamp, 400 for a body that is no message, 405, 408, 413, 415 and 429 for other requests, and 503 if the
 // receiver fails or too many requests are in progress: the sender tries again. Mount it where bodies are passed unchanged.
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
