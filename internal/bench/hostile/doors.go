@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/go-json-experiment/json"
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
