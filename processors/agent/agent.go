@@ -162,7 +162,7 @@ func (a *Agent) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-a.ready:
-			a.parts.mux.ServeHTTP(w, r)
+			a.parts.handler.ServeHTTP(w, r)
 		default:
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "the agent is starting", http.StatusServiceUnavailable)

@@ -33,6 +33,7 @@ type assembly struct {
 	doors    []part                  // what the doors read
 	ready    []<-chan struct{}       // closed when the doors can answer
 	mux      *http.ServeMux
+	handler  http.Handler // of all doors
 	pipeline *invoke.Pipeline
 	closing  []func()
 }
@@ -40,7 +41,7 @@ type assembly struct {
 // assemble makes the parts. It does not connect. The caller closes the assembly.
 func assemble(name string, c *Config, brokers []string, kafka []processors.Option, to processors.Publisher) (*assembly, error) {
 	a := &assembly{
-		name: name, config: c, brokers: brokers, to: to, mux: http.NewServeMux(),
+		name: name, config: c, brokers: brokers, to: to, mux: http.NewServeMux(), handler: http.NotFoundHandler(),
 		kafka: append(kafka[:len(kafka):len(kafka)], processors.WithLogger(c.Logger)),
 	}
 	var err error

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/netip"
 	"time"
 
 	"go.uber.org/zap"
@@ -69,6 +70,9 @@ type Config struct {
 	Open         bool
 	// Origins are the web pages of other sites that may use the doors, for example "https://app.example.com".
 	Origins []string
+	// TrustedProxies are the proxies in front of the doors whose X-Forwarded-For says who the client is (default none): limits
+	// count clients by their address.
+	TrustedProxies []netip.Prefix
 
 	// Brokers are the addresses of Kafka. Default: KAFKA_BOOTSTRAP_SERVERS, with the other variables of
 	// processors.FromEnviron. Without either, the agent runs a broker in its own process, whose records are gone when it ends

@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
@@ -48,6 +49,7 @@ func (a *assembly) addDoors() error {
 		}
 	}
 	a.mux.HandleFunc("GET "+HealthPath, a.health)
+	a.handler = httpserver.WithTrustedProxies(a.mux, a.config.TrustedProxies...)
 	return nil
 }
 

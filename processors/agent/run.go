@@ -76,7 +76,7 @@ func (a *assembly) listen(s *stages) error {
 		return fmt.Errorf("agent: Listen: %w", err)
 	}
 	a.config.Logger.Info("doors", zap.Stringer("addr", listener.Addr()))
-	server := httpserver.New(a.mux)
+	server := httpserver.New(a.handler)
 	s.begin(func(ctx context.Context) error {
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(listener) }()
