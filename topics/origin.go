@@ -32,9 +32,24 @@ type Origin struct {
 	UserName string
 	// Group says that others read the answer too.
 	Group bool
+	// Proof says what proves that User wrote the message.
+	Proof Proof
 	// Adapter is what the adapter of the channel needs to answer, an object of at most MaxAdapterData bytes, or nil.
 	Adapter Raw
 }
+
+// Proof says what proves who wrote a message, and so what the message may decide. A value that is none of these counts as ProofNone.
+type Proof string
+
+// The proofs.
+const (
+	// ProofPlatform: the platform, or the program that sent the message, has authenticated the person.
+	ProofPlatform Proof = ""
+	// ProofCode: a server vouches for the domain of the sender, as DMARC does. A decision also needs the code in the question.
+	ProofCode Proof = "code"
+	// ProofNone: anyone could have written the message, or the person may not decide. It decides nothing.
+	ProofNone Proof = "none"
+)
 
 // The members of a message's metadata that processors/channel writes. Doors must not take them over from their callers:
 // whoever writes MetaOrigin decides where the answer goes to.
@@ -68,6 +83,8 @@ func readOrigin(c *cursor, o *Origin) error {
 			o.UserName, err = c.word()
 		case "group":
 			o.Group, err = c.boolean()
+		case "proof":
+			o.Proof, err = readWord[Proof](c)
 		case "adapter":
 			o.Adapter, err = c.document()
 		default:
@@ -90,6 +107,7 @@ func writeOrigin(w *writer, o Origin) {
 	if o.Group {
 		w.boolean("group", true)
 	}
+	w.some("proof", string(o.Proof))
 	w.someRaw("adapter", o.Adapter)
 	w.close()
 }
@@ -128,6 +146,7 @@ func (o Origin) Check() error {
 		{"message_id", o.MessageID, false},
 		{"user", o.User, false},
 		{"user_name", o.UserName, false},
+		{"proof", string(o.Proof), false},
 	} {
 		switch {
 		case field.required && field.text == "":

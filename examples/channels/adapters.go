@@ -70,6 +70,7 @@ type adapterFile struct {
 		Name     string   `yaml:"name"`
 		From     string   `yaml:"from"`
 		Senders  []string `yaml:"senders"`
+		Server   string   `yaml:"auth_serv_id"`
 		Listen   string   `yaml:"listen"`
 		Domain   string   `yaml:"domain"`
 		Host     string   `yaml:"host"`
@@ -190,7 +191,7 @@ func (c *accounts) mail(f adapterFile) {
 			continue
 		}
 		s, err := email.NewServer(email.ServerConfig{
-			Acceptance: email.Acceptance{Account: e.Name, Addresses: []string{e.From}, Senders: e.Senders},
+			Acceptance: email.Acceptance{Account: e.Name, Addresses: []string{e.From}, Senders: e.Senders, AuthServID: e.Server},
 			Domain:     e.Domain, Logger: c.logger,
 		}, c.to)
 		c.errs = append(c.errs, err)

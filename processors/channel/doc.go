@@ -64,6 +64,29 @@
 // The callback ID of a call whose tool_use_id is that of an earlier call has a suffix. If the earlier delegation is forgotten before
 // a crash lets the group read the call again, the suffix may be missing: it is the same delegation under another callback ID.
 //
+// # Who decides
+//
+// A person who is asked for approval on a channel decides with a button or with /approve and /deny. In every place the person must be
+// the one whose message led to the request, or an approver of the account, in the same conversation (package gate). A person whom the
+// platform does not name decides nothing, in groups and in direct chats. A text that another one wrote, such as a forwarded one
+// (adapter.Inbound.Foreign), has no commands. What proves that it is this person differs (topics.Proof):
+//
+//	channel      proof of the person                                                  decides with
+//	slack        signed request, user ID of the workspace                             button, command
+//	teams        token of the Bot Framework, object ID of the directory               button, command
+//	telegram     secret of the webhook, user ID; anonymous admins count as bots       button, command
+//	discord      own connection, user ID                                              button, command
+//	mattermost   own connection or token, user ID; signed context of buttons          button, command
+//	matrix       own homeserver, which has it from the user's                         command
+//	webhook      signed request: the program vouches for the ID that it names         decision, command
+//	webchat      credential of the door with the right auth.Answer                    decision, command
+//	email        with AuthServID: DMARC for the domain, and the code of the question  command with the code
+//	             without: nothing                                                     nothing
+//	voice        nothing: numbers can be forged                                       nothing
+//
+// Where nothing proves the person, the question says so and names the gate at the gate door. A code in a mail is compared in constant
+// time, and after 5 wrong ones the gate cannot be decided by mail.
+//
 // # Beside other tools
 //
 // The group answers the calls of agent_send_async and agent_cancel. A worker for other tools must leave them

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -32,8 +33,11 @@ func (t *transition) ask(g *Gate) {
 	}
 	t.changed, g.Asked = true, true
 	v := g.view(t.key)
+	if v.proof = topics.Proof(g.Proof); v.proof == topics.ProofCode {
+		v.code = g.mailCode()
+	}
 	var buttons topics.Raw
-	if v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) && seen.Whole(v.Args) {
+	if v.proof == topics.ProofPlatform && v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) && seen.Whole(v.Args) {
 		buttons = buttonsOf(g)
 	}
 	t.say("gate-ask-"+g.Id, question(v), topics.OriginRoute(rawOf(g.Channel), buttons), g.OpenedMs)
@@ -97,11 +101,23 @@ func question(v View) string {
 	if v.Dangerous {
 		b.WriteString("\nIt is marked as dangerous.\n")
 	}
-	code := ""
-	if c := codeOf(v.GateID); c != "" {
-		code = " " + c
-	}
 	b.WriteString("\n")
+	commands(&b, v)
+	expires, _ := time.Parse(time.RFC3339, v.ExpiresAt)
+	fmt.Fprintf(&b, "\nThe request expires at %s.", expires.UTC().Format("15:04 UTC on 2 January 2006"))
+	return b.String()
+}
+
+// commands writes how to decide.
+func commands(b *strings.Builder, v View) {
+	if v.proof != topics.ProofPlatform && v.proof != topics.ProofCode {
+		fmt.Fprintf(b, "It cannot be decided here, because nothing proves who writes here. Decide at `/api/gates/%s`\n", name(v.GateID))
+		return
+	}
+	code := cmp.Or(v.code, codeOf(v.GateID))
+	if code != "" {
+		code = " " + code
+	}
 	for _, c := range []struct {
 		verdict       topics.GateVerdict
 		text, command string
@@ -109,17 +125,14 @@ func question(v View) string {
 		switch {
 		case !v.allows(c.verdict):
 		case c.verdict == topics.VerdictApprove && !seen.Whole(v.Args):
-			fmt.Fprintf(&b, "It cannot be approved here, because not all is shown. The whole request: `/api/gates/%s`\n", name(v.GateID))
+			fmt.Fprintf(b, "It cannot be approved here, because not all is shown. The whole request: `/api/gates/%s`\n", name(v.GateID))
 		default:
-			fmt.Fprintf(&b, "To %s: `%s%s`\n", c.text, c.command, code)
+			fmt.Fprintf(b, "To %s: `%s%s`\n", c.text, c.command, code)
 		}
 	}
 	if v.allows(topics.VerdictAnswer) {
 		b.WriteString("It cannot be answered here.\n")
 	}
-	expires, _ := time.Parse(time.RFC3339, v.ExpiresAt)
-	fmt.Fprintf(&b, "\nThe request expires at %s.", expires.UTC().Format("15:04 UTC on 2 January 2006"))
-	return b.String()
 }
 
 // arguments writes the arguments of a call: the beginning of those that are not shown everywhere. Deep ones are on one line.

@@ -1,7 +1,10 @@
 package gate
 
 import (
+	"crypto/subtle"
+	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
@@ -28,6 +31,18 @@ func (t *transition) decideOnChannel(r *Record, d topics.GateDecision) {
 		t.deadLetter(reasonChannel)
 	case len(d.DecisionID) > maxID:
 		t.deadLetter(reasonLongID)
+	case origin.Proof == topics.ProofPlatform:
+		t.decideProven(r, d, origin)
+	case origin.Proof == topics.ProofCode && (!d.Pressed || d.Via == via):
+		t.decideProven(r, d, origin)
+	default:
+		t.answer(r, d, textNoProof)
+	}
+}
+
+// decideProven applies a decision of a person whom the channel has authenticated, or who knows the code of the gate.
+func (t *transition) decideProven(r *Record, d topics.GateDecision, origin topics.Origin) {
+	switch {
 	case d.Verdict != topics.VerdictApprove && d.Verdict != topics.VerdictDeny && d.Verdict != topics.VerdictAnswer:
 		t.deadLetter(reasonVerdict)
 	case !d.Pressed:
@@ -51,10 +66,14 @@ func (t *transition) resolve(r *Record, d topics.GateDecision, origin topics.Ori
 	if t.resolved(d) {
 		return
 	}
+	if origin.Proof == topics.ProofCode && d.GateID == "" {
+		t.answer(r, d, textNeedsCode)
+		return
+	}
 	var found []*Gate
 	for _, g := range t.row.Open {
 		// Without a code, a request that is newer than the decision cannot be meant.
-		if t.waits(g, origin) && hasCode(g.Id, d.GateID) && (d.GateID != "" || g.OpenedMs <= t.timeOf(r)) {
+		if t.waits(g, origin) && t.names(g, d.GateID, origin) && (d.GateID != "" || g.OpenedMs <= t.timeOf(r)) {
 			found = append(found, g)
 		}
 	}
@@ -86,6 +105,33 @@ func (t *transition) waits(g *Gate, place topics.Origin) bool {
 func (g *Gate) askedIn(place topics.Origin) bool {
 	origin, err := topics.DecodeOrigin(rawOf(g.Channel))
 	return err == nil && origin.SamePlace(place)
+}
+
+// names reports whether a code names a gate. In a mail it must be the whole code of the question, and only a few codes are compared
+// with it: the sender may be anyone of the domain.
+func (t *transition) names(g *Gate, code string, place topics.Origin) bool {
+	if place.Proof != topics.ProofCode {
+		return hasCode(g.Id, code)
+	}
+	if g.WrongCodes >= maxWrongCodes {
+		return false
+	}
+	right := subtle.ConstantTimeCompare([]byte(strings.ToLower(code)), []byte(g.mailCode())) == 1
+	if !right {
+		g.WrongCodes++
+		t.changed = true
+	}
+	return right
+}
+
+// maxWrongCodes is how many wrong codes are accepted for a gate.
+const maxWrongCodes = 5
+
+// mailCode is the code of a gate in a mail. The gate's ID alone can be derived from the mail that led to the gate, which its writer
+// knows; the time of the request in milliseconds is known to the brokers and to those who may read gates.
+func (g *Gate) mailCode() string {
+	d := digests.Of("mail code", g.Id, strconv.FormatInt(g.OpenedMs, 10))
+	return hex.EncodeToString(d[:codeSize/2])
 }
 
 // hasCode reports whether an ID begins with a code, regardless of case. Every ID has the empty code.

@@ -84,6 +84,61 @@ func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	require.EqualValues(t, rowVersion, p.state().Version)
 }
 
+// mailed returns the origin of a mail.
+func mailed(proof topics.Proof) topics.Origin {
+	return topics.Origin{Channel: "email", Account: "desk", Recipient: "ada@example.org", Thread: "<m1>", User: "ada@example.org", Proof: proof}
+}
+
+func TestMailThatProvesNothingDecidesNothing(t *testing.T) {
+	for _, proof := range []topics.Proof{topics.ProofNone, "new"} {
+		p := newHarness(t, onChannels)
+		es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(proof)) }))
+		ask := messages(es)["gate-ask-"+gateID]
+		require.Contains(t, ask.Content, "It cannot be decided here, because nothing proves who writes here. Decide at `/api/gates/"+gateID+"`")
+		require.NotContains(t, ask.Content, "/approve")
+		require.Nil(t, topics.GateAskOf(ask.ReplyTo))
+		for _, d := range []Decided{
+			p.said("", mailed(proof), topics.VerdictApprove), p.said("1a2b3c4d", mailed(proof), topics.VerdictApprove),
+			p.said(gateID, mailed(proof), topics.VerdictApprove, pressed), p.said("1a2b3c4d", mailed(proof), topics.VerdictApprove, approver),
+			p.said(gateID, mailed(proof), topics.VerdictDeny),
+		} {
+			require.Equal(t, textNoProof, answered(t, p.settle(d)))
+		}
+		require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.approve(gateID))).Status, "the door decides")
+	}
+}
+
+func TestAuthenticatedMailNeedsTheCodeOfTheQuestion(t *testing.T) {
+	ask := func() (*harness, string) {
+		p := newHarness(t, onChannels)
+		es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(topics.ProofCode)) }))
+		said := messages(es)["gate-ask-"+gateID]
+		require.Nil(t, topics.GateAskOf(said.ReplyTo), "no buttons")
+		_, rest, found := strings.Cut(said.Content, "/approve ")
+		require.True(t, found, said.Content)
+		require.EqualValues(t, rowProof, p.state().Version, "an older build would accept decisions without a code")
+		return p, rest[:8]
+	}
+	by := mailed(topics.ProofCode)
+	p, code := ask()
+	require.NotEqual(t, gateID[:8], code, "the writer of the mail could derive it")
+	require.Equal(t, textNeedsCode, answered(t, p.settle(p.said("", by, topics.VerdictApprove))))
+	require.Equal(t, textUnknown, answered(t, p.settle(p.said(gateID[:8], by, topics.VerdictApprove))))
+	require.Equal(t, textUnknown, answered(t, p.settle(p.said(code[:4], by, topics.VerdictApprove))))
+	require.Equal(t, textNoProof, answered(t, p.settle(p.said(gateID, by, topics.VerdictApprove, pressed))))
+	other := by
+	other.User = "bob@example.org"
+	require.Equal(t, textNotYours, answered(t, p.settle(p.said(code, other, topics.VerdictApprove))))
+	require.Equal(t, topics.GateApproved, outcome(t, p.settle(p.said(strings.ToUpper(code), by, topics.VerdictApprove))).Status)
+
+	p, code = ask()
+	for range maxWrongCodes {
+		require.Equal(t, textUnknown, answered(t, p.settle(p.said("00000000", by, topics.VerdictApprove))))
+	}
+	require.Equal(t, textUnknown, answered(t, p.settle(p.said(code, by, topics.VerdictApprove))), "guesses are bounded")
+	require.Equal(t, topics.GateDenied, outcome(t, p.handle(p.decision(gateID, "d1", topics.VerdictDeny))).Status)
+}
+
 // A person who was shown the beginning of the arguments must not approve the rest.
 func TestArgumentsThatWereNotShownAreNotApprovedOnAChannel(t *testing.T) {
 	args := topics.Raw(`{"command":"echo ` + strings.Repeat("a", 3000) + `; touch x"}`)

@@ -188,7 +188,7 @@ func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
 // forgetRequest drops what is not kept of a gate after its outcome.
 func (g *Gate) forgetRequest() {
 	g.Args, g.Message, g.Options, g.ResponseSchema, g.DueMs, g.Closing = nil, "", nil, nil, 0, ""
-	g.Channel = nil
+	g.Channel, g.Proof = nil, ""
 	if len(g.Outcome.EffectiveArgs) > maxKept {
 		g.Outcome.EffectiveArgs = nil
 	}

@@ -95,7 +95,9 @@
 //
 // A decision of a channel (GateDecision.Channel) counts only in the place that the request came from, the same channel, account,
 // recipient and thread, and only from the person whose message led to the request, or from an approver. A person without an ID
-// must be an approver. All other decisions are answered and approve nothing. A pressed button names the whole gate_id. A command
+// must be an approver. If nothing proves the person (topics.ProofNone), a decision of a channel counts for nothing, and the question
+// says so; if only the sender's domain is proven (topics.ProofCode), it needs the whole code of the question. All other decisions
+// are answered and approve nothing. A pressed button names the whole gate_id. A command
 // names a code, at least 4 characters of the beginning of the gate_id, or nothing if one gate waits in the place. The group
 // resolves it to a gate when it reads it and writes the decision again, with the gate_id, to gate-decisions; that record counts.
 // If the group was down when a person sent a command, and returns after the deadline, the gate times out.

@@ -23,6 +23,8 @@ const (
 	textUnknown    = "No open request has that code here. It may have been decided already, or have expired."
 	textNotYours   = "Only the person whose message led to this request, or an approver, can decide about it."
 	textNotShown   = "It cannot be approved here, because not all of it was shown. Read the whole request at the gate door, and approve it there."
+	textNoProof    = "Nothing proves who has written this, so it decides nothing. Decide at the gate door."
+	textNeedsCode  = "Repeat the command with the code that is in the question."
 	textNotAllowed = "This request does not accept that decision."
 	textWhich      = "Several requests wait here. Repeat the command with one of these codes:"
 )

@@ -43,6 +43,8 @@ func (t *transition) gateOf(e Requested) *Gate {
 	}
 	if t.rules.Channels {
 		g.Channel = r.Channel
+		origin, _ := topics.DecodeOrigin(r.Channel) // an invalid one ends the gate, see fitsBounds
+		g.Proof = string(origin.Proof)
 	}
 	return g
 }

@@ -15,15 +15,21 @@ const (
 	// rowChannels is the version of a row with a gate that a person is asked about on a channel, or with such a person's
 	// decision. An older build would apply decisions from any place and any person.
 	rowChannels = 2
+	// rowProof is the version of a row with a gate on a channel that does not prove who writes there. An older build would apply
+	// decisions without a code.
+	rowProof = 3
 )
 
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: gate: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rows.Format{Name: "gate", Version: rowChannels, Newer: ErrRowVersion}
+var layout = rows.Format{Name: "gate", Version: rowProof, Newer: ErrRowVersion}
 
 // format returns the lowest version that can represent this state.
 func (s *State) format() uint32 {
+	if slices.ContainsFunc(s.Open, func(g *Gate) bool { return g.Proof != "" }) {
+		return rowProof
+	}
 	if slices.ContainsFunc(s.Open, func(g *Gate) bool { return len(g.Channel) > 0 }) ||
 		slices.ContainsFunc(s.Early, (*Held).GetOnChannel) {
 		return rowChannels

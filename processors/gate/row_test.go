@@ -15,7 +15,7 @@ import (
 )
 
 func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowChannels + 1})
+	raw, err := EncodeState(&State{Version: rowProof + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)

@@ -180,8 +180,11 @@ type Gate struct {
 	Outcome *Outcome `protobuf:"bytes,23,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// The origin of the message whose turn opened the gate, empty if no one is asked on a channel; kept until the outcome. And
 	// whether the question was written.
-	Channel       []byte `protobuf:"bytes,26,opt,name=channel,proto3" json:"channel,omitempty"`
-	Asked         bool   `protobuf:"varint,27,opt,name=asked,proto3" json:"asked,omitempty"`
+	Channel []byte `protobuf:"bytes,26,opt,name=channel,proto3" json:"channel,omitempty"`
+	Asked   bool   `protobuf:"varint,27,opt,name=asked,proto3" json:"asked,omitempty"`
+	// What proves who writes in that channel, see topics.Proof; and how many wrong codes were written there.
+	Proof         string `protobuf:"bytes,28,opt,name=proof,proto3" json:"proof,omitempty"`
+	WrongCodes    uint32 `protobuf:"varint,29,opt,name=wrong_codes,json=wrongCodes,proto3" json:"wrong_codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,6 +406,20 @@ func (x *Gate) GetAsked() bool {
 		return x.Asked
 	}
 	return false
+}
+
+func (x *Gate) GetProof() string {
+	if x != nil {
+		return x.Proof
+	}
+	return ""
+}
+
+func (x *Gate) GetWrongCodes() uint32 {
+	if x != nil {
+		return x.WrongCodes
+	}
+	return 0
 }
 
 // Outcome is how a gate ended.
@@ -831,7 +848,7 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"remembered\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\b \x01(\x03R\ttouchedMs\x12\x1b\n" +
-	"\tpurged_ms\x18\t \x01(\x03R\bpurgedMs\"\xf2\x05\n" +
+	"\tpurged_ms\x18\t \x01(\x03R\bpurgedMs\"\xa9\x06\n" +
 	"\x04Gate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x17\n" +
@@ -863,7 +880,10 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"\ano_room\x18\x19 \x01(\bR\x06noRoom\x124\n" +
 	"\aoutcome\x18\x17 \x01(\v2\x1a.turntable.gate.v1.OutcomeR\aoutcome\x12\x18\n" +
 	"\achannel\x18\x1a \x01(\fR\achannel\x12\x14\n" +
-	"\x05asked\x18\x1b \x01(\bR\x05asked\"\xc2\x02\n" +
+	"\x05asked\x18\x1b \x01(\bR\x05asked\x12\x14\n" +
+	"\x05proof\x18\x1c \x01(\tR\x05proof\x12\x1f\n" +
+	"\vwrong_codes\x18\x1d \x01(\rR\n" +
+	"wrongCodes\"\xc2\x02\n" +
 	"\aOutcome\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1f\n" +

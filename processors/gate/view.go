@@ -38,6 +38,9 @@ type View struct {
 	ExpiresAt   string `json:"expires_at"`
 	// Outcome is nil while the gate is open.
 	Outcome *OutcomeView `json:"outcome,omitempty"`
+
+	proof topics.Proof // of the channel that a question goes to
+	code  string       // in that question, if it is not the beginning of GateID
 }
 
 // Origin says who opened a gate.

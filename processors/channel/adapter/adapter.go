@@ -122,7 +122,8 @@ func (f ReceiverFunc) Receive(ctx context.Context, in Inbound) error { return f(
 type Inbound struct {
 	// Event is the platform's ID of the event, by which repeats are recognised. It is required.
 	Event string
-	// Origin is where the event came from. In a group, Recipient is the room and User the person.
+	// Origin is where the event came from. In a group, Recipient is the room and User the person. Origin.Proof says what proves that it
+	// is this person: an adapter must set it unless the platform has authenticated the person.
 	Origin topics.Origin
 	// Text is what the person wrote, without a mention of the account at its beginning.
 	Text string

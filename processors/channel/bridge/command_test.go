@@ -111,13 +111,14 @@ func TestSlowStatusLeavesTimeForTheReply(t *testing.T) {
 	require.Contains(t, text, "State: unknown at the moment")
 }
 
+func press(user string, approve bool) adapter.Inbound {
+	in := group("C1", user, "")
+	in.Mentioned, in.Decision, in.Event = false, &adapter.Decision{GateID: "gate-1", Approve: approve}, "press"
+	return in
+}
+
 func TestDecisions(t *testing.T) {
 	decisions := catalog(t, "front").GateDecisions
-	press := func(user string, approve bool) adapter.Inbound {
-		in := group("C1", user, "")
-		in.Mentioned, in.Decision, in.Event = false, &adapter.Decision{GateID: "gate-1", Approve: approve}, "press"
-		return in
-	}
 	typed := group("C1", "U1", "/approve 12AB fine with me")
 	for _, c := range []struct {
 		in   adapter.Inbound
@@ -152,6 +153,29 @@ func TestUnnamedPeopleOfGroupsCannotDecide(t *testing.T) {
 	text, _ = r.reply("front", r.receive(in))
 	require.Contains(t, text, "cannot tell who you are")
 	decoded(t, catalog(t, "front").GateDecisions, r.receive(direct("", "/approve")))
+}
+
+// Anyone can write a mail with the address of the person who was asked.
+func TestMessagesThatProveNothingDecideNothing(t *testing.T) {
+	for _, proof := range []topics.Proof{topics.ProofNone, "new"} {
+		for name, in := range map[string]adapter.Inbound{
+			"command": direct("U9", "/approve 1a2b3c4d"), "no code": direct("U9", "/approve"), "denied": direct("U9", "/deny"), "button": press("U9", true),
+		} {
+			r := newRig(t, nil)
+			in.Origin.Proof = proof
+			text, _ := r.reply("front", r.receive(in))
+			require.Contains(t, text, "decides nothing", name)
+		}
+	}
+	r := newRig(t, nil)
+	in := direct("U1", "/approve 1a2b3c4d")
+	in.Origin.Proof = topics.ProofCode
+	d := decoded(t, catalog(t, "front").GateDecisions, r.receive(in))
+	require.Contains(t, d.Channel.String(), `"proof":"code"`, "package gate compares the code")
+	pressed := press("U1", true)
+	pressed.Origin.Proof = topics.ProofCode
+	text, _ := r.reply("front", r.receive(pressed))
+	require.Contains(t, text, "decides nothing")
 }
 
 func TestDecisionOfAnAgentWithoutGatesIsAnswered(t *testing.T) {

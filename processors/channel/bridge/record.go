@@ -148,6 +148,8 @@ func (e event) decision(gate string, verdict topics.GateVerdict, reason string, 
 		return one(e.reply(noGates))
 	case o.Group && o.User == "":
 		return one(e.reply(unnamed))
+	case o.Proof != topics.ProofPlatform && (o.Proof != topics.ProofCode || pressed):
+		return one(e.reply(unproven))
 	}
 	return one(processors.OutboundOf(e.catalog.GateDecisions, e.session(), topics.GateDecision{
 		GateID: gate, SessionID: e.session(), DecisionID: e.id + "/decision", Verdict: verdict,

@@ -21,6 +21,7 @@ const (
 	restUnread = "I did not read the text after /new; please send it again."
 	noGates    = "There is nothing to approve or deny here."
 	unnamed    = "I cannot tell who you are, so you cannot decide about requests here."
+	unproven   = "Nothing proves that you have written this, so it decides nothing. Decide where the request says."
 	unknown    = "State: unknown at the moment"
 )
 

@@ -21,6 +21,10 @@
 // such headers with its own name from incoming mail, it adds its own above all others, and no one else can reach the port of Server.
 // Without AuthServID, treat the sender as unverified, and give no one rights because of their address.
 //
+// A mail decides about a request for approval only with AuthServID, and only with the code that is in the question: dmarc=pass proves
+// the domain of the sender, not the person. Without AuthServID the question says where to decide instead, and /approve and /deny are
+// answered and decide nothing.
+//
 // # What is dropped
 //
 // Automatic mail is taken and dropped, so that two programs do not write to each other without end (RFC 3834): mail with

@@ -116,11 +116,16 @@ func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapt
 	origin := thread{Subject: oneLine(subject, maxSubject), References: chain(references, id)}
 	encoded, _ := json.Marshal(origin) // two members of valid text cannot fail
 	at, _ := h.Date()                  // a date that cannot be read is none
+	proof := topics.ProofNone
+	if a.AuthServID != "" { // judge has checked it
+		proof = topics.ProofCode
+	}
 	return adapter.Inbound{
 		Event: event,
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.Account, Recipient: recipient, Thread: root, MessageID: id,
 			User: strings.ToLower(from), UserName: name, Adapter: encoded,
+			Proof: proof,
 		},
 		Mentioned: true, // a mail is addressed to the account
 		At:        at,

@@ -29,6 +29,7 @@ func TestMailBecomesAnEventWithTheOriginThatItsAnswerNeeds(t *testing.T) {
 	require.Equal(t, topics.Origin{
 		Channel: "email", Account: "main", Recipient: "Ada@example.org", Thread: "<m1@example.org>", MessageID: "<m1@example.org>",
 		User: "ada@example.org", UserName: "Ada L", Adapter: topics.Raw(`{"subject":"Invoice","references":["<m1@example.org>"]}`),
+		Proof: topics.ProofNone, // a From address alone proves nothing
 	}, v.in.Origin)
 	require.Equal(t, "Subject: Invoice\n\nPlease pay it.", v.in.Text)
 	require.NotEmpty(t, v.in.Event)
@@ -149,7 +150,9 @@ func TestAnswersOfThisPackageAreDroppedWhenTheyComeBack(t *testing.T) {
 func TestSenderMustBeAuthenticatedIfThatIsRequired(t *testing.T) {
 	required := func(a *Acceptance) { a.AuthServID = "mx.example.com" }
 	const pass = "mx.example.com; spf=fail; dmarc=pass (p=none dis=none) header.from=example.org"
-	require.Empty(t, judged(t, mailOf("hi", "Authentication-Results", pass), required).refused)
+	v := judged(t, mailOf("hi", "Authentication-Results", pass), required)
+	require.Empty(t, v.refused)
+	require.Equal(t, topics.ProofCode, v.in.Origin.Proof, "the server vouches for the domain")
 	require.Empty(t, judged(t, mailOf("hi", "Authentication-Results", "other.test; dmarc=fail\r\nAuthentication-Results: "+pass), required).refused)
 	for name, value := range map[string]string{
 		"none":              "",

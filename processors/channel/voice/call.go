@@ -79,6 +79,7 @@ func (c *Calls) Begin(id string, caller Caller, p Player) (*Call, error) {
 func (c *Call) origin(utterance string) topics.Origin {
 	return topics.Origin{
 		Channel: Channel, Account: c.calls.config.Account, Recipient: c.id, MessageID: utterance, User: c.caller.ID, UserName: c.caller.Name,
+		Proof: topics.ProofNone,
 	}
 }
 

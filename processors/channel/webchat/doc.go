@@ -17,7 +17,7 @@
 //
 // # Who receives what
 //
-// Callers are authenticated as at the other doors (package auth), need the rights Write and Read, and auth.Answer for decisions,
+// Callers are authenticated as at the other doors (package auth), need the rights Write and Read, and auth.Answer for decisions (also /approve),
 // and must have a UserID. That ID is the Recipient and the User of their messages, so an answer reaches the sockets of that user
 // and no others. The thread is a name that the client chooses: each of a user's threads is a conversation, and so is having none.
 // auth.Caller.MayUse is not asked, because callers do not choose session IDs here: a session is derived from the user's ID.

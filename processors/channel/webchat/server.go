@@ -129,7 +129,11 @@ func (s *Server) receive(ctx context.Context, c *client, frame []byte) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.ReceiveTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.pass(ctx, c, r.inbound(s.config.Account, c.user)); err != nil {
+	in := r.inbound(s.config.Account, c.user)
+	if !c.caller.Can(auth.Answer) { // the text may be a command that decides
+		in.Origin.Proof = topics.ProofNone
+	}
+	if err := s.pass(ctx, c, in); err != nil {
 		s.config.Logger.Warn("a message was not received; the client is told to send it again",
 			zap.String("account", s.config.Account), zap.Error(err))
 		c.reply(problem(r.ID, codeRetry, "the message was not received: send it again"))

@@ -80,7 +80,8 @@ func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
 
 func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
 	events := make(chan auth.AuditEvent, 100)
-	f := newFixture(t, &inbox{}, func(c *Config) { c.Audit = func(e auth.AuditEvent) { events <- e } })
+	r := &inbox{}
+	f := newFixture(t, r, func(c *Config) { c.Audit = func(e auth.AuditEvent) { events <- e } })
 	for user, want := range map[string]int{"": 401, "reader": 403, "anonymous": 403, strings.Repeat("x", 600): 403, "ada": 101} {
 		_, status := f.dial(user)
 		require.Equal(t, want, status, user)
@@ -90,6 +91,12 @@ func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 	require.Len(t, events, 5)
 	b := f.open("writer")
+	b.send(`{"type":"message","id":"c1","content":"/approve 1a2b3c4d"}`)
+	require.Equal(t, "accepted", b.next().Type)
+	r.mu.Lock()
+	proof := r.got[0].Origin.Proof
+	r.mu.Unlock()
+	require.Equal(t, topics.ProofNone, proof, "a command must not decide either")
 	b.send(`{"type":"decision","id":"c2","gate_id":"g","approve":true}`)
 	require.Equal(t, codeForbidden, b.next().Code)
 }
