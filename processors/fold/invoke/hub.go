@@ -112,6 +112,13 @@ func (h *hub) outcome(session, gate string) *topics.GateOutcome {
 	return nil
 }
 
+// waits reports whether a turn of a session has an open gate.
+func (h *hub) waits(session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.gates.sessions[session], func(g *knownGate) bool { return g.outcome == nil })
+}
+
 // mayWait returns the turns of a session that may wait for a decision: those with gates, and the last ones that had a record.
 // A client can answer before the requests of its gates were written.
 func (h *hub) mayWait(session string) (list []indexedTurn) {

@@ -50,6 +50,7 @@ type pipelineRules struct {
 	turns    int  // in the index
 	table    bool // the index is loaded from the table of turns
 	gates    bool // requests can answer interactions: see WithGates
+	alone    bool // no new turn while one of the session waits for a decision
 	clock    processors.Clock
 }
 
@@ -86,6 +87,11 @@ func WithGrace(d time.Duration) PipelineOption { return func(r *pipelineRules) {
 // slower client ends with an error; the client can resume.
 func WithWaitingBytes(n int) PipelineOption { return func(r *pipelineRules) { r.waiting = n } }
 
+// WithPipelineRefuseWhilePaused answers a request that is no answer with 409 while a gate of a turn of its session is open (default:
+// its message waits for the end of that turn, or begins another one, as the pipeline decides). It needs WithGates. A message that
+// another process has accepted a moment before, whose gate is not open yet, is not seen.
+func WithPipelineRefuseWhilePaused() PipelineOption { return func(r *pipelineRules) { r.alone = true } }
+
 // WithPipelineClock sets the clock for timestamps and for the times above (default: the system clock).
 func WithPipelineClock(c processors.Clock) PipelineOption {
 	return func(r *pipelineRules) { r.clock = c }
@@ -109,6 +115,9 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, opts .
 		min(r.lookback, r.silence, r.grace) < time.Millisecond {
 		return nil, fmt.Errorf("%w: a pipeline needs a publisher, a message function, a clock, durations of at least 1 ms, "+
 			"and limits above zero", ErrDoor)
+	}
+	if r.alone && !r.gates {
+		return nil, fmt.Errorf("%w: WithPipelineRefuseWhilePaused needs WithGates", ErrDoor)
 	}
 	p := &Pipeline{
 		topics: catalog, to: to, rules: r, slots: entrance.NewSlots(replaySlots), ready: make(chan struct{}),
@@ -187,9 +196,12 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 		return nil, err
 	}
 	s, known := p.open(r, id)
-	if known != nil { // the request was accepted before
+	switch {
+	case known != nil: // the request was accepted before
 		err = s.begin(ctx, known, EventID{})
-	} else {
+	case p.rules.alone && p.hub.waits(r.SessionID):
+		err = errWaits
+	default:
 		err = p.publish(ctx, r.SessionID, id, out)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -66,6 +67,32 @@ func TestAnswerContinuesThePausedTurn(t *testing.T) {
 			require.Equal(t, n, g.messagesWritten(), "no answer is a message")
 		})
 	}
+}
+
+func TestMessageDuringAPauseOfAPipelineCanBeRefused(t *testing.T) {
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	g.starts(true, asksOnce...)
+	p := g.pipeline(WithGates(), WithPipelineRefuseWhilePaused())
+	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	paused := s.invoke(question, "Accept", "text/event-stream", "Idempotency-Key", "first")
+	require.Contains(t, paused.body, `"stopReason": "paused"`)
+	turn := paused.header.Get(HeaderTurn)
+	asked, err := processors.OutboundOf(g.catalog.GateRequests, "s-1", topics.GateRequest{ // as the fold group does
+		GateID: gateOf(turn, 0), SessionID: "s-1", TurnID: turn, CallID: fold.GateCall(turn, 1, 0), Kind: topics.GateTool, Tool: "pay",
+	}, "")
+	require.NoError(t, err)
+	require.NoError(t, g.to.Publish(t.Context(), asked))
+	require.Eventually(t, func() bool { return p.hub.waits("s-1") }, 20*time.Second, time.Millisecond)
+	require.Equal(t, http.StatusConflict, s.invoke(question).status)
+	require.Equal(t, 1, g.messagesWritten(), "it waits nowhere")
+	require.NotEqual(t, http.StatusConflict, s.invoke(question, "Idempotency-Key", "first", "Accept", "text/event-stream").status, "a repeat")
+	require.Equal(t, http.StatusOK, s.invoke(answerBody("t1", `{"eur":1}`, `{"approved":true}`)).status)
+	require.Eventually(t, func() bool { return !p.hub.waits("s-1") }, 20*time.Second, time.Millisecond)
+	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
+
+	_, err = NewPipeline("pilot", g.addrs, g.to, WithPipelineRefuseWhilePaused())
+	require.ErrorIs(t, err, ErrDoor)
 }
 
 // The events before and after the pause are those of the batch, with continuous IDs, also for a client that resumes.
