@@ -194,9 +194,10 @@ func (h *Host) open(to processors.Publisher) (finish func()) {
 	h.life, h.spawner = life, newSpawner()
 	h.out = &outbox{
 		to: to, inputs: topicOf(h.catalog), from: mailbox.OfHost + h.config.Name, batchTime: h.times.batch,
-		logger: h.config.Logger, ctx: writing, boxes: map[string]*box{},
+		logger: h.config.Logger, ctx: writing, hurried: make(chan struct{}), boxes: map[string]*box{},
 	}
 	return func() {
+		close(h.out.hurried)
 		h.stopAll()
 		end()
 		h.working.Wait()

@@ -35,11 +35,13 @@ type outbox struct {
 	batchTime time.Duration
 	logger    *zap.Logger
 	ctx       context.Context // ends when nothing is written any more
+	hurried   chan struct{}   // closed when the host begins to end: agents have no shares any more
 	running   sync.WaitGroup
 
 	mu     sync.Mutex
 	number int64 // of the last record
 	boxes  map[string]*box
+	shares map[string]*share // by subject, of agents that have written updates
 }
 
 // box has the records that wait for one row.
@@ -139,6 +141,9 @@ func (o *outbox) drain(b *box) {
 		if n == 0 {
 			return
 		}
+		if _, ok := next.body.(topics.CrewUpdates); ok {
+			o.admit(b.subject, next.size)
+		}
 		o.write(b.subject, next)
 		o.mu.Lock()
 		for _, it := range b.queue[:n] {
@@ -171,6 +176,9 @@ func (o *outbox) take(b *box) (n int, next item) {
 		wait := time.Until(first.at.Add(o.batchTime))
 		if full || wait <= 0 {
 			next := item{body: updates(b.queue[:n])}
+			for _, it := range b.queue[:n] {
+				next.size += it.size
+			}
 			o.mu.Unlock()
 			return n, next
 		}
@@ -231,6 +239,9 @@ func (o *outbox) write(subject string, it item) {
 			err = retry.Until(o.ctx, func() error { return o.to.Publish(o.ctx, r) }, func(err error) {
 				o.logger.Warn("host cannot write a record, retrying", zap.String("subject", subject), zap.Error(err))
 			}, processors.ErrTooLarge, processors.ErrPublisherClosed)
+		}
+		if err == nil {
+			o.sent(subject, n, item{body: body, size: it.size})
 		}
 		if err == nil || o.ctx.Err() != nil {
 			return

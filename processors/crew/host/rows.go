@@ -91,6 +91,7 @@ func (h *Host) onRow(r processors.Inbound) {
 		h.config.Logger.Error("host cannot read a row; it is skipped", zap.String("subject", subject), zap.Error(err))
 		return
 	}
+	h.out.heard(subject, box.GetHeard()[h.rows.from])
 	if h.rows.see(subject, box, waits) {
 		h.stopped(ErrReplaced)
 	}
