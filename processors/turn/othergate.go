@@ -65,6 +65,9 @@ func (e GateOpened) apply(s *transition) {
 	}
 	s.changed = true
 	s.setClock()
+	if s.paused() && namesTurn(named, s.row.Turn.Message) {
+		s.streamClock()
+	}
 }
 
 // turnNamed returns the turn that a gate names; "" if it names none.
@@ -112,7 +115,7 @@ func (s *transition) otherGateEnded(o topics.GateOutcome) {
 	// Remembered, because after a crash the outcome can be read before the request.
 	s.changed = true
 	s.rememberCall(digests.Of(ofGate, o.GateID))
-	s.dropOthers(func(g *OtherGate) bool { return g.GateId == o.GateID })
+	s.settleOthers(func(g *OtherGate) bool { return g.GateId == o.GateID })
 }
 
 // dropOthers no longer waits for some gates of other requesters.
@@ -122,6 +125,15 @@ func (s *transition) dropOthers(which func(*OtherGate) bool) {
 	if len(s.row.OtherGates) < n {
 		s.changed = true
 		s.setClock()
+	}
+}
+
+// settleOthers is dropOthers for gates that have ended while the turn goes on.
+func (s *transition) settleOthers(which func(*OtherGate) bool) {
+	stopped := s.row.Turn.GetStoppedMs() != 0
+	s.dropOthers(which)
+	if stopped && s.row.Turn.StoppedMs == 0 {
+		s.streamClock()
 	}
 }
 
@@ -167,5 +179,5 @@ func (s *transition) setClock() {
 
 // expireOthers no longer waits for gates whose outcome is overdue.
 func (s *transition) expireOthers() {
-	s.dropOthers(func(g *OtherGate) bool { return g.ExpiresMs <= s.nowMS() })
+	s.settleOthers(func(g *OtherGate) bool { return g.ExpiresMs <= s.nowMS() })
 }

@@ -62,6 +62,27 @@ func TestGateOfAnotherRequesterStopsTheClockOfItsStep(t *testing.T) {
 	}
 }
 
+func TestReadersOfTheStreamLearnHowLongAGateStopsTheClock(t *testing.T) {
+	p := asked(t, withEvents)
+	p.wait(9 * time.Minute)
+	one := foldGate(p, "g1", "r1", time.Hour)
+	told := the[Streamed](t, p.request(one))
+	require.Equal(t, []int64{1, seqStepStart}, []int64{told.Step, told.Seq}, "the readers know the event")
+	require.Equal(t, one.ExpiresMS+(gateGrace+time.Minute).Milliseconds(), told.UntilMS)
+	two := foldGate(p, "g2", "r1", 2*time.Hour)
+	require.Equal(t, two.ExpiresMS+(gateGrace+time.Minute).Milliseconds(), the[Streamed](t, p.request(two)).UntilMS)
+	require.Empty(t, p.request(foldGate(p, "g3", "r-other", time.Hour)), "it names another turn")
+	p.wait(30 * time.Minute)
+	require.Empty(t, p.send("gate-outcomes", outcome(one, topics.GateApproved)), "one is still open")
+	told = the[Streamed](t, p.send("gate-outcomes", outcome(two, topics.GateDenied)))
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), told.UntilMS)
+
+	three := foldGate(p, "g4", "r1", 20*time.Minute)
+	p.request(three)
+	told = the[Streamed](t, p.wait(25*time.Minute))
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), told.UntilMS, "there was no outcome")
+}
+
 func TestClockRunsAgainWithoutAnOutcome(t *testing.T) {
 	p := asked(t)
 	require.Empty(t, p.request(foldGate(p, "g1", "r1", 20*time.Minute)))

@@ -37,7 +37,10 @@ type settlement struct {
 func (s *transition) streams() bool { return s.row.Turn.GetStream() != nil }
 
 // streamed emits a record of the turn in the open step.
-func (s *transition) streamed(seq int, e topics.AgentEvent) {
+func (s *transition) streamed(seq int, e topics.AgentEvent) { s.streamedAs(seq, seq, e) }
+
+// streamedAs is streamed for a record with the number of another one. index is part of its ID.
+func (s *transition) streamedAs(index, seq int, e topics.AgentEvent) {
 	turn := s.row.Turn
 	step := max(turn.Step, 1) // a turn can end before its first step
 	e.SessionID, e.TurnID, e.Step, e.Attempt, e.Seq = s.key, turn.Message.TurnId, int64(step), 1, int64(seq)
@@ -45,13 +48,22 @@ func (s *transition) streamed(seq int, e topics.AgentEvent) {
 	if e.Result == nil {
 		e.UntilMS = s.silentUntil()
 	}
-	s.emit(turn.Message.TurnId, step, Streamed(e), seq)
+	s.emit(turn.Message.TurnId, step, Streamed(e), index)
 }
 
 // silentUntil returns how long the open turn may write no event, in milliseconds since the epoch.
 func (s *transition) silentUntil() int64 {
 	turn := s.row.Turn
 	until := turn.DeadlineMs
+	if turn.StoppedMs != 0 { // the rest of the step's time begins after the last gate
+		var ended int64
+		for _, g := range s.row.OtherGates {
+			if namesTurn(g.TurnId, turn.Message) {
+				ended = max(ended, g.ExpiresMs)
+			}
+		}
+		until = ended + max(0, turn.DeadlineMs-turn.StoppedMs)
+	}
 	for _, c := range turn.Calls {
 		if !c.ended() {
 			until = max(until, turn.callDeadline(c))
@@ -70,6 +82,15 @@ func (s *transition) streamStart() {
 		e.Request = requestOf(s.row.Turn.Message)
 	}
 	s.streamed(seqStepStart, e)
+}
+
+// streamClock repeats the beginning of the open step when its clock was stopped or runs again. Readers know the event, and take
+// from the record how long the turn may be silent.
+func (s *transition) streamClock() {
+	if s.streams() {
+		e := topics.AgentEvent{Event: stepEvent("step_start", s.row.Turn.Step)}
+		s.streamedAs(int(s.silentUntil()), seqStepStart, e)
+	}
 }
 
 // streamStepEnd marks the end of the open step, whose response has tool calls.

@@ -174,7 +174,7 @@ func (s *transition) replace(t *Turn, attempt uint64) {
 func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 	step, seq := uint64(e.Step), uint64(e.Seq)
 	known := step < t.Step || step == t.Step && slices.Contains(t.Seen, seq)
-	if known && seq == seqStepStart && t.UntilMs == 0 {
+	if known && seq == seqStepStart && step == t.Step && e.UntilMS > t.UntilMs { // also one whose clock a gate has stopped
 		t.UntilMs, s.changed = e.UntilMS, true
 	}
 	if known && e.Result == nil || slices.ContainsFunc(t.Queue, func(q *Queued) bool { return q.Step == step && q.Seq == seq }) {

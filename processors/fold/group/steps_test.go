@@ -66,6 +66,16 @@ func TestAttemptThatTheTurnNamesCountsAlthoughALaterOneWrites(t *testing.T) {
 	p.settle()
 }
 
+// The turn repeats the beginning of a step whose clock a gate has stopped.
+func TestRepeatedBeginningOfAStepExtendsItsSilence(t *testing.T) {
+	p := newPlay(t)
+	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Minute))))
+	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(2*time.Hour))))
+	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Minute)))) // redelivered
+	require.Empty(t, p.until(2*time.Hour+p.rules.Silence-time.Millisecond).batches())
+	require.Len(t, p.until(time.Millisecond).batches(), 1)
+}
+
 // The turn's records wait for the events of the attempt that they name, and for no longer than for any missing record.
 func TestTurnWaitsForTheEventsOfTheAttemptItNames(t *testing.T) {
 	p := newPlay(t)
