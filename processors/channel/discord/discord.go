@@ -142,7 +142,7 @@ func (a *Adapter) Channel() string { return Channel }
 // Traits implements adapter.Adapter.
 func (a *Adapter) Traits() adapter.Traits {
 	return adapter.Traits{
-		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+		Format: text.DiscordMarkdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}
 }
 

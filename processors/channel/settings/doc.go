@@ -12,7 +12,7 @@
 //	    approvers: [U1]           # who may decide about requests for approval of others in the same conversation
 //	    rate_limit: 20            # messages of a person in 60 seconds
 //	    threading: true           # a message of a group outside of a thread starts one
-//	    format: slack_mrkdwn      # markdown, telegram_html, slack_mrkdwn or plain_text; without it, that of the adapter
+//	    format: slack_mrkdwn      # markdown, discord_markdown, telegram_html, slack_mrkdwn or plain_text; without it, that of the adapter
 //	    prefix: bracket           # off, bracket or bold_bracket: the agent's name before its answers
 //	    quiet_errors: false       # send no error texts
 //	bindings:                     # of those that match a message, the most specific one counts

@@ -107,7 +107,7 @@ func (r *reader) account(s *Settings, m member) Account {
 		Group:   choice(o, "group", GroupMentionOnly, GroupAll, GroupCommandsOnly, GroupIgnore),
 		Allowed: o.names("allowed"), Approvers: o.names("approvers"),
 		RateLimit: o.number("rate_limit", MaxRate), Threading: o.boolean("threading"),
-		Format:      choice(o, "format", "", text.Markdown, text.TelegramHTML, text.SlackMrkdwn, text.Plain),
+		Format:      choice(o, "format", "", text.Markdown, text.DiscordMarkdown, text.TelegramHTML, text.SlackMrkdwn, text.Plain),
 		Prefix:      choice(o, "prefix", PrefixOff, PrefixBracket, PrefixBoldBracket),
 		QuietErrors: o.boolean("quiet_errors"),
 	}

@@ -134,8 +134,8 @@ func (r *renderer) code(s string) {
 	if !visible(s) {
 		return
 	}
-	if r.d.strict && strings.Contains(s, "```") { // it would end the code
-		s = strings.ReplaceAll(s, "``", "`\u200b`")
+	if r.d.strict {
+		s = withoutFences(s)
 	}
 	leads := r.leads
 	if r.d.fence != nil && r.d.fence.open != "" && r.leadMissing() {

@@ -50,3 +50,24 @@ func TestSlackCodeIsNotEndedByAFenceInIt(t *testing.T) {
 	whole := text.Render("~~~\na ```` b `` c\n~~~", text.SlackMrkdwn)
 	require.Equal(t, "```\na ```` b `` c\n```", strings.ReplaceAll(whole, "\u200b", ""), "nothing else is changed")
 }
+
+// So does Discord, which knows no fence of tildes either.
+func TestDiscordCodeIsNotEndedByAFenceInIt(t *testing.T) {
+	for md, want := range map[string]string{
+		"````markdown\n# T\n\n```python\nx\n```\n\nmore\n````\n\nDone **now**.": "```markdown\n# T\n\n`\u200b``python\nx\n`\u200b``\n\nmore\n```\n\nDone **now**.",
+		"~~~go\n```\ncode\n~~~\nDone":                                           "```go\n`\u200b``\ncode\n```\nDone",
+		"> ````\n> ```\n> ````\nDone":                                           "> ```\n> `\u200b``\n> ```\nDone",
+		"```go\na ``` b\n```\nDone ``x``":                                       "```go\na `\u200b`` b\n```\nDone ``x``",
+		"~~~ a`b\nx\n~~~":                                                       "``` ab\nx\n```",
+		"```go\nfine\n```\r\n- **b** `c` ~~s~~ ``` inline ``` ":                 "```go\nfine\n```\r\n- **b** `c` ~~s~~ ``` inline ``` ",
+	} {
+		require.Equal(t, want, text.Render(md, text.DiscordMarkdown), md)
+		require.Equal(t, want, text.Render(want, text.DiscordMarkdown), "again: %s", md)
+		for _, max := range []int{24, 30, 40} {
+			for _, part := range text.Split(md, text.DiscordMarkdown, text.Limit{Max: max, Unit: text.UTF16}) {
+				require.Zero(t, strings.Count(part, "```")%2, "a part has a fence that is not closed: %q", part)
+			}
+		}
+	}
+	require.Equal(t, "````\n```\n````", text.Render("````\n```\n````", text.Markdown))
+}

@@ -38,29 +38,30 @@ func (s *scanner) line() {
 	}
 	text := strings.TrimSuffix(rest[:length], "\r")
 	ending := rest[len(text):next]
-	switch m := fenceLine.FindStringSubmatch(text); {
-	case s.fence != nil && s.closes(text):
+	before, marker, after := beginsFence(text)
+	switch {
+	case s.fence != nil && endsFence(text, s.marker):
 		s.add(token{kind: closing, out: s.broken + text, wrap: s.fence})
 		s.fence, s.broken = nil, ""
 	case s.fence != nil:
 		s.endLine()
 		s.words(text, true)
-	case m != nil && (m[2][0] == '~' || !strings.Contains(m[3], "`")):
+	case marker != "":
 		s.endLine()
 		quote := ""
-		if strings.Contains(m[1], ">") {
-			quote = m[1]
+		if strings.Contains(before, ">") {
+			quote = before
 		}
-		begin := quote + m[2] + m[3] + "\n"
-		s.fence = &wrapper{close: "\n" + quote + m[2], reopen: begin, keep: true, fence: true}
-		s.marker = m[2]
+		begin := quote + marker + after + "\n"
+		s.fence = &wrapper{close: "\n" + quote + marker, reopen: begin, keep: true, fence: true}
+		s.marker = marker
 		switch {
-		case strings.TrimSpace(m[1]) != "":
-			s.add(token{kind: word, out: m[1], raw: m[1], lead: true})
-		case m[1] != "":
-			s.add(token{kind: indent, out: m[1]})
+		case strings.TrimSpace(before) != "":
+			s.add(token{kind: word, out: before, raw: before, lead: true})
+		case before != "":
+			s.add(token{kind: indent, out: before})
 		}
-		s.add(token{kind: opening, out: m[2] + m[3] + ending, wrap: s.fence})
+		s.add(token{kind: opening, out: marker + after + ending, wrap: s.fence})
 		s.at += next
 		s.skipSpans()
 		return
@@ -73,10 +74,51 @@ func (s *scanner) line() {
 	s.skipSpans()
 }
 
-// closes reports whether a line ends the fence.
-func (s *scanner) closes(text string) bool {
-	text = strings.TrimLeft(strings.TrimRight(text, " \t"), " \t>")
-	return len(text) >= len(s.marker) && strings.Trim(text, s.marker[:1]) == ""
+// beginsFence returns what is before a fence that a line opens, the fence, and what follows it; no fence if the line opens none.
+func beginsFence(line string) (before, marker, after string) {
+	m := fenceLine.FindStringSubmatch(line)
+	if m == nil || m[2][0] == '`' && strings.Contains(m[3], "`") {
+		return "", "", ""
+	}
+	return m[1], m[2], m[3]
+}
+
+// endsFence reports whether a line ends the fence.
+func endsFence(line, marker string) bool {
+	line = strings.TrimLeft(strings.TrimRight(line, " \t"), " \t>")
+	return len(line) >= len(marker) && strings.Trim(line, marker[:1]) == ""
+}
+
+// withShortFences returns a text whose fences have three backticks. Those in the code are taken apart: see withoutFences.
+func withShortFences(markdown string) string {
+	var out strings.Builder
+	marker := ""
+	for line := range strings.Lines(markdown) {
+		text := strings.TrimRight(line, "\r\n")
+		before, opened, after := beginsFence(text)
+		switch {
+		case marker != "" && endsFence(text, marker):
+			out.WriteString(text[:strings.IndexByte(text, marker[0])] + "```" + line[len(text):])
+			marker = ""
+		case marker != "":
+			out.WriteString(withoutFences(line))
+		case opened != "":
+			marker = opened
+			out.WriteString(before + "```" + strings.ReplaceAll(after, "`", "") + line[len(text):])
+		default:
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// withoutFences returns code that does not end a block that ends at the first three backticks: an invisible character is written
+// between the backticks.
+func withoutFences(code string) string {
+	if !strings.Contains(code, "```") {
+		return code
+	}
+	return strings.ReplaceAll(code, "``", "`\u200b`")
 }
 
 func (s *scanner) add(t token) { s.out = append(s.out, t) }

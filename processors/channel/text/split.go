@@ -5,7 +5,7 @@ import "strings"
 // Render returns a Markdown text in a format. Markdown is returned unchanged, except that invalid UTF-8 and control characters
 // other than tabs and line breaks become U+FFFD. It is the one message of Split without a limit, or empty if there is none.
 //
-// In TelegramHTML, headings are bold, lists have bullets or numbers from 1, and HTML in the text is shown as it is. In
+// In DiscordMarkdown only the fences of code are changed. In TelegramHTML, headings are bold, lists have bullets or numbers from 1, and HTML in the text is shown as it is. In
 // SlackMrkdwn and Plain, headings, lists and quotes keep their markers. Plain has no markers of emphasis and code, and shows
 // links as "text (URL)". Links with a scheme other than http, https, mailto, tel and tg, and
 // those that notify a user of Telegram, are shown in the same way.
@@ -29,7 +29,10 @@ func Split(markdown string, f Format, l Limit) []string {
 	}
 	s := splitter{limit: l, escape: func(s string) string { return s }}
 	switch f {
-	case Markdown, "":
+	case Markdown, DiscordMarkdown, "":
+		if f == DiscordMarkdown {
+			markdown = withShortFences(markdown)
+		}
 		if l.Fits(markdown) {
 			return []string{markdown}
 		}

@@ -8,6 +8,9 @@ type Format string
 const (
 	// Markdown is passed on unchanged.
 	Markdown Format = "markdown"
+	// DiscordMarkdown is Discord's dialect (https://support.discord.com/hc/en-us/articles/210298617): a block of code begins and ends
+	// at three backticks, whatever fence the text has around it.
+	DiscordMarkdown Format = "discord_markdown"
 	// TelegramHTML is the HTML subset of Telegram's Bot API (https://core.telegram.org/bots/api#html-style).
 	TelegramHTML Format = "telegram_html"
 	// SlackMrkdwn is Slack's format (https://docs.slack.dev/messaging/formatting-message-text).

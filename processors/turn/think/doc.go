@@ -136,6 +136,7 @@
 //	openai       the older form function_call                                   TestPiecesOfCallsAreJoinedAsServersSendThem
 //	openai       content as a list of parts; those of the reasoning are not     TestListsOfPartsAreSpokenWithoutTheReasoning
 //	             for the user
+//	openai       "error":null in chunks without an error                        TestErrorsThatAreNullAreNone
 //	openai       error codes in a stream as numbers or text, in the chunk, in   TestErrorsInAStreamAreReadLikeStatuses
 //	             the choice or without a member; how long to wait
 //	anthropic    the same in error events                                       TestErrorsInAStreamAreReadLikeStatuses

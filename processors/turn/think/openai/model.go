@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"iter"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -101,8 +103,7 @@ func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta,
 		if m.official { // other servers can reject a parameter that they do not know
 			params.PromptCacheKey = sdk.String(provider.SessionKey(s))
 		}
-		stream := m.client.Chat.Completions.NewStreaming(ctx, params,
-			option.WithHeader("Idempotency-Key", provider.IdempotencyKey(s)))
+		stream := m.open(ctx, params, provider.IdempotencyKey(s))
 		defer stream.Close()
 		r := reader{client: m.provider, reply: reply}
 		for !reply.Stopped && stream.Next() {
@@ -115,6 +116,19 @@ func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta,
 		}
 		return r.end()
 	})
+}
+
+// open begins a streamed completion, as the SDK's NewStreaming does, and reads it without members error that are null.
+func (m *Model) open(
+	ctx context.Context, params sdk.ChatCompletionNewParams, key string,
+) *ssestream.Stream[sdk.ChatCompletionChunk] {
+	var response *http.Response
+	err := m.client.Post(ctx, "chat/completions", params, &response, option.WithJSONSet("stream", true),
+		option.WithHeader("Idempotency-Key", key))
+	if err != nil {
+		return ssestream.NewStream[sdk.ChatCompletionChunk](nil, err)
+	}
+	return ssestream.NewStream[sdk.ChatCompletionChunk](&chunks{Decoder: ssestream.NewDecoder(response)}, nil)
 }
 
 // system returns the sections of the system prompt as one message, because some servers accept no second one. The fixed one

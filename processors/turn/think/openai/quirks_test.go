@@ -39,6 +39,16 @@ func TestListsOfPartsAreSpokenWithoutTheReasoning(t *testing.T) {
 	}
 }
 
+func TestErrorsThatAreNullAreNone(t *testing.T) {
+	null := func(chunk string) string { return strings.TrimSuffix(chunk, "}") + `, "error" : null}` }
+	server := providertest.Start(t, providertest.Events(
+		null(chunk(`{"content":"Berth ","error":null}`, "")), null(chunk(`{"content":"\"error\":null"}`, "")), null(chunk(`{}`, "stop")),
+		null(usage), "[DONE]"))
+	reply, err := ask(t, think.Settings{}, providertest.Question(), server)
+	require.NoError(t, err)
+	require.Equal(t, []think.Block{{Text: `Berth "error":null`}}, reply.Blocks)
+}
+
 func TestHalfCharactersOfPiecesAreJoined(t *testing.T) {
 	reply, err := ask(t, think.Settings{}, providertest.Question(), providertest.Start(t,
 		said("stop", "", `{"content":"a\ud83d"}`, `{"content":"\ude42 \ud83d"}`, `{"content":"b\ude42"}`, `{"content":[{"type":"text","text":"\ud83d"}]}`)))

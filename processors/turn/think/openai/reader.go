@@ -1,10 +1,13 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
@@ -19,6 +22,25 @@ type reader struct {
 	calls     []*call
 	finish    string
 	reasoning reasoning
+}
+
+// chunks are the events of a stream. Servers that write every member write "error":null in chunks without one, which the SDK takes
+// for an error.
+type chunks struct {
+	ssestream.Decoder
+}
+
+// Event implements ssestream.Decoder.
+func (c *chunks) Event() ssestream.Event {
+	e := c.Decoder.Event()
+	members := map[string]jsontext.Value{}
+	if bytes.Contains(e.Data, []byte(`"error"`)) && json.Unmarshal(e.Data, &members) == nil && members["error"].Kind() == 'n' {
+		delete(members, "error")
+		if without, err := json.Marshal(members, json.Deterministic(true)); err == nil {
+			e.Data = without
+		}
+	}
+	return e
 }
 
 // chunk translates a chunk.
