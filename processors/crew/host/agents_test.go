@@ -378,6 +378,15 @@ func TestArgumentsOfRequestsDifferWithContentDirectoryAndEnvironment(t *testing.
 		}
 	}
 	require.Contains(t, secret, "TOKEN")
-	require.Contains(t, secret, "hunter2", "a value can be what runs")
+	require.NotContains(t, secret, "hunter2")
+	for variable, shown := range map[string]bool{
+		`{"name":"LD_PRELOAD","value":"/tmp/x.so"}`: true, `{"name":"NODE_OPTIONS","value":"--require=x"}`: true,
+		`{"name":"AWS_SECRET_ACCESS_KEY","value":"ab/c+d=="}`: false, `{"name":"PGPASSWORD","value":"p@ss"}`: false,
+		`{"name":"BASH_FUNC_key","value":"() { evil; }"}`: true, `{"name":"MY_TOKEN","value":"/bin/evil"}`: true, `{"name":"TOKEN","value":""}`: true,
+	} {
+		args := create(`{"command":"npm","args":["test"],"env":[` + variable + `]}`)
+		require.Equal(t, shown, strings.Contains(args, variable), "a value can be what runs: %s", variable)
+		require.Equal(t, !shown, strings.Contains(args, `"value":"[REDACTED]"`), variable)
+	}
 	require.Contains(t, write("evil"), "evil")
 }

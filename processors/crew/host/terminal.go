@@ -5,6 +5,8 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -65,26 +67,40 @@ func (o *output) text() (string, bool) {
 }
 
 type createRequest struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args"`
-	Cwd     string   `json:"cwd"`
-	Limit   *int     `json:"outputByteLimit"`
-	Env     []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	} `json:"env"`
+	Command string     `json:"command"`
+	Args    []string   `json:"args"`
+	Cwd     string     `json:"cwd"`
+	Limit   *int       `json:"outputByteLimit"`
+	Env     []variable `json:"env"`
 }
 
-// shown returns the arguments that a person sees, with the variables: a value can be what runs, as that of LD_PRELOAD. dir is the agent's directory, in which a request without a
-// directory runs.
+type variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// secretName matches the names of variables with secrets, and secretValue what can be one: no path, no command and no function.
+var (
+	secretName  = regexp.MustCompile(`(?i)(key|token|secret|password|passwd|credentials?)$`)
+	secretValue = regexp.MustCompile(`^[^\s/(){};|<>$"'\x60][^\s(){};|<>$"'\x60]*$`)
+)
+
+// shown returns the arguments that a person sees. A variable's value can be what runs, as that of LD_PRELOAD, so values are shown,
+// except secrets, which are neither programs nor options: events and gates are stored and shown to others. The digest covers them.
+// dir is the agent's directory, in which a request without a directory runs.
 func (q createRequest) shown(dir string) any {
 	args := q.Args
 	if args == nil {
 		args = []string{}
 	}
-	env := []any{}
-	for _, v := range q.Env {
-		env = append(env, v)
+	env := slices.Clone(q.Env)
+	for i, v := range env {
+		if secretName.MatchString(v.Name) && secretValue.MatchString(v.Value) {
+			env[i].Value = "[REDACTED]"
+		}
+	}
+	if env == nil {
+		env = []variable{}
 	}
 	return map[string]any{
 		"command": q.Command, "args": args, "cwd": cmp.Or(q.Cwd, dir), "env": env, "env_sha256": digestOf(encoded(q.Env)),
