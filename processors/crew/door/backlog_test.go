@@ -46,7 +46,7 @@ func TestPongsAreReadWhileAResumeWaitsForAReplay(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	b := &browser{conn, t}
+	b := &browser{Conn: conn, t: t}
 	defer func() { _ = b.CloseNow() }()
 	b.next("init")
 	read := r.unread()

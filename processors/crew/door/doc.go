@@ -22,7 +22,8 @@
 // A client may get an event that the state includes, and drops frames whose seq it has. resume_gap {subject} after the state
 // means that events between the state and the next one are missing. agent:text is sent only to those who subscribe to it; it has
 // the text of up to 100 ms, in one frame from fromSeq to seq, and comes before later events of its agent. So a client without a
-// subscription sees gaps where text was.
+// subscription sees gaps where text was. agent:data {agentId, data} follows each agent:text with the same text, for clients that show
+// output as it is. It has no seq and is not repeated.
 //
 // A client sends:
 //

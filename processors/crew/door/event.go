@@ -15,6 +15,9 @@ const (
 	askedEvent    = "agent:permission_request"
 	resolvedEvent = "agent:permission_resolved"
 	busEvent      = "bus:message"
+	// dataFrame is the type of a frame with the text of an agent:text, for clients that show the agent's output as it is. It is no
+	// event: it has no number, and is not repeated for those who resume.
+	dataFrame = "agent:data"
 	// spawnErrorEvent is of a crew if an agent is refused, and of the agent if its host does not start it.
 	spawnErrorEvent = "agent:spawn_error"
 )
@@ -109,11 +112,11 @@ func frameOf(e topics.CrewEvent) []byte {
 	return raw
 }
 
-// textFrame returns the frame of the text of one or several events of an agent that follow each other. last is the newest of
+// textFrame returns the frame of the text, without its secrets, of one or several events of an agent that follow each other. last is the newest of
 // them, and from the seq of the first one.
 func textFrame(last *event, from int64, text string) []byte {
 	shown := last.CrewEvent
-	fields := []any{"agentId", last.about, "text", Redact(text)}
+	fields := []any{"agentId", last.about, "text", text}
 	if from != last.Seq {
 		fields = append(fields, "fromSeq", from)
 	}

@@ -28,7 +28,7 @@ func (m missed) encoded() []byte {
 	if m.frame != nil {
 		return m.frame
 	}
-	return textFrame(m.last, m.from, m.text)
+	return textFrame(m.last, m.from, Redact(m.text))
 }
 
 // add adds a frame that may have any size.

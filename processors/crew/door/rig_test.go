@@ -128,7 +128,8 @@ func (r *rig) status(agent, status string) {
 // browser is a WebSocket client.
 type browser struct {
 	*ws.Conn
-	t *testing.T
+	t    *testing.T
+	data []string // the frames of the type dataFrame
 }
 
 // frame is what a browser received.
@@ -161,7 +162,7 @@ func (r *rig) dial(path string, headers ...string) (*browser, *http.Response, er
 		return nil, response, err
 	}
 	conn.SetReadLimit(1 << 24)
-	b := &browser{conn, r.t}
+	b := &browser{Conn: conn, t: r.t}
 	r.t.Cleanup(func() { _ = b.CloseNow() })
 	return b, response, nil
 }
@@ -179,15 +180,21 @@ func (b *browser) send(text string) {
 	require.NoError(b.t, b.Write(b.t.Context(), ws.MessageText, []byte(text)))
 }
 
+// read returns the next frame; those with output as it is are kept apart.
 func (b *browser) read() (f frame, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	_, raw, err := b.Read(ctx)
-	if err != nil {
-		return f, err
+	for {
+		_, raw, err := b.Read(ctx)
+		if err != nil {
+			return f, err
+		}
+		f = frame{raw: string(raw)}
+		if err := json.Unmarshal(raw, &f, lenient); err != nil || f.Type != dataFrame {
+			return f, err
+		}
+		b.data = append(b.data, f.raw)
 	}
-	f.raw = string(raw)
-	return f, json.Unmarshal(raw, &f, lenient)
 }
 
 // next returns the next frame, which must be of a type.

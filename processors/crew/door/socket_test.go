@@ -33,6 +33,12 @@ func TestS01_OnlySubscribersGetText(t *testing.T) {
 	all.next("agent:status")
 	require.Equal(t, "from a", one.next("agent:text").Text)
 	one.next("agent:status")
+	raw := func(agent string) string {
+		return `{"type":"agent:data","agentId":"` + agent + `","data":"from ` + agent + `"}`
+	}
+	require.Empty(t, none.data)
+	require.Equal(t, []string{raw("a"), raw("b")}, all.data)
+	require.Equal(t, []string{raw("a")}, one.data)
 }
 
 func TestS02_SubscriberGetsTheBufferAndNoTextAfterUnsubscribe(t *testing.T) {

@@ -41,13 +41,15 @@ func (x *Index) showText(s *stream) {
 		return
 	}
 	last := s.lastText
-	frame := textFrame(last, s.from, s.unshown.String())
+	text := Redact(s.unshown.String())
+	frame, data := textFrame(last, s.from, text), object("type", dataFrame, "agentId", last.about, "data", text)
 	s.unshown.Reset()
 	s.lastText = nil
 	crew, project := x.crewOf(last), x.projectOf(last)
 	for c := range x.clients {
 		if c.wants(crew, project) && c.wantsText(last.about) {
 			c.show(frame)
+			c.show(data)
 		}
 	}
 }
