@@ -82,11 +82,21 @@ func (c *Context) Now() (now time.Time) {
 // records. The logger stays usable after the handler has returned.
 func (c *Context) Logger() *zap.Logger { return c.settings.logger }
 
-// MaxRecordBytes is the size of the largest record that may be sent, in bytes: key, value and headers before compression.
-// See WithMaxRecordBytes.
-func (c *Context) MaxRecordBytes() (limit int) {
+// MaxRecordBytes is the size of the largest record that may be sent to all of the given topics, in bytes: key, value and headers
+// before compression. Without topics, it is that of all outputs of the group and its table. It is the smaller one of
+// WithMaxRecordBytes and the topic's max.message.bytes. The processor reads the latter when it starts; if the brokers do not
+// return it, it learns from the records that they refuse.
+func (c *Context) MaxRecordBytes(to ...goka.Stream) (limit int) {
 	_ = c.locked(func(goka.Context) error {
 		limit = c.settings.recordBytes
+		for _, topic := range to {
+			limit = min(limit, c.settings.limitOf(string(topic)))
+		}
+		if len(to) == 0 && c.settings.isNarrow() {
+			for _, topic := range c.settings.written {
+				limit = min(limit, c.settings.limitOf(topic))
+			}
+		}
 		return nil
 	})
 	return limit
@@ -177,7 +187,7 @@ func (c *Context) SetPart(n uint32, value []byte) error {
 		return ErrNilRow
 	}
 	return c.runtime(func(r runtimeapi.Runtime) error {
-		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, c.settings.recordBytes; limit > 0 && size > limit {
+		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, c.settings.limitOf(c.settings.table()); limit > 0 && size > limit {
 			return fmt.Errorf("%w: part %d of a row, %d bytes, limit %d", ErrTooLarge, n, size, limit)
 		}
 		c.effects.parts = append(c.effects.parts, part{number: n, value: value})
@@ -278,7 +288,7 @@ func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers i
 	if err != nil {
 		return nil, fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
 	}
-	if size, limit := recordOverhead+len(key)+len(raw)+headers, c.MaxRecordBytes(); limit > 0 && size > limit {
+	if size, limit := recordOverhead+len(key)+len(raw)+headers, c.MaxRecordBytes(t.Stream()); limit > 0 && size > limit {
 		return nil, fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
 	}
 	return raw, nil

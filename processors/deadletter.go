@@ -86,7 +86,7 @@ func (l Letter) output(s *settings, ours bool) output {
 	headers[topics.HeaderErrorSourceOffset] = strconv.AppendInt(nil, l.Offset, 10)
 	headers[topics.HeaderErrorGroup] = []byte(s.group)
 
-	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
+	key, value := shrink(l.Key, l.Value, headers, s.limitOf(string(s.deadLetters)))
 	if ours && l.NullKey {
 		headers[runtimeapi.HeaderNullKey] = []byte{} // our producer removes it; a plain Goka producer would send it
 	}

@@ -2,10 +2,12 @@ package processors
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 var (
@@ -65,6 +67,32 @@ func (e *effects) writeRow(row any) error {
 		return ErrRowWritten
 	}
 	e.row, e.written = row, true
+	return nil
+}
+
+// fit returns an error that wraps ErrTooLarge if a topic does not accept an output or the row.
+func (e *effects) fit(ctx goka.Context, key string, s *settings) error {
+	encoder, ok := unbound(ctx).(runtimeapi.Encoder)
+	if !ok {
+		return nil
+	}
+	for _, out := range e.outputs {
+		headers := headersBytes(out.headers)
+		if out.id != "" {
+			headers = headerBytes(topics.HeaderID, len(out.id))
+		}
+		raw, err := encoder.EncodeOutput(out.stream, out.value)
+		if size, limit := recordOverhead+len(out.key)+len(raw)+headers, s.limitOf(string(out.stream)); err == nil && size > limit {
+			return fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, out.stream, limit)
+		}
+	}
+	if e.row == nil {
+		return nil
+	}
+	raw, err := encoder.EncodeRow(e.row)
+	if size, limit := recordBytes(key, raw, nil), s.limitOf(s.table()); err == nil && size > limit {
+		return fmt.Errorf("%w: %d bytes for the table row, limit %d", ErrTooLarge, size, limit)
+	}
 	return nil
 }
 

@@ -20,6 +20,7 @@ const waitLimit = time.Minute
 type field struct {
 	t      *testing.T
 	addrs  []string
+	broker *embedded.Broker
 	client *kgo.Client
 }
 
@@ -28,7 +29,7 @@ func newField(t *testing.T, partitions int32) *field {
 	b, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	f := &field{t: t, addrs: b.Addrs(), client: nil}
+	f := &field{t: t, addrs: b.Addrs(), broker: b}
 	f.client, err = kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(f.client.Close)

@@ -143,6 +143,19 @@ func otherEdges(graph *goka.GroupGraph, s *settings, late map[string]bool) []gok
 	return edges
 }
 
+// writtenBy returns the outputs of a graph without the dead-letter topic, and its table.
+func writtenBy(graph *goka.GroupGraph, deadLetters string) (topics []string) {
+	for _, out := range graph.OutputStreams() {
+		if name := out.Topic(); name != deadLetters && name != string(deadLetterStream(graph.Group())) {
+			topics = append(topics, name)
+		}
+	}
+	if graph.GroupTable() != nil {
+		topics = append(topics, string(goka.GroupTable(graph.Group())))
+	}
+	return topics
+}
+
 func timedOf(graph *goka.GroupGraph) (Timed, bool) {
 	table := graph.GroupTable()
 	if table == nil {

@@ -85,7 +85,7 @@ func receiveLoop(ctx goka.Context, set *settings, msg any, sources map[string]so
 func reroute(ctx goka.Context, c *Context, session string) {
 	r := &c.record
 	headers := r.loopHeaders()
-	if recordBytes(session, r.raw, headers) > c.settings.recordBytes {
+	if recordBytes(session, r.raw, headers) > c.settings.limitOf(c.settings.loop) {
 		deadLetter(ctx, c, StageRoute, errLoopBytes)
 		return
 	}

@@ -219,7 +219,8 @@ func WithDeadLetters(topic string) Option {
 }
 
 // WithMaxRecordBytes sets the size of the largest record that is sent, in bytes: key, value and headers before
-// compression. The default is 1 MiB, the minimum 4 KiB. The topics must allow records of this size (max.message.bytes).
+// compression. The default is 1 MiB, the minimum 4 KiB. Topics that allow less (max.message.bytes) are found when the
+// processor starts; see Context.MaxRecordBytes.
 func WithMaxRecordBytes(n int) Option {
 	return func(o *options) {
 		if n < minRecordBytes {

@@ -40,6 +40,12 @@ func attempt(c *Context, stage Stage, h func(*Context) error) (settled bool) {
 		return handlerFailed(ctx, c, stage, ErrPartAlone)
 	case err != nil:
 		return handlerFailed(ctx, c, stage, err)
+	case c.settings.isNarrow():
+		if err := c.effects.fit(ctx, c.key, c.settings); err != nil { // a retry would be refused in the same way
+			deadLetter(ctx, c, stage, err)
+			return true
+		}
+		c.effects.perform(ctx, c.settings)
 	default:
 		c.effects.perform(ctx, c.settings)
 	}

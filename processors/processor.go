@@ -52,11 +52,13 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 		group:        graph.Group(),
 		deadLetters:  goka.Stream(o.deadLetters),
 		recordBytes:  conf.Producer.MaxMessageBytes,
+		limits:       cut.NewLimits(conf.Producer.MaxMessageBytes),
+		written:      writtenBy(graph, o.deadLetters),
 		onDeadLetter: o.metrics.onDeadLetter(o.instance.Logger),
 		logger:       o.instance.Logger,
 	}
 	c := o.instance
-	c.Brokers = slices.Clone(brokers)
+	c.Brokers, c.Limits = slices.Clone(brokers), s.limits
 	if loop := graph.LoopStream(); loop != nil {
 		s.loop = loop.Topic()
 	}

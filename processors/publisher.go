@@ -10,6 +10,7 @@ import (
 	"github.com/lovoo/goka"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
@@ -42,7 +43,7 @@ func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbo
 type Publisher interface {
 	// Publish writes records in order. It blocks until the brokers have acknowledged all of them and returns nil then.
 	// After an error, the failed record may or may not be written; the ones after it are not. An error that wraps
-	// ErrTooLarge means that no record was written and that a retry fails in the same way.
+	// ErrTooLarge means that the failed record was not written and that a retry fails in the same way.
 	Publish(ctx context.Context, records ...Outbound) error
 }
 
@@ -52,6 +53,7 @@ type Publisher interface {
 type KafkaPublisher struct {
 	brokers []string
 	conf    *sarama.Config
+	limits  *cut.Limits
 
 	dial   singleflight.Group
 	mu     sync.Mutex
@@ -68,20 +70,19 @@ func NewPublisher(brokers []string, opts ...Option) (*KafkaPublisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &KafkaPublisher{brokers: brokers, conf: conf}, nil
+	return &KafkaPublisher{brokers: brokers, conf: conf, limits: cut.NewLimits(conf.Producer.MaxMessageBytes)}, nil
 }
 
 // Publish writes records in order: each is sent after the one before it is acknowledged. It blocks until all are
 // acknowledged and returns nil then. It fails when ctx ends, or after some seconds if the brokers are unavailable; give ctx
 // a deadline to bound the wait. After an error, the failed record may or may not be written; the ones after it are not. If
-// the error wraps ErrTooLarge, no record was written.
+// the error wraps ErrTooLarge, the failed record was not written: it is larger than WithMaxRecordBytes or than its topic accepts.
 func (p *KafkaPublisher) Publish(ctx context.Context, records ...Outbound) error {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {
 		messages[i] = message(r)
-		if size := messages[i].ByteSize(2); size > p.conf.Producer.MaxMessageBytes {
-			return fmt.Errorf("%w: %d bytes for %s, limit %d",
-				ErrTooLarge, size, r.Topic, p.conf.Producer.MaxMessageBytes)
+		if size, limit, over := p.limits.Over(messages[i]); over {
+			return fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, r.Topic, limit)
 		}
 	}
 	async, err := p.connected(ctx)
@@ -90,11 +91,25 @@ func (p *KafkaPublisher) Publish(ctx context.Context, records ...Outbound) error
 	}
 	defer p.flying.Done()
 	for _, m := range messages {
-		if err := send(ctx, async, m); err != nil {
+		if err := p.send(ctx, async, m); err != nil {
 			return fmt.Errorf("processors: publish to %s: %w", m.Topic, err)
 		}
 	}
 	return nil
+}
+
+// send sends a record. If brokers refuse it as too large, it may have been in a batch with others, and is sent again alone.
+func (p *KafkaPublisher) send(ctx context.Context, async sarama.AsyncProducer, m *sarama.ProducerMessage) error {
+	for again := false; ; again = true {
+		p.limits.Fit(m)
+		err := send(ctx, async, m)
+		switch {
+		case err == nil || !p.limits.Refused(m, err):
+			return err
+		case again:
+			return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
+	}
 }
 
 func message(r Outbound) *sarama.ProducerMessage {

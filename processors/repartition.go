@@ -43,7 +43,7 @@ func (in *input[T]) repartition(s *settings) cut.Repartition {
 			return r.deadLettered(s, StageSession, err)
 		}
 		headers := r.loopHeaders()
-		if recordBytes(session, r.raw, headers) > s.recordBytes {
+		if recordBytes(session, r.raw, headers) > s.limitOf(s.loop) {
 			return r.deadLettered(s, StageRoute, errLoopBytes)
 		}
 		return cut.Outgoing{Topic: s.loop, Key: session, Value: r.raw, Headers: headers}

@@ -4,6 +4,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
@@ -13,9 +14,25 @@ type settings struct {
 	loop         string // the loop topic
 	deadLetters  goka.Stream
 	recordBytes  int
+	limits       *cut.Limits // nil: recordBytes for all topics
+	written      []string    // the topics whose records are not truncated to their limits
 	onDeadLetter func(*RecordError)
 	logger       *zap.Logger
 }
+
+// limitOf returns the size of the largest record that a topic accepts.
+func (s *settings) limitOf(topic string) int {
+	if s.limits == nil {
+		return s.recordBytes
+	}
+	return s.limits.Of(topic)
+}
+
+// isNarrow reports whether a topic accepts less than recordBytes.
+func (s *settings) isNarrow() bool { return s.limits != nil && s.limits.Narrow() }
+
+// table is the topic of the group's rows.
+func (s *settings) table() string { return string(goka.GroupTable(s.group)) }
 
 // defaults are the settings of a group under a plain goka.NewProcessor.
 func defaults(group goka.Group) *settings {

@@ -34,6 +34,7 @@ var (
 	_ runtimeapi.Retrier   = (*callbackContext)(nil)
 	_ runtimeapi.Sequencer = (*callbackContext)(nil)
 	_ runtimeapi.Reader    = (*callbackContext)(nil)
+	_ runtimeapi.Encoder   = (*callbackContext)(nil)
 )
 
 // Wrap makes the contexts of callbacks.
@@ -166,6 +167,20 @@ func (c *callbackContext) encode(topic goka.Stream, value any) (raw []byte, ok b
 		c.Fail(fmt.Errorf("error encoding message for topic %s: %w", topic, err))
 	}
 	return raw, ok
+}
+
+// EncodeOutput implements runtimeapi.Encoder.
+func (c *callbackContext) EncodeOutput(topic goka.Stream, value any) ([]byte, error) {
+	raw, _, err := c.wrap.Edges.encode(topic, value)
+	return raw, err
+}
+
+// EncodeRow implements runtimeapi.Encoder.
+func (c *callbackContext) EncodeRow(value any) ([]byte, error) {
+	if c.wrap.Edges.table == nil {
+		return nil, nil
+	}
+	return c.wrap.Edges.table.Encode(value)
 }
 
 func (c *callbackContext) emit(e *emitted) {

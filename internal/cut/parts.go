@@ -18,6 +18,7 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 		return ErrLease
 	}
 	e := newEmitted(p.opts.Table, key, value)
+	p.fit(&e.msg)
 	e.deletes = value == nil
 	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")

@@ -28,6 +28,7 @@ type Producer struct {
 	wake          chan struct{}
 	stop          chan struct{}
 	ended         bool
+	refused       bool // a record, as too large
 	linger
 	sender  sync.WaitGroup // the sender
 	acks    sync.WaitGroup
@@ -89,6 +90,7 @@ func (p *Producer) emitOutput(partition int32, e *emitted) {
 		e.waiter.acknowledged(e.msg.Topic, err)
 		return
 	}
+	p.fit(&e.msg)
 	p.mu.Lock()
 	r := p.queues[partition]
 	if r != nil && p.opts.Ordered {
@@ -113,8 +115,25 @@ func (p *Producer) EmitRow(partition int32, key string, value []byte, headers go
 	if err := p.mayEmit(partition); err != nil {
 		return err
 	}
-	p.emitRow(partition, newEmitted(p.opts.Table, key, value).with(headers))
+	e := newEmitted(p.opts.Table, key, value).with(headers)
+	p.fit(&e.msg)
+	p.emitRow(partition, e)
 	return nil
+}
+
+// learn learns from a refused record, if it is the first one: Sarama fails the other records of a transaction with the same error.
+func (p *Producer) learn(m *sarama.ProducerMessage, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.opts.Limits != nil && !p.refused {
+		p.refused = p.opts.Limits.Refused(m, err)
+	}
+}
+
+func (p *Producer) fit(m *sarama.ProducerMessage) {
+	if p.opts.Limits != nil {
+		p.opts.Limits.Fit(m)
+	}
 }
 
 // runs reports whether callbacks have run on a partition.
@@ -151,6 +170,7 @@ func (p *Producer) errors() {
 func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	e := msg.Metadata.(*emitted)
 	if err != nil {
+		p.learn(msg, err)
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, final(err))
 		p.opts.Failed(err)
 	}

@@ -6,6 +6,8 @@ import "time"
 type ProducerOptions struct {
 	Table string // topic of the group table
 	Lease *Lease // nil: always held
+	// Limits are those of the topics; nil: all accept what Sarama accepts.
+	Limits *Limits
 	// Ordered sends rows only after the outputs of their callback are acknowledged. At least once needs it; a transaction
 	// does not.
 	Ordered bool

@@ -95,7 +95,7 @@ func (r *run) buildProducer(brokers []string, _ string, _ func() hash.Hash32) (g
 	r.mu.Unlock()
 	cfg := &r.instance.cfg
 	r.producer = cut.NewProducer(async, cut.ProducerOptions{
-		Table: string(goka.GroupTable(cfg.Graph.Group())), Lease: r.lease,
+		Table: string(goka.GroupTable(cfg.Graph.Group())), Lease: r.lease, Limits: cfg.Limits,
 		Ordered: cfg.Guarantee == AtLeastOnce, Linger: cfg.Policy.Linger,
 		Stored: r.tables.rowStored, Failed: r.failed, Broken: r.broken,
 	})

@@ -44,6 +44,9 @@ type Config struct {
 	// Replication is the replication factor of the topics that the instance creates (table, loop, dead letters); 0 and -1
 	// are the broker's default.
 	Replication int16
+	// Limits are the sizes of the records that topics accept. A run reads them from the topics' configurations. Nil: those of
+	// the Sarama configuration for all topics.
+	Limits *cut.Limits
 	// DeadLetters is the topic of the group's dead letters. It is created if the graph has it as an output.
 	DeadLetters string
 	// Guarantee is AtLeastOnce by default. ExactlyOnce needs an Instance.

@@ -21,6 +21,7 @@ func (r *run) prepare() error {
 	if err := r.prepareDeadLetters(len(partitions)); err != nil {
 		return err
 	}
+	r.describeLimits()
 	if inst.seen && r.inputs.recreated(inst.inputs) == "" {
 		return nil
 	}

@@ -69,6 +69,14 @@ type Sequencer interface {
 	Sequence()
 }
 
+// Encoder is implemented by a Runtime that can encode a callback's effects before they are carried out.
+type Encoder interface {
+	// EncodeOutput returns the bytes of an output. A nil value, and one for a topic that is not an output, have none.
+	EncodeOutput(topic goka.Stream, value any) ([]byte, error)
+	// EncodeRow returns the bytes of the table row.
+	EncodeRow(value any) ([]byte, error)
+}
+
 // Reader is implemented by a Runtime that knows how far the inputs of a callback's partition have been read.
 type Reader interface {
 	// Progress must be called in the callback of a deadline; in other callbacks it returns the zero Progress. It blocks for

@@ -97,7 +97,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := Apply(state, e, b.routes(c), c.Now(), b.rules)
+	rules := b.rules
+	rules.RecordLimit = min(rules.RecordLimit, c.MaxRecordBytes())
+	out := Apply(state, e, b.routes(c), c.Now(), rules)
 	for _, effect := range out.Effects {
 		if err := b.emit(c, effect); err != nil {
 			return err

@@ -89,7 +89,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 		}
 		return c.DeadLetter(reasonBroken)
 	}
-	out := Apply(state, e, b.standing(c), c.Now(), b.rules)
+	rules := b.rules
+	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
+	out := Apply(state, e, b.standing(c), c.Now(), rules)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err

@@ -44,7 +44,7 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 			s.streamResult(i, turn.Calls[i].Result)
 		}
 		switch {
-		case s.sizeOfItem(item) > s.rules.RecordLimit:
+		case s.sizeOfItem(item) > s.rules.limit(s.rules.accepted.tool):
 		case turn.Calls[i].Result != nil:
 			s.emit(turn.Message.TurnId, turn.Step, Refused(item), i)
 		default:
@@ -81,7 +81,7 @@ func (s *transition) unusable(item topics.ToolUseItem) *Result {
 		text = "the tool_use_id is that of another call of the same response"
 	case item.Invalid != "":
 		text = clipped(item.Invalid)
-	case s.sizeOfItem(item) > s.rules.RecordLimit:
+	case s.sizeOfItem(item) > s.rules.limit(s.rules.accepted.tool):
 		text, reason = "the tool call does not fit into a record", "too_large"
 	default:
 		return nil
@@ -218,7 +218,7 @@ func (s *transition) roomForResults(both bool) int {
 	user, inputs := s.user(s.row.Turn.Message), spellings(both)
 	around := envelope + 2*s.keySize() + promptSize(s.row.Turn.Message.EphemeralPrompt) + inputs*quoted(user) +
 		s.rules.memoryRoom(user, both)
-	return (s.rules.RecordLimit - around - s.historySize()) / inputs
+	return min((s.rules.limit(s.rules.accepted.model)-around-s.historySize())/inputs, s.rules.limit(s.rules.accepted.input))
 }
 
 // completeOpenCalls ends the open calls of a turn that is ending, so that every call has exactly one result. The model
@@ -232,8 +232,8 @@ func (s *transition) completeOpenCalls(f failure) {
 	if !s.collectResults() {
 		return
 	}
-	text := s.rules.BothSpellings && s.excess(s.rules.RecordLimit, copies{text: true}) <= 0
-	with, _ := s.fitResults(s.rules.RecordLimit, text)
+	text := s.rules.BothSpellings && s.excess(s.rules.limit(s.rules.accepted.input), copies{text: true}) <= 0
+	with, _ := s.fitResults(s.rules.limit(s.rules.accepted.input), text)
 	s.emitResults(with)
 	turn.Calls = nil
 }
@@ -243,7 +243,7 @@ func (s *transition) completeOpenCalls(f failure) {
 func (s *transition) emitResults(with copies) ToolMessage {
 	turn := s.row.Turn
 	message := s.buildToolMessage(with)
-	if s.excess(s.rules.RecordLimit, with) <= 0 {
+	if s.excess(s.rules.limit(s.rules.accepted.input), with) <= 0 {
 		s.emit(turn.Message.TurnId, turn.Step, s.completed(), 0)
 		s.emit(turn.Message.TurnId, turn.Step, message, 0)
 	}

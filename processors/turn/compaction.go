@@ -56,7 +56,7 @@ func (s *transition) askForSummary(input topics.Raw) bool {
 		Messages: append(append(topics.Raw(nil), s.row.History[:cut.bytes]...), ']'),
 	}
 	size := envelope + 2*s.keySize() + quoted(request.UserID) + len(request.Messages)
-	if cut.bytes == 0 || size > s.rules.RecordLimit {
+	if cut.bytes == 0 || size > s.rules.limit(s.rules.accepted.compaction) {
 		return false
 	}
 	turn.Message.Input, turn.Compaction = input, &Compacting{Front: uint64(cut.bytes)}

@@ -66,7 +66,7 @@ func (s *transition) gateCalls(items []topics.ToolUseItem) []approval.Decision {
 			GateId: topics.GateID(s.key, s.row.Turn.Message.TurnId, s.callID(i)), ExpiresMs: s.after(d.TTL + gateGrace),
 			ToolId: item.ToolID, Input: bytes.Clone(item.Input), SessionId: item.SessionID, Timestamp: item.Timestamp,
 		}
-		if s.sizeOfGateRequest(s.gateRequest(i, item, d)) > s.rules.RecordLimit {
+		if s.sizeOfGateRequest(s.gateRequest(i, item, d)) > s.rules.limit(s.rules.accepted.gate) {
 			c.Gate = nil
 			c.Result = s.ungated(c, "the request for approval of the call does not fit into a record")
 		}
@@ -113,7 +113,7 @@ func (s *transition) handOut(i int, item topics.ToolUseItem, decisions []approva
 		}
 	}
 	g := s.gateRequest(i, item, decisions[i])
-	if s.sizeOfGateRequest(g) <= s.rules.RecordLimit { // a shadow request that is too large is not recorded
+	if s.sizeOfGateRequest(g) <= s.rules.limit(s.rules.accepted.gate) { // a shadow request that is too large is not recorded
 		s.emit(turn.Message.TurnId, turn.Step, g, i)
 	}
 	if turn.Calls[i].Gate != nil {

@@ -29,7 +29,7 @@ func (s *transition) remember(conversation topics.Raw, at int64) {
 	if s.err != nil {
 		return
 	}
-	room := s.rules.RecordLimit - envelope - 4*s.keySize() - 4*quoted(user) - s.rules.memoryRoom(nil, s.rules.BothSpellings)
+	room := s.rules.limit(s.rules.accepted.memoir) - envelope - 4*s.keySize() - 4*quoted(user) - s.rules.memoryRoom(nil, s.rules.BothSpellings)
 	for _, part := range portions(conversation, min(snapshotBytes, room/2)) {
 		snapshot := s.memoirSession(part, room, at, user)
 		snapshot.UserID = named

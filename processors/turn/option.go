@@ -95,7 +95,8 @@ func WithMaxCost(dollars float64) Option {
 }
 
 // WithRecordLimit sets the maximum size in bytes of a record that is written, including key and headers (default 1 MiB, at
-// least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes.
+// least 128 KiB). It must not exceed the producer's max.request.size. Where a topic's max.message.bytes is
+// lower, that is its limit.
 func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }

@@ -122,7 +122,7 @@ func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
 		s.endRefused(c, "the call was refused, because the policy does not permit that its arguments are changed", reasonOfDenied)
 	case d.Effect != approval.Allow && d.Effect != approval.Ask && !d.Shadow:
 		s.endRefused(c, deniedText(topics.GateOutcome{Cause: topics.CausePolicy, Reason: d.Message}), reasonOfDenied)
-	case s.sizeOfItem(item) > s.rules.RecordLimit:
+	case s.sizeOfItem(item) > s.rules.limit(s.rules.accepted.tool):
 		s.endRefused(c, "the tool call does not fit into a record", "too_large")
 	case edited && !s.showEdited(c, gate.Input, item.Input):
 		s.endRefused(c, "the changed arguments of the call do not fit into the session's row", "too_large")

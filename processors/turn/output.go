@@ -110,7 +110,7 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 		s.close(empty)
 		return
 	}
-	if s.sizeOfOutput(o, s.row.Turn.Message) > s.rules.RecordLimit {
+	if s.sizeOfOutput(o, s.row.Turn.Message) > s.rules.limit(s.rules.accepted.output) {
 		s.fail(tooLarge("the answer does not fit into a record"))
 		return
 	}

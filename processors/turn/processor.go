@@ -202,7 +202,11 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 			e = d.withUnread(from.state, now, b.rules, r)
 		}
 	}
-	if out, err = apply(from, e, now, b.rulesNow()); err != nil {
+	rules := b.rulesNow()
+	if l, ok := row.(limited); ok {
+		rules = b.within(rules, l)
+	}
+	if out, err = apply(from, e, now, rules); err != nil {
 		return Outcome{}, err
 	}
 	if err = b.encode(&out); err != nil {

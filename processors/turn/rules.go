@@ -59,6 +59,8 @@ type Rules struct {
 	Compaction *Compaction
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
+	// accepted are the limits of topics that accept less.
+	accepted topicLimits
 	// RowLimit is the maximum size in bytes of a session's row, including its parts, the references to them and its
 	// deadline. room.go lists what is given up, in which order, if a row would exceed it. A stored row that exceeds a
 	// lowered limit is written only if it has not grown, or if its deadline is due.

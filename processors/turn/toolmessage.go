@@ -35,7 +35,7 @@ func (s *transition) fitResults(room int, text bool) (with copies, fits bool) {
 
 // excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
 func (s *transition) excess(room int, with copies) int {
-	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.RecordLimit)
+	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed))
 }
 
 func (s *transition) sizeOfToolMessage(with copies) int {
@@ -58,7 +58,7 @@ func (s *transition) sizeOfCompleted() int {
 // shortenResults replaces the largest results by errors until the tool message fits into room bytes and the completed step
 // into a record, or no more can be saved.
 func (s *transition) shortenResults(room int, with copies) {
-	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.RecordLimit
+	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed)
 	calls := slices.Clone(s.row.Turn.Calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int {
 		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))

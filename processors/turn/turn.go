@@ -50,11 +50,11 @@ func (s *transition) think(input topics.Raw, read *topics.Message, both bool) bo
 		EphemeralPrompt: turn.Message.EphemeralPrompt,
 		BothSpellings:   both,
 	}
-	over := s.sizeOfEnriched(record) - s.rules.RecordLimit
+	over := s.sizeOfEnriched(record) - s.rules.limit(s.rules.accepted.model)
 	hidden := over > 0 && s.hideFor(over, !turn.Responded)
 	if over > 0 && !hidden && record.BothSpellings {
 		record.BothSpellings = false
-		over = s.sizeOfEnriched(record) - s.rules.RecordLimit
+		over = s.sizeOfEnriched(record) - s.rules.limit(s.rules.accepted.model)
 		hidden = over > 0 && s.hideFor(over, !turn.Responded)
 	}
 	switch {
