@@ -167,7 +167,7 @@ func (a *assembly) addSenders() error {
 		a.closing = append(a.closing, calls.Close)
 		s, err := sink.New(a.name, a.to, sink.WithTransport(topics.KindHTTP, calls), sink.WithLogger(c.Logger))
 		if err != nil {
-			return fmt.Errorf("Deliver: %w", err)
+			return fmt.Errorf("deliveries: %w", err)
 		}
 		a.workers = append(a.workers, connected(s.Run, a.brokers, a.kafka))
 	}
@@ -176,7 +176,7 @@ func (a *assembly) addSenders() error {
 		a.closing = append(a.closing, requests.Close)
 		s, err := sink.New(a.name, a.to, sink.ForPeers(), sink.WithTransport(peertransport.Kind, requests), sink.WithLogger(c.Logger))
 		if err != nil {
-			return fmt.Errorf("Peers: %w", err)
+			return fmt.Errorf("peers: %w", err)
 		}
 		a.workers = append(a.workers, connected(s.Run, a.brokers, a.kafka), func(ctx context.Context) error {
 			return requests.Run(ctx, a.name, a.brokers, a.kafka...)

@@ -41,7 +41,6 @@ type combined struct {
 	*world
 	on       switches
 	url      string // of the doors
-	peerURL  string // of the doors of the other instance
 	service  *httptest.Server
 	callback chan string // answers that the service got
 
