@@ -58,10 +58,17 @@ func optionFor(agent, topic string) string {
 		name string
 		with topics.CatalogOption
 	}{
-		{"WithEvents", topics.WithEvents()}, {"WithGates", topics.WithGates()}, {"WithCompaction", topics.WithCompaction()},
-		{"WithDeliveries", topics.WithDeliveries()}, {"WithChannels", topics.WithChannels()}, {"WithPeers", topics.WithPeers()},
-		{"WithMemoir", topics.WithMemoir()}, {"WithCosts", topics.WithCosts()}, {"WithLatencies", topics.WithLatencies()},
-		{"WithTurns", topics.WithTurns()}, {"WithCrews", topics.WithCrews()},
+		{"WithEvents", topics.WithEvents()},
+		{"WithGates", topics.WithGates()},
+		{"WithCompaction", topics.WithCompaction()},
+		{"WithDeliveries", topics.WithDeliveries()},
+		{"WithChannels", topics.WithChannels()},
+		{"WithPeers", topics.WithPeers()},
+		{"WithMemoir", topics.WithMemoir()},
+		{"WithCosts", topics.WithCosts()},
+		{"WithLatencies", topics.WithLatencies()},
+		{"WithTurns", topics.WithTurns()},
+		{"WithCrews", topics.WithCrews()},
 	} {
 		if c, err := topics.For(agent, o.with); err == nil && createdBy(c)[topic] {
 			return o.name

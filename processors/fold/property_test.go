@@ -70,8 +70,14 @@ func drawFlat(t *rapid.T) (kind string, flat topics.Raw) {
 	kind = pick(t, "type", "message", "message_start", "message_delta", "tool_call", "tool_result", "tool_result", "data", "done")
 	members := `"type":"` + kind + `"`
 	for _, m := range [][]string{
-		{"id", `"a"`, `1`, `null`}, {"text", `"x"`, `null`}, {"delta", `"x"`}, {"output", `"o"`, `{"k":1}`}, {"isError", `true`, `false`},
-		{"name", `"n"`}, {"input", `{}`, `{"k":1}`}, {"stopReason", `"paused"`},
+		{"id", `"a"`, `1`, `null`},
+		{"text", `"x"`, `null`},
+		{"delta", `"x"`},
+		{"output", `"o"`, `{"k":1}`},
+		{"isError", `true`, `false`},
+		{"name", `"n"`},
+		{"input", `{}`, `{"k":1}`},
+		{"stopReason", `"paused"`},
 	} {
 		if rapid.Bool().Draw(t, m[0]) {
 			members += `,"` + m[0] + `":` + pick(t, m[0], m[1:]...)

@@ -22,8 +22,10 @@ func TestAnswerIsSpokenInTheCallThatAskedAndInNoOther(t *testing.T) {
 	require.NoError(t, ada.Heard(t.Context(), Utterance{ID: "u1", Text: " What is in my inbox? "}))
 	require.Equal(t, []adapter.Inbound{{
 		Event: r.got[0].Event, Text: "What is in my inbox?", Mentioned: true,
-		Origin: topics.Origin{Channel: "voice", Account: "main", Recipient: "call-1", MessageID: "u1", User: "+491", UserName: "+491",
-			Proof: topics.ProofNone},
+		Origin: topics.Origin{
+			Channel: "voice", Account: "main", Recipient: "call-1", MessageID: "u1", User: "+491", UserName: "+491",
+			Proof: topics.ProofNone,
+		},
 	}}, r.got)
 	_, err := calls.Send(t.Context(), chunk(r.got[0].Origin, "d/0", "Two mails."))
 	require.NoError(t, err)
