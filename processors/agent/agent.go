@@ -133,9 +133,9 @@ func (a *Agent) run(ctx context.Context) (err error) {
 		if a.config.StateDir != "" {
 			opts = append(opts, embedded.WithDirectory(filepath.Join(a.config.StateDir, "broker")))
 		}
-		broker, err := embedded.Start(opts...)
-		if err != nil {
-			return fmt.Errorf("agent: %w", err)
+		broker, failed := embedded.Start(opts...)
+		if failed != nil {
+			return fmt.Errorf("agent: %w", failed)
 		}
 		defer func() { err = errors.Join(err, broker.Close()) }()
 		brokers = broker.Addrs()
