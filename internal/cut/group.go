@@ -19,7 +19,8 @@ type Group struct {
 	cur    atomic.Pointer[generation] // of the running generation
 	member atomic.Pointer[Member]     // of the last generation; nil where its ID is not known
 	fatal  atomic.Pointer[error]
-	end    atomic.Pointer[context.CancelFunc] // of Sarama's session
+	end    atomic.Pointer[context.CancelFunc] // of Consume
+	again  atomic.Pointer[context.CancelFunc] // of Sarama's session
 
 	stopping context.Context // ended by Stop
 	stop     context.CancelFunc
@@ -57,7 +58,10 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 	}
 	for {
 		g.opts.Joins.begin()
-		err := g.ConsumerGroup.Consume(serving, topics, &generation{group: g, goka: h})
+		session, again := context.WithCancel(serving)
+		g.again.Store(&again)
+		err := g.ConsumerGroup.Consume(session, topics, &generation{group: g, goka: h})
+		again()
 		if fatal := g.fatal.Load(); fatal != nil {
 			return *fatal
 		}
@@ -78,6 +82,15 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		default:
 			return fmt.Errorf("cut: group %s: %w", g.opts.Name, err)
 		}
+	}
+}
+
+// Rejoin makes the member drain and join again under its ID, with a subscription that the coordinator does not know yet, so that
+// the group rebalances.
+func (g *Group) Rejoin() {
+	g.opts.Joins.renew()
+	if again := g.again.Load(); again != nil {
+		(*again)()
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
 )
 
 // errRecreated says that an input was deleted and recreated during the run. The next run starts it at its oldest
@@ -36,7 +39,49 @@ func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 			r.broken(err)
 			return
 		}
+		if topic, ok := r.unread(found); ok {
+			r.instance.cfg.Logger.Info("joining again: no member of the group reads all partitions of an input", zap.String("topic", topic))
+			r.mu.Lock()
+			g := r.group
+			r.mu.Unlock()
+			if g != nil {
+				g.Rejoin()
+			}
+		}
 	}
+}
+
+// unread returns an input of which no member of the group reads some partition. A static member that starts again gets its former
+// assignment without a rebalance, so that partitions which were added while it was away have no reader. There is none while
+// the group rebalances, or if the brokers do not say.
+func (r *run) unread(found inputs) (topic string, ok bool) {
+	if r.instance.cfg.InstanceID == "" {
+		return "", false
+	}
+	admin, err := sarama.NewClusterAdminFromClient(r.client) // closing it would close the client
+	if err != nil {
+		return "", false
+	}
+	groups, err := admin.DescribeConsumerGroups([]string{string(r.instance.cfg.Graph.Group())})
+	if err != nil || len(groups) != 1 || groups[0].State != "Stable" {
+		return "", false
+	}
+	read := map[string]int{}
+	for _, m := range groups[0].Members {
+		assigned, err := m.GetMemberAssignment()
+		if err != nil || assigned == nil {
+			return "", false
+		}
+		for topic, partitions := range assigned.Topics {
+			read[topic] += len(partitions)
+		}
+	}
+	for topic := range r.inputs {
+		if now, exists := found[topic]; exists && read[topic] < int(now.Partitions) {
+			return topic, true
+		}
+	}
+	return "", false
 }
 
 // changed returns an error if an input was recreated, or has another number of partitions than the rows of the group. It
