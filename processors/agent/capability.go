@@ -21,93 +21,94 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// capability is what one field of Config switches on.
-type capability struct {
-	on     bool
+// graph makes the graph of a group of an agent.
+type graph func(agent string) (*goka.GroupGraph, error)
+
+// needs are what a configuration results in.
+type needs struct {
 	topics []topics.CatalogOption
 	turn   []turn.Option
-	groups []func(agent string) (*goka.GroupGraph, error)
-	tools  []think.Tool // that a group answers
+	groups []graph      // besides that of the turn
+	tools  []think.Tool // that groups answer
 }
 
-// capabilities are those of a configuration, whether they are on or not. They are the only place that knows what belongs
-// together.
-func (c *Config) capabilities() []capability {
+func (n *needs) catalog(o ...topics.CatalogOption) { n.topics = append(n.topics, o...) }
+func (n *needs) ofTurn(o ...turn.Option)           { n.turn = append(n.turn, o...) }
+
+// run adds a group with options.
+func run[O any](n *needs, of func(string, ...O) (*goka.GroupGraph, error), opts ...O) {
+	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, opts...) })
+}
+
+// needs returns what the capabilities that are on need. It is the only place that knows what belongs together.
+func (c *Config) needs() (n needs) {
 	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
-	budgets := c.Budgets != turn.Budgets{}
-	return []capability{
-		// The turn writes the stream also of turns that end before the model is asked.
-		{on: true, topics: []topics.CatalogOption{topics.WithEvents()}, turn: []turn.Option{turn.WithEvents()}},
-		{
-			on: gated, topics: []topics.CatalogOption{topics.WithGates()},
-			turn: optional(gated, func() []turn.Option { return []turn.Option{turn.WithApproval(*c.Approval), turn.WithGates()} }),
-			groups: []func(string) (*goka.GroupGraph, error){
-				func(a string) (*goka.GroupGraph, error) { return gate.Graph(a, gate.WithPolicy(*c.Approval)) },
-				func(a string) (*goka.GroupGraph, error) { return gate.GrantsGraph(a, gate.WithPolicy(*c.Approval)) },
-			},
-		},
-		{
-			on: c.Compactor != nil, topics: []topics.CatalogOption{topics.WithCompaction()},
-			turn: []turn.Option{turn.WithCompaction(turn.Compaction{})},
-		},
-		{
-			on: c.Memory != nil, topics: []topics.CatalogOption{topics.WithMemoir()},
-			turn: optional(c.Memory != nil, func() []turn.Option {
-				return []turn.Option{turn.WithMemoir(turn.Memoir{After: c.Memory.After})}
-			}),
-			groups: graphs(memoir.Graph),
-		},
-		{
-			on: c.Costs || budgets, topics: []topics.CatalogOption{topics.WithCosts()}, turn: []turn.Option{turn.WithCosts()},
-			groups: append(graphs(cost.Graph), graphs(cost.SpendingGraph)...),
-		},
-		{on: budgets, turn: []turn.Option{turn.WithBudgets(c.Budgets)}},
-		{on: c.Tenant != nil, turn: []turn.Option{turn.WithTenants(c.Tenant)}},
-		{
-			on: c.Latencies, topics: []topics.CatalogOption{topics.WithLatencies()},
-			turn: []turn.Option{turn.WithLatencies()}, groups: graphs(latency.Graph),
-		},
-		{on: c.Batches, groups: graphs(group.Graph, whether(gated, group.WithGates)...)},
-		{
-			on: c.Deliver != nil, topics: []topics.CatalogOption{topics.WithDeliveries()},
-			turn: []turn.Option{turn.WithDelivery()},
-			groups: optional(c.Deliver != nil, func() []func(string) (*goka.GroupGraph, error) {
-				opts := append(whether(peered, delivery.WithPeerCallbacks), c.Deliver.Options...)
-				return append(graphs(delivery.Graph, opts...), graphs(delivery.RoutesGraph, opts...)...)
-			}),
-		},
-		{
-			on: delegates, topics: []topics.CatalogOption{topics.WithChannels()}, turn: []turn.Option{turn.WithChannels()},
-			groups: graphs(channel.Graph, append(whether(peered, channel.WithPeers), channel.WithAgents(c.Delegates...))...),
-			tools:  definitions(channel.Tools(c.Delegates...)...),
-		},
-		{
-			on: peered, topics: []topics.CatalogOption{topics.WithPeers()},
-			groups: append(
-				graphs(peer.Graph, append(whether(gated, peer.WithGates), peer.WithSettings(c.Peers))...),
-				graphs(peer.ChainGraph, peer.WithSettings(c.Peers))...),
-			tools: definitions(peer.Tool()),
-		},
+	// The turn writes the stream also of turns that end before the model is asked.
+	n.catalog(topics.WithEvents())
+	n.ofTurn(turn.WithEvents())
+	if gated {
+		n.catalog(topics.WithGates())
+		n.ofTurn(turn.WithApproval(*c.Approval), turn.WithGates())
+		run(&n, gate.Graph, gate.WithPolicy(*c.Approval))
+		run(&n, gate.GrantsGraph, gate.WithPolicy(*c.Approval))
 	}
-}
-
-// graphs returns the graph of a capability with options.
-func graphs[O any](of func(string, ...O) (*goka.GroupGraph, error), opts ...O) []func(string) (*goka.GroupGraph, error) {
-	return []func(string) (*goka.GroupGraph, error){func(a string) (*goka.GroupGraph, error) { return of(a, opts...) }}
+	if c.Compactor != nil {
+		n.catalog(topics.WithCompaction())
+		n.ofTurn(turn.WithCompaction(turn.Compaction{}))
+	}
+	if c.Memory != nil {
+		n.catalog(topics.WithMemoir())
+		n.ofTurn(turn.WithMemoir(turn.Memoir{After: c.Memory.After}))
+		run(&n, memoir.Graph)
+	}
+	budgets := c.Budgets != turn.Budgets{}
+	if budgets {
+		n.ofTurn(turn.WithBudgets(c.Budgets))
+	}
+	if c.Costs || budgets {
+		n.catalog(topics.WithCosts())
+		n.ofTurn(turn.WithCosts())
+		run(&n, cost.Graph)
+		run(&n, cost.SpendingGraph)
+	}
+	if c.Tenant != nil {
+		n.ofTurn(turn.WithTenants(c.Tenant))
+	}
+	if c.Latencies {
+		n.catalog(topics.WithLatencies())
+		n.ofTurn(turn.WithLatencies())
+		run(&n, latency.Graph)
+	}
+	if c.Batches {
+		run(&n, group.Graph, whether(gated, group.WithGates)...)
+	}
+	if c.Deliver != nil {
+		n.catalog(topics.WithDeliveries())
+		n.ofTurn(turn.WithDelivery())
+		opts := append(whether(peered, delivery.WithPeerCallbacks), c.Deliver.Options...)
+		run(&n, delivery.Graph, opts...)
+		run(&n, delivery.RoutesGraph, opts...)
+	}
+	if delegates {
+		n.catalog(topics.WithChannels())
+		n.ofTurn(turn.WithChannels())
+		run(&n, channel.Graph, append(whether(peered, channel.WithPeers), channel.WithAgents(c.Delegates...))...)
+		n.tools = append(n.tools, definitions(channel.Tools(c.Delegates...)...)...)
+	}
+	if peered {
+		n.catalog(topics.WithPeers())
+		run(&n, peer.Graph, append(whether(gated, peer.WithGates), peer.WithSettings(c.Peers))...)
+		run(&n, peer.ChainGraph, peer.WithSettings(c.Peers))
+		n.tools = append(n.tools, definitions(peer.Tool())...)
+	}
+	n.ofTurn(c.Turn...)
+	return n
 }
 
 // whether returns an option if is is true.
 func whether[O any](is bool, option func() O) []O {
 	if is {
 		return []O{option()}
-	}
-	return nil
-}
-
-// optional returns what make returns if is is true.
-func optional[T any](is bool, make func() []T) []T {
-	if is {
-		return make()
 	}
 	return nil
 }
@@ -119,34 +120,26 @@ func definitions[D channel.ToolDefinition | peer.ToolDefinition](defined ...D) (
 	return list
 }
 
-// plan is what a configuration results in.
+// plan is the topics and the groups of a configuration.
 type plan struct {
 	catalog topics.Catalog
 	graphs  []*goka.GroupGraph // that of the turn is the first
 	given   []think.Tool       // tools that groups answer
 }
 
-// plan returns the topics and the groups.
 func (c *Config) plan(agent string) (p plan, err error) {
-	var names []topics.CatalogOption
-	options := []turn.Option{}
-	var others []func(string) (*goka.GroupGraph, error)
-	for _, capability := range c.capabilities() {
-		if capability.on {
-			names, options = append(names, capability.topics...), append(options, capability.turn...)
-			others, p.given = append(others, capability.groups...), append(p.given, capability.tools...)
-		}
-	}
-	if p.catalog, err = topics.For(agent, names...); err != nil {
+	n := c.needs()
+	p.given = n.tools
+	if p.catalog, err = topics.For(agent, n.topics...); err != nil {
 		return plan{}, err
 	}
-	turns := graphs(turn.Graph, append(options, c.Turn...)...)
-	var errs []error
-	for _, graph := range append(turns, others...) {
-		g, err := graph(agent)
-		p.graphs, errs = append(p.graphs, g), append(errs, err)
+	turns, err := turn.Graph(agent, n.turn...)
+	p.graphs = []*goka.GroupGraph{turns}
+	for _, of := range n.groups {
+		g, failed := of(agent)
+		p.graphs, err = append(p.graphs, g), errors.Join(err, failed)
 	}
-	return p, errors.Join(errs...)
+	return p, err
 }
 
 // part runs until its context ends.
