@@ -11,10 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
 // claude answers as Anthropic's API does: it asks for the tool, and then says what it returned.
@@ -38,38 +42,102 @@ func claude(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The program of the README answers a question with its tool, on a broker of its own.
-func TestMinimalProgramAnswers(t *testing.T) {
-	ctx := deadline(t)
-	api := httptest.NewServer(http.HandlerFunc(claude))
-	t.Cleanup(api.Close)
+// minimal is the program of the README as a process.
+type minimal struct {
+	*exec.Cmd
+	url  string
+	errs *buffer
+}
+
+// startMinimal runs the program with the API of a model, and returns when it is healthy.
+func startMinimal(ctx context.Context, t *testing.T, api string, environ ...string) *minimal {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	address := free.Addr().String()
+	m := &minimal{Cmd: exec.CommandContext(ctx, filepath.Join(bin, "minimal")), url: "http://" + free.Addr().String(), errs: new(buffer)}
+	m.Env = append(environ, "LISTEN="+free.Addr().String(), "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+api)
+	m.Stderr, m.WaitDelay = m.errs, time.Minute
+	m.Cancel = func() error { return m.Process.Signal(os.Interrupt) }
 	require.NoError(t, free.Close())
-
-	ctx, stop := context.WithCancel(ctx)
-	errs := new(buffer)
-	c := exec.CommandContext(ctx, filepath.Join(bin, "minimal"))
-	c.Env = []string{"LISTEN=" + address, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + api.URL}
-	c.Stderr, c.WaitDelay = errs, time.Minute
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
-	require.NoError(t, c.Start())
-	url := "http://" + address
+	require.NoError(t, m.Start())
 	require.Eventually(t, func() bool {
-		resp, err := http.Get(url + "/healthz")
+		resp, err := http.Get(m.url + "/healthz")
 		if err != nil {
 			return false
 		}
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond, errs)
-	body, _ := ask(t, url+"/invoke", "Where is order 7?")
-	require.Contains(t, outputs(t, body), "Order 7 is on its way.")
-	require.Contains(t, errs.String(), "set KAFKA_BOOTSTRAP_SERVERS")
+	}, time.Minute, 20*time.Millisecond, m.errs)
+	return m
+}
 
+// end stops the program as Ctrl-C does.
+func (m *minimal) end(t *testing.T, stop func()) {
+	t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	stop()
-	_ = c.Wait() // the context has ended
-	require.Zero(t, c.ProcessState.ExitCode(), errs.String())
+	_ = m.Wait() // the context has ended
+	require.Zero(t, m.ProcessState.ExitCode(), m.errs.String())
+}
+
+// The program of the README answers a question with its tool, on a broker of its own.
+func TestMinimalProgramAnswers(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(claude))
+	t.Cleanup(api.Close)
+	ctx, stop := context.WithCancel(deadline(t))
+	m := startMinimal(ctx, t, api.URL)
+	body, _ := ask(t, m.url+"/invoke", "Where is order 7?")
+	require.Contains(t, outputs(t, body), "Order 7 is on its way.")
+	require.Contains(t, m.errs.String(), "set KAFKA_BOOTSTRAP_SERVERS")
+	m.end(t, stop)
+}
+
+// The program is killed while the model answers with the result of the tool. The next start answers the same request, and pays
+// for the first step no second time.
+func TestMinimalProgramContinuesAfterAKill(t *testing.T) {
+	broker, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, broker.Close()) })
+	var first, second atomic.Int32
+	reached, release := make(chan struct{}), make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !bytes.Contains(body, []byte("on its way")) {
+			first.Add(1)
+		} else if second.Add(1) == 1 {
+			close(reached)
+			<-release
+		}
+		claude(w, r)
+	}))
+	t.Cleanup(api.Close)
+	ctx, stop := context.WithCancel(deadline(t))
+	kafka := "KAFKA_BOOTSTRAP_SERVERS=" + strings.Join(broker.Addrs(), ",")
+	killed := startMinimal(ctx, t, api.URL, kafka)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, killed.url+"/invoke", strings.NewReader(
+			`{"session_id":"demo","data":{"inputs":{"messages":[{"role":"user","content":"Where is order 7?"}]}}}`))
+		if err != nil {
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", "question-1")
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-reached
+	require.NoError(t, killed.Process.Kill())
+	_ = killed.Wait()
+	<-ended
+	close(release)
+
+	next := startMinimal(ctx, t, api.URL, kafka)
+	body, _ := ask(t, next.url+"/invoke", "Where is order 7?", "Idempotency-Key", "question-1")
+	require.Contains(t, outputs(t, body), "Order 7 is on its way.")
+	require.EqualValues(t, 1, first.Load(), "the answer that was written is not paid again")
+	next.end(t, stop)
 }
