@@ -57,6 +57,18 @@ func sendBurst(t testing.TB, brokers []string) int32 {
 	return codec.PartitionOf("k", 2)
 }
 
+// requireDropped expects that stock Goka commits less than the burst it was handed. When its session has ended, stock Goka chooses
+// at random between its end and the next record, so once in 512 runs it drops nothing, and is run again.
+func requireDropped(t testing.TB, committed func() int64) {
+	t.Helper()
+	for range 3 {
+		if committed() < burst {
+			return
+		}
+	}
+	t.Fatal("stock Goka dropped no record of three bursts")
+}
+
 func numbers(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -81,15 +93,17 @@ func TestRevocationFinishesWhatWasHandedOut(t *testing.T) {
 	t.Parallel()
 	t.Run("stock drops it", func(t *testing.T) {
 		t.Parallel()
-		c, brokers := cluster(t, "in", "out")
-		commits := watchCommits(c)
-		p := sendBurst(t, brokers)
-		s := newSlow(sessionEnd)
-		stock(t, brokers, s.graph(), livelyStock)
-		receive(t, s.begun)
-		stock(t, brokers, counting("g"), livelyStock)
-		take(t, brokers, "out", burst)
-		require.Less(t, commits.of(1, "in", p), int64(burst))
+		requireDropped(t, func() int64 {
+			c, brokers := cluster(t, "in", "out")
+			commits := watchCommits(c)
+			p := sendBurst(t, brokers)
+			s := newSlow(sessionEnd)
+			stock(t, brokers, s.graph(), livelyStock)
+			receive(t, s.begun)
+			stock(t, brokers, counting("g"), livelyStock)
+			take(t, brokers, "out", burst)
+			return commits.of(1, "in", p)
+		})
 	})
 	t.Run("the drain finishes it", func(t *testing.T) {
 		t.Parallel()
@@ -120,14 +134,16 @@ func TestStopFinishesWhatWasHandedOut(t *testing.T) {
 	t.Parallel()
 	t.Run("stock drops it", func(t *testing.T) {
 		t.Parallel()
-		_, brokers := cluster(t, "in", "out")
-		p := sendBurst(t, brokers)
-		s := newSlow(sessionEnd)
-		r := stock(t, brokers, s.graph(), oldest)
-		receive(t, s.begun)
-		r.stop()
-		require.NoError(t, r.wait(t))
-		require.Less(t, committedAt(t, kadm.NewClient(dial(t, brokers)), "g", "in", p), int64(burst))
+		requireDropped(t, func() int64 {
+			_, brokers := cluster(t, "in", "out")
+			p := sendBurst(t, brokers)
+			s := newSlow(sessionEnd)
+			r := stock(t, brokers, s.graph(), oldest)
+			receive(t, s.begun)
+			r.stop()
+			require.NoError(t, r.wait(t))
+			return committedAt(t, kadm.NewClient(dial(t, brokers)), "g", "in", p)
+		})
 	})
 	t.Run("the drain finishes it", func(t *testing.T) {
 		t.Parallel()

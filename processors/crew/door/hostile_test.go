@@ -15,7 +15,8 @@ import (
 
 // A client that does not read is disconnected, and delays no other.
 func TestSlowReaderIsDisconnectedAndDelaysNoOther(t *testing.T) {
-	r := newRig(t, WithQueue(16, 1<<20), WithKeepalive(time.Minute, time.Minute, 200*time.Millisecond))
+	// The write of a frame takes at most two seconds: the fast client reads each at once, also on a machine with load.
+	r := newRig(t, WithQueue(16, 1<<20), WithKeepalive(time.Minute, time.Minute, 2*time.Second))
 	r.agent("a", "c", "")
 	slow, _ := r.open()
 	fast, _ := r.open()
