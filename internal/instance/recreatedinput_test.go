@@ -55,12 +55,18 @@ func (r *relay) create(names ...string) {
 	}
 }
 
-// recreate deletes an input and creates it again.
+// recreate deletes an input, which has records, and creates it again. Kafka shows the new topic before it has removed the old log,
+// and loses what is written to that.
 func (r *relay) recreate(name string) {
 	r.Helper()
 	_, err := r.admin.DeleteTopic(r.Context(), r.topic(name))
 	require.NoError(r, err)
 	r.create(name)
+	eventually(r, func() bool {
+		ends, err := r.admin.ListEndOffsets(r.Context(), r.topic(name))
+		end, ok := ends.Lookup(r.topic(name), 0)
+		return err == nil && ok && end.Err == nil && end.Offset == 0
+	})
 }
 
 // forget deletes the committed offsets of an input.
