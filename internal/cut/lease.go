@@ -64,14 +64,25 @@ const (
 // the membership: the process or the machine may have been suspended since. Confirm tries three heartbeats and then
 // returns an error that wraps ErrLease; it returns at once if the member was fenced or has lost its membership.
 func (l *Lease) Confirm(ctx context.Context, client sarama.Client, m Member) error {
+	return l.confirm(ctx, client, m, false)
+}
+
+// ConfirmStable is Confirm for work that outlives a generation. If the group rebalances, it returns the broker's error and does not
+// renew the lease: the rebalance may end without the member at any time.
+func (l *Lease) ConfirmStable(ctx context.Context, client sarama.Client, m Member) error {
+	return l.confirm(ctx, client, m, true)
+}
+
+func (l *Lease) confirm(ctx context.Context, client sarama.Client, m Member, stable bool) error {
 	for attempt := 1; ; attempt++ {
 		sent := l.now()
 		err := heartbeat(client, m)
+		rebalance := errors.Is(err, sarama.ErrRebalanceInProgress)
 		switch {
-		case err == nil, errors.Is(err, sarama.ErrRebalanceInProgress):
+		case err == nil, rebalance && !stable:
 			l.Renew(sent)
 			return nil
-		case errors.Is(err, sarama.ErrFencedInstancedId), lostMembership(err):
+		case rebalance, errors.Is(err, sarama.ErrFencedInstancedId), lostMembership(err):
 			return err
 		case attempt == confirmations, !pause(ctx, confirmPause):
 			return fmt.Errorf("%w: %w", ErrLease, err)

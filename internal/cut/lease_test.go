@@ -135,3 +135,25 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 	p.Emit("out", "k", []byte("x")).Then(func(err error) { sent <- err })
 	require.NoError(t, <-sent)
 }
+
+// A rebalance may end without the member at any time: work of its generation may go on until then, other work may not begin.
+func TestRebalanceConfirmsOnlyTheGeneration(t *testing.T) {
+	b := sarama.NewMockBroker(t, 1)
+	defer b.Close()
+	b.SetHandlerByMap(map[string]sarama.MockResponse{
+		"MetadataRequest":        sarama.NewMockMetadataResponse(t).SetBroker(b.Addr(), b.BrokerID()).SetController(b.BrokerID()),
+		"FindCoordinatorRequest": sarama.NewMockFindCoordinatorResponse(t).SetCoordinator(sarama.CoordinatorGroup, "g", b),
+		"HeartbeatRequest":       sarama.NewMockHeartbeatResponse(t).SetError(sarama.ErrRebalanceInProgress),
+	})
+	conf := sarama.NewConfig()
+	conf.ApiVersionsRequest = false
+	client, err := sarama.NewClient([]string{b.Addr()}, conf)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+
+	l := NewLease(time.Hour, Now)
+	require.ErrorIs(t, l.ConfirmStable(t.Context(), client, Member{Group: "g"}), sarama.ErrRebalanceInProgress)
+	require.False(t, l.Held())
+	require.NoError(t, l.Confirm(t.Context(), client, Member{Group: "g"}))
+	require.True(t, l.Held())
+}

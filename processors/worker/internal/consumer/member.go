@@ -36,7 +36,7 @@ type member struct {
 	slots    chan struct{}   // bounds the calls of the handler, running and waiting: a send acquires, a receive releases
 	work     sync.WaitGroup  // goroutines that call the handler
 	wake     chan struct{}   // asks for a commit
-	lease    *cut.Lease      // renewed by commits, and by heartbeats before a call
+	lease    *cut.Lease      // renewed by heartbeats before a call
 	status   *status
 
 	committing chan struct{} // a send begins a commit: one at a time, and none across the end of a generation
@@ -139,10 +139,8 @@ func (m *member) commit() error {
 	if len(points) == 0 {
 		return nil
 	}
-	sent := cut.Now()
 	stored, err := group.commit(as, points)
 	if len(stored) > 0 {
-		m.lease.Renew(sent)
 		m.saveNotes(last)
 	}
 	for where, p := range partitions {

@@ -25,7 +25,7 @@ type coordinator interface {
 	notes() ([]progress.Note, error)
 	// end returns the high watermark of a partition.
 	end(where at) (int64, error)
-	// confirm renews a lease by a heartbeat of the member.
+	// confirm renews a lease by a heartbeat of the member, unless the group rebalances.
 	confirm(ctx context.Context, lease *cut.Lease, m membership) error
 	close(logger *zap.Logger)
 }
@@ -203,7 +203,7 @@ func (o *offsets) end(where at) (int64, error) {
 }
 
 func (o *offsets) confirm(ctx context.Context, lease *cut.Lease, m membership) error {
-	return lease.Confirm(ctx, o.client, cut.Member{Group: o.group, ID: m.id, Generation: m.generation, InstanceID: o.instance})
+	return lease.ConfirmStable(ctx, o.client, cut.Member{Group: o.group, ID: m.id, Generation: m.generation, InstanceID: o.instance})
 }
 
 // lostMembership reports whether the coordinator accepts no commits of this generation any more. The heartbeat gets the same

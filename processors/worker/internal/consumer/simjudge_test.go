@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -43,8 +44,8 @@ func (s *simulation) anyFault(since time.Time) bool {
 }
 
 // begin judges a call before it is made. The caller holds the lock.
-func (p *simProcess) begin(where at, offset int64, delivered time.Time, within int32, repeated bool) *simCall {
-	c := &simCall{by: p, began: delivered, running: true, within: within}
+func (p *simProcess) begin(ctx context.Context, where at, offset int64, delivered time.Time, within int32, repeated bool) *simCall {
+	c := &simCall{by: p, ctx: ctx, began: delivered, running: true, within: within}
 	small := p.broker.limit < progress.MaxMetadata // then commits leave handovers out
 	for _, earlier := range p.calls[where][offset] {
 		if !repeated && !small {
@@ -55,7 +56,7 @@ func (p *simProcess) begin(where at, offset int64, delivered time.Time, within i
 		excused := earlier.released || earlier.handed && p.anyFault(earlier.began) || earlier.answered && (earlier.by.idle || earlier.by.owns.After(earlier.began)) || earlier.by.fault(earlier.began) || p.fault(delivered) || small ||
 			earlier.running && time.Since(earlier.began) > simHandover
 		switch {
-		case earlier.running && earlier.by == p:
+		case earlier.running && earlier.by == p && earlier.ctx.Err() == nil:
 			p.failLocked("%s calls for %v/%d while it calls for it", p.name, where, offset)
 		case !excused:
 			p.failLocked("%s calls again for %v/%d: %+v", p.name, where, offset, *earlier)
