@@ -37,7 +37,7 @@ func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 		b.description, b.addrs = "brokers "+strings.Join(s.brokers, ","), s.brokers
 	case s.kafka:
 		// Brokers delete the data of a scenario when it ends, instead of a minute later.
-		o := kafkatest.Options{Properties: map[string]string{"log.segment.delete.delay.ms": "1000"}}
+		o := kafkatest.Options{Optimized: true, Properties: map[string]string{"log.segment.delete.delay.ms": "1000"}}
 		c, err := kafkatest.Start(ctx, o)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ type node struct {
 	java, jars       string
 	dir              string
 	detached         bool
+	optimized        bool
 	port, controller *port
 	oauth            *port // nil without Options.OAuth
 	lock             *dirLock
@@ -92,6 +93,9 @@ func (n *node) command(ctx context.Context, heap string, args ...string) *exec.C
 		heap, "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError",
 		"-Dlog4j2.configurationFile=" + n.loggingPath(), "-cp", filepath.Join(n.jars, "*"),
 	}, args...)
+	if !n.optimized {
+		args = append([]string{"-XX:TieredStopAtLevel=1"}, args...)
+	}
 	cmd := exec.CommandContext(ctx, n.java, args...)
 	cmd.Dir = n.dir
 	return cmd
