@@ -43,9 +43,10 @@ func run[O any](n *needs, of func(string, ...O) (*goka.GroupGraph, error), opts 
 // needs returns what the capabilities that are on need. It is the only place that knows what belongs together.
 func (c *Config) needs() (n needs) {
 	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
-	// The turn writes the stream also of turns that end before the model is asked.
+	// The turn writes the stream also of turns that end before the model is asked. The fold group says how it ends.
 	n.catalog(topics.WithEvents())
 	n.ofTurn(turn.WithEvents())
+	run(&n, group.Graph, whether(gated, group.WithGates)...)
 	if gated {
 		n.catalog(topics.WithGates())
 		n.ofTurn(turn.WithApproval(*c.Approval), turn.WithGates())
@@ -78,9 +79,6 @@ func (c *Config) needs() (n needs) {
 		n.catalog(topics.WithLatencies())
 		n.ofTurn(turn.WithLatencies())
 		run(&n, latency.Graph)
-	}
-	if c.Batches {
-		run(&n, group.Graph, whether(gated, group.WithGates)...)
 	}
 	if c.Deliver != nil {
 		n.catalog(topics.WithDeliveries())

@@ -49,8 +49,6 @@ type Config struct {
 	Tenant func(user string) string
 	// Latencies adds up how long the calls of each tool take.
 	Latencies bool
-	// Batches folds the events of each turn into one record on {agent}-batch-messages.
-	Batches bool
 	// Deliver sends answers to the services that messages name in reply (default: such messages are refused).
 	Deliver *Deliver
 	// Delegates are the agents of the same brokers that this one may give tasks to, and that may give it some (default none).

@@ -16,7 +16,6 @@ const (
 	streams                             // S: the model streams
 	answersLater                        // C: the tool answers through the callback door
 	asksPeople                          // A: a tool waits for an approval
-	folds                               // B: batches
 	delivers                            // D: answers go to a service
 	remembers                           // M: memory of users
 	budgets                             // U
@@ -30,7 +29,7 @@ const (
 	inTwoProcesses                      // 2: the doors run apart from the rest
 )
 
-const letters = "ESCABDMUHPKLFOT2"
+const letters = "ESCADMUHPKLFOT2"
 
 func (s switches) String() string {
 	var b strings.Builder

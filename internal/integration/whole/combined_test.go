@@ -122,7 +122,7 @@ func (c *combined) runAgent(a *agent.Agent) {
 // config is what a user writes.
 func (c *combined) config() agent.Config {
 	config := agent.Config{
-		Brokers: c.brokers, Model: think.Func(c.think), CallbackSecret: callbackSecret, Batches: c.on.has(folds), Latencies: c.on.has(measures),
+		Brokers: c.brokers, Model: think.Func(c.think), CallbackSecret: callbackSecret, Latencies: c.on.has(measures),
 		Logger: zaptest.NewLogger(c.t, zaptest.Level(zap.ErrorLevel)),
 		Kafka: []processors.Option{
 			processors.WithGuarantee(c.guarantee), processors.WithPartitions(partitions), processors.WithInstance("one"),

@@ -276,10 +276,8 @@ func (c *combined) promises() {
 		require.Equal(c.t, 1, n, "%s ran once", call)
 	}
 	c.mu.Unlock()
-	if c.on.has(folds) {
-		c.eventually(func() bool { return len(ids(c.catalog.BatchMessages.Name())) >= messages })
-		require.Len(c.t, ids(c.catalog.BatchMessages.Name()), messages, "one batch for each turn")
-	}
+	c.eventually(func() bool { return len(ids(c.catalog.BatchMessages.Name())) >= messages })
+	require.Len(c.t, ids(c.catalog.BatchMessages.Name()), messages, "one batch for each turn")
 	for _, g := range must(must(agent.New(c.agent, c.config())).Graphs()) {
 		require.Empty(c.t, w.all(string(g.Group())+"-dlq"), "%s has no dead letter", g.Group())
 	}

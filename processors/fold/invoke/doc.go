@@ -7,8 +7,9 @@
 //	                                             +--> Vercel parts       text/event-stream
 //
 // An Agent yields the events of turns. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
-// come back on {agent}-agent-events, from the turn group and its model workers, or from a runner. NewBuffered keeps the turns of
-// any other agent for clients that lost their connection.
+// come back on {agent}-agent-events, from the turn group and its model workers, or from a runner. The fold group (package
+// fold/group) must run too: it decides how a turn ends, and each response of a pipeline reports what {agent}-batch-messages says.
+// NewBuffered keeps the turns of any other agent for clients that lost their connection.
 //
 // # Requests
 //
@@ -120,7 +121,7 @@
 //	message-input (accepted) --+
 //	agent-events (positions) --+--> follower --> index --> unknown: 410
 //	message-output (failures) -+        |                  accepted: wait for its first event
-//	                                    +--> requests      begun: read it, then its new events
+//	batch-messages (ends) -----+        +--> requests      begun: read it, then its new events
 //
 // The follower adds a record to the index before it passes it to the requests that wait, under one lock, so no record is
 // missing between a turn that is read again and its new events, and no process has to wait for the index of another one. A
@@ -130,16 +131,16 @@
 // The index is in memory and bounded: WithIndexedTurns in all, 256 turns of a session, and no turn without a record within
 // WithLookback. When Run starts, it fills the index; until then requests get 503. There are two ways:
 //
-//	default          reads the three topics once from WithLookback on: no other processor is needed, and the
+//	default          reads the four topics once from WithLookback on: no other processor is needed, and the
 //	                 time grows with the events of that hour
 //	WithTurnTable    reads the table of turns, and the topics from the offsets that the table covers
 //
 // The table is that of a small group of its own, TurnTable, which any processor of the agent can run:
 //
-//	message-input, agent-events, message-output --> TurnTable --> {agent}-invoke-turns-table
-//	table + later records of the three topics   --> index of a process that starts
+//	the four topics                          --> TurnTable --> {agent}-invoke-turns-table
+//	table + later records of the four topics --> index of a process that starts
 //
-// A row has the turns of a session: IDs, the offsets of the first and the last record, times, and the text of an error. It is
+// A row has the turns of a session: IDs, the offsets of the first and the last record, times, and how they ended. It is
 // written when a turn begins, when it ends, and rarely between, so the last offset of a turn that runs can be behind; a
 // request for it then reads at most 4096 records more. Turns leave their row after WithKept, and a purge deletes the row.
 //

@@ -8,12 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -41,14 +40,8 @@ type pausedTurn struct {
 
 func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) *gates {
 	t.Helper()
-	g := &gates{broker: newBroker(t), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
-	catalog, err := topics.For("pilot", topics.WithEvents(), topics.WithGates())
-	require.NoError(t, err)
-	admin, err := sarama.NewClusterAdmin(g.addrs, kafka.Config())
-	require.NoError(t, err)
-	require.NoError(t, topics.Ensure(t.Context(), admin, catalog))
-	require.NoError(t, admin.Close())
-	g.catalog = catalog
+	g := &gates{broker: newBroker(t, group.WithGates()), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
+	catalog := g.catalog
 	g.follow(func(r processors.Inbound) {
 		switch r.Topic {
 		case catalog.MessageInput.Name():
@@ -65,20 +58,6 @@ func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) 
 		}
 	}, catalog.MessageInput.Name(), catalog.GateDecisions.Name())
 	return g
-}
-
-func (g *gates) follow(handle func(processors.Inbound), names ...string) {
-	g.t.Helper()
-	f, err := processors.NewFollower(g.addrs, names, handle)
-	require.NoError(g.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	g.t.Cleanup(func() {
-		stop()
-		require.NoError(g.t, <-ended)
-	})
-	<-f.Ready()
 }
 
 // gated starts a turn of session s-1 that asks and pauses.

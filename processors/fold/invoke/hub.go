@@ -39,13 +39,14 @@ func newHub(c topics.Catalog, r pipelineRules) *hub {
 	return h
 }
 
-// sessionRecord is a record for the requests of a session. Either event, failed, answered or outcome is set.
+// sessionRecord is a record for the requests of a session. Either event, end, failed, answered or outcome is set.
 type sessionRecord struct {
 	partition int32
 	offset    int64
 	at        time.Time // the record's timestamp
 	past      bool      // read by a replay
 	event     *topics.AgentEvent
+	end       *turnEnd // the fold group has ended a turn of the session
 	failed    *topics.Output
 	answered  string // the request that has its answer on message-output
 	outcome   bool   // a gate of the session has an outcome, which is in the index
@@ -180,6 +181,9 @@ func (h *hub) read(r processors.Inbound) (sessionRecord, bool) {
 		d := h.events.Codec().Unmarshal(r.Value)
 		e := d.Value
 		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
+	case r.Topic == h.batches:
+		s, ok := h.sightingOf(r)
+		return sessionRecord{end: s.end}, ok
 	case r.Topic == h.outputs.Name():
 		d := h.outputs.Codec().Unmarshal(r.Value)
 		o, l := d.Value, sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp}

@@ -196,7 +196,8 @@ func TestResumedStreamCatchesUpBeforeItEndsPaused(t *testing.T) {
 	s := serve(t, must(New(p, WithRandom(&counting{}))))
 	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "t.1.3").status)
 	require.Equal(t, []string{
-		g.catalog.AgentEvents.Name(), g.catalog.MessageInput.Name(), g.catalog.GateRequests.Name(), g.catalog.GateOutcomes.Name(),
+		g.catalog.AgentEvents.Name(), g.catalog.MessageInput.Name(), g.catalog.BatchMessages.Name(), g.catalog.GateRequests.Name(),
+		g.catalog.GateOutcomes.Name(),
 	}, l.caught, "once")
 }
 

@@ -20,7 +20,7 @@ type pauses struct {
 	stopped bool
 	stale   bool // the last done event is that of a pause after which the run went on
 	steps   bool // the turn has steps: it names its gates, and does not pause at them
-	ended   bool // the terminal record of a turn with steps was added
+	ended   bool // the turn has ended, or the terminal record of a turn with steps was added
 }
 
 func newPauses(turn string) *pauses { return &pauses{turn: turn, folder: fold.NewFolder()} }

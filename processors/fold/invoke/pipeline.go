@@ -23,7 +23,8 @@ import (
 // of its turn from {agent}-agent-events. One follower serves all requests of a process. Every process reads all events, so
 // a client can send its requests to any of them. See the index of turns in the package documentation.
 //
-// The events are those of the turn group and of its model's workers: the catalog needs topics.WithEvents, and nothing else. With another
+// The events are those of the turn group and of its model's workers: the catalog needs topics.WithEvents. The fold group must run, because
+// it decides how a turn ends; a turn whose last event has no batch after 30 s is answered with the error no_batch. With another
 // producer, it uses the message's metadata.request_id as turn id, or sets the request of one of the turn's
 // records to the enriched message, whose latest_input contains the id. A turn continues when its client disconnects. A
 // request that is repeated with its Idempotency-Key is the same turn. The events of a turn can be read again within
@@ -69,7 +70,7 @@ func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
 }
 
 // WithLookback sets how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that
-// time are indexed in memory; when Run starts, it reads the topics of events, messages and outputs from that time on, once,
+// time are indexed in memory; when Run starts, it reads the topics of events, messages, outputs and batches from that time on, once,
 // or the table of turns (see WithTurnTable).
 func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
 
@@ -77,10 +78,11 @@ func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules
 // about 500 bytes. The index forgets the turn that has had no record for the longest time; it can then not be read again.
 func WithIndexedTurns(n int) PipelineOption { return func(r *pipelineRules) { r.turns = n } }
 
-// WithSilence sets after how long without an event the turn is answered as expired (default 30 min, at least 1 ms).
+// WithSilence sets for how long a request waits for an event (default 30 min, at least 1 ms). It does not end the turn: that of the
+// fold group does (see group.WithSilence), which should not be longer.
 func WithSilence(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.silence = d } }
 
-// WithGrace sets how long to wait for the terminal record after a done event (default 5 s, at least 1 ms).
+// WithGrace sets how long to wait for the terminal record of a run that has paused (default 5 s, at least 1 ms).
 func WithGrace(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.grace = d } }
 
 // WithWaitingBytes sets how many bytes of events are queued for one request (default 8 MiB, at least 1). The response to a
@@ -134,7 +136,10 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, opts .
 
 // indexed returns the topics from which the index is made.
 func (p *Pipeline) indexed() []string {
-	return []string{p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name()}
+	return []string{
+		p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name(),
+		p.topics.BatchMessages.Name(),
+	}
 }
 
 // followed returns the topics of the follower.

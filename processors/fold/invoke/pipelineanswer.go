@@ -238,6 +238,7 @@ func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([
 		case err != nil:
 			return nil, err
 		}
+		found.ended = found.ended || known.end != nil
 		return found.gates(r.SessionID, known.turn, order.attempt, func(gate string) *topics.GateOutcome {
 			return p.hub.outcome(r.SessionID, gate)
 		}), nil

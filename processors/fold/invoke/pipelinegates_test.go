@@ -179,7 +179,7 @@ func TestWithoutTheOptionAnAnswerIsAMessage(t *testing.T) {
 	g.gated("t", true, asksOnce...)
 	g.starts(true, asksOnce...)
 	s := serve(t, must(New(g.pipeline(), WithRandom(&counting{}))))
-	require.Equal(t, http.StatusOK, s.invoke(answerBody("t1", `{}`, `{"approved":true}`)).status)
+	require.Equal(t, http.StatusOK, s.statusOf(answerBody("t1", `{}`, `{"approved":true}`), "Accept", forms[1]))
 	require.Eventually(t, func() bool { return g.messagesWritten() == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, g.written())
 }

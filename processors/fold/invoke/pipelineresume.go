@@ -66,12 +66,13 @@ func notConnected(ctx context.Context, err error) error {
 func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last EventID) error {
 	rules := s.pipeline.rules
 	switch {
-	case known == nil, known.gone, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
+	case known == nil, known.gone, known.end != nil && known.first < 0, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
 		return ErrGone
 	case known.first < 0 && (last.Seq > 0 || last.Attempt > 1):
 		return ErrGone
 	}
 	s.turn, s.failed = known.turn, known.failed
+	s.finish(known.end)
 	if known.first < 0 {
 		s.touched = earlier(s.touched, known.touched) // the message waits since then
 		return nil
@@ -128,15 +129,16 @@ func (s *pipelineStream) prime(ctx context.Context, last EventID) error {
 // primed reports whether all records that the client has, and at least the turn's first record, were read, or a newer
 // attempt has begun.
 func (s *pipelineStream) primed() bool {
-	return s.newer != nil || s.replaced || s.sequence.seq >= max(s.received, 1)
+	return s.newer != nil || s.replaced || !s.unread()
 }
 
-// gapError returns the error about a missing record: ErrGone if the beginning of the turn was not found in the replay.
-func (s *pipelineStream) gapError() error {
-	if s.gapInReplay && s.sequence.seq < max(s.received, 1) {
-		return ErrGone
+// unread reports whether records are to be read that the client has, or the turn's first one. A turn can end without one.
+func (s *pipelineStream) unread() bool {
+	least := int64(1)
+	if s.ended != nil && s.ended.attempt == s.sequence.attempt {
+		least = min(least, s.ended.seq)
 	}
-	return errGap
+	return s.sequence.seq < max(s.received, least)
 }
 
 // stepReplay takes the next record of the replay.

@@ -3,15 +3,18 @@ package invoke
 import (
 	"bytes"
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,12 +26,13 @@ type broker struct {
 	to      *processors.KafkaPublisher
 }
 
-func newBroker(t testing.TB) *broker {
+// newBroker returns a broker on which the fold group runs, with these options.
+func newBroker(t testing.TB, opts ...group.Option) *broker {
 	t.Helper()
 	b, err := embedded.Start(embedded.WithPartitions(3))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	catalog, err := topics.For("pilot", topics.WithEvents())
+	catalog, err := topics.For("pilot", topics.WithEvents(), topics.WithGates())
 	require.NoError(t, err)
 	admin, err := sarama.NewClusterAdmin(b.Addrs(), kafka.Config())
 	require.NoError(t, err)
@@ -37,7 +41,25 @@ func newBroker(t testing.TB) *broker {
 	to, err := processors.NewPublisher(b.Addrs())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
-	return &broker{t, b.Addrs(), catalog, to}
+	br := &broker{t, b.Addrs(), catalog, to}
+	br.runs(must(group.Graph("pilot", opts...)))
+	return br
+}
+
+// runs runs a group.
+func (b *broker) runs(g *goka.GroupGraph) {
+	b.t.Helper()
+	running := make(chan struct{})
+	once := sync.OnceFunc(func() { close(running) })
+	p, err := processors.New(b.addrs, g, processors.WithTopics(b.catalog),
+		processors.WithMetrics(processors.Metrics{State: func(s processors.State) {
+			if s == processors.Running {
+				once()
+			}
+		}}))
+	require.NoError(b.t, err)
+	b.serves(p.Run)
+	<-running
 }
 
 // pipeline is a door's agent over the broker, ready.
@@ -45,13 +67,7 @@ func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
 	b.t.Helper()
 	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
 	require.NoError(b.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-	b.t.Cleanup(func() {
-		stop()
-		require.NoError(b.t, <-ended)
-	})
+	b.serves(p.Run)
 	<-p.Ready()
 	return p
 }
@@ -60,19 +76,28 @@ func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
 func (b *broker) messages() <-chan topics.Message {
 	b.t.Helper()
 	messages := make(chan topics.Message, 10)
-	f, err := processors.NewFollower(b.addrs, []string{b.catalog.MessageInput.Name()}, func(r processors.Inbound) {
-		messages <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
-	})
+	b.follow(func(r processors.Inbound) { messages <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value }, b.catalog.MessageInput.Name())
+	return messages
+}
+
+func (b *broker) follow(handle func(processors.Inbound), names ...string) {
+	b.t.Helper()
+	f, err := processors.NewFollower(b.addrs, names, handle)
 	require.NoError(b.t, err)
+	b.serves(f.Run)
+	<-f.Ready()
+}
+
+// serves calls run until the end of the test.
+func (b *broker) serves(run func(context.Context) error) {
+	b.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	b.t.Cleanup(func() {
 		stop()
 		require.NoError(b.t, <-ended)
 	})
-	<-f.Ready()
-	return messages
 }
 
 func requestOf(m topics.Message) string {
@@ -133,7 +158,7 @@ func (b *broker) answering(play func(m topics.Message) []topics.AgentEvent) {
 
 var endTurn = "end_turn"
 
-func must(d *Door, err error) *Door {
+func must[T any](d T, err error) T {
 	if err != nil {
 		panic(err)
 	}

@@ -106,6 +106,7 @@ func TestReplacedEventsAreReadFromTheTurnsFirstRecordAfterALongPause(t *testing.
 		Result: &topics.AgentResult{OK: true, StopReason: &endTurn},
 	}, 9, 1)
 	l.write(end)
+	l.ends(2, 8)
 	_, err = l.Next(t.Context())
 	require.ErrorIs(t, err, io.EOF)
 }
@@ -148,5 +149,6 @@ func TestOutputBeforeTheLastEventsDoesNotEndTheStream(t *testing.T) {
 		SessionID: "s", TurnID: "t", Author: topics.AuthorTurn, Step: 1, Attempt: 1, Seq: 1_000_000,
 		Result: &topics.AgentResult{OK: true, StopReason: &endTurn},
 	}, 9, 0))
+	l.ends(1, 2)
 	require.ErrorIs(t, <-ended, io.EOF)
 }

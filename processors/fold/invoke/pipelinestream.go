@@ -40,8 +40,9 @@ type pipelineStream struct {
 	touched      time.Time      // when the turn's last record was received
 	missingSince time.Time      // since when a record is missing, if the sequence is open
 	gapInReplay  bool           // the record after the missing one was found in the replay
-	done         bool           // a done event was received
-	closed       bool           // a second done event with a stop reason was received: it is the last event
+	lost         bool           // records are missing for good: no later ones are read
+	terminal     bool           // the terminal record was read
+	ended        *turnEnd       // the end of the turn, if the fold group has ended it
 	end          fold.End
 
 	// With WithGates only. written is about when the last record was written.
@@ -59,25 +60,31 @@ func (s *pipelineStream) TurnID() string { return s.request }
 // Next implements Stream.
 func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 	for {
-		if s.closed {
-			return Item{}, io.EOF
-		}
 		for len(s.ready) > 0 {
 			e := s.ready[0]
 			s.ready = s.ready[1:]
-			if e.Result != nil {
-				if s.pausesAt(e) {
-					continue
-				}
+			switch {
+			case s.ended.passedBy(e.Attempt, e.Seq), e.Result != nil && s.pausesAt(e):
+			case e.Result != nil:
 				if item, ok := s.lastDone(e); ok {
 					return item, nil
 				}
-				s.end = s.ending(endOf(*e.Result))
-				return Item{}, io.EOF
+				if stop := e.Result.StopReason; stop == nil || *stop != stopPaused { // the fold group may wait for decisions
+					s.terminal = true
+					s.awaitEnd(errNoBatch)
+				}
+			default:
+				if item, ok := s.item(e); ok {
+					return item, nil
+				}
 			}
-			if item, ok := s.item(e); ok {
-				return item, nil
+		}
+		if s.over() {
+			if s.lost && s.ended.state == fold.Complete { // the fold group could wait for longer
+				return Item{}, errGap
 			}
+			s.end = s.ending(s.ended.end())
+			return Item{}, io.EOF
 		}
 		if s.replaced {
 			s.replaced = false
@@ -88,7 +95,7 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			if s.pauses != nil {
 				s.pauses = newPauses(l.event.TurnID)
 			}
-			s.newer, s.done, s.received = nil, false, 0
+			s.newer, s.terminal, s.received = nil, false, 0
 			s.sequence.restart(l.event.Attempt)
 			if err := s.take(ctx, l); err != nil {
 				return Item{}, err
@@ -119,22 +126,9 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	if !ok {
 		return Item{}, false
 	}
-	paused := false
-	if s.sequence.steps != nil { // its end is that of its turn
-		return Item{ID: positionOf(e), Event: event}, true
-	}
-	if s.pauses != nil {
+	if s.pauses != nil && s.sequence.steps == nil { // a turn with steps does not pause
 		s.pauses.turn = e.TurnID // the request may name the turn by another ID
-		paused = s.pauses.event(event, e.Seq, s.written)
-	}
-	switch {
-	case paused:
-		s.done = false
-	case event.Type == "done":
-		// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
-		reason, ok := event.Field("stopReason")
-		s.closed = s.done && ok && kindOf(reason) != 'n'
-		s.done = true
+		s.pauses.event(event, e.Seq, s.written)
 	}
 	return Item{ID: positionOf(e), Event: event}, true
 }
@@ -143,16 +137,20 @@ func positionOf(e topics.AgentEvent) EventID {
 	return EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}
 }
 
-// endOf returns the same end as the turn's batch message has. The error of a run that was OK does not make it a failure.
-func endOf(r topics.AgentResult) fold.End {
-	end := fold.EndOf(r)
-	if r.OK {
-		end.Error = ""
-	}
-	return end
+// over reports whether the turn has ended and its events were read. Without those that are missing for good, its batch has no more
+// either.
+func (s *pipelineStream) over() bool {
+	return s.ended != nil && s.newer == nil && (s.terminal || s.lost || s.ended.passedBy(s.sequence.attempt, s.sequence.seq+1))
 }
 
-// step waits for the next record and takes it. It returns io.EOF at the end of a turn without a terminal record.
+// finish notes how the fold group has ended the turn.
+func (s *pipelineStream) finish(e *turnEnd) {
+	if s.ended == nil && e != nil && e.turn == s.turn {
+		s.ended, s.touched = e, s.pipeline.rules.clock.Now()
+	}
+}
+
+// step waits for the next record and takes it. It returns io.EOF at the end of a turn that was cancelled before its first event.
 func (s *pipelineStream) step(ctx context.Context) error {
 	if len(s.matched) > 0 {
 		l := s.matched[0]
@@ -182,6 +180,9 @@ func (s *pipelineStream) step(ctx context.Context) error {
 			s.awaitEnd(errNoEvents)
 		}
 		return nil
+	case l.end != nil:
+		s.finish(l.end)
+		return nil
 	case l.outcome:
 		s.touched = s.pipeline.rules.clock.Now()
 		return nil
@@ -197,19 +198,19 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 		return nil
 	}
 	err := &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
-	switch cancelled := "cancelled"; {
-	case s.sequence.steps != nil:
-	case o.Error.Code == topics.CodeCancelled, o.Error.Code == topics.CodeParentCannotAsk: // before its first event
-		s.ready = append(s.ready, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: &cancelled}})
+	switch {
+	case s.turn != "": // the fold group says how it ends
+		s.awaitEnd(err)
 		return nil
+	case o.Error.Code == topics.CodeCancelled, o.Error.Code == topics.CodeParentCannotAsk: // before its first event
+		s.end = fold.End{State: fold.Cancelled, StopReason: quote(string(fold.Cancelled))}
+		return io.EOF
 	default:
 		return err
 	}
-	s.awaitEnd(err) // the stream of the turn ends with the same error
-	return nil
 }
 
-// awaitEnd notes that the turn has an output, and how it ends if the record that ends its events does not follow.
+// awaitEnd notes that the turn has an output or its last record, and the error if its batch does not follow.
 func (s *pipelineStream) awaitEnd(otherwise error) {
 	s.answered, s.unended = s.pipeline.rules.clock.Now(), otherwise
 }
@@ -222,6 +223,8 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		return nil
 	case s.turn == "":
 		s.name(ctx, l)
+		return nil
+	case s.lost:
 		return nil
 	}
 	if s.first < 0 || l.offset < s.first {
@@ -239,7 +242,9 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 	ready, err := s.sequence.add(*l.event)
 	switch {
 	case errors.Is(err, errAttempt):
-		s.newer = &l
+		if !s.terminal && !s.ended.passedBy(l.event.Attempt, 0) {
+			s.newer = &l
+		}
 		return nil
 	case errors.Is(err, errReplaced):
 		s.readAgain(ctx, l)
@@ -252,9 +257,14 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		}
 	}
 	s.ready = append(s.ready, ready...)
-	if err != nil {
-		return s.gapError()
+	if err == nil {
+		return nil
 	}
+	if s.gapInReplay && s.unread() {
+		return ErrGone
+	}
+	s.lost = true
+	s.awaitEnd(errNoBatch)
 	return nil
 }
 
@@ -283,6 +293,9 @@ func (s *pipelineStream) name(ctx context.Context, l sessionRecord) {
 	}
 	s.matched, s.unmatched, s.unmatchedBytes = append(s.matched, l), nil, 0
 	known := s.pipeline.hub.lookup(s.session, s.turn)
+	if known != nil {
+		s.finish(known.end)
+	}
 	if known != nil && known.partition == l.partition && known.first < first {
 		s.matched = nil
 		s.replayFrom(ctx, section{l.partition, known.first, l.offset + 1})
@@ -302,8 +315,8 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 	return ok && id == s.request
 }
 
-// wait blocks until the next record arrives or the turn times out. While a record is missing, the grace does not run: the
-// missing record may be the done event with the stop reason.
+// wait blocks until the next record arrives, or for as long as one may take. The fold group ends turns that are silent, or whose
+// records are missing: it gets the time to do so.
 func (s *pipelineStream) wait(ctx context.Context) error {
 	rules := s.pipeline.rules
 	quiet := s.touched
@@ -312,21 +325,24 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 	}
 	until, late := quiet.Add(rules.silence), error(errSilent)
 	pausedUntil, over, paused := s.pausedUntil()
-	if paused && errors.Is(over, errPaused) && s.from.partition >= 0 && !s.caughtUp {
+	if paused && s.ended == nil && errors.Is(over, errPaused) && s.from.partition >= 0 && !s.caughtUp {
 		s.caughtUp = true // another process may know of outcomes and events that this one has not read
 		return s.pipeline.catchUp(ctx, s.session)
 	}
+	if s.turn != "" {
+		until = until.Add(rules.gap)
+	}
 	switch {
-	case !s.answered.IsZero() && (s.turn == "" || s.sequence.steps != nil):
+	case s.ended != nil:
+		until, late = s.touched.Add(rules.gap), errGap
+	case !s.answered.IsZero() && (s.turn == "" || s.sequence.steps != nil || !errors.Is(s.unended, errNoEvents)):
 		until, late = s.answered.Add(rules.gap), s.unended
 	case len(s.awaits) > 0:
 		until, late = s.answerBy, errUnsettled
 	case paused && !s.sequence.open():
 		until, late = pausedUntil, over
-	case s.sequence.open():
-		until, late = s.missingSince.Add(rules.gap), s.gapError()
-	case s.done:
-		until, late = s.touched.Add(rules.grace), io.EOF
+	case s.sequence.open() && s.gapInReplay && s.unread():
+		until, late = s.missingSince.Add(rules.gap), ErrGone
 	}
 	left := until.Sub(rules.clock.Now())
 	if left <= 0 {
@@ -351,9 +367,15 @@ var errNoEvents = &Error{
 	Text: "the turn has ended, but its events are missing: see turn.WithEvents",
 }
 
-// errSilent ends a turn without events for WithSilence.
+// errNoBatch ends the stream of a turn with its last event whose end is not known.
+var errNoBatch = &Error{
+	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_batch",
+	Text: "the agent has sent its last event, but the turn has no batch: see package fold/group",
+}
+
+// errSilent ends the wait for an event. It is not the end of the turn: the client can resume.
 var errSilent = &Error{
-	Status: http.StatusGatewayTimeout, Type: TypeUnknown, Code: "expired", Text: "the agent has sent no event for too long",
+	Status: http.StatusGatewayTimeout, Type: TypeUnknown, Code: "silent", Text: "the agent has sent no event for too long",
 }
 
 // End implements Stream.

@@ -17,10 +17,11 @@ type indexedTopics struct {
 	events   topics.Topic[topics.AgentEvent]
 	outputs  topics.Topic[topics.Output]
 	messages string // the topic of the messages
+	batches  string // the topic of the batch messages
 }
 
 func indexedTopicsOf(c topics.Catalog) indexedTopics {
-	return indexedTopics{events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name()}
+	return indexedTopics{events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name(), batches: c.BatchMessages.Name()}
 }
 
 // sightingOf returns what a record states about a turn; ok is false if it states nothing. It reads only the members that it
@@ -38,6 +39,13 @@ func (h *indexedTopics) sightingOf(r processors.Inbound) (s sighting, ok bool) {
 		}
 		s.turn, s.request = indexed(fields[1]), requestIn(topics.LookupAll(fields[2], "latest_input")[0])
 		s.ended, s.ifBegun = fields[3] != nil, fields[4] != nil
+		return s, s.turn != ""
+	case h.batches:
+		if indexed(topics.LookupAll(r.Value, "session_id")[0]) != s.session {
+			return sighting{}, false
+		}
+		s.end = endIn(r.Value, r.Offset)
+		s.turn = s.end.turn
 		return s, s.turn != ""
 	case h.messages:
 		s.request = requestIn(r.Value)

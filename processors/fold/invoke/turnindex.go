@@ -28,6 +28,7 @@ type indexedTurn struct {
 	first     int64     // offset of the first record; -1 if there is none
 	last      int64     // offset of the last record
 	ended     bool      // the last record is a terminal one
+	end       *turnEnd  // nil: the index has no batch of it
 	gone      bool      // its records were in a topic that was deleted and created again
 	began     time.Time // when the message or the first record was written, whichever is earlier
 	touched   time.Time // when the last of them was written
@@ -50,6 +51,7 @@ type sighting struct {
 	offset    int64
 	at        time.Time
 	ended     bool           // the record is the terminal one of an attempt
+	end       *turnEnd       // of a batch message
 	ifBegun   bool           // the record says nothing of a turn without another one
 	gone      bool           // the record cannot be read any more; it has no offset
 	failed    *topics.Output // of an output with an error
@@ -77,6 +79,10 @@ func (x *turnIndex) add(s sighting, now time.Time) {
 	case s.turn == "":
 		if s.failed != nil {
 			t.failed = s.failed
+		}
+	case s.end != nil:
+		if t.turn = s.turn; t.end == nil || s.end.offset < t.end.offset {
+			t.end = s.end
 		}
 	case s.gone:
 		t.turn, t.gone = s.turn, t.first < 0

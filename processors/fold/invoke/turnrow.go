@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -70,6 +71,8 @@ func (r tableRules) has(row *turnrow.Row, s sighting) bool {
 		}
 		at := s.at.UnixMilli()
 		switch {
+		case s.end != nil:
+			return t.End != nil && t.End.Offset <= s.end.offset
 		case !t.Begun, s.request != "" && len(t.Request) == 0,
 			at < t.BeganMs, at >= t.TouchedMs+refreshOf(r.kept).Milliseconds():
 			return false
@@ -104,6 +107,12 @@ func turnOf(session string, t *turnrow.Turn) *indexedTurn {
 	}
 	if t.Begun {
 		known.partition, known.first, known.last, known.ended = t.Partition, t.First, t.Last, t.Ended
+	}
+	if e := t.End; e != nil {
+		known.end = &turnEnd{
+			turn: known.turn, offset: e.Offset, attempt: e.Attempt, seq: e.Seq, state: fold.State(e.State), reason: string(e.Reason),
+			stop: topics.Raw(e.Stop), text: string(e.Text),
+		}
 	}
 	if t.Failed {
 		known.failed = &topics.Output{
@@ -156,6 +165,12 @@ func rowTurn(known *indexedTurn) *turnrow.Turn {
 	}
 	if known.first >= 0 {
 		t.Begun, t.Partition, t.First, t.Last, t.Ended = true, known.partition, known.first, known.last, known.ended
+	}
+	if e := known.end; e != nil {
+		t.End = &turnrow.End{
+			Offset: e.offset, Attempt: e.attempt, Seq: e.seq, State: string(e.state), Reason: []byte(e.reason), Stop: []byte(e.stop),
+			Text: []byte(e.text),
+		}
 	}
 	if known.failed != nil {
 		t.Failed, t.Code, t.Text = true, []byte(known.failed.Error.Code), []byte(known.failed.Error.Message)

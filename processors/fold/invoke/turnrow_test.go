@@ -55,7 +55,17 @@ func TestRowIsWrittenWhenATurnBeginsAndEndsAndRarelyBetween(t *testing.T) {
 	require.Len(t, row.Turns, 1)
 	require.Equal(t, []int64{100, 20_000}, []int64{row.Turns[0].First, row.Turns[0].Last})
 	require.True(t, row.Turns[0].Ended)
-	for _, again := range []sighting{delta("t", 100, noon), delta("t", 5_000, now), end} {
+	batch := delta("t", 7, now)
+	batch.end = &turnEnd{
+		turn: "t", offset: 7, attempt: 1, seq: 9, state: "failed", reason: "gap", stop: topics.Raw(`"end_turn"`), text: "caf\xc3",
+	}
+	row, changed = hourly.apply(row, batch, now)
+	require.True(t, changed)
+	row = stored(t, row)
+	require.Equal(t, batch.end, turnOf("s", row.Turns[0]).end)
+	repeated := batch
+	repeated.end = &turnEnd{turn: "t", offset: 8, attempt: 1, seq: 9, state: "failed"}
+	for _, again := range []sighting{delta("t", 100, noon), delta("t", 5_000, now), end, batch, repeated} {
 		_, changed = hourly.apply(row, again, now)
 		require.False(t, changed, "redelivered: %v", again)
 	}

@@ -23,7 +23,7 @@ func WithKept(d time.Duration) TurnTableOption { return func(r *tableRules) { r.
 
 // TurnTable returns the group "{agent}-invoke-turns" for processors.New. It keeps the table of turns that pipelines with
 // WithTurnTable read when they start. The catalog for processors.WithTopics needs topics.WithTurns and topics.WithEvents. The
-// group reads every record of message-input, agent-events and message-output once and writes nothing but its table: when a
+// group reads every record of message-input, agent-events, batch-messages and message-output once and writes nothing but its table: when a
 // turn begins, when it ends, and in between once per minute or per 4096 records of its partition. A row has at most 256
 // turns and 512 KiB: IDs, offsets, times, and the texts of errors; a purge on session-control deletes it.
 //
@@ -44,6 +44,7 @@ func TurnTable(agent string, opts ...TurnTableOption) (*goka.GroupGraph, error) 
 	b := &turnTable{topics: indexedTopicsOf(catalog), rules: r}
 	edges := processors.Edges(catalog.TurnsGroup(),
 		b.input(catalog.AgentEvents.Spec()), b.input(catalog.MessageInput.Spec()), b.input(catalog.MessageOutput.Spec()),
+		b.input(catalog.BatchMessages.Spec()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
 	edges = append(edges, goka.Persist(turnRows{codec.Of[*turnrow.Row](turnrow.Format{}), b.onDeadline}))

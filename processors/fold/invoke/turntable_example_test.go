@@ -27,6 +27,7 @@ func ExampleTurnTable() {
 	// in: harbor-agent-events
 	// in: harbor-message-input
 	// in: harbor-message-output
+	// in: harbor-batch-messages
 	// in: harbor-session-control
 	// table: harbor-invoke-turns-table
 }

@@ -208,6 +208,9 @@ func sightingsOf(t *indexedTurn, behind time.Duration, covered, ends map[int32]i
 		first.at, first.offset, first.ended = t.began, t.first, false
 		list = append(list, s, first)
 	}
+	if t.end != nil {
+		list = append(list, sighting{session: t.session, turn: t.turn, at: t.touched, end: t.end})
+	}
 	if t.failed != nil {
 		failed := sighting{session: t.session, request: *t.failed.RequestID, at: t.touched, failed: t.failed}
 		list = append(list, failed)

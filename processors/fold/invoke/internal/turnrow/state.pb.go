@@ -113,9 +113,11 @@ type Turn struct {
 	BeganMs   int64 `protobuf:"varint,8,opt,name=began_ms,json=beganMs,proto3" json:"began_ms,omitempty"`
 	TouchedMs int64 `protobuf:"varint,9,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// The pipeline answered the message with an error.
-	Failed        bool   `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
-	Code          []byte `protobuf:"bytes,11,opt,name=code,proto3" json:"code,omitempty"`
-	Text          []byte `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
+	Failed bool   `protobuf:"varint,10,opt,name=failed,proto3" json:"failed,omitempty"`
+	Code   []byte `protobuf:"bytes,11,opt,name=code,proto3" json:"code,omitempty"`
+	Text   []byte `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
+	// How the fold group has ended it; not set while there is no batch message.
+	End           *End `protobuf:"bytes,13,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +236,109 @@ func (x *Turn) GetText() []byte {
 	return nil
 }
 
+func (x *Turn) GetEnd() *End {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+// End is what a batch message says about the end of its turn.
+type End struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the message is on its topic.
+	Offset int64 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The batch has the events of this attempt up to seq.
+	Attempt int64  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Seq     int64  `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	State   string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	Reason  []byte `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The stop reason as JSON; empty for none.
+	Stop          []byte `protobuf:"bytes,6,opt,name=stop,proto3" json:"stop,omitempty"`
+	Text          []byte `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *End) Reset() {
+	*x = End{}
+	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *End) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*End) ProtoMessage() {}
+
+func (x *End) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use End.ProtoReflect.Descriptor instead.
+func (*End) Descriptor() ([]byte, []int) {
+	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *End) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *End) GetAttempt() int64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *End) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *End) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *End) GetReason() []byte {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *End) GetStop() []byte {
+	if x != nil {
+		return x.Stop
+	}
+	return nil
+}
+
+func (x *End) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 var File_processors_fold_invoke_internal_turnrow_state_proto protoreflect.FileDescriptor
 
 const file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc = "" +
@@ -244,7 +349,7 @@ const file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc = "" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
 	"deadlineMs\x12/\n" +
 	"\x05turns\x18\x03 \x03(\v2\x19.turntable.invoke.v1.TurnR\x05turns\x12\x17\n" +
-	"\akept_ms\x18\x04 \x01(\x03R\x06keptMs\"\x9e\x02\n" +
+	"\akept_ms\x18\x04 \x01(\x03R\x06keptMs\"\xca\x02\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x12\x14\n" +
@@ -259,7 +364,16 @@ const file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc = "" +
 	"\x06failed\x18\n" +
 	" \x01(\bR\x06failed\x12\x12\n" +
 	"\x04code\x18\v \x01(\fR\x04code\x12\x12\n" +
-	"\x04text\x18\f \x01(\fR\x04textBPZNgithub.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrowb\x06proto3"
+	"\x04text\x18\f \x01(\fR\x04text\x12*\n" +
+	"\x03end\x18\r \x01(\v2\x18.turntable.invoke.v1.EndR\x03end\"\x9f\x01\n" +
+	"\x03End\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x03R\aattempt\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\fR\x06reason\x12\x12\n" +
+	"\x04stop\x18\x06 \x01(\fR\x04stop\x12\x12\n" +
+	"\x04text\x18\a \x01(\fR\x04textBPZNgithub.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrowb\x06proto3"
 
 var (
 	file_processors_fold_invoke_internal_turnrow_state_proto_rawDescOnce sync.Once
@@ -273,18 +387,20 @@ func file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP() []by
 	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescData
 }
 
-var file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_processors_fold_invoke_internal_turnrow_state_proto_goTypes = []any{
 	(*Row)(nil),  // 0: turntable.invoke.v1.Row
 	(*Turn)(nil), // 1: turntable.invoke.v1.Turn
+	(*End)(nil),  // 2: turntable.invoke.v1.End
 }
 var file_processors_fold_invoke_internal_turnrow_state_proto_depIdxs = []int32{
 	1, // 0: turntable.invoke.v1.Row.turns:type_name -> turntable.invoke.v1.Turn
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: turntable.invoke.v1.Turn.end:type_name -> turntable.invoke.v1.End
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_processors_fold_invoke_internal_turnrow_state_proto_init() }
@@ -298,7 +414,7 @@ func file_processors_fold_invoke_internal_turnrow_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc), len(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
