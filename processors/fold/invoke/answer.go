@@ -15,13 +15,17 @@ const bodyVersion = "2025.07.14"
 
 // The response headers that a script in a browser may read.
 var exposedHeaders = strings.Join([]string{
-	headerVersion, HeaderTrace, HeaderSpan, headerParent, HeaderSession, HeaderTurn, headerBaggage, HeaderFormat,
+	headerVersion, HeaderTrace, HeaderSpan, headerParent, HeaderSession, HeaderTurn, HeaderWaits, headerBaggage, HeaderFormat,
 	headerFormatVersion, headerVercelStream,
 }, ", ")
 
 const (
 	// HeaderTurn is the response header with the turn's id. It is set if the agent names its turns.
 	HeaderTurn = "X-Ag-Turn-Id"
+
+	// HeaderWaits is the response header of a message that was accepted while an earlier turn of its session waits for a
+	// decision, with WithGates: the ID of the gate. The message may have to wait until it is decided.
+	HeaderWaits = "X-Ag-Waits-For"
 
 	headerVersion       = "X-Ag-Version"
 	headerBaggage       = "Baggage"
@@ -60,8 +64,11 @@ func (c *exchange) vercelHead() {
 	c.w.Header().Set(headerFormatVersion, "v1")
 }
 
-// turnHead sets HeaderTurn if the agent has named the turn and the id is valid in a header.
+// turnHead sets HeaderTurn if the agent has named the turn and the id is valid in a header, and HeaderWaits.
 func (c *exchange) turnHead(t *turn) {
+	if s, ok := t.stream.(interface{ waitsFor() string }); ok && s.waitsFor() != "" {
+		c.w.Header().Set(HeaderWaits, s.waitsFor())
+	}
 	if t.named && t.at.printable() {
 		c.w.Header().Set(HeaderTurn, t.at.Turn)
 	}

@@ -87,8 +87,8 @@
 //
 // A repeated answer is the same decision: it has the ID of its Idempotency-Key, or of the gate and the verdict. Answering
 // needs auth.Answer, starting a turn auth.Write. When a decision is made elsewhere, a request with Last-Event-ID reads on
-// after the pause. An answer is never written as a message; a message while a turn is paused is,
-// unless WithPipelineRefuseWhilePaused is set.
+// after the pause. An answer is never written as a message; a message while a turn is paused is, unless
+// WithPipelineRefuseWhilePaused is set. Its response has the header x-ag-waits-for with the ID of the open gate, a stream at once.
 //
 // # Approvals of embedded agents
 //

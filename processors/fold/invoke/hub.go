@@ -113,11 +113,18 @@ func (h *hub) outcome(session, gate string) *topics.GateOutcome {
 	return nil
 }
 
-// waits reports whether a turn of a session has an open gate.
-func (h *hub) waits(session string) bool {
+// waits returns the ID of the oldest open gate of a session's turns, empty if there is none.
+func (h *hub) waits(session string) string {
+	if h.gates == nil {
+		return ""
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.gates.sessions[session], func(g *knownGate) bool { return g.outcome == nil })
+	list := h.gates.sessions[session]
+	if i := slices.IndexFunc(list, func(g *knownGate) bool { return g.outcome == nil }); i >= 0 {
+		return list[i].gate
+	}
+	return ""
 }
 
 // mayWait returns the turns of a session that may wait for a decision: those with gates, and the last ones that had a record.

@@ -201,10 +201,12 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 		return nil, err
 	}
 	s, known := p.open(r, id)
+	s.waits = p.hub.waits(r.SessionID)
 	switch {
 	case known != nil: // the request was accepted before
+		s.waits = ""
 		err = s.begin(ctx, known, EventID{})
-	case p.rules.alone && p.hub.waits(r.SessionID):
+	case p.rules.alone && s.waits != "":
 		err = errWaits
 	default:
 		err = p.publish(ctx, r.SessionID, id, out)

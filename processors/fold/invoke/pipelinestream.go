@@ -17,6 +17,7 @@ type pipelineStream struct {
 	session      string
 	request      string // the request's id
 	turn         string // the turn's id, empty until a record of it names the request
+	waits        string // the gate that was open when the message was written, empty for none
 	box          *inbox
 	replay       *replay            // nil if there is no replay or it has ended
 	cancelReplay context.CancelFunc // cancels replay
@@ -56,6 +57,8 @@ type pipelineStream struct {
 
 // TurnID implements Named. It returns the request's id, by which a turn with another id is found, too.
 func (s *pipelineStream) TurnID() string { return s.request }
+
+func (s *pipelineStream) waitsFor() string { return s.waits }
 
 // Next implements Stream.
 func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
