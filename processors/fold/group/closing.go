@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/internal/merge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -39,7 +40,9 @@ func byResult(r topics.AgentResult) ending {
 
 // close closes a turn: it emits the batch, deletes the turn's parts and remembers the turn.
 func (s *transition) close(t *Turn, e ending) {
-	s.keepShown(t)
+	if t.Stepped {
+		merge.Settle(merged{s, t})
+	}
 	logs, whole := s.logs(t)
 	if !whole {
 		e = internalError

@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/internal/merge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,9 +24,6 @@ const maxRuns = 16
 
 // seqStepStart is the number of the turn's record that begins a step.
 const seqStepStart = 1
-
-// firstStepStart is the event that begins the first step.
-const firstStepStart = `{"type":"step_start","data":{"type":"step_start","step":1}}`
 
 // receiveOfStep applies a record of a stepped turn.
 func (s *transition) receiveOfStep(e topics.AgentEvent) {
@@ -60,13 +58,8 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 	if step < t.Step || step == t.Step && t.Settled {
 		return
 	}
-	if step == 1 && t.Step == 0 { // the turn says so with the first response
-		event, err := fold.DecodeEvent([]byte(firstStepStart))
-		if t.Step, t.Seen = 1, []uint64{seqStepStart}; err != nil || !s.store(t, event) {
-			return
-		}
-		t.Seq++
-		s.changed = true
+	if !merge.Begin(merged{s, t}, e) {
+		return
 	}
 	run := t.run(step, uint64(e.Attempt))
 	if run != nil && s.repeats(run, e) {
@@ -85,13 +78,9 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 	if !s.take(run, e) {
 		return
 	}
-	if s.release(run); s.find(t.Id) != t {
-		return
+	if s.release(run); s.find(t.Id) == t {
+		merge.Continue(merged{s, t})
 	}
-	if step == t.Step {
-		s.show(t)
-	}
-	s.advance(t)
 }
 
 // run returns an attempt at a step; nil if there is none.
@@ -151,25 +140,6 @@ func (s *transition) ownerOf(t *Turn) *Turn {
 	return t
 }
 
-// show chooses the attempt whose events are part of the turn while the open step is not settled: the greatest.
-func (s *transition) show(t *Turn) {
-	greatest := t.Shown
-	for _, run := range t.Runs {
-		if run.Step == t.Step && run.Seq > 0 {
-			greatest = max(greatest, run.Attempt)
-		}
-	}
-	s.replace(t, greatest)
-}
-
-// replace replaces the attempt whose events are part of the turn.
-func (s *transition) replace(t *Turn, attempt uint64) {
-	if t.Shown != 0 && t.Shown != attempt {
-		t.Attempt++ // readers have events that are void now
-	}
-	t.Shown = attempt
-}
-
 // receiveOfTurn applies a record of the turn itself, or keeps it until it can be applied.
 func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 	step, seq := uint64(e.Step), uint64(e.Seq)
@@ -181,106 +151,48 @@ func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 		return
 	}
 	s.changed, t.TouchedMs, t.UntilMs = true, s.nowMS(), e.UntilMS
-	if len(t.Queue) == 0 && s.ready(t, e) {
-		s.applyOfTurn(t, e)
-		s.advance(t)
-		return
-	}
-	if len(t.Queue) == 0 {
-		t.GapMs = s.nowMS()
-	}
-	raw := topics.EncodeAgentEvent(e)
-	if len(t.Queue) >= s.rules.WindowCount || !s.roomFor(len(raw)) {
-		s.close(t, gap)
-		return
-	}
-	q := &Queued{Step: step, Seq: seq, Part: s.number(), Size: uint64(len(raw))}
-	s.write(q.Part, raw)
-	t.Queue = append(t.Queue, q)
-	s.shrink(0)
+	merge.Receive(merged{s, t}, e)
 }
 
-// advance applies the turn's records that have waited, as far as they can be applied now.
-func (s *transition) advance(t *Turn) {
-	for s.find(t.Id) == t && len(t.Queue) > 0 {
-		q := t.Queue[0]
-		raw, ok := s.read(q.Part)
-		if !ok {
-			s.close(t, internalError)
-			return
+// merged is a turn in a row as merge.Turn. A method that returns false has closed it.
+type merged struct {
+	s *transition
+	t *Turn
+}
+
+func (m merged) At() merge.Place {
+	return merge.Place{Step: int64(m.t.Step), Shown: int64(m.t.Shown), Settled: m.t.Settled}
+}
+
+func (m merged) Move(to merge.Place) {
+	if uint64(to.Step) != m.t.Step {
+		m.t.Seen = nil
+	}
+	m.t.Step, m.t.Shown, m.t.Settled = uint64(to.Step), uint64(to.Shown), to.Settled
+}
+
+func (m merged) Received(step, attempt int64) int64 {
+	return int64(m.t.run(uint64(step), uint64(attempt)).GetSeq())
+}
+
+func (m merged) Greatest() (attempt int64) {
+	for _, run := range m.t.Runs {
+		if run.Step == m.t.Step && run.Seq > 0 {
+			attempt = max(attempt, int64(run.Attempt))
 		}
-		e, err := topics.DecodeAgentEvent(raw)
-		if err != nil {
-			s.close(t, internalError)
-			return
-		}
-		if !s.ready(t, e) {
-			return
-		}
-		s.drop(q.Part)
-		t.Queue, t.GapMs = t.Queue[1:], s.nowMS()
-		s.applyOfTurn(t, e)
 	}
+	return attempt
 }
 
-// ready reports whether a record of the turn can be applied: its step has begun, and the events before it were received.
-func (s *transition) ready(t *Turn, e topics.AgentEvent) bool {
-	step := uint64(e.Step)
-	switch {
-	case e.Settles != nil && (step != t.Step || !t.Settled):
-		run := t.run(step, uint64(e.Settles.Attempt))
-		return e.Settles.Seq == 0 || run != nil && run.Seq >= uint64(e.Settles.Seq)
-	case e.Result != nil:
-		return true
-	case e.Seq == seqStepStart:
-		return step == t.Step+1
-	default:
-		return step == t.Step && t.Settled
+func (m merged) Show(attempt int64, _ *topics.AgentAttempt) bool {
+	if m.t.Shown != 0 && m.t.Shown != uint64(attempt) {
+		m.t.Attempt++ // readers have events that are void now
 	}
+	return true
 }
 
-// applyOfTurn applies a record of the turn.
-func (s *transition) applyOfTurn(t *Turn, e topics.AgentEvent) {
-	if e.Settles != nil && !t.Settled {
-		s.settle(t, uint64(e.Step), uint64(e.Settles.Attempt))
-	}
-	if e.Result != nil {
-		if !t.Settled {
-			s.keepShown(t)
-		}
-		t.Seq++
-		s.close(t, byResult(*e.Result))
-		return
-	}
-	if e.Seq == seqStepStart {
-		s.keepShown(t)
-		t.Step, t.Settled, t.Shown, t.Seen = uint64(e.Step), false, 0, nil
-		s.dropRuns(t, func(run *Turn) bool { return run.Step < t.Step })
-	}
-	t.Seen = append(t.Seen, uint64(e.Seq))
-	if event, err := fold.DecodeEvent([]byte(e.Event)); err == nil && !s.store(t, event) {
-		return
-	}
-	if t.Seq++; e.Seq == seqStepStart {
-		s.show(t)
-	}
-}
-
-// settle makes the events of an attempt those of its step, and drops the other attempts at it.
-func (s *transition) settle(t *Turn, step, attempt uint64) {
-	if t.Step != step { // the record that began the step is missing
-		t.Step, t.Shown = step, 0
-	}
-	s.replace(t, attempt)
-	s.keepShown(t)
-}
-
-// keepShown settles the open step: the events of its shown attempt become those of the turn.
-func (s *transition) keepShown(t *Turn) {
-	if !t.Stepped || t.Settled {
-		return
-	}
-	t.Settled = true
+func (m merged) Settle() {
+	s, t := m.s, m.t
 	if run := t.run(t.Step, t.Shown); run != nil {
 		if len(t.Tail) > 0 {
 			s.flushTail(t)
@@ -289,13 +201,60 @@ func (s *transition) keepShown(t *Turn) {
 		t.Seq, t.Refused = t.Seq+run.Seq, t.Refused+run.Refused
 		run.Parts, run.PartsSize, run.Tail = nil, 0, nil
 	}
-	s.dropRuns(t, func(run *Turn) bool { return run.Step <= t.Step })
-}
-
-func (s *transition) dropRuns(t *Turn, which func(*Turn) bool) {
 	for _, run := range slices.Clone(t.Runs) {
-		if which(run) {
+		if run.Step <= t.Step {
 			s.dropRun(t, run)
 		}
 	}
+}
+
+func (m merged) Add(e topics.AgentEvent) bool {
+	if m.s.changed = true; e.Result != nil {
+		m.t.Seq++
+		m.s.close(m.t, byResult(*e.Result))
+		return false
+	}
+	m.t.Seen = append(m.t.Seen, uint64(e.Seq))
+	if event, err := fold.DecodeEvent([]byte(e.Event)); err == nil && !m.s.store(m.t, event) {
+		return false
+	}
+	m.t.Seq++
+	return true
+}
+
+func (m merged) Wait(e topics.AgentEvent) {
+	s, t := m.s, m.t
+	if len(t.Queue) == 0 {
+		t.GapMs = s.nowMS()
+	}
+	raw := topics.EncodeAgentEvent(e)
+	if len(t.Queue) >= s.rules.WindowCount || !s.roomFor(len(raw)) {
+		s.close(t, gap)
+		return
+	}
+	q := &Queued{Step: uint64(e.Step), Seq: uint64(e.Seq), Part: s.number(), Size: uint64(len(raw))}
+	s.write(q.Part, raw)
+	t.Queue = append(t.Queue, q)
+	s.shrink(0)
+}
+
+func (m merged) Queued() int { return len(m.t.Queue) }
+
+func (m merged) Next(ready func(topics.AgentEvent) bool) (e topics.AgentEvent, ok bool) {
+	s, t := m.s, m.t
+	if len(t.Queue) == 0 {
+		return e, false
+	}
+	raw, ok := s.read(t.Queue[0].Part)
+	e, err := topics.DecodeAgentEvent(raw)
+	switch {
+	case !ok || err != nil:
+		s.close(t, internalError)
+		return e, false
+	case !ready(e):
+		return e, false
+	}
+	s.drop(t.Queue[0].Part)
+	t.Queue, t.GapMs = t.Queue[1:], s.nowMS()
+	return e, true
 }
