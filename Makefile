@@ -194,6 +194,16 @@ test-node: ## test that the ai package from npm can read the Vercel streams (nee
 	$(GO) build -o bin/ ./examples/invoke
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 
+INSTALLED := processors/crew/host
+RUN_AGENT ?= Installed
+
+.PHONY: agents
+agents: ## test real coding agents, from npm and with a loopback model: allow, deny, no answer, interrupt, kill (needs Node 22; RUN_AGENT=PATTERN)
+	mkdir -p bin/agents
+	cp $(INSTALLED)/testdata/agents/*.json bin/agents/
+	cd bin/agents && npm install --no-save --ignore-scripts --no-audit --no-fund
+	TURNTABLE_NPM_AGENTS=$(CURDIR)/bin/agents/node_modules $(GO) test -tags agents -count 1 -timeout 30m -v -run '$(RUN_AGENT)' ./$(INSTALLED)
+
 .PHONY: bench
 bench: export TURNTABLE_IDLE_SESSIONS ?= 1000000
 bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than its baseline
@@ -248,6 +258,7 @@ generate: ## regenerate the generated code
 vet: ## run go vet
 	$(GO) vet ./...
 	$(GO) vet -tags kafka,lint $(ON_KAFKA) ./internal/layering
+	$(GO) vet -tags agents ./$(INSTALLED)
 
 .PHONY: lint
 lint: vet ## run go vet and staticcheck, check dependencies and documents, the format (gofumpt), go.mod and the patches of make breaks

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -21,6 +22,7 @@ type agent struct {
 	conn      *acp.AgentSideConnection
 	connected chan struct{} // closed when conn is set
 	life      context.Context
+	signedIn  atomic.Bool
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -48,14 +50,30 @@ func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.Initiali
 	if a.script.Protocol != nil {
 		version = acp.ProtocolVersion(*a.script.Protocol)
 	}
+	methods := []acp.AuthMethod{}
+	if id := a.script.SignInBy; id != "" {
+		methods = append(methods,
+			acp.AuthMethod{Agent: &acp.AuthMethodAgent{Id: "browser", Name: "Browser"}}, acp.AuthMethod{Agent: &acp.AuthMethodAgent{Id: id, Name: "API key"}})
+	}
 	return acp.InitializeResponse{
 		ProtocolVersion: version, AgentCapabilities: acp.AgentCapabilities{LoadSession: a.script.Load},
-		AgentInfo: &acp.Implementation{Name: "crewtest", Version: "1"}, AuthMethods: []acp.AuthMethod{},
+		AgentInfo: &acp.Implementation{Name: "crewtest", Version: "1"}, AuthMethods: methods,
 	}, nil
 }
 
+// Authenticate signs in, if the method is the script's.
+func (a *agent) Authenticate(_ context.Context, r acp.AuthenticateRequest) (acp.AuthenticateResponse, error) {
+	if a.script.SignInBy == "" || r.MethodId != a.script.SignInBy {
+		return acp.AuthenticateResponse{}, acp.NewInvalidParams("no such method")
+	}
+	a.signedIn.Store(true)
+	return acp.AuthenticateResponse{}, nil
+}
+
+func (a *agent) mustSignIn() bool { return a.script.SignIn && !a.signedIn.Load() }
+
 func (a *agent) NewSession(_ context.Context, r acp.NewSessionRequest) (acp.NewSessionResponse, error) {
-	if a.script.SignIn {
+	if a.mustSignIn() {
 		return acp.NewSessionResponse{}, acp.NewAuthRequired(nil)
 	}
 	var id [8]byte
@@ -96,6 +114,9 @@ func (a *agent) SetSessionMode(_ context.Context, r acp.SetSessionModeRequest) (
 }
 
 func (a *agent) LoadSession(_ context.Context, r acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
+	if a.mustSignIn() {
+		return acp.LoadSessionResponse{}, acp.NewAuthRequired(nil)
+	}
 	<-a.connected
 	s := &session{id: string(r.SessionId), cwd: r.Cwd, replay: true}
 	if a.script.Store == "" {

@@ -17,8 +17,10 @@ type Script struct {
 	History []Step `json:"history,omitempty"`
 	// Store is a directory that keeps sessions for session/load of later processes. A session that it has not is an error.
 	Store string `json:"store,omitempty"`
-	// SignIn makes session/new fail because the user must sign in.
-	SignIn bool `json:"sign_in,omitempty"`
+	// SignIn makes session/new and session/load fail because the user must sign in. SignInBy is the ID of a method by which authenticate
+	// does that, in the agent of the Go SDK.
+	SignIn   bool   `json:"sign_in,omitempty"`
+	SignInBy string `json:"sign_in_by,omitempty"`
 	// Modes is the member modes of new and loaded sessions; nil for none. KeepMode makes session/set_mode fail.
 	Modes    *Modes `json:"modes,omitempty"`
 	KeepMode bool   `json:"keep_mode,omitempty"`

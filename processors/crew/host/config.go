@@ -53,14 +53,15 @@ type Config struct {
 	Commands map[string][]string
 	// Modes are the modes of agents by provider, as Commands. Without one, the host sets a mode in which the agent asks before it does
 	// something, as far as the IDs and the texts of its modes say, and refuses an agent that has none; an agent that leaves it is set
-	// back, or stopped. A mode that is named here is set whatever it approves by itself.
+	// back, or stopped. OpenCode, which has no such mode, gets variables with which it asks. A mode that is named here is set whatever
+	// it approves by itself, and OpenCode is left to its own configuration.
 	Modes map[string]string
 	// Dirs are the directories in which agents may work: theirs must be one of them, or inside one.
 	Dirs   []string
 	Policy Policy
 	// Env are the names of the environment variables that agents and terminals get of the host's. One that ends in "*" stands for
 	// all with the prefix before it. The default is DefaultEnv. Keys for models are not among it: agents keep their own logins
-	// below HOME.
+	// below HOME. An agent that wants its client to sign in is told to use the API key of its environment.
 	Env []string
 	// Initialize is how long a new process may take until it has answered initialize, which includes its download with commands such
 	// as npx. The default is 30 s.
@@ -205,7 +206,16 @@ func (c *Config) workDir(cwd string) (string, error) {
 	return "", fmt.Errorf("the agent's directory %s is not in one of the host's", real)
 }
 
-// environ are the environment variables of agents.
+// mode is the configured mode for an agent, empty if there is none.
+func (c *Config) mode(start topics.CrewStart) string {
+	mode, ok := c.Modes[start.Provider]
+	if _, own := c.Commands[start.Provider]; !ok && !own {
+		mode = c.Modes[""]
+	}
+	return mode
+}
+
+// environ are the environment variables of agents and terminals.
 func (c *Config) environ() []string {
 	var env []string
 	for _, v := range os.Environ() {

@@ -7,9 +7,10 @@
 // again. Processes do not survive their host.
 //
 // On Unix, each agent and each terminal has a process group of its own. The host kills the group when its first command has
-// ended. A watcher in the group, a process of /bin/sh, kills it if the host is killed. A process that leaves the group, such as
-// a daemon that calls setsid, is not ended. On other systems, only the agent and the command of the terminal are ended, and
-// only by a host that is not killed.
+// ended. A watcher in the group, a process of /bin/sh, kills it if the host is killed. On Linux, processes that have left the group,
+// as the shells of some agents do with setsid, end with it: they are found in /proc by the variable TURNTABLE_RUN in their environment,
+// unless they have removed it. On other systems than Unix, only the agent and the command of the terminal are ended, and only by a
+// host that is not killed.
 //
 // All records of a host have a number that rises with every record and with every start of the host. So what an earlier run of
 // the host wrote late, or twice, has no effect. Two hosts with one name are a mistake: the one that started first ends with

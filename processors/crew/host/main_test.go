@@ -13,10 +13,13 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 )
 
+// programs are what child processes of the tests may be.
+var programs = kill.Programs{hostProgram: kill.Of(runHost)}
+
 func TestMain(m *testing.M) {
 	crewtest.Main()
 	// The agents are race-enabled binaries, too, which otherwise sleep for a second when they end.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
-	kill.Main(kill.Programs{hostProgram: kill.Of(runHost)})
+	kill.Main(programs)
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -84,6 +84,15 @@ func (m modes) find(id string) mode {
 	return mode{}
 }
 
+// knownModes are the modes in which known agents ask, by the name in their agentInfo. OpenCode asks in it because the host says so, see
+// environ; a repository can add other modes to it.
+var knownModes = map[string]string{
+	"@agentclientprotocol/claude-agent-acp": "default",
+	"@agentclientprotocol/codex-acp":        "read-only",
+	"gemini-cli":                            "default",
+	"OpenCode":                              "build",
+}
+
 // asking are the IDs of modes that ask, in their small letters: of claude-agent-acp and gemini-cli, of codex-acp, and of others.
 var asking = []string{"default", "readonly", "ask", "alwaysask", "manual", "normal", "suggest"}
 
@@ -117,14 +126,14 @@ func letters(id string) string {
 	}, id)
 }
 
-// choose returns the mode in which an agent asks: the configured one, a known one, the current one, or any other that does not approve
-// by itself. A mode for plans is the last choice, because in it the agent does nothing.
-func (m modes) choose(configured string) (string, error) {
-	if configured != "" {
-		if m.find(configured).ID == "" {
-			return "", fmt.Errorf("the agent does not offer the configured mode %q", configured)
+// choose returns the mode in which an agent asks: the named one, one whose ID is known, the current one, or any other that does not
+// approve by itself. A mode for plans is the last choice, because in it the agent does nothing.
+func (m modes) choose(named string) (string, error) {
+	if named != "" {
+		if m.find(named).ID == "" {
+			return "", fmt.Errorf("the agent does not offer the mode %q, which is that of its provider (Config.Modes) or the one in which it asks", named)
 		}
-		return configured, nil
+		return named, nil
 	}
 	var asks []mode
 	for _, o := range m.list {
@@ -160,11 +169,15 @@ type guarded struct {
 }
 
 // guard sets the mode in which the agent asks, and the current mode of what it has opened.
-func (r *run) guard(session string, s *opened) error {
+func (r *run) guard(session string, hello initialized, s *opened) error {
 	m := offered(*s)
-	configured, ok := r.host.config.Modes[r.start.Provider]
-	if _, own := r.host.config.Commands[r.start.Provider]; !ok && !own {
-		configured = r.host.config.Modes[""]
+	named := r.host.config.mode(r.start)
+	if named == "" {
+		var info struct {
+			Name string `json:"name"`
+		}
+		_ = json.Unmarshal(hello.Info, &info)
+		named = knownModes[info.Name]
 	}
 	r.mode.mu.Lock()
 	if r.mode.set = true; r.mode.early != "" {
@@ -172,8 +185,8 @@ func (r *run) guard(session string, s *opened) error {
 		m = m.complete()
 	}
 	var err error
-	if len(m.list) > 0 || configured != "" {
-		r.mode.wanted, err = m.choose(configured)
+	if len(m.list) > 0 || named != "" {
+		r.mode.wanted, err = m.choose(named)
 	}
 	r.mode.modes = m
 	wanted := r.mode.wanted

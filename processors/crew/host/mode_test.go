@@ -53,6 +53,11 @@ func TestTheModeInWhichAnAgentAsksIsChosen(t *testing.T) {
 		require.Equal(t, c.want, got, name)
 		require.Equal(t, c.want == "", err != nil, name)
 	}
+	for _, list := range [][]crewtest.Mode{{{ID: "own", Name: "own"}, {ID: "build", Name: "build"}}, {{ID: "own", Name: "own"}}} {
+		got, err := offered(opened{Modes: encoded(crewtest.Modes{Current: "own", Available: list})}).choose(knownModes["OpenCode"])
+		require.Equal(t, len(list) < 2, err != nil, "a repository can take the mode away")
+		require.Equal(t, err == nil, got == "build")
+	}
 	m := offered(opened{Options: rawOf(`[{"id":"model"},{"id":"mode","category":"mode","currentValue":"auto","options":[{"value":"auto","name":"Auto"},{"value":"default","name":"D"}]}]`)})
 	got, err := m.choose("")
 	require.NoError(t, err)

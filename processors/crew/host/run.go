@@ -191,6 +191,9 @@ func (r *run) spawn() (p pipes, err error) {
 	}
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env = cwd, append(r.host.config.environ(), "PWD="+cwd)
+	if r.host.config.mode(r.start) == "" {
+		c.Env = append(c.Env, openCodeEnv(c.Env)...)
+	}
 	in, err := c.StdinPipe()
 	if err != nil {
 		r.files.close()

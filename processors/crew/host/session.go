@@ -55,13 +55,10 @@ func (r *run) open() {
 }
 
 type initialized struct {
-	ProtocolVersion topics.Raw `json:"protocolVersion"`
-	Capabilities    topics.Raw `json:"agentCapabilities"`
-	Info            topics.Raw `json:"agentInfo"`
-	AuthMethods     []struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	} `json:"authMethods"`
+	ProtocolVersion topics.Raw   `json:"protocolVersion"`
+	Capabilities    topics.Raw   `json:"agentCapabilities"`
+	Info            topics.Raw   `json:"agentInfo"`
+	AuthMethods     []authMethod `json:"authMethods"`
 }
 
 func (r *run) handshake() (stage string, err error) {
@@ -102,16 +99,18 @@ type opened struct {
 
 func (r *run) begin(hello initialized) error {
 	var s opened
-	err := r.call(r.host.times.session, "session/new", map[string]any{"cwd": r.files.dir, "mcpServers": []any{}}, &s)
+	err := r.signedIn(hello, func() error {
+		return r.call(r.host.times.session, "session/new", map[string]any{"cwd": r.files.dir, "mcpServers": []any{}}, &s)
+	})
 	if err != nil {
-		return signIn(err, hello)
+		return err
 	}
 	if s.SessionID == "" || len(s.SessionID) > maxSessionID {
 		return errors.New("the agent gave its session no ID, or a very long one")
 	}
 	r.session.set(s.SessionID, true, false)
 	r.choose(s)
-	if err := r.guard(s.SessionID, &s); err != nil {
+	if err := r.guard(s.SessionID, hello, &s); err != nil {
 		return err
 	}
 	r.say(topics.CrewSessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
@@ -127,44 +126,31 @@ func (r *run) load(hello initialized) error {
 	}
 	var s opened
 	id := r.start.SessionID
-	r.session.set(id, false, true)
-	done := make(chan error, 1)
-	// The function runs before the next message is read, so what comes after the answer is no replay.
-	r.request("session/load", map[string]any{"sessionId": id, "cwd": r.files.dir, "mcpServers": []any{}},
-		func(result topics.Raw, err error) {
-			r.session.set(id, err == nil, false)
-			if err == nil && len(result) > 0 {
-				err = json.Unmarshal(result, &s)
-			}
-			done <- err
-		})
-	if err := r.wait(r.host.times.load, "session/load", done); err != nil {
-		return signIn(err, hello)
+	err := r.signedIn(hello, func() error {
+		r.session.set(id, false, true)
+		done := make(chan error, 1)
+		// The function runs before the next message is read, so what comes after the answer is no replay.
+		r.request("session/load", map[string]any{"sessionId": id, "cwd": r.files.dir, "mcpServers": []any{}},
+			func(result topics.Raw, err error) {
+				r.session.set(id, err == nil, false)
+				if err == nil && len(result) > 0 {
+					err = json.Unmarshal(result, &s)
+				}
+				done <- err
+			})
+		return r.wait(r.host.times.load, "session/load", done)
+	})
+	if err != nil {
+		return err
 	}
 	r.choose(s)
-	if err := r.guard(id, &s); err != nil {
+	if err := r.guard(id, hello, &s); err != nil {
 		return err
 	}
 	r.say(topics.CrewSessionReady{
 		Run: r.id, SessionID: id, Resumed: true, Modes: bounded(s.Modes), Options: bounded(s.Options),
 	})
 	return nil
-}
-
-// signIn explains the error of an agent whose user must sign in.
-func signIn(err error, hello initialized) error {
-	var e *rpcError
-	if !errors.As(err, &e) || e.Code != codeSignIn {
-		return err
-	}
-	names := ""
-	for _, m := range hello.AuthMethods[:min(len(hello.AuthMethods), 5)] {
-		names += fmt.Sprintf(" %q", m.Name)
-	}
-	if names == "" {
-		names = " none"
-	}
-	return fmt.Errorf("sign in with the agent's own program first, as the user of the host; its ways to sign in are:%s: %w", names, err)
 }
 
 // request sends a request.

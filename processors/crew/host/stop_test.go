@@ -95,6 +95,34 @@ func TestChildrenOfAnAgentEndWithIt(t *testing.T) {
 			gone(t, pid)
 		})
 	}
+	t.Run("has left the group", func(t *testing.T) {
+		pid := needsSetsid(t) + "/pid"
+		argv := append([]string{"sh", "-c", "setsid sh -c '" + forks(pid) + `' & exec "$0" "$@"`},
+			goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Await: pid}, {Exit: intOf(0)}}}}})...)
+		killAtEnd(t, pid)
+		r := newRig(t, argv)
+		run, session := r.started()
+		r.prompt(run, session, "p")
+		await[topics.CrewExited](r, 1)
+		gone(t, pid)
+	})
+}
+
+// forks is a shell command that writes the ID of a process that does not end by itself to a file, and waits for it.
+func forks(file string) string {
+	return fmt.Sprintf(`trap "" TERM HUP; sleep 600 & printf $! >%[1]s.tmp; mv %[1]s.tmp %[1]s; wait; true`, file)
+}
+
+// needsSetsid returns a directory on systems on which a host finds processes that have left their group.
+func needsSetsid(t *testing.T) (dir string) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("no /proc")
+	}
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("no setsid")
+	}
+	return t.TempDir()
 }
 
 func TestTerminalsEndWithTheirAgent(t *testing.T) {
@@ -155,9 +183,6 @@ func TestClosedGroupGetsNoSignal(t *testing.T) {
 
 // A host that is killed cannot end the processes of its agents itself.
 func TestAgentsDieWithAHostThatIsKilled(t *testing.T) {
-	forks := func(file string) string {
-		return fmt.Sprintf("trap '' TERM HUP; sleep 600 & printf $! >%[1]s.tmp; mv %[1]s.tmp %[1]s; wait; true", file)
-	}
 	for name, command := range map[string]func(t *testing.T, pid string) []string{
 		"agent": func(t *testing.T, pid string) []string {
 			return goAgent(t, crewtest.Script{KeepAlive: true, Stubborn: true, Start: []crewtest.Step{{Pid: pid}}})
@@ -165,6 +190,10 @@ func TestAgentsDieWithAHostThatIsKilled(t *testing.T) {
 		"launcher, such as npx": func(t *testing.T, pid string) []string {
 			argv := goAgent(t, crewtest.Script{KeepAlive: true, Stubborn: true, Start: []crewtest.Step{{Pid: pid}}})
 			return []string{"sh", "-c", "'" + strings.Join(argv, "' '") + "'; true"}
+		},
+		"child that has left the group": func(t *testing.T, pid string) []string {
+			needsSetsid(t)
+			return []string{"sh", "-c", "setsid sh -c '" + forks(pid) + "'; true"}
 		},
 		"child of an agent": func(_ *testing.T, pid string) []string { return []string{"sh", "-c", forks(pid)} },
 		"agent that signals its group": func(_ *testing.T, pid string) []string {

@@ -184,6 +184,7 @@ const app = agent({ name: "tsagent" })
     return { sessionId: session.id };
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
+    if (script.sign_in) throw RequestError.authRequired();
     const session = { id: params.sessionId, cwd: params.cwd };
     const turn = { session, client, replay: true, abort: new AbortController() };
     if (!script.store) await run(turn, script.history);
