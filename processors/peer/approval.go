@@ -26,7 +26,7 @@ func (t *transition) ofLabel(c topics.PeerCommand) bool {
 }
 
 // granted keeps an approval. A repeat changes nothing, also after the approval was used or revoked.
-func (t *transition) granted(e Commanded) {
+func (t *transition) granted(e commanded) {
 	if t.ofLabel(e.Command) {
 		for _, g := range e.Command.Gates {
 			t.keepApproval(&Approval{Request: g.GateID, Call: g.Call, By: g.By, ExpiresMs: e.Command.DeadlineMS})
@@ -35,7 +35,7 @@ func (t *transition) granted(e Commanded) {
 }
 
 // revoked ends an approval that was not used. One that is not known was not given before, and will not be.
-func (t *transition) revoked(e Commanded) {
+func (t *transition) revoked(e commanded) {
 	if !t.ofLabel(e.Command) {
 		return
 	}
@@ -43,7 +43,7 @@ func (t *transition) revoked(e Commanded) {
 		i := slices.IndexFunc(t.row.Approvals, func(a *Approval) bool { return a.Request == g.GateID })
 		switch {
 		case i < 0:
-			expires := t.timeOf(e.Record).Add(t.rules.RememberFor).UnixMilli()
+			expires := t.timeOf(e.record).Add(t.rules.RememberFor).UnixMilli()
 			t.keepApproval(&Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
 		case t.row.Approvals[i].free():
 			t.row.Approvals[i].Revoked, t.changed = true, true
@@ -65,7 +65,7 @@ func (t *transition) keepApproval(a *Approval) {
 
 // claimed answers whether all calls that wait are approved. Only then the approvals are used. A gate that got none gets none later:
 // after a crash its run claims again, when the gate may be closed already and a person may have approved the call for the next task.
-func (t *transition) claimed(e Commanded) {
+func (t *transition) claimed(e commanded) {
 	c := e.Command
 	if !t.ofLabel(c) || len(c.Gates) == 0 || len(c.Gates) > maxGates {
 		return
@@ -73,7 +73,7 @@ func (t *transition) claimed(e Commanded) {
 	answer := topics.PeerCommand{Kind: topics.PeerClaimed, TaskID: c.TaskID, InboundID: c.InboundID, Approved: true}
 	found := make([]*Approval, 0, len(c.Gates))
 	for _, g := range c.Gates {
-		a := t.approvalFor(g, found, t.timeOf(e.Record).UnixMilli())
+		a := t.approvalFor(g, found, t.timeOf(e.record).UnixMilli())
 		if t.isRefused(g.GateID) {
 			a = nil
 		}
@@ -95,7 +95,7 @@ func (t *transition) claimed(e Commanded) {
 		}
 	}
 	id := wire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
-	t.emitTo(wire.SessionID(c.InboundID, c.TaskID), id, Asked(answer))
+	t.emitTo(wire.SessionID(c.InboundID, c.TaskID), id, asked(answer))
 }
 
 // maxRefused is how many gates that got no approval are remembered: more than a label has between two cuts.

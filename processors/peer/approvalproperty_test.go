@@ -19,7 +19,7 @@ import (
 type approvalWorld struct {
 	tb        tb
 	rows      []*worldRow                  // that of the label first
-	tasks     []Commanded                  // of the other rows
+	tasks     []commanded                  // of the other rows
 	gates     map[string]topics.GateStatus // the gate group's: the first end counts
 	requests  map[string]topics.GateRequest
 	approvals int // by the person, of listed requests or of the gates themselves
@@ -32,7 +32,7 @@ type approvalWorld struct {
 // worldRow is a row, and the partitions of the topics that it reads.
 type worldRow struct {
 	*receiver
-	logs    [4][]Event // commands, gate requests, gate outcomes, outputs
+	logs    [4][]event // commands, gate requests, gate outcomes, outputs
 	next    [4]int
 	saved   []byte
 	savedAt [4]int
@@ -67,7 +67,7 @@ func newApprovalWorld(t tb, tasks int) *approvalWorld {
 func (w *approvalWorld) start(n int) {
 	for i, command := range w.tasks[:n] {
 		if r := w.rows[i+1]; len(r.logs[worldCommands]) == 0 {
-			r.logs[worldCommands] = []Event{command}
+			r.logs[worldCommands] = []event{command}
 		}
 	}
 }
@@ -87,31 +87,31 @@ func (w *approvalWorld) read(r *worldRow, log int) {
 // send plays the topics, the gates and the turns.
 func (w *approvalWorld) send(r *worldRow, es effects) {
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
 		switch v := m.Value.(type) {
-		case Asked:
+		case asked:
 			to := r
 			if m.Key != "" {
 				to = w.at(m.Key)
 			}
 			to.logs[worldCommands] = append(to.logs[worldCommands], to.own(m.ID, v))
-		case MessageSent: // the turn calls pay; a repeat of the message changes nothing
+		case messageSent: // the turn calls pay; a repeat of the message changes nothing
 			w.open(r, topics.GateRequest{
 				GateID: "g-" + r.key, SessionID: r.key, Kind: topics.GateTool, Tool: "pay", Args: topics.Raw(invoice),
 				Origin: topics.GateOrigin{Agent: "harbor", Via: "turn"},
 			})
-		case GateRequested:
+		case gateRequested:
 			if v.Request.Withdrawn == "" {
 				w.open(r, v.Request)
 			} else {
 				w.end(v.Request.GateID, topics.GateCancelled, v.Request.Withdrawn)
 			}
-		case GateDecided:
+		case gateDecided:
 			w.end(v.Decision.GateID, topics.GateApproved, topics.CauseHuman)
-		case TurnCancelled:
+		case turnCancelled:
 			w.answer(r, "cancelled")
-		case Replied:
+		case replySent:
 			reply, err := wire.ReadReply(v.Body, v.TaskID)
 			require.NoError(w.tb, err)
 			if reply.Status == wire.StatusRejected {
@@ -129,7 +129,7 @@ func (w *approvalWorld) open(r *worldRow, g topics.GateRequest) {
 	}
 	record, g := read(r.harness, r.topics.GateRequests, "", g)
 	w.requests[g.GateID] = g
-	r.logs[worldRequests] = append(r.logs[worldRequests], GateAsked{record, g})
+	r.logs[worldRequests] = append(r.logs[worldRequests], gateAsked{record, g})
 }
 
 // end ends a gate, if it is open, and lets its turn go on.
@@ -174,7 +174,7 @@ func (w *approvalWorld) wait(d time.Duration) {
 	for _, r := range w.rows {
 		r.now = r.now.Add(d)
 		if at, ok := r.due(); ok && !at.After(r.now) {
-			w.send(r, r.handle(DeadlineCame{r.key}))
+			w.send(r, r.handle(deadlineCame{r.key}))
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (w *approvalWorld) move(t *rapid.T) {
 		w.approve(t)
 	case "cancel":
 		if len(r.logs[worldCommands]) > 0 && r != w.rows[0] && rapid.IntRange(0, 3).Draw(t, "cancels") == 0 {
-			id := r.logs[worldCommands][0].(Commanded).Command.TaskID
+			id := r.logs[worldCommands][0].(commanded).Command.TaskID
 			r.logs[worldCommands] = append(r.logs[worldCommands], r.about(topics.PeerCancel, "", func(c *topics.PeerCommand) { c.TaskID = id }))
 		}
 	default:

@@ -51,7 +51,7 @@ func (b chainBinding) onEvent(c *processors.Context, in codec.Decoded[topics.Pee
 	if in.Tombstone() || c.Key() == "" || event.Event == "" || event.TaskID == "" && event.Event != topics.PeerRefused {
 		return c.DeadLetter(reasonEvent)
 	}
-	row, err := ChainOf(c.Value())
+	row, err := chainOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {
 		return err
 	}

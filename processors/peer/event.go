@@ -6,14 +6,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is an input of Apply: a record of an input topic, or a deadline of the row.
-type Event interface {
+// event is an input of apply: a record of an input topic, or a deadline of the row.
+type event interface {
 	session() string
 	apply(t *transition)
 }
 
-// Record describes the record of an event. Apply only reads it.
-type Record struct {
+// record describes the record of an event. apply only reads it.
+type record struct {
 	// Session is the session ID: the record's key and the key of the row.
 	Session string
 	// ID is the record's turntable.id header, or a digest that distinguishes it from all other records if it has none.
@@ -22,59 +22,59 @@ type Record struct {
 	Agent string
 	// At is the record's timestamp. A time more than a minute after now, or none, counts as now.
 	At time.Time
-	// Value is the record's value; nil for a tombstone.
+	// value is the record's value; nil for a tombstone.
 	Value []byte
 }
 
-func (r *Record) session() string { return r.Session }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) session() string { return r.Session }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic, and one for deadlines.
 type (
-	// Called is a record of tool-use.
-	Called struct {
-		*Record
+	// called is a record of tool-use.
+	called struct {
+		*record
 		Call topics.ToolUseItem
 	}
-	// Commanded is a record of peer-commands.
-	Commanded struct {
-		*Record
+	// commanded is a record of peer-commands.
+	commanded struct {
+		*record
 		Command topics.PeerCommand
 	}
-	// Receipted is a record of peer-receipts.
-	Receipted struct {
-		*Record
+	// receipted is a record of peer-receipts.
+	receipted struct {
+		*record
 		Receipt topics.Receipt
 	}
-	// OutputArrived is a record of message-output: a turn has ended.
-	OutputArrived struct {
-		*Record
+	// outputArrived is a record of message-output: a turn has ended.
+	outputArrived struct {
+		*record
 		Output topics.Output
 	}
-	// GateAsked is a record of gate-requests.
-	GateAsked struct {
-		*Record
+	// gateAsked is a record of gate-requests.
+	gateAsked struct {
+		*record
 		Request topics.GateRequest
 	}
-	// GateEnded is a record of gate-outcomes.
-	GateEnded struct {
-		*Record
+	// gateEnded is a record of gate-outcomes.
+	gateEnded struct {
+		*record
 		Outcome topics.GateOutcome
 	}
-	// Controlled is a record of session-control.
-	Controlled struct {
-		*Record
+	// controlled is a record of session-control.
+	controlled struct {
+		*record
 		Control topics.Control
 	}
-	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
+	deadlineCame struct {
 		Session string
 	}
 )
 
-func (d DeadlineCame) session() string { return d.Session }
+func (d deadlineCame) session() string { return d.Session }
 
-func (e Called) apply(t *transition) {
+func (e called) apply(t *transition) {
 	if e.tombstone() || e.Call.Name == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (e Called) apply(t *transition) {
 	t.toolUsed(e)
 }
 
-func (e Commanded) apply(t *transition) {
+func (e commanded) apply(t *transition) {
 	if e.tombstone() {
 		return
 	}
@@ -130,41 +130,41 @@ func (e Commanded) apply(t *transition) {
 	}
 }
 
-func (e Receipted) apply(t *transition) {
+func (e receipted) apply(t *transition) {
 	if !e.tombstone() {
 		t.receipted(e)
 	}
 }
 
 // apply ends the run of the turn, and the tasks that the turn has delegated.
-func (e OutputArrived) apply(t *transition) {
+func (e outputArrived) apply(t *transition) {
 	if !e.tombstone() {
 		t.turnEnded(e)
 		t.answered(e)
 	}
 }
 
-func (e GateAsked) apply(t *transition) {
+func (e gateAsked) apply(t *transition) {
 	if !e.tombstone() {
 		t.gateAsked(e)
 	}
 }
 
-func (e GateEnded) apply(t *transition) {
+func (e gateEnded) apply(t *transition) {
 	if !e.tombstone() {
 		t.gateEnded(e)
 	}
 }
 
 // apply purges the session. To cancel a turn is the turn's task, whose output then ends the tasks and the run.
-func (e Controlled) apply(t *transition) {
+func (e controlled) apply(t *transition) {
 	if !e.tombstone() && e.Control.Action == topics.ActionPurge {
-		t.purgeTasks(e.Record)
-		t.purgeRun(e.Record)
+		t.purgeTasks(e.record)
+		t.purgeRun(e.record)
 	}
 }
 
-func (DeadlineCame) apply(t *transition) {
+func (deadlineCame) apply(t *transition) {
 	t.tasksDue()
 	t.runDue()
 	t.approvalsDue()

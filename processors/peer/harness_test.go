@@ -23,7 +23,7 @@ type tb interface {
 type harness struct {
 	tb       tb
 	topics   topics.Catalog
-	rules    Rules
+	rules    rules
 	settings *settings.Settings // in force
 	key      string             // the session
 	now      time.Time
@@ -31,11 +31,11 @@ type harness struct {
 	label    *harness // the row of partner-b's approvals
 }
 
-func newHarness(t tb, change ...func(*Rules)) *harness {
+func newHarness(t tb, change ...func(*rules)) *harness {
 	c, err := topics.For("harbor")
 	require.NoError(t, err)
 	p := &harness{
-		tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
+		tb: t, topics: c, rules: defaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
 		settings: &settings.Settings{
 			Enabled: true, InstanceID: "hq-1", MaxHops: settings.DefaultMaxHops,
 			Outbound: []settings.Outbound{
@@ -60,17 +60,17 @@ func (p *harness) configure(change func(*settings.Settings)) {
 }
 
 // read returns a value as the group reads it from a topic, and the record of it.
-func read[T any](p *harness, t topics.Topic[T], id string, v T) (*Record, T) {
+func read[T any](p *harness, t topics.Topic[T], id string, v T) (*record, T) {
 	p.tb.Helper()
 	raw, err := t.Codec().Marshal(v)
 	require.NoError(p.tb, err)
 	d := t.Codec().Unmarshal(raw)
 	require.NoError(p.tb, d.Err)
-	return &Record{Session: p.key, ID: id, Agent: p.topics.Agent, At: p.now, Value: raw}, d.Value
+	return &record{Session: p.key, ID: id, Agent: p.topics.Agent, At: p.now, Value: raw}, d.Value
 }
 
 // toolCall returns a call of a tool. id is the record's turntable.id; that of a turn is {turn}/{step}/tool-use/{number}.
-func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUseItem)) Called {
+func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUseItem)) called {
 	p.tb.Helper()
 	use := "toolu_" + id
 	v := topics.ToolUseItem{ToolUseID: &use, Name: &tool, SessionID: &p.key, TotalTools: 1}
@@ -81,29 +81,29 @@ func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUs
 		f(&v)
 	}
 	r, v := read(p, p.topics.ToolUse, id, v)
-	return Called{r, v}
+	return called{r, v}
 }
 
 // command returns a record of peer-commands.
-func (p *harness) command(c topics.PeerCommand) Commanded {
+func (p *harness) command(c topics.PeerCommand) commanded {
 	p.tb.Helper()
 	r, c := read(p, p.topics.PeerCommands, "", c)
-	return Commanded{r, c}
+	return commanded{r, c}
 }
 
 // output returns the output of a turn. id is the record's turntable.id; that of a turn is {turn}/{step}/answer/0.
-func (p *harness) output(id, text string, change ...func(*topics.Output)) OutputArrived {
+func (p *harness) output(id, text string, change ...func(*topics.Output)) outputArrived {
 	p.tb.Helper()
 	v := topics.Output{SessionID: &p.key, Content: text, SourceAgent: p.topics.Agent, Timestamp: topics.Timestamp(p.now)}
 	for _, f := range change {
 		f(&v)
 	}
 	r, v := read(p, p.topics.MessageOutput, id, v)
-	return OutputArrived{r, v}
+	return outputArrived{r, v}
 }
 
 // gateRequest returns the request of a gate.
-func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.GateRequest)) GateAsked {
+func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.GateRequest)) gateAsked {
 	p.tb.Helper()
 	v := topics.GateRequest{
 		GateID: id, SessionID: p.key, Kind: topics.GateTool, Tool: tool, Message: message,
@@ -113,29 +113,29 @@ func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.G
 		f(&v)
 	}
 	r, v := read(p, p.topics.GateRequests, "", v)
-	return GateAsked{r, v}
+	return gateAsked{r, v}
 }
 
 // gateOutcome returns the outcome of a gate.
-func (p *harness) gateOutcome(id string, status topics.GateStatus, change ...func(*topics.GateOutcome)) GateEnded {
+func (p *harness) gateOutcome(id string, status topics.GateStatus, change ...func(*topics.GateOutcome)) gateEnded {
 	p.tb.Helper()
 	v := topics.GateOutcome{GateID: id, SessionID: p.key, Kind: topics.GateTool, Status: status, Cause: topics.CauseHuman}
 	for _, f := range change {
 		f(&v)
 	}
 	r, v := read(p, p.topics.GateOutcomes, "", v)
-	return GateEnded{r, v}
+	return gateEnded{r, v}
 }
 
 // control returns a record of session-control.
-func (p *harness) control(action string) Controlled {
+func (p *harness) control(action string) controlled {
 	p.tb.Helper()
 	r, v := read(p, p.topics.SessionControl, "", topics.Control{Action: action})
-	return Controlled{r, v}
+	return controlled{r, v}
 }
 
 // receipt returns the sink's receipt of an attempt, with what the attempt brought.
-func (p *harness) receipt(a AttemptAsked, outcome topics.Outcome, answer wire.Answer, change ...func(*topics.Receipt)) Receipted {
+func (p *harness) receipt(a attemptAsked, outcome topics.Outcome, answer wire.Answer, change ...func(*topics.Receipt)) receipted {
 	p.tb.Helper()
 	v := topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
@@ -145,16 +145,16 @@ func (p *harness) receipt(a AttemptAsked, outcome topics.Outcome, answer wire.An
 		f(&v)
 	}
 	r, v := read(p, p.topics.PeerReceipts, "", v)
-	return Receipted{r, v}
+	return receipted{r, v}
 }
 
 // handle applies an event, checks the row and the records that were written, and returns the effects.
-func (p *harness) handle(e Event) effects {
+func (p *harness) handle(e event) effects {
 	p.tb.Helper()
 	state := p.state()
 	had := state != nil
 	reads := 0
-	out := Apply(state, e, func() *settings.Settings { reads++; return p.settings }, p.now, p.rules)
+	out := apply(state, e, func() *settings.Settings { reads++; return p.settings }, p.now, p.rules)
 	require.LessOrEqual(p.tb, reads, 1, "an event sees one configuration")
 	switch {
 	case !out.Changed:
@@ -166,12 +166,12 @@ func (p *harness) handle(e Event) effects {
 		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
 		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
-		if _, timer := e.(DeadlineCame); timer {
+		if _, timer := e.(deadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 		}
 	}
 	for _, effect := range out.Effects {
-		if m, ok := effect.(Emit); ok {
+		if m, ok := effect.(emit); ok {
 			p.writes(m)
 		}
 	}
@@ -179,30 +179,30 @@ func (p *harness) handle(e Event) effects {
 }
 
 // writes checks that the record of an effect can be written and read.
-func (p *harness) writes(m Emit) {
+func (p *harness) writes(m emit) {
 	p.tb.Helper()
 	require.NotEmpty(p.tb, m.ID, "%T", m.Value)
 	switch v := m.Value.(type) {
-	case AttemptAsked:
+	case attemptAsked:
 		wrote(p, p.topics.PeerAttempts, topics.Delivery(v))
-	case Asked:
+	case asked:
 		wrote(p, p.topics.PeerCommands, topics.PeerCommand(v))
-	case Replied:
+	case replySent:
 		wrote(p, p.topics.PeerReplies, topics.PeerReply(v))
-	case CallbackAsked:
+	case callbackAsked:
 		wrote(p, p.topics.PeerCallbacks, topics.Output(v))
-	case Audited:
+	case audited:
 		require.NotEmpty(p.tb, v.InstanceID, "the key")
 		wrote(p, p.topics.PeerEvents, topics.PeerAudit(v))
-	case ToolAnswered:
+	case toolAnswered:
 		wrote(p, p.topics.ToolUseResult, v.Result)
-	case MessageSent:
+	case messageSent:
 		wrote(p, p.topics.MessageInput, v.Message)
-	case TurnCancelled:
+	case turnCancelled:
 		wrote(p, p.topics.SessionControl, v.Control)
-	case GateRequested:
+	case gateRequested:
 		wrote(p, p.topics.GateRequests, v.Request)
-	case GateDecided:
+	case gateDecided:
 		wrote(p, p.topics.GateDecisions, v.Decision)
 	}
 }
@@ -217,24 +217,24 @@ func wrote[T any](p *harness, t topics.Topic[T], v T) {
 
 // settle applies an event, and then the records that the group wrote to itself, and what the gates and the turn make of its others.
 // It returns all effects.
-func (p *harness) settle(e Event) effects {
+func (p *harness) settle(e event) effects {
 	p.tb.Helper()
 	all := p.handle(e)
 	for i := 0; i < len(all); i++ {
-		m, ok := all[i].(Emit)
+		m, ok := all[i].(emit)
 		if !ok {
 			continue
 		}
 		switch v := m.Value.(type) {
-		case Asked:
+		case asked:
 			if m.Key == "" || m.Key == p.key {
 				all = append(all, p.handle(p.own(m.ID, v))...)
 			} else if m.Key == labelKey("partner-b") {
 				all = append(all, p.ofLabel(topics.PeerCommand(v))...)
 			}
-		case GateRequested:
+		case gateRequested:
 			all = append(all, p.gated(v.Request)...)
-		case GateDecided:
+		case gateDecided:
 			all = append(all, p.handle(p.gateOutcome(v.Decision.GateID, topics.GateApproved))...)
 		}
 	}
@@ -245,7 +245,7 @@ func (p *harness) settle(e Event) effects {
 func (p *harness) gated(g topics.GateRequest) effects {
 	p.tb.Helper()
 	r, g := read(p, p.topics.GateRequests, "", g)
-	all := p.handle(GateAsked{r, g})
+	all := p.handle(gateAsked{r, g})
 	if g.Withdrawn != topics.CauseParentCannotAsk {
 		return all
 	}
@@ -270,7 +270,7 @@ func (p *harness) ofLabel(c topics.PeerCommand) effects {
 }
 
 // own returns the record of a command that the group has written to itself.
-func (p *harness) own(id string, c Asked) Commanded {
+func (p *harness) own(id string, c asked) commanded {
 	p.tb.Helper()
 	e := p.command(topics.PeerCommand(c))
 	e.ID = id
@@ -280,7 +280,7 @@ func (p *harness) own(id string, c Asked) Commanded {
 // set replaces the row.
 func (p *harness) set(s *State) {
 	p.tb.Helper()
-	raw, err := EncodeState(s)
+	raw, err := encodeState(s)
 	require.NoError(p.tb, err)
 	p.row = raw
 }
@@ -291,7 +291,7 @@ func (p *harness) state() *State {
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := decodeState(p.row)
 	require.NoError(p.tb, err)
 	return s
 }
@@ -318,16 +318,16 @@ func (p *harness) advance(d time.Duration) (all effects) {
 		if at.After(p.now) {
 			p.now = at
 		}
-		all = append(all, p.settle(DeadlineCame{p.key})...)
+		all = append(all, p.settle(deadlineCame{p.key})...)
 	}
 }
 
-type effects []Effect
+type effects []effect
 
 // valuesOf returns the values of one topic.
-func valuesOf[V Value](es effects) (list []V) {
+func valuesOf[V value](es effects) (list []V) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if v, ok := m.Value.(V); ok {
 				list = append(list, v)
 			}
@@ -337,7 +337,7 @@ func valuesOf[V Value](es effects) (list []V) {
 }
 
 // onlyValue returns the only value of one topic.
-func onlyValue[V Value](t tb, es effects) V {
+func onlyValue[V value](t tb, es effects) V {
 	t.Helper()
 	list := valuesOf[V](es)
 	require.Len(t, list, 1, "%v", es)
@@ -346,7 +346,7 @@ func onlyValue[V Value](t tb, es effects) V {
 
 // events returns what the audit records.
 func events(es effects) (list []topics.PeerEvent) {
-	for _, a := range valuesOf[Audited](es) {
+	for _, a := range valuesOf[audited](es) {
 		list = append(list, a.Event)
 	}
 	return list
@@ -356,6 +356,6 @@ func events(es effects) (list []topics.PeerEvent) {
 func letter(t tb, es effects) string {
 	t.Helper()
 	require.Len(t, es, 1, "%v", es)
-	require.IsType(t, DeadLetter{}, es[0])
-	return es[0].(DeadLetter).Reason
+	require.IsType(t, deadLetter{}, es[0])
+	return es[0].(deadLetter).Reason
 }

@@ -11,7 +11,7 @@ import (
 type Option func(*options)
 
 type options struct {
-	rules         Rules
+	rules         rules
 	rowLimit      int // 0: the record limit less rowMargin
 	agents        []string
 	gates         bool
@@ -108,7 +108,7 @@ func WithRowLimit(bytes int) Option {
 }
 
 func optionsOf(opts []Option) (options, error) {
-	o := options{rules: DefaultRules()}
+	o := options{rules: defaultRules()}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -45,7 +45,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	options
 	agents []agent // that of the group first
@@ -102,59 +102,59 @@ func (a agent) inputs(gates bool) []processors.Source {
 }
 
 func (b *binding) onCommand(c *processors.Context, in codec.Decoded[topics.PeerCommand]) error {
-	return b.apply(c, Commanded{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
+	return b.apply(c, commanded{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
 }
 
 func (b *binding) onReceipt(c *processors.Context, in codec.Decoded[topics.Receipt]) error {
-	return b.apply(c, Receipted{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
+	return b.apply(c, receipted{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, deadlineCame{c.Key()})
 }
 
 func (a agent) onCall(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return a.b.apply(c, Called{recordOf(c, a.Agent, in.Raw), in.Value})
+	return a.b.apply(c, called{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
 func (a agent) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
-	return a.b.apply(c, OutputArrived{recordOf(c, a.Agent, in.Raw), in.Value})
+	return a.b.apply(c, outputArrived{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
 func (a agent) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return a.b.apply(c, Controlled{recordOf(c, a.Agent, in.Raw), in.Value})
+	return a.b.apply(c, controlled{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
 func (a agent) onGate(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
-	return a.b.apply(c, GateAsked{recordOf(c, a.Agent, in.Raw), in.Value})
+	return a.b.apply(c, gateAsked{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
 func (a agent) onGateEnd(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
-	return a.b.apply(c, GateEnded{recordOf(c, a.Agent, in.Raw), in.Value})
+	return a.b.apply(c, gateEnded{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
 // recordOf describes a record. Other programs may write any header, so a turntable.id that no row can hold counts as absent.
-func recordOf(c *processors.Context, agent string, raw []byte) *Record {
-	return &Record{Session: c.Key(), ID: c.CauseID(), Agent: agent, At: c.Timestamp(), Value: raw}
+func recordOf(c *processors.Context, agent string, raw []byte) *record {
+	return &record{Session: c.Key(), ID: c.CauseID(), Agent: agent, At: c.Timestamp(), Value: raw}
 }
 
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a purge deletes it.
-func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
+func (b *binding) apply(c *processors.Context, e event) error {
+	state, err := stateOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {
 		return err
 	}
 	if err != nil {
-		if control, ok := e.(Controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
+		if control, ok := e.(controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
 			return c.Delete()
 		}
 		return c.DeadLetter(reasonBroken)
 	}
 	rules := b.rules
 	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := Apply(state, e, b.configuration, c.Now(), rules)
+	out := apply(state, e, b.configuration, c.Now(), rules)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err
@@ -171,32 +171,32 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 }
 
 // perform writes the record of an effect.
-func (b *binding) perform(c *processors.Context, effect Effect) error {
-	e, ok := effect.(Emit)
+func (b *binding) perform(c *processors.Context, effect effect) error {
+	e, ok := effect.(emit)
 	if !ok {
-		return c.DeadLetter(effect.(DeadLetter).Reason)
+		return c.DeadLetter(effect.(deadLetter).Reason)
 	}
 	own := b.agents[0].Catalog
 	switch v := e.Value.(type) {
-	case AttemptAsked:
+	case attemptAsked:
 		return processors.EmitWithID(c, own.PeerAttempts, c.Key(), topics.Delivery(v), e.ID)
-	case Asked:
+	case asked:
 		return processors.EmitWithID(c, own.PeerCommands, cmp.Or(e.Key, c.Key()), topics.PeerCommand(v), e.ID)
-	case Replied:
+	case replySent:
 		return processors.EmitWithID(c, own.PeerReplies, c.Key(), topics.PeerReply(v), e.ID)
-	case CallbackAsked:
+	case callbackAsked:
 		return processors.EmitWithID(c, own.PeerCallbacks, c.Key(), topics.Output(v), e.ID)
-	case Audited:
+	case audited:
 		return processors.EmitWithID(c, b.audit.PeerEvents, v.InstanceID, topics.PeerAudit(v), e.ID)
-	case ToolAnswered:
+	case toolAnswered:
 		return emitOf(b, c, v.Agent, e.ID, v.Result, func(a agent) topics.Topic[topics.ToolUseResult] { return a.ToolUseResult })
-	case MessageSent:
+	case messageSent:
 		return emitOf(b, c, v.Agent, e.ID, v.Message, func(a agent) topics.Topic[topics.Message] { return a.MessageInput })
-	case TurnCancelled:
+	case turnCancelled:
 		return emitOf(b, c, v.Agent, e.ID, v.Control, func(a agent) topics.Topic[topics.Control] { return a.SessionControl })
-	case GateRequested:
+	case gateRequested:
 		return emitOf(b, c, v.Agent, e.ID, v.Request, func(a agent) topics.Topic[topics.GateRequest] { return a.GateRequests })
-	case GateDecided:
+	case gateDecided:
 		return emitOf(b, c, v.Agent, e.ID, v.Decision, func(a agent) topics.Topic[topics.GateDecision] { return a.GateDecisions })
 	default:
 		return fmt.Errorf("peer: no topic for %T", e.Value)

@@ -16,11 +16,11 @@ var ErrRowVersion = fmt.Errorf("%w: peer: row has a newer version", processors.E
 
 var layout = rows.Format{Name: "peer", Version: rowVersion, Newer: ErrRowVersion}
 
-// EncodeState encodes a row.
-func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
+// encodeState encodes a row.
+func encodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 
-// DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
-func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
+// decodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
+func decodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
 func decodeInto[M rows.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {

@@ -15,8 +15,8 @@ var ErrOption = errors.New("peer: option out of range")
 // ToolName is the name of the tool with which a model delegates a task to a peer.
 const ToolName = "delegate_to_peer"
 
-// Rules are the settings of a transition. Every duration and count is positive.
-type Rules struct {
+// rules are the settings of a transition. Every duration and count is positive.
+type rules struct {
 	// TaskTime is how long a task of the tool may take, with all attempts. RunTime is how long the task of a peer may take.
 	TaskTime, RunTime time.Duration
 	// RetryInitial and RetryLongest bound the wait between two attempts.
@@ -46,9 +46,9 @@ type Rules struct {
 // record's framing, and a deadline that changes after the row was measured.
 const rowMargin = 64 << 10
 
-// DefaultRules returns the defaults of all options.
-func DefaultRules() Rules {
-	return Rules{
+// defaultRules returns the defaults of all options.
+func defaultRules() rules {
+	return rules{
 		TaskTime:     4 * time.Minute, // less than a turn waits for a tool, also with the lease of the last attempt
 		RunTime:      10 * time.Minute,
 		RetryInitial: time.Second,
@@ -71,12 +71,12 @@ const (
 	minRecord  = envoption.MinRecordLimit
 )
 
-func (r Rules) runsTasksOf(agent string) bool {
+func (r rules) runsTasksOf(agent string) bool {
 	return r.Agents == nil || slices.Contains(r.Agents, agent)
 }
 
 // validate returns an error that names the first rule that is out of range.
-func (r Rules) validate() error {
+func (r rules) validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration

@@ -27,7 +27,7 @@ func (t *transition) runOf(c topics.PeerCommand) *Run {
 }
 
 // accepted begins the task of a peer, or lets a repeated request wait for it. The door has made all checks.
-func (t *transition) accepted(e Commanded) {
+func (t *transition) accepted(e commanded) {
 	c := e.Command
 	req, refusal := wire.ReadRequest(c.Request)
 	switch {
@@ -75,8 +75,8 @@ func (t *transition) join(run *Run, c topics.PeerCommand) bool {
 }
 
 // begin makes the row of a task and sends its message.
-func (t *transition) begin(e Commanded, req wire.Request) {
-	c, at := e.Command, t.timeOf(e.Record)
+func (t *transition) begin(e commanded, req wire.Request) {
+	c, at := e.Command, t.timeOf(e.record)
 	expires := at.Add(t.rules.RunTime).UnixMilli()
 	if c.DeadlineMS > 0 {
 		expires = min(expires, c.DeadlineMS)
@@ -111,13 +111,13 @@ func (t *transition) begin(e Commanded, req wire.Request) {
 	case len(message.Content)+len(message.Metadata)+recordRoom > t.rules.RecordLimit:
 		t.finish(run, wire.Reply{Thrown: true, Error: "the content does not fit into a record"})
 	default:
-		t.emit(run.RunId+"/message", MessageSent{Agent: run.Agent, Message: message})
+		t.emit(run.RunId+"/message", messageSent{Agent: run.Agent, Message: message})
 	}
 }
 
 // runID names a run. It depends on nothing but the record, so that the message of a run that begins again after a crash has
 // the same request_id, and the turn recognizes it.
-func runID(e Commanded) string {
+func runID(e commanded) string {
 	at := strconv.FormatInt(max(e.At.UnixMilli(), 0), 10)
 	d := digests.Of("peer run", e.Command.InboundID, e.Command.TaskID, e.Command.Hash, at)
 	return fmt.Sprintf("%s%s_%s", runPrefix, at, hex.EncodeToString(d[:4]))
@@ -126,7 +126,7 @@ func runID(e Commanded) string {
 const runPrefix = "peer_"
 
 // askedRun says how the task of a peer is.
-func (t *transition) askedRun(e Commanded) {
+func (t *transition) askedRun(e commanded) {
 	switch run := t.runOf(e.Command); {
 	case run == nil:
 		t.tell(e.Command, topics.PeerUnknown)
@@ -138,7 +138,7 @@ func (t *transition) askedRun(e Commanded) {
 }
 
 // leftRun removes a waiter. The last one ends the run, unless it is detached.
-func (t *transition) leftRun(e Commanded) {
+func (t *transition) leftRun(e commanded) {
 	run := t.runOf(e.Command)
 	if run == nil {
 		return
@@ -154,7 +154,7 @@ func (t *transition) leftRun(e Commanded) {
 }
 
 // cancelledRun ends the run, withdraws the requests that it has listed, and says how the task is if somebody waits for the answer.
-func (t *transition) cancelledRun(e Commanded) {
+func (t *transition) cancelledRun(e commanded) {
 	if run := t.runOf(e.Command); run != nil {
 		t.stop(run, "cancelled")
 		t.withdrawAll(run)
@@ -174,5 +174,5 @@ func (t *transition) tell(c topics.PeerCommand, state topics.PeerState) {
 	case topics.PeerRunning:
 		r.Hash = t.row.Run.Hash
 	}
-	t.emit(wire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, Replied(r))
+	t.emit(wire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, replySent(r))
 }

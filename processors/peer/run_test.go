@@ -15,7 +15,7 @@ import (
 // receiver is a harness for the session of the task t-9 of partner-b.
 type receiver struct{ *harness }
 
-func newReceiver(t tb, change ...func(*Rules)) *receiver {
+func newReceiver(t tb, change ...func(*rules)) *receiver {
 	p := newHarness(t, change...)
 	p.key = wire.SessionID("partner-b", "t-9")
 	return &receiver{p}
@@ -34,13 +34,13 @@ func request(change ...func(*wire.Request)) wire.Request {
 }
 
 // runCommand returns the command of a door that has accepted the task.
-func (p *receiver) runCommand(waiter string, change ...func(*topics.PeerCommand)) Commanded {
+func (p *receiver) runCommand(waiter string, change ...func(*topics.PeerCommand)) commanded {
 	p.tb.Helper()
 	req := request()
 	return p.runOf(req, waiter, change...)
 }
 
-func (p *receiver) runOf(req wire.Request, waiter string, change ...func(*topics.PeerCommand)) Commanded {
+func (p *receiver) runOf(req wire.Request, waiter string, change ...func(*topics.PeerCommand)) commanded {
 	p.tb.Helper()
 	c := topics.PeerCommand{
 		Kind: topics.PeerRun, TaskID: req.TaskID, InboundID: "partner-b", Agent: p.topics.Agent, Request: req.Body(), Hash: req.Hash(),
@@ -53,7 +53,7 @@ func (p *receiver) runOf(req wire.Request, waiter string, change ...func(*topics
 }
 
 // about returns a command about the task.
-func (p *receiver) about(kind topics.PeerCommandKind, waiter string, change ...func(*topics.PeerCommand)) Commanded {
+func (p *receiver) about(kind topics.PeerCommandKind, waiter string, change ...func(*topics.PeerCommand)) commanded {
 	p.tb.Helper()
 	c := topics.PeerCommand{Kind: kind, TaskID: "t-9", InboundID: "partner-b", Waiter: waiter}
 	for _, f := range change {
@@ -65,7 +65,7 @@ func (p *receiver) about(kind topics.PeerCommandKind, waiter string, change ...f
 func detached(c *topics.PeerCommand) { c.Detached = true }
 
 // begun returns a receiver with a run for which w1 waits.
-func begun(t tb, change ...func(*Rules)) *receiver {
+func begun(t tb, change ...func(*rules)) *receiver {
 	p := newReceiver(t, change...)
 	p.handle(p.runCommand("w1"))
 	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
@@ -73,7 +73,7 @@ func begun(t tb, change ...func(*Rules)) *receiver {
 }
 
 // answer returns the output of the run's turn.
-func (p *receiver) answer(text string, change ...func(*topics.Output)) OutputArrived {
+func (p *receiver) answer(text string, change ...func(*topics.Output)) outputArrived {
 	p.tb.Helper()
 	id := p.state().GetRun().GetRunId()
 	return p.output("turn-1/0/answer/0", text, append([]func(*topics.Output){func(o *topics.Output) { o.RequestID = &id }}, change...)...)
@@ -82,7 +82,7 @@ func (p *receiver) answer(text string, change ...func(*topics.Output)) OutputArr
 // replied returns the reply that everyone is told.
 func replied(t tb, es effects) wire.Reply {
 	t.Helper()
-	r := onlyValue[Replied](t, es)
+	r := onlyValue[replySent](t, es)
 	require.Equal(t, topics.PeerDone, r.State)
 	require.Empty(t, r.Waiter)
 	require.Equal(t, request().Hash(), r.Hash)
@@ -102,8 +102,8 @@ func TestRunIsARowBeforeItIsAMessage(t *testing.T) {
 	require.EqualValues(t, 1, run.Hops)
 
 	require.Len(t, es, 2)
-	m := onlyValue[MessageSent](t, es)
-	require.Equal(t, run.RunId+"/message", es[1].(Emit).ID)
+	m := onlyValue[messageSent](t, es)
+	require.Equal(t, run.RunId+"/message", es[1].(emit).ID)
 	require.Equal(t, "harbor", m.Agent)
 	require.Equal(t, p.key, *m.Message.SessionID)
 	require.Equal(t, "peer:partner-b", *m.Message.UserID)
@@ -116,7 +116,7 @@ func TestRunIsARowBeforeItIsAMessage(t *testing.T) {
 		Event: topics.PeerReceived, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
 		ParentRunID: "run-1", ParentSessionID: "s-1", ParentInstanceID: "a-1", InboundID: "partner-b", AgentID: "harbor", Model: "m-1",
 		ContentLength: 14,
-	}, topics.PeerAudit(onlyValue[Audited](t, es)))
+	}, topics.PeerAudit(onlyValue[audited](t, es)))
 }
 
 // A peer cannot choose the origin of the message that its task becomes: the command has its request as it was sent, and the
@@ -128,7 +128,7 @@ func TestReservedMembersOfAPeerDoNotReachTheMessage(t *testing.T) {
 	es := p.handle(p.runCommand("w1", func(c *topics.PeerCommand) {
 		c.Request = append(c.Request[:len(c.Request)-1:len(c.Request)-1], `,"metadata":{`+reserved+`},`+reserved+`}`...)
 	}))
-	m := onlyValue[MessageSent](t, es)
+	m := onlyValue[messageSent](t, es)
 	require.NotContains(t, string(topics.EncodeMessage(m.Message)), "turntable_")
 	require.Equal(t, `"count the rows"`, string(m.Message.Content))
 }
@@ -157,8 +157,8 @@ func TestRepeatedRequestWaitsForTheRun(t *testing.T) {
 	require.True(t, p.state().Run.Detached, "it stays detached")
 
 	es := p.handle(p.runOf(request(func(r *wire.Request) { r.Content = "delete the rows" }), "w4"))
-	require.Equal(t, topics.PeerConflict, onlyValue[Replied](t, es).State)
-	require.Equal(t, "w4", onlyValue[Replied](t, es).Waiter)
+	require.Equal(t, topics.PeerConflict, onlyValue[replySent](t, es).State)
+	require.Equal(t, "w4", onlyValue[replySent](t, es).Waiter)
 	require.Len(t, es, 1)
 	require.Len(t, p.state().Run.Waiters, 3)
 }
@@ -169,7 +169,7 @@ func TestRepeatedRequestOfAnEndedRunGetsItsReply(t *testing.T) {
 	p.advance(time.Hour)
 	es := p.handle(p.runCommand("w2"))
 	require.Len(t, es, 1)
-	again := onlyValue[Replied](t, es)
+	again := onlyValue[replySent](t, es)
 	require.Equal(t, "w2", again.Waiter)
 	require.Equal(t, topics.PeerDone, again.State)
 	reply, err := wire.ReadReply(again.Body, "t-9")
@@ -178,7 +178,7 @@ func TestRepeatedRequestOfAnEndedRunGetsItsReply(t *testing.T) {
 	require.Empty(t, p.handle(p.runCommand("")), "nobody waits for an answer")
 
 	es = p.handle(p.runOf(request(func(r *wire.Request) { r.Model = "m-2" }), "w3"))
-	require.Equal(t, topics.PeerConflict, onlyValue[Replied](t, es).State)
+	require.Equal(t, topics.PeerConflict, onlyValue[replySent](t, es).State)
 }
 
 func TestTooManyWaitersAreRefused(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTooManyWaitersAreRefused(t *testing.T) {
 	for i := range maxWaiters - 1 {
 		require.Empty(t, p.handle(p.runCommand("w1-"+strings.Repeat("x", i))))
 	}
-	require.Equal(t, topics.PeerNoRoom, onlyValue[Replied](t, p.handle(p.runCommand("w-last"))).State)
+	require.Equal(t, topics.PeerNoRoom, onlyValue[replySent](t, p.handle(p.runCommand("w-last"))).State)
 	require.Empty(t, p.handle(p.runCommand("w1")), "it waits already")
 }
 
@@ -195,7 +195,7 @@ func TestTaskIsToldToThoseWhoAsk(t *testing.T) {
 	ask := func(change ...func(*topics.PeerCommand)) topics.PeerReply {
 		es := p.handle(p.about(topics.PeerAsk, "w9", change...))
 		require.Len(t, es, 1)
-		r := onlyValue[Replied](t, es)
+		r := onlyValue[replySent](t, es)
 		require.Equal(t, "w9", r.Waiter)
 		return topics.PeerReply(r)
 	}
@@ -208,7 +208,7 @@ func TestTaskIsToldToThoseWhoAsk(t *testing.T) {
 	require.Equal(t, topics.PeerUnknown, ask(func(c *topics.PeerCommand) { c.TaskID = "t-10" }).State)
 	p.handle(p.answer("42 rows"))
 	require.Equal(t, topics.PeerRunning, ask().State, "until the end is read")
-	p.handle(p.own("", onlyValue[Asked](t, p.advanceTo())))
+	p.handle(p.own("", onlyValue[asked](t, p.advanceTo())))
 	done := ask()
 	require.Equal(t, topics.PeerDone, done.State)
 	require.NotEmpty(t, done.Body)
@@ -221,7 +221,7 @@ func (p *receiver) advanceTo() effects {
 	at, ok := p.due()
 	require.True(p.tb, ok)
 	p.now = at
-	return p.handle(DeadlineCame{p.key})
+	return p.handle(deadlineCame{p.key})
 }
 
 func TestRunThatNobodyWaitsForIsCancelled(t *testing.T) {
@@ -231,8 +231,8 @@ func TestRunThatNobodyWaitsForIsCancelled(t *testing.T) {
 	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w1")), "again")
 	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w9")), "it has never waited")
 	es := p.settle(p.about(topics.PeerLeave, "w2"))
-	require.Equal(t, p.state().Run.RunId, *onlyValue[TurnCancelled](t, es).Control.RequestID)
-	require.Equal(t, topics.ActionCancel, onlyValue[TurnCancelled](t, es).Control.Action)
+	require.Equal(t, p.state().Run.RunId, *onlyValue[turnCancelled](t, es).Control.RequestID)
+	require.Equal(t, topics.ActionCancel, onlyValue[turnCancelled](t, es).Control.Action)
 	require.Equal(t, "cancelled", replied(t, es).Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerCompleted}, events(es))
 
@@ -246,18 +246,18 @@ func TestRunThatNobodyWaitsForIsCancelled(t *testing.T) {
 func TestCancelledRunEndsItsTurn(t *testing.T) {
 	p := begun(t)
 	es := p.settle(p.about(topics.PeerCancel, "w5"))
-	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	require.Len(t, valuesOf[turnCancelled](es), 1)
 	states := map[string]topics.PeerState{}
-	for _, r := range valuesOf[Replied](es) {
+	for _, r := range valuesOf[replySent](es) {
 		states[r.Waiter] = r.State
 	}
 	require.Equal(t, map[string]topics.PeerState{"w5": topics.PeerRunning, "": topics.PeerDone}, states)
 	require.Empty(t, p.settle(p.about(topics.PeerCancel, "")), "again")
-	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, newReceiver(t).handle(p.about(topics.PeerCancel, "w5"))).State)
+	require.Equal(t, topics.PeerUnknown, onlyValue[replySent](t, newReceiver(t).handle(p.about(topics.PeerCancel, "w5"))).State)
 }
 
 func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
-	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
 	long := request(func(r *wire.Request) {
 		for i := range 60 {
 			r.Path.Chain = append(r.Path.Chain, strings.Repeat("x", 1000)+string(rune('a'+i%26)))
@@ -266,17 +266,17 @@ func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
 	})
 	es := p.handle(p.runOf(long, "w1"))
 	require.Len(t, es, 1)
-	require.Equal(t, topics.PeerNoRoom, onlyValue[Replied](t, es).State)
+	require.Equal(t, topics.PeerNoRoom, onlyValue[replySent](t, es).State)
 	require.Nil(t, p.row)
 }
 
 func TestContentThatDoesNotFitIntoARecordEndsTheRun(t *testing.T) {
-	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
 	big := request(func(r *wire.Request) { r.Content = strings.Repeat("\x01", 20<<10) }) // six bytes each
 	es := p.settle(p.runOf(big, "w1"))
-	require.Empty(t, valuesOf[MessageSent](es))
+	require.Empty(t, valuesOf[messageSent](es))
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
-	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, "t-9")
+	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, wire.StatusError, reply.Status)
 	require.Equal(t, "the content does not fit into a record", reply.Error)
@@ -287,7 +287,7 @@ func TestInstanceWithoutAnIDHasNoAudit(t *testing.T) {
 	p.configure(func(s *settings.Settings) { *s = settings.Settings{} })
 	es := p.handle(p.runCommand("w1"))
 	require.Empty(t, events(es))
-	require.Len(t, valuesOf[MessageSent](es), 1)
+	require.Len(t, valuesOf[messageSent](es), 1)
 	p.configure(func(s *settings.Settings) { s.InstanceID = "hq-2" })
 	require.Empty(t, events(p.settle(p.answer("42 rows"))), "the run has begun without one")
 }
@@ -299,11 +299,11 @@ func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
 }
 
 func TestTaskForAnAgentThatTheGroupDoesNotHaveEndsAtOnce(t *testing.T) {
-	p := newReceiver(t, func(r *Rules) { r.Agents = []string{"another"} })
+	p := newReceiver(t, func(r *rules) { r.Agents = []string{"another"} })
 	es := p.settle(p.runOf(request(), "w1"))
-	require.Empty(t, valuesOf[MessageSent](es))
+	require.Empty(t, valuesOf[messageSent](es))
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
-	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, "t-9")
+	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, "the agent does not run tasks", reply.Error)
 }

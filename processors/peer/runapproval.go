@@ -65,7 +65,7 @@ func (t *transition) claim(run *Run, id string) {
 		}
 	}
 	t.changed = true
-	t.emitTo(labelKey(run.InboundId), run.RunId+"/claim/"+id, Asked(c))
+	t.emitTo(labelKey(run.InboundId), run.RunId+"/claim/"+id, asked(c))
 }
 
 func (r *Run) command(kind topics.PeerCommandKind) topics.PeerCommand {
@@ -73,7 +73,7 @@ func (r *Run) command(kind topics.PeerCommandKind) topics.PeerCommand {
 }
 
 // claimAnswered approves the gates of a claim, or lets a person decide about them, or closes them.
-func (t *transition) claimAnswered(e Commanded) {
+func (t *transition) claimAnswered(e commanded) {
 	c, run := e.Command, t.runOf(e.Command)
 	if run == nil || run.Phase != Run_RUNNING {
 		return
@@ -99,7 +99,7 @@ func (t *transition) claimAnswered(e Commanded) {
 func (t *transition) approve(run *Run, g *Gate) {
 	g.Phase, g.OpenMs, t.changed = Gate_APPROVING, t.now.Add(writeAgain).UnixMilli(), true
 	id := run.RunId + "/approve/" + g.Id
-	t.emit(id, GateDecided{Agent: g.Agent, Decision: topics.GateDecision{
+	t.emit(id, gateDecided{Agent: g.Agent, Decision: topics.GateDecision{
 		GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictApprove, ArgsSHA256: g.ArgsSha256,
 		By: g.By, Via: via,
 	}})
@@ -118,7 +118,7 @@ func (t *transition) closeGate(run *Run, g *Gate) {
 
 // withdraw ends a gate for its requester.
 func (t *transition) withdraw(runID, agent, gate string, cause topics.GateCause) {
-	t.emit(runID+"/withdraw/"+gate, GateRequested{Agent: agent, Request: topics.GateRequest{
+	t.emit(runID+"/withdraw/"+gate, gateRequested{Agent: agent, Request: topics.GateRequest{
 		GateID: gate, SessionID: t.key, Withdrawn: cause, Origin: topics.GateOrigin{Agent: agent, Via: via},
 	}})
 }
@@ -139,7 +139,7 @@ func (t *transition) list(run *Run, g *Gate) {
 		Dangerous: g.Dangerous, Origin: topics.GateOrigin{Agent: g.Agent, ParentGateID: g.Id, Via: via},
 		Effect: "ask", ExpiresMS: t.now.Add(t.rules.RememberFor).UnixMilli(),
 	}
-	t.emit(run.RunId+"/list/"+g.Id, GateRequested{Agent: g.Agent, Request: r})
+	t.emit(run.RunId+"/list/"+g.Id, gateRequested{Agent: g.Agent, Request: r})
 }
 
 // listedOf returns the listed request for a gate, which is added if it is not known; nil if there is no room.
@@ -167,7 +167,7 @@ func (t *transition) lister() *Run {
 }
 
 // listedAsked keeps that a request was listed. It is read again after a crash, so none is forgotten.
-func (t *transition) listedAsked(e GateAsked) {
+func (t *transition) listedAsked(e gateAsked) {
 	g, run := e.Request, t.lister()
 	switch {
 	case run == nil || g.Withdrawn != "":
@@ -178,7 +178,7 @@ func (t *transition) listedAsked(e GateAsked) {
 }
 
 // listedEnded applies the outcome of a listed request. It returns false if the outcome is that of another gate.
-func (t *transition) listedEnded(e GateEnded) bool {
+func (t *transition) listedEnded(e gateEnded) bool {
 	o, run := e.Outcome, t.lister()
 	if run == nil || o.InteractionID == "" || o.TurnID != "" {
 		return false
@@ -222,7 +222,7 @@ func (t *transition) withdrawListed(run *Run, l *Listed) {
 	}
 	c := run.command(topics.PeerRevoke)
 	c.Gates = []topics.PeerGate{{GateID: l.GateId}}
-	t.emitTo(labelKey(run.InboundId), run.RunId+"/revoke/"+l.GateId, Asked(c))
+	t.emitTo(labelKey(run.InboundId), run.RunId+"/revoke/"+l.GateId, asked(c))
 }
 
 // settleListed gives the label the approvals of a run that was rejected. The requests of any other run that has ended are
@@ -239,7 +239,7 @@ func (t *transition) settleListed(run *Run) {
 			c := run.command(topics.PeerGrant)
 			c.DeadlineMS = t.now.Add(t.rules.RememberFor).UnixMilli()
 			c.Gates = []topics.PeerGate{{GateID: l.GateId, Call: l.Call, By: l.By}}
-			t.emitTo(labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, Asked(c))
+			t.emitTo(labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, asked(c))
 			l.Granted, t.changed = true, true
 		}
 	}

@@ -23,7 +23,7 @@ func (p *receiver) taskOf(id string) *receiver {
 }
 
 // payGate returns the request of a gate of the turn for a call of pay.
-func (p *receiver) payGate(id, args string) GateAsked {
+func (p *receiver) payGate(id, args string) gateAsked {
 	return p.gateRequest(id, "pay", "May the agent pay?", func(g *topics.GateRequest) {
 		g.Args, g.ArgsSHA256 = topics.Raw(args), topics.ArgsSHA256(topics.Raw(args))
 	})
@@ -38,7 +38,7 @@ func (p *receiver) asks(id, args string) effects {
 
 // listed returns the only request that was listed.
 func (p *receiver) listed(es effects) (list []topics.GateRequest) {
-	for _, r := range valuesOf[GateRequested](es) {
+	for _, r := range valuesOf[gateRequested](es) {
 		if r.Request.Withdrawn == "" {
 			list = append(list, r.Request)
 		}
@@ -47,7 +47,7 @@ func (p *receiver) listed(es effects) (list []topics.GateRequest) {
 }
 
 // decided returns the outcome of a listed request.
-func (p *receiver) decided(g topics.GateRequest, status topics.GateStatus) GateEnded {
+func (p *receiver) decided(g topics.GateRequest, status topics.GateStatus) gateEnded {
 	return p.gateOutcome(g.GateID, status, func(o *topics.GateOutcome) {
 		o.Tool, o.InteractionID, o.EffectiveArgsSHA256, o.By = g.Tool, g.InteractionID, g.ArgsSHA256, "mara"
 	})
@@ -71,24 +71,24 @@ func TestApprovalOfARejectedCallIsUsedByTheNextTaskOnce(t *testing.T) {
 
 	es = p.settle(p.decided(g, topics.GateApproved))
 	require.Len(t, es, 1, "nothing runs")
-	grant := onlyValue[Asked](t, es)
+	grant := onlyValue[asked](t, es)
 	require.Equal(t, topics.PeerGrant, grant.Kind)
 	require.Empty(t, p.settle(p.decided(g, topics.GateApproved)), "a repeat")
-	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.settle(p.runCommand("w2"))).State, "the task itself is over")
+	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.settle(p.runCommand("w2"))).State, "the task itself is over")
 
 	retry := p.taskOf("t-10")
 	es = retry.asks("g2", invoice)
-	require.Equal(t, GateDecided{Agent: "harbor", Decision: topics.GateDecision{
+	require.Equal(t, gateDecided{Agent: "harbor", Decision: topics.GateDecision{
 		GateID: "g2", SessionID: retry.key, DecisionID: retry.state().Run.RunId + "/approve/g2", Verdict: topics.VerdictApprove,
 		ArgsSHA256: topics.ArgsSHA256(topics.Raw(invoice)), By: "mara", Via: "peer",
-	}}, onlyValue[GateDecided](t, es))
+	}}, onlyValue[gateDecided](t, es))
 	require.Equal(t, Run_RUNNING, retry.state().Run.Phase)
-	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, retry.settle(retry.answer("paid"))).State)
+	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, retry.settle(retry.answer("paid"))).State)
 
 	p.ofLabel(topics.PeerCommand(grant)) // read again after a crash
 	again := p.taskOf("t-11")
 	es = again.asks("g3", invoice)
-	require.Empty(t, valuesOf[GateDecided](es), "an approval counts once")
+	require.Empty(t, valuesOf[gateDecided](es), "an approval counts once")
 	require.Len(t, again.listed(es), 1)
 }
 
@@ -118,8 +118,8 @@ func TestApprovalIsForTheSameCallOnly(t *testing.T) {
 			g := p.listed(p.asks("g1", invoice))[0]
 			p.settle(p.decided(g, topics.GateApproved))
 			es := try(p.taskOf("t-10"))
-			require.Empty(t, valuesOf[GateDecided](es))
-			require.NotEmpty(t, valuesOf[Replied](es), "rejected")
+			require.Empty(t, valuesOf[gateDecided](es))
+			require.NotEmpty(t, valuesOf[replySent](es), "rejected")
 		})
 	}
 	p := newReceiver(t)
@@ -132,12 +132,12 @@ func TestRunThatClaimsAgainAfterACrashDoesNotUseTheApprovalOfTheNext(t *testing.
 	p := begun(t)
 	p.handle(p.payGate("g1", invoice))
 	p.now = p.now.Add(p.rules.GateGrace)
-	claim := onlyValue[Asked](t, p.handle(DeadlineCame{p.key}))
-	g := p.listed(p.settle(p.own("x", onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim))))))[0]
+	claim := onlyValue[asked](t, p.handle(deadlineCame{p.key}))
+	g := p.listed(p.settle(p.own("x", onlyValue[asked](t, p.ofLabel(topics.PeerCommand(claim))))))[0]
 	p.settle(p.decided(g, topics.GateApproved))
-	answer := onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim)))
+	answer := onlyValue[asked](t, p.ofLabel(topics.PeerCommand(claim)))
 	require.False(t, answer.Approved)
-	require.NotEmpty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+	require.NotEmpty(t, valuesOf[gateDecided](p.taskOf("t-10").asks("g2", invoice)))
 	p.label.now = p.now.Add(25 * time.Hour)
 	p.label.advance(0)
 	require.Nil(t, p.label.row, "nothing is kept for longer than a day")
@@ -149,7 +149,7 @@ func TestDeniedRequestGivesNothing(t *testing.T) {
 	for _, status := range []topics.GateStatus{topics.GateDenied, topics.GateTimedOut, topics.GateCancelled} {
 		require.Empty(t, p.settle(p.decided(g, status)))
 	}
-	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+	require.Empty(t, valuesOf[gateDecided](p.taskOf("t-10").asks("g2", invoice)))
 }
 
 func TestCancelWithdrawsTheListedRequest(t *testing.T) {
@@ -158,42 +158,42 @@ func TestCancelWithdrawsTheListedRequest(t *testing.T) {
 	es := p.settle(p.about(topics.PeerCancel, "w2"))
 	require.Equal(t, topics.GateRequest{
 		GateID: g.GateID, SessionID: p.key, Withdrawn: topics.CauseParentEnded, Origin: topics.GateOrigin{Agent: "harbor", Via: "peer"},
-	}, onlyValue[GateRequested](t, es).Request)
+	}, onlyValue[gateRequested](t, es).Request)
 	require.Empty(t, p.settle(p.about(topics.PeerCancel, "")))
 	es = p.settle(p.decided(g, topics.GateApproved)) // a person was faster
-	require.Empty(t, valuesOf[Asked](es))
-	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+	require.Empty(t, valuesOf[asked](es))
+	require.Empty(t, valuesOf[gateDecided](p.taskOf("t-10").asks("g2", invoice)))
 }
 
 func TestCancelRevokesAnApprovalThatWasNotUsed(t *testing.T) {
 	p := begun(t)
 	g := p.listed(p.asks("g1", invoice))[0]
-	grant := onlyValue[Asked](t, p.settle(p.decided(g, topics.GateApproved)))
+	grant := onlyValue[asked](t, p.settle(p.decided(g, topics.GateApproved)))
 	es := p.settle(p.about(topics.PeerCancel, ""))
-	require.Equal(t, topics.PeerRevoke, onlyValue[Asked](t, es).Kind)
+	require.Equal(t, topics.PeerRevoke, onlyValue[asked](t, es).Kind)
 	p.ofLabel(topics.PeerCommand(grant)) // read again after a crash
-	require.Empty(t, valuesOf[GateDecided](p.taskOf("t-10").asks("g2", invoice)))
+	require.Empty(t, valuesOf[gateDecided](p.taskOf("t-10").asks("g2", invoice)))
 
 	q := begun(t)
 	q.ofLabel(topics.PeerCommand{Kind: topics.PeerRevoke, TaskID: "t-9", InboundID: "partner-b", Gates: []topics.PeerGate{{GateID: g.GateID}}})
 	q.ofLabel(topics.PeerCommand(grant))
-	require.Empty(t, valuesOf[GateDecided](q.taskOf("t-10").asks("g2", invoice)), "also if it is read before")
+	require.Empty(t, valuesOf[gateDecided](q.taskOf("t-10").asks("g2", invoice)), "also if it is read before")
 }
 
 func TestDecisionBeforeTheGateIsClosedCounts(t *testing.T) {
 	p := begun(t)
 	p.handle(p.payGate("g1", invoice))
 	p.now = p.now.Add(p.rules.GateGrace)
-	es := p.handle(DeadlineCame{p.key})
-	answer := onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(onlyValue[Asked](t, es))))
+	es := p.handle(deadlineCame{p.key})
+	answer := onlyValue[asked](t, p.ofLabel(topics.PeerCommand(onlyValue[asked](t, es))))
 	es = p.handle(p.own("x", answer))
-	require.Len(t, valuesOf[GateRequested](es), 2)
+	require.Len(t, valuesOf[gateRequested](es), 2)
 	listed := p.listed(es)[0]
 	r, v := read(p.harness, p.topics.GateRequests, "", listed)
-	p.handle(GateAsked{r, v})
+	p.handle(gateAsked{r, v})
 	p.handle(p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.Withdrawn = topics.CauseParentCannotAsk }))
 	es = p.handle(p.gateOutcome("g1", topics.GateApproved))
-	withdrawn := onlyValue[GateRequested](t, es).Request
+	withdrawn := onlyValue[gateRequested](t, es).Request
 	require.Equal(t, listed.GateID, withdrawn.GateID)
 	require.NotEmpty(t, withdrawn.Withdrawn)
 	require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result)
@@ -214,23 +214,23 @@ func TestCallsOfOneStepAreApprovedTogether(t *testing.T) {
 
 	half := p.taskOf("t-10")
 	es := ask(half, "h")
-	require.Empty(t, valuesOf[GateDecided](es), "the approval of the first call is not used up")
+	require.Empty(t, valuesOf[gateDecided](es), "the approval of the first call is not used up")
 	require.Len(t, half.listed(es), 1, "and a person is not asked for it again")
 	require.Equal(t, "h2", half.listed(es)[0].InteractionID)
 	half.settle(half.decided(half.listed(es)[0], topics.GateApproved))
 
-	require.Len(t, valuesOf[GateDecided](ask(p.taskOf("t-11"), "i")), 2)
-	require.Empty(t, valuesOf[GateDecided](ask(p.taskOf("t-12"), "k")))
+	require.Len(t, valuesOf[gateDecided](ask(p.taskOf("t-11"), "i")), 2)
+	require.Empty(t, valuesOf[gateDecided](ask(p.taskOf("t-12"), "k")))
 }
 
 func TestDetachedTaskWaitsForApproval(t *testing.T) {
-	wait := func(r *Rules) { r.WaitForApproval = true }
+	wait := func(r *rules) { r.WaitForApproval = true }
 	p := newReceiver(t, wait)
 	p.handle(p.runCommand("w1", detached))
 	es := p.asks("g1", invoice)
-	require.Empty(t, valuesOf[GateRequested](es))
+	require.Empty(t, valuesOf[gateRequested](es))
 	require.Empty(t, p.advance(2*time.Hour), "its time stops")
-	require.Equal(t, topics.PeerRunning, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w2"))).State)
+	require.Equal(t, topics.PeerRunning, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w2"))).State)
 	p.handle(p.gateOutcome("g1", topics.GateApproved))
 	require.Empty(t, p.advance(p.rules.RunTime-2*p.rules.GateGrace))
 	require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result)
@@ -242,7 +242,7 @@ func TestDetachedTaskWaitsForApproval(t *testing.T) {
 	r := newReceiver(t, wait)
 	r.handle(r.runCommand("w1", detached))
 	r.handle(r.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.ExpiresMS = r.now.Add(time.Hour).UnixMilli() }))
-	require.Empty(t, valuesOf[Replied](r.advance(time.Hour)))
+	require.Empty(t, valuesOf[replySent](r.advance(time.Hour)))
 	es = r.advance(time.Hour)
 	require.Contains(t, replied(t, es).Error, "timed out", "a gate without an outcome is not waited for forever")
 }
@@ -251,8 +251,8 @@ func TestGateOfAnotherRequesterIsClosedWithTheTurn(t *testing.T) {
 	p := begun(t)
 	p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = "fold" }))
 	p.now = p.now.Add(p.rules.GateGrace)
-	es := p.settle(DeadlineCame{p.key})
-	require.Equal(t, p.state().Run.RunId, *onlyValue[TurnCancelled](t, es).Control.RequestID)
+	es := p.settle(deadlineCame{p.key})
+	require.Equal(t, p.state().Run.RunId, *onlyValue[turnCancelled](t, es).Control.RequestID)
 	require.Equal(t, "pay: May I?", replied(t, es).PendingApprovalSummary)
 }
 
@@ -261,21 +261,21 @@ func TestRunIsRejectedWithoutAnAnswerOfTheGates(t *testing.T) {
 		p := begun(t)
 		p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = via }))
 		p.now = p.now.Add(p.rules.GateGrace)
-		claim := onlyValue[Asked](t, p.handle(DeadlineCame{p.key}))
-		p.handle(p.own("x", onlyValue[Asked](t, p.ofLabel(topics.PeerCommand(claim)))))
+		claim := onlyValue[asked](t, p.handle(deadlineCame{p.key}))
+		p.handle(p.own("x", onlyValue[asked](t, p.ofLabel(topics.PeerCommand(claim)))))
 		return p
 	}
 	p := closing("fold")
 	p.now = p.now.Add(p.rules.GateGrace)
-	es := p.handle(DeadlineCame{p.key})
-	require.Len(t, valuesOf[TurnCancelled](es), 1)
-	require.Equal(t, "pay: May I?", replied(t, p.handle(p.own("x", onlyValue[Asked](t, es)))).PendingApprovalSummary)
+	es := p.handle(deadlineCame{p.key})
+	require.Len(t, valuesOf[turnCancelled](es), 1)
+	require.Equal(t, "pay: May I?", replied(t, p.handle(p.own("x", onlyValue[asked](t, es)))).PendingApprovalSummary)
 
 	p = closing("turn")
 	p.now = p.now.Add(writeAgain)
-	es = p.handle(DeadlineCame{p.key})
-	require.Len(t, valuesOf[TurnCancelled](es), 1)
-	require.Empty(t, valuesOf[Asked](es), "the turn may run a call until it has ended")
+	es = p.handle(deadlineCame{p.key})
+	require.Len(t, valuesOf[turnCancelled](es), 1)
+	require.Empty(t, valuesOf[asked](es), "the turn may run a call until it has ended")
 	es = p.settle(p.answer("", func(o *topics.Output) {
 		o.Error = &topics.OutputError{Code: topics.CodeCancelled, Message: "cancelled"}
 	}))
@@ -297,29 +297,29 @@ func TestQuestionsAndLargeCallsAreRejectedWithoutALaterApproval(t *testing.T) {
 }
 
 func TestClosedGateIsReadInAnyOrderAfterACrash(t *testing.T) {
-	closed := func(p *receiver) GateEnded {
+	closed := func(p *receiver) gateEnded {
 		return p.gateOutcome("g1", topics.GateCancelled, because(topics.CauseParentCannotAsk))
 	}
-	ended := func(p *receiver, id string) OutputArrived {
+	ended := func(p *receiver, id string) outputArrived {
 		return p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
 			o.RequestID, o.Error = &id, &topics.OutputError{Code: topics.CodeParentCannotAsk, Message: "cannot ask"}
 		})
 	}
-	for name, order := range map[string]func(p *receiver, command Commanded, id string) effects{
-		"gate last": func(p *receiver, command Commanded, id string) (all effects) {
-			for _, e := range []Event{command, closed(p), p.payGate("g1", invoice), ended(p, id)} {
+	for name, order := range map[string]func(p *receiver, command commanded, id string) effects{
+		"gate last": func(p *receiver, command commanded, id string) (all effects) {
+			for _, e := range []event{command, closed(p), p.payGate("g1", invoice), ended(p, id)} {
 				all = append(all, p.settle(e)...)
 			}
 			return all
 		},
-		"command last": func(p *receiver, command Commanded, id string) (all effects) {
-			for _, e := range []Event{closed(p), p.payGate("g1", invoice), ended(p, id), command} {
+		"command last": func(p *receiver, command commanded, id string) (all effects) {
+			for _, e := range []event{closed(p), p.payGate("g1", invoice), ended(p, id), command} {
 				all = append(all, p.settle(e)...)
 			}
 			return all
 		},
-		"outcome before it is due": func(p *receiver, command Commanded, id string) (all effects) {
-			for _, e := range []Event{command, p.payGate("g1", invoice), closed(p), ended(p, id)} {
+		"outcome before it is due": func(p *receiver, command commanded, id string) (all effects) {
+			for _, e := range []event{command, p.payGate("g1", invoice), closed(p), ended(p, id)} {
 				all = append(all, p.settle(e)...)
 			}
 			return all
@@ -332,7 +332,7 @@ func TestClosedGateIsReadInAnyOrderAfterACrash(t *testing.T) {
 			require.Equal(t, "pay: May the agent pay?", replied(t, es).PendingApprovalSummary)
 			require.Len(t, p.listed(es), 1)
 			g := p.listed(es)[0]
-			require.Equal(t, topics.PeerGrant, onlyValue[Asked](t, p.settle(p.decided(g, topics.GateApproved))).Kind)
+			require.Equal(t, topics.PeerGrant, onlyValue[asked](t, p.settle(p.decided(g, topics.GateApproved))).Kind)
 		})
 	}
 	p, command, _ := lost(t) // the outcome of the listed request comes first
@@ -341,5 +341,5 @@ func TestClosedGateIsReadInAnyOrderAfterACrash(t *testing.T) {
 	g.GateID = listedID(probe.key, probe.state().Run, "g1")
 	p.handle(p.decided(g, topics.GateApproved))
 	p.handle(command)
-	require.True(t, slices.ContainsFunc(valuesOf[Asked](p.asks("g1", invoice)), func(c Asked) bool { return c.Kind == topics.PeerGrant }))
+	require.True(t, slices.ContainsFunc(valuesOf[asked](p.asks("g1", invoice)), func(c asked) bool { return c.Kind == topics.PeerGrant }))
 }

@@ -82,13 +82,13 @@ func (t *transition) stop(run *Run, text string) {
 }
 
 func (t *transition) cancelTurn(run *Run, reason string) {
-	t.emit(run.RunId+"/cancel", TurnCancelled{
+	t.emit(run.RunId+"/cancel", turnCancelled{
 		Agent: run.Agent, Control: topics.Control{Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &reason},
 	})
 }
 
 // purgeRun ends the run of a session that is purged. The turn ends because of the purge.
-func (t *transition) purgeRun(r *Record) {
+func (t *transition) purgeRun(r *record) {
 	if t.row.Early != nil {
 		t.row.Early, t.changed = nil, true
 	}

@@ -41,7 +41,7 @@ func (t *transition) early() *Run {
 }
 
 // answeredEarly keeps the output of a run whose command is not read yet.
-func (t *transition) answeredEarly(e OutputArrived) {
+func (t *transition) answeredEarly(e outputArrived) {
 	request := e.Output.RequestID
 	if request == nil || !strings.HasPrefix(*request, runPrefix) || len(*request) > maxWaiter {
 		return

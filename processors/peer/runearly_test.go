@@ -12,7 +12,7 @@ import (
 )
 
 // lost returns a receiver whose row was lost in a crash after its message was sent, and the ID of the run.
-func lost(t tb) (p *receiver, again Commanded, id string) {
+func lost(t tb) (p *receiver, again commanded, id string) {
 	p = begun(t)
 	id = p.state().Run.RunId
 	again = p.runCommand("w1")
@@ -49,18 +49,18 @@ func TestGateThatIsReadBeforeItsCommandRejectsTheRun(t *testing.T) {
 }
 
 func TestEarlyOutputOfAnotherRunIsIgnored(t *testing.T) {
-	for name, change := range map[string]func(*OutputArrived){
-		"another run":   func(e *OutputArrived) { e.Output.RequestID = new("peer_1_00000000") },
-		"another agent": func(e *OutputArrived) { e.Agent = "pilot" },
-		"no run":        func(e *OutputArrived) { e.Output.RequestID = nil },
-		"other request": func(e *OutputArrived) { e.Output.RequestID = new("chat-1") },
-		"large request": func(e *OutputArrived) { e.Output.RequestID = new(runPrefix + strings.Repeat("x", maxWaiter)) },
+	for name, change := range map[string]func(*outputArrived){
+		"another run":   func(e *outputArrived) { e.Output.RequestID = new("peer_1_00000000") },
+		"another agent": func(e *outputArrived) { e.Agent = "pilot" },
+		"no run":        func(e *outputArrived) { e.Output.RequestID = nil },
+		"other request": func(e *outputArrived) { e.Output.RequestID = new("chat-1") },
+		"large request": func(e *outputArrived) { e.Output.RequestID = new(runPrefix + strings.Repeat("x", maxWaiter)) },
 	} {
 		p, again, id := lost(t)
 		e := p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id })
 		change(&e)
 		p.handle(e)
-		require.Len(t, valuesOf[MessageSent](p.settle(again)), 1, name)
+		require.Len(t, valuesOf[messageSent](p.settle(again)), 1, name)
 		require.Equal(t, Run_RUNNING, p.state().Run.Phase, name)
 	}
 }

@@ -35,7 +35,7 @@ func (t *transition) runReserve() int {
 }
 
 // answered ends the run with the output of its turn.
-func (t *transition) answered(e OutputArrived) {
+func (t *transition) answered(e outputArrived) {
 	run := t.row.Run
 	if run == nil {
 		t.answeredEarly(e)
@@ -101,11 +101,11 @@ func (t *transition) writeEnd(run *Run) {
 	if run.Thrown {
 		c.Code = string(wire.CodeInternal)
 	}
-	t.emit(run.RunId+"/end", Asked(c))
+	t.emit(run.RunId+"/end", asked(c))
 }
 
 // ended ends the run: the first end of it that is read counts.
-func (t *transition) ended(e Commanded) {
+func (t *transition) ended(e commanded) {
 	c, run := e.Command, t.runOf(e.Command)
 	reply, err := wire.ReadReply(c.Reply, c.TaskID)
 	if err != nil {
@@ -116,14 +116,14 @@ func (t *transition) ended(e Commanded) {
 		return // that of a run that is forgotten
 	}
 	reply.Thrown = c.Code == string(wire.CodeInternal)
-	at := t.timeOf(e.Record)
+	at := t.timeOf(e.record)
 	received := topics.PeerAudit{TaskID: run.TaskId, SessionID: t.key, RunID: run.RunId, InboundID: run.InboundId}
 	t.auditRun(run, "end", Completed(received, reply, at))
-	t.emit(run.RunId+"/reply", Replied{
+	t.emit(run.RunId+"/reply", replySent{
 		TaskID: run.TaskId, InboundID: run.InboundId, State: topics.PeerDone, Hash: run.Hash, Body: c.Reply,
 	})
 	if run.CallbackService != "" {
-		t.emit(run.RunId+"/callback", CallbackAsked(run.callback(t.key, c.Reply, at)))
+		t.emit(run.RunId+"/callback", callbackAsked(run.callback(t.key, c.Reply, at)))
 	}
 	t.keepEnded(run, c.Reply, at.UnixMilli())
 	t.row.Run.Rejected = reply.Status == wire.StatusRejected

@@ -18,10 +18,10 @@ func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	p.now = p.now.Add(time.Second)
 	es := p.handle(p.answer("42 rows"))
 	require.Len(t, es, 1)
-	end := onlyValue[Asked](t, es)
+	end := onlyValue[asked](t, es)
 	require.Equal(t, topics.PeerEnd, end.Kind)
 	run := p.state().Run
-	require.Equal(t, run.RunId+"/end", es[0].(Emit).ID)
+	require.Equal(t, run.RunId+"/end", es[0].(emit).ID)
 	require.Empty(t, p.handle(p.answer("another one")), "an end is on its way")
 	require.Empty(t, p.handle(p.about(topics.PeerCancel, "")))
 
@@ -33,8 +33,8 @@ func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	require.Equal(t, topics.PeerAudit{
 		Event: topics.PeerCompleted, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
 		InboundID: "partner-b", Status: "success", ResultLength: 7, ToolsUsed: []string{"read"},
-	}, topics.PeerAudit(onlyValue[Audited](t, es)))
-	require.Empty(t, valuesOf[CallbackAsked](es))
+	}, topics.PeerAudit(onlyValue[audited](t, es)))
+	require.Empty(t, valuesOf[callbackAsked](es))
 	kept := p.state().Run
 	require.Equal(t, Run_ENDED, kept.Phase)
 	require.Empty(t, kept.Waiters)
@@ -97,7 +97,7 @@ func TestResultThatIsTooLargeIsCutWithItsSize(t *testing.T) {
 		requireCut(t, r.Result, result)
 		require.Greater(t, len(r.Result), 60<<10, "as much as fits")
 	}
-	small := func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
+	small := func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
 	p := begun(t, small)
 	result := strings.Repeat("x", minReply)
 	requireCut(t, replied(t, p.settle(p.answer(result))).Result, result) // the row is small
@@ -115,7 +115,7 @@ func requireCut(t *testing.T, got, of string) {
 
 // Every text of a reply may be escaped to six bytes.
 func TestReplyAlwaysFits(t *testing.T) {
-	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
 	worst := strings.Repeat("\x01", wire.MaxID)
 	req := request(func(r *wire.Request) { r.TaskID, r.Model = worst, worst })
 	p.handle(p.runOf(req, "w1"))
@@ -124,7 +124,7 @@ func TestReplyAlwaysFits(t *testing.T) {
 		p.handle(p.toolCall("", strings.Repeat("\x01", maxToolName-3)+string(rune('a'+i%26))+string(rune('a'+i/26)), "{}"))
 	}
 	es := p.settle(p.answer(strings.Repeat("x", 30<<10)))
-	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, worst)
+	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, worst)
 	require.NoError(t, err)
 	require.Equal(t, "the reply does not fit into a record", reply.Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerFailed}, events(es))
@@ -132,24 +132,24 @@ func TestReplyAlwaysFits(t *testing.T) {
 
 func TestFirstEndThatIsReadCounts(t *testing.T) {
 	p := begun(t)
-	first := onlyValue[Asked](t, p.handle(p.answer("42 rows")))
+	first := onlyValue[asked](t, p.handle(p.answer("42 rows")))
 	other := begun(t)
-	second := onlyValue[Asked](t, other.handle(other.about(topics.PeerCancel, "")))
+	second := onlyValue[asked](t, other.handle(other.about(topics.PeerCancel, "")))
 	require.Equal(t, "cancelled", replied(t, p.handle(p.own("", second))).Error, "from before a crash")
 	require.Empty(t, p.handle(p.own("", first)))
-	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
 	require.Contains(t, string(p.state().Run.Reply), "cancelled")
 }
 
 func TestEndsOfOtherRunsAreIgnored(t *testing.T) {
 	p := begun(t)
-	end := onlyValue[Asked](t, p.handle(p.answer("42 rows")))
+	end := onlyValue[asked](t, p.handle(p.answer("42 rows")))
 	p.handle(p.own("", end))
 	p.advance(p.rules.RememberFor)
 	require.Nil(t, p.row, "forgotten")
 	require.Empty(t, p.handle(p.own("", end)))
 	require.Nil(t, p.row)
-	require.Len(t, valuesOf[MessageSent](p.handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
+	require.Len(t, valuesOf[messageSent](p.handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
 	require.Empty(t, p.handle(p.own("", end)), "the end of the former run")
 	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
 
@@ -164,13 +164,13 @@ func TestLostEndIsWrittenAgain(t *testing.T) {
 	again := p.advanceTo()
 	require.Equal(t, first, again)
 	require.Equal(t, writeAgain, p.now.Sub(time.UnixMilli(1_790_000_000_000)))
-	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", onlyValue[Asked](t, p.advanceTo())))).Result)
+	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", onlyValue[asked](t, p.advanceTo())))).Result)
 	require.Empty(t, p.advance(time.Hour))
 
-	thrown := newReceiver(t, func(r *Rules) { r.RecordLimit = 128 << 10; r.RowLimit = 64 << 10 })
+	thrown := newReceiver(t, func(r *rules) { r.RecordLimit = 128 << 10; r.RowLimit = 64 << 10 })
 	one := thrown.handle(thrown.runOf(request(func(r *wire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
-	require.Equal(t, onlyValue[Asked](t, one), onlyValue[Asked](t, thrown.advanceTo()))
-	require.Equal(t, "internal", onlyValue[Asked](t, one).Code)
+	require.Equal(t, onlyValue[asked](t, one), onlyValue[asked](t, thrown.advanceTo()))
+	require.Equal(t, "internal", onlyValue[asked](t, one).Code)
 }
 
 func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
@@ -179,26 +179,26 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
 	id := p.state().Run.RunId
 	es := p.settle(p.answer("42 rows"))
-	cb := onlyValue[CallbackAsked](t, es)
-	require.Equal(t, string(onlyValue[Replied](t, es).Body), cb.Content)
+	cb := onlyValue[callbackAsked](t, es)
+	require.Equal(t, string(onlyValue[replySent](t, es).Body), cb.Content)
 	require.Equal(t, "partner-b-cb", topics.ServiceOf(cb.ReplyTo), "the first one counts")
 	require.Equal(t, "T\"7", topics.TokenOf(cb.ReplyTo))
 	require.Equal(t, id, *cb.RequestID)
 	require.Equal(t, "harbor", cb.SourceAgent)
 	require.Nil(t, cb.Status)
 	require.NotContains(t, p.state().String(), "T\\\"7", "the token is not kept")
-	require.Empty(t, valuesOf[CallbackAsked](p.handle(p.runCommand("w3"))))
+	require.Empty(t, valuesOf[callbackAsked](p.handle(p.runCommand("w3"))))
 
 	p = begun(t)
 	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
-	require.Equal(t, "other", topics.ServiceOf(onlyValue[CallbackAsked](t, p.settle(p.answer("x"))).ReplyTo), "a later one counts")
+	require.Equal(t, "other", topics.ServiceOf(onlyValue[callbackAsked](t, p.settle(p.answer("x"))).ReplyTo), "a later one counts")
 }
 
 func TestRunTimesOut(t *testing.T) {
 	p := begun(t)
 	require.Empty(t, p.advance(p.rules.RunTime-time.Millisecond))
 	es := p.advance(time.Millisecond)
-	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	require.Len(t, valuesOf[turnCancelled](es), 1)
 	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
 	require.Equal(t, wire.StatusError, replied(t, es).Status)
 
@@ -215,8 +215,8 @@ func TestRunThatIsReadAfterItsDeadlineIsNotBegun(t *testing.T) {
 	c := p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1000 })
 	p.now = p.now.Add(time.Second)
 	es := p.settle(c)
-	require.Empty(t, valuesOf[MessageSent](es))
-	require.Len(t, valuesOf[TurnCancelled](es), 1, "it may have begun before a crash")
+	require.Empty(t, valuesOf[messageSent](es))
+	require.Len(t, valuesOf[turnCancelled](es), 1, "it may have begun before a crash")
 	require.Equal(t, "timed out after 1000 ms", replied(t, es).Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerCompleted}, events(es))
 }
@@ -227,7 +227,7 @@ func TestPurgeEndsTheRun(t *testing.T) {
 	foreign.Agent = "pilot"
 	require.Empty(t, p.handle(foreign), "the session of another agent")
 	es := p.settle(p.control(topics.ActionPurge))
-	require.Empty(t, valuesOf[TurnCancelled](es), "the turn reads the purge itself")
+	require.Empty(t, valuesOf[turnCancelled](es), "the turn reads the purge itself")
 	require.Equal(t, "session purged", replied(t, es).Error)
 	require.NotContains(t, p.state().String(), "s-1")
 	require.Empty(t, p.settle(p.control(topics.ActionPurge)))
@@ -238,16 +238,16 @@ func TestEndedRunIsRememberedForItsTime(t *testing.T) {
 	p := begun(t)
 	p.settle(p.answer("42 rows"))
 	p.advance(p.rules.RememberFor - time.Millisecond)
-	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
 	p.advance(time.Millisecond)
 	require.Nil(t, p.row)
-	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Equal(t, topics.PeerUnknown, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
 }
 
 func TestReplyOfARowWithALowerLimitIsNotStored(t *testing.T) {
 	p := begun(t)
-	end := onlyValue[Asked](t, p.handle(p.answer(strings.Repeat("x", 200<<10))))
-	p = begun(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 512<<10 })
+	end := onlyValue[asked](t, p.handle(p.answer(strings.Repeat("x", 200<<10))))
+	p = begun(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 512<<10 })
 	require.Len(t, replied(t, p.handle(p.own("", end))).Result, 200<<10)
-	require.Contains(t, string(onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
+	require.Contains(t, string(onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
 }

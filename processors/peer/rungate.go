@@ -27,7 +27,7 @@ const viaTurn = "turn"
 
 // gateAsked keeps a gate of the run. The peer cannot answer it: if it stays open, the run needs an approval that was given before
 // (runapproval.go), or it is rejected.
-func (t *transition) gateAsked(e GateAsked) {
+func (t *transition) gateAsked(e gateAsked) {
 	g := e.Request
 	if g.Origin.Via == via {
 		t.listedAsked(e)
@@ -90,7 +90,7 @@ func (r *Run) gate(id string) *Gate {
 
 // gateEnded removes a gate. Its ID is kept, because the request may be read after the outcome, or again. If the gate was closed
 // because the peer cannot ask, its turn ends, and the run is rejected.
-func (t *transition) gateEnded(e GateEnded) {
+func (t *transition) gateEnded(e gateEnded) {
 	if t.listedEnded(e) {
 		return
 	}
@@ -268,7 +268,7 @@ func (t *transition) stayedClosing(run *Run, g *Gate) {
 }
 
 // toolUsed keeps the name of a tool that the run uses.
-func (t *transition) toolUsed(e Called) {
+func (t *transition) toolUsed(e called) {
 	run, name := t.listener(), truncate.Text(*e.Call.Name, maxToolName)
 	if run == nil || len(run.ToolsUsed) >= maxTools || slices.Contains(run.ToolsUsed, name) || !t.room(len(name)+rowSlack) {
 		return

@@ -21,40 +21,40 @@ func TestGateThatStaysOpenRejectsTheRun(t *testing.T) {
 	r := replied(t, es)
 	require.Equal(t, wire.StatusRejected, r.Status)
 	require.Equal(t, "pay: May the agent pay?", r.PendingApprovalSummary)
-	require.Empty(t, valuesOf[TurnCancelled](es), "the turn continues")
-	require.True(t, onlyValue[Audited](t, es).PendingApproval)
+	require.Empty(t, valuesOf[turnCancelled](es), "the turn continues")
+	require.True(t, onlyValue[audited](t, es).PendingApproval)
 	require.Empty(t, p.settle(p.answer("paid")), "a later output changes nothing")
 	require.Empty(t, p.handle(p.gateOutcome("g1", topics.GateApproved)))
-	require.Equal(t, wire.StatusRejected, replied(t, effects{Emit{Value: Replied{
+	require.Equal(t, wire.StatusRejected, replied(t, effects{emit{Value: replySent{
 		State: topics.PeerDone, Hash: p.state().Run.Hash, Body: p.state().Run.Reply,
 	}}}).Status)
 }
 
 func TestGatesThatDoNotRejectTheRun(t *testing.T) {
-	for name, play := range map[string]func(p *receiver) []Event{
-		"ended in time": func(p *receiver) []Event {
-			return []Event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateApproved)}
+	for name, play := range map[string]func(p *receiver) []event{
+		"ended in time": func(p *receiver) []event {
+			return []event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateApproved)}
 		},
-		"denied in time": func(p *receiver) []Event {
-			return []Event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateDenied)}
+		"denied in time": func(p *receiver) []event {
+			return []event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateDenied)}
 		},
-		"outcome first": func(p *receiver) []Event {
-			return []Event{p.gateOutcome("g1", topics.GateApproved), p.gateRequest("g1", "pay", "")}
+		"outcome first": func(p *receiver) []event {
+			return []event{p.gateOutcome("g1", topics.GateApproved), p.gateRequest("g1", "pay", "")}
 		},
-		"request again": func(p *receiver) []Event {
-			return []Event{
+		"request again": func(p *receiver) []event {
+			return []event{
 				p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateApproved), p.gateRequest("g1", "pay", ""),
 			}
 		},
-		"shadow": func(p *receiver) []Event {
-			return []Event{p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.Shadow = true })}
+		"shadow": func(p *receiver) []event {
+			return []event{p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.Shadow = true })}
 		},
-		"withdrawn": func(p *receiver) []Event {
-			return []Event{p.gateRequest("g1", "pay", ""), p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) {
+		"withdrawn": func(p *receiver) []event {
+			return []event{p.gateRequest("g1", "pay", ""), p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) {
 				g.Withdrawn = topics.CauseSuperseded
 			})}
 		},
-		"long ID": func(p *receiver) []Event { return []Event{p.gateRequest(strings.Repeat("g", maxGateID+1), "pay", "")} },
+		"long ID": func(p *receiver) []event { return []event{p.gateRequest(strings.Repeat("g", maxGateID+1), "pay", "")} },
 	} {
 		p := begun(t)
 		for _, e := range play(p) {
@@ -84,7 +84,7 @@ func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
 		p.now = p.now.Add(gate - p.rules.GateGrace)
 		p.handle(p.gateRequest("g1", "pay", ""))
 		p.now = p.now.Add(time.Hour) // the group did not run
-		return replied(t, p.settle(DeadlineCame{p.key}))
+		return replied(t, p.settle(deadlineCame{p.key}))
 	}
 	require.Equal(t, wire.StatusRejected, late(2*time.Second, 3*time.Second).Status)
 	require.Equal(t, wire.StatusError, late(3*time.Second, 2500*time.Millisecond).Status)

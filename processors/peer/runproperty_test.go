@@ -18,16 +18,16 @@ import (
 // order. Records stay where they are when the group crashes; the row and the positions return to those of the last cut.
 type runWorld struct {
 	*receiver
-	logs    [5][]Event
+	logs    [5][]event
 	next    [5]int // position in each log
 	saved   []byte // the row of the last cut
 	savedAt [5]int // and its positions
 	crashes int
 	sent    map[string]topics.Message // the messages, by ID; the turn ignores repeats
 	open    []string                  // the request IDs of open turns
-	records map[string][]Value        // what was written of each kind that must not differ, by kind or ID
+	records map[string][]value        // what was written of each kind that must not differ, by kind or ID
 	began   bool                      // a run was accepted
-	gates   map[string]Event          // the outcomes of gates that have ended
+	gates   map[string]event          // the outcomes of gates that have ended
 }
 
 const (
@@ -38,12 +38,12 @@ const (
 	runControls
 )
 
-func newRunWorld(t tb, change ...func(*Rules)) *runWorld {
-	p := newReceiver(t, append([]func(*Rules){func(r *Rules) { r.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
-	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]Value{}, gates: map[string]Event{}}
+func newRunWorld(t tb, change ...func(*rules)) *runWorld {
+	p := newReceiver(t, append([]func(*rules){func(r *rules) { r.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
+	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]value{}, gates: map[string]event{}}
 }
 
-func (w *runWorld) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+func (w *runWorld) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
 
 // read applies the next record of a log, if there is one.
 func (w *runWorld) read(log int) {
@@ -56,39 +56,39 @@ func (w *runWorld) read(log int) {
 // send keeps what the group has written, and lets the turn read it.
 func (w *runWorld) send(es effects) {
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
 		switch v := m.Value.(type) {
-		case Asked:
+		case asked:
 			if m.Key == "" {
 				w.write(runCommands, w.own(m.ID, v))
 				continue
 			}
 			for _, answer := range w.ofLabel(topics.PeerCommand(v)) {
-				w.write(runCommands, w.own("", answer.(Emit).Value.(Asked)))
+				w.write(runCommands, w.own("", answer.(emit).Value.(asked)))
 			}
-		case GateRequested:
+		case gateRequested:
 			record, g := read(w.harness, w.topics.GateRequests, "", v.Request)
-			w.write(runGates, GateAsked{record, g})
+			w.write(runGates, gateAsked{record, g})
 			if g.Withdrawn != "" {
 				w.endGate(g.GateID, topics.GateCancelled, g.Withdrawn)
 			}
-		case MessageSent:
+		case messageSent:
 			w.began = true
 			if _, repeated := w.sent[m.ID]; !repeated {
 				w.open = append(w.open, strings.TrimSuffix(m.ID, "/message"))
 			}
 			w.sent[m.ID] = v.Message
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case TurnCancelled:
+		case turnCancelled:
 			w.end(*v.Control.RequestID, "", true)
-		case Audited:
+		case audited:
 			w.began = true
 			w.records[string(v.Event)] = append(w.records[string(v.Event)], v)
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case CallbackAsked:
+		case callbackAsked:
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case Replied:
+		case replySent:
 			if v.State == topics.PeerDone {
 				v.Waiter = ""
 				w.records["done"] = append(w.records["done"], v)
@@ -136,7 +136,7 @@ func (w *runWorld) endAs(request, text string, code topics.Code) {
 func (w *runWorld) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.send(w.handle(DeadlineCame{w.key}))
+		w.send(w.handle(deadlineCame{w.key}))
 	}
 }
 
@@ -234,7 +234,7 @@ func (w *runWorld) check() {
 	}
 	require.NotEmpty(w.tb, w.records["done"])
 	require.Equal(w.tb, Run_ENDED, w.state().Run.Phase)
-	require.Equal(w.tb, topics.Raw(w.state().Run.Reply), w.records["done"][0].(Replied).Body)
+	require.Equal(w.tb, topics.Raw(w.state().Run.Reply), w.records["done"][0].(replySent).Body)
 	require.NotEmpty(w.tb, w.records[string(topics.PeerReceived)])
 	require.NotEmpty(w.tb, w.records[string(topics.PeerCompleted)])
 	if len(w.sent) == 0 {
@@ -256,7 +256,7 @@ var (
 )
 
 // narrow makes rows small and runs short.
-func narrow(r *Rules) { r.RowLimit, r.RecordLimit, r.RunTime = 64<<10, 128<<10, time.Minute }
+func narrow(r *rules) { r.RowLimit, r.RecordLimit, r.RunTime = 64<<10, 128<<10, time.Minute }
 
 func play(t *rapid.T, w *runWorld, moves ...[]string) {
 	all := slices.Concat(moves...)

@@ -14,7 +14,7 @@ import (
 // identity of the task. An instance that has lost its ID since the door accepted the task has no audit.
 func (t *transition) auditRun(run *Run, step string, record topics.PeerAudit) {
 	if record.InstanceID = run.InstanceId; record.InstanceID != "" {
-		t.emit(wire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, Audited(record))
+		t.emit(wire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, audited(record))
 	}
 }
 

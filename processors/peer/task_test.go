@@ -17,13 +17,13 @@ const (
 )
 
 // delegation returns a call of the tool.
-func (p *harness) delegation(id, input string) Called {
+func (p *harness) delegation(id, input string) called {
 	p.tb.Helper()
 	return p.toolCall(id, ToolName, input)
 }
 
 // proxied returns the command of a door for a caller of the proxy.
-func (p *harness) proxied(taskID, waiter string, change ...func(*wire.Request, *topics.PeerCommand)) Commanded {
+func (p *harness) proxied(taskID, waiter string, change ...func(*wire.Request, *topics.PeerCommand)) commanded {
 	p.tb.Helper()
 	req := wire.Request{TaskID: taskID, Content: "count the boats", ParentSessionID: p.key}
 	c := topics.PeerCommand{
@@ -41,13 +41,13 @@ func once(_ *wire.Request, c *topics.PeerCommand)       { c.Once = true }
 func unattended(_ *wire.Request, c *topics.PeerCommand) { c.Detached = true }
 
 // waiting returns a command of a waiter about a delegated task.
-func (p *harness) waiting(kind topics.PeerCommandKind, taskID, waiter string) Commanded {
+func (p *harness) waiting(kind topics.PeerCommandKind, taskID, waiter string) commanded {
 	p.tb.Helper()
 	return p.command(topics.PeerCommand{Kind: kind, TaskID: taskID, PeerID: "tenant-a", Waiter: waiter})
 }
 
 // sent returns what the sink is asked to send.
-func sent(t tb, a AttemptAsked) wire.Attempt {
+func sent(t tb, a attemptAsked) wire.Attempt {
 	t.Helper()
 	body, err := wire.ReadAttempt(a.Body)
 	require.NoError(t, err)
@@ -55,9 +55,9 @@ func sent(t tb, a AttemptAsked) wire.Attempt {
 }
 
 // attemptsOf returns the attempts among effects that are no cancellations.
-func attemptsOf(t tb, es effects) (list []AttemptAsked) {
+func attemptsOf(t tb, es effects) (list []attemptAsked) {
 	t.Helper()
-	for _, a := range valuesOf[AttemptAsked](es) {
+	for _, a := range valuesOf[attemptAsked](es) {
 		if !sent(t, a).Cancel {
 			list = append(list, a)
 		}
@@ -66,7 +66,7 @@ func attemptsOf(t tb, es effects) (list []AttemptAsked) {
 }
 
 // attemptOf returns the only attempt among effects.
-func attemptOf(t tb, es effects) AttemptAsked {
+func attemptOf(t tb, es effects) attemptAsked {
 	t.Helper()
 	list := attemptsOf(t, es)
 	require.Len(t, list, 1, "%v", es)
@@ -74,7 +74,7 @@ func attemptOf(t tb, es effects) AttemptAsked {
 }
 
 // replied returns the receipt of an attempt with a reply.
-func (p *harness) replied(a AttemptAsked, change ...func(*wire.Reply)) Receipted {
+func (p *harness) replied(a attemptAsked, change ...func(*wire.Reply)) receipted {
 	p.tb.Helper()
 	reply := wire.Reply{
 		TaskID: sent(p.tb, a).TaskID, PeerInstanceID: "tenant-a-1", PeerRunID: "peer_1_0a", Status: wire.StatusSuccess, Result: "42 boats",
@@ -86,13 +86,13 @@ func (p *harness) replied(a AttemptAsked, change ...func(*wire.Reply)) Receipted
 }
 
 // failedWith returns the receipt of an attempt that failed.
-func (p *harness) failedWith(a AttemptAsked, status int64, answer wire.Answer) Receipted {
+func (p *harness) failedWith(a attemptAsked, status int64, answer wire.Answer) receipted {
 	p.tb.Helper()
 	return p.receipt(a, topics.OutcomeFailed, answer, func(r *topics.Receipt) { r.Status = status })
 }
 
 // offline returns the receipt of an attempt without a connection.
-func (p *harness) offline(a AttemptAsked) Receipted {
+func (p *harness) offline(a attemptAsked) receipted {
 	p.tb.Helper()
 	return p.failedWith(a, 0, wire.Answer{Code: wire.CodeUnreachable})
 }
@@ -100,7 +100,7 @@ func (p *harness) offline(a AttemptAsked) Receipted {
 // toolResultOf returns the only tool result among effects.
 func toolResultOf(t tb, es effects) (status string, result map[string]string) {
 	t.Helper()
-	r := onlyValue[ToolAnswered](t, es).Result
+	r := onlyValue[toolAnswered](t, es).Result
 	require.NoError(t, json.Unmarshal(r.Result, &result))
 	return *r.Status, result
 }
@@ -127,7 +127,7 @@ func TestCallIsSentAndAnswered(t *testing.T) {
 	began := p.now
 	es := p.handle(p.delegation(callID, asking))
 	require.Equal(t, []topics.PeerEvent{topics.PeerSent}, events(es))
-	begin := onlyValue[Audited](t, es)
+	begin := onlyValue[audited](t, es)
 	a := attemptOf(t, es)
 	body := sent(t, a)
 	req, refusal := wire.ReadRequest(body.Request)
@@ -146,18 +146,18 @@ func TestCallIsSentAndAnswered(t *testing.T) {
 
 	p.now = p.now.Add(3 * time.Second)
 	es = p.handle(p.replied(a))
-	settle := onlyValue[Asked](t, es)
+	settle := onlyValue[asked](t, es)
 	require.Len(t, es, 1, "the task has not ended yet")
 	require.Empty(t, p.state().Tasks[0].Request)
 	es = p.handle(p.own("", settle))
 	require.Equal(t, []topics.PeerEvent{topics.PeerAcknowledged}, events(es))
-	end := onlyValue[Audited](t, es)
+	end := onlyValue[audited](t, es)
 	require.Equal(t, begin.RunID, end.RunID)
 	require.Equal(t, body.TaskID, end.TaskID)
 	require.Equal(t, "tenant-a-1", end.PeerInstanceID)
 	require.EqualValues(t, 8, end.ResultLength)
-	answer := onlyValue[ToolAnswered](t, es)
-	require.Equal(t, callID+"/result", es[1].(Emit).ID)
+	answer := onlyValue[toolAnswered](t, es)
+	require.Equal(t, callID+"/result", es[1].(emit).ID)
 	require.Equal(t, "harbor", answer.Agent)
 	require.Equal(t, "toolu_"+callID, *answer.Result.ToolUseID)
 	require.EqualValues(t, 3000, answer.Result.LatencyMS)

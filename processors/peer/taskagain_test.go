@@ -16,8 +16,8 @@ func TestRequestThatIsRepeatedWhenItsTaskIsForgottenIsAnotherTask(t *testing.T) 
 		es = append(es, p.settle(p.replied(attemptOf(t, es)))...)
 		require.Len(t, events(es), 2)
 		for _, e := range es {
-			require.False(t, seen[e.(Emit).ID], "%v", e)
-			seen[e.(Emit).ID] = true
+			require.False(t, seen[e.(emit).ID], "%v", e)
+			seen[e.(emit).ID] = true
 		}
 		p.advance(25 * time.Hour)
 		require.Nil(t, p.state())

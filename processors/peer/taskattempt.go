@@ -51,7 +51,7 @@ func (t *transition) cancelAttempt(task *Task) {
 
 func (t *transition) ask(task *Task, step string, number uint32, a wire.Attempt) {
 	lease := t.leaseEnd(a.Timeout)
-	t.emit(task.RunId+"/"+step, AttemptAsked{
+	t.emit(task.RunId+"/"+step, attemptAsked{
 		DeliveryID: task.RunId, SessionID: t.key, TurnID: turnOf(task.CallId), Attempt: int64(number),
 		Route: topics.Destination{Kind: topics.KindPeer, Service: task.PeerId}, Body: a.Body(),
 		CreatedMS: task.OpenedMs, ExpiresMS: max(task.ExpiresMs, lease), NotBeforeMS: t.nowMS(), LeaseUntilMS: lease,
@@ -60,7 +60,7 @@ func (t *transition) ask(task *Task, step string, number uint32, a wire.Attempt)
 
 // receipted handles the sink's receipt of an attempt. A reply counts whichever attempt brought it: it is the peer's reply to
 // this request. A failure counts only for the last attempt.
-func (t *transition) receipted(e Receipted) {
+func (t *transition) receipted(e receipted) {
 	r := e.Receipt
 	task := t.byRun(r.DeliveryID)
 	if task == nil || r.Final || task.Phase != Task_PENDING && task.Phase != Task_ATTEMPT {

@@ -12,7 +12,7 @@ import (
 )
 
 // interrupted returns the receipt of an attempt that the sink ended.
-func (p *harness) interrupted(a AttemptAsked) Receipted {
+func (p *harness) interrupted(a attemptAsked) receipted {
 	p.tb.Helper()
 	return p.receipt(a, topics.OutcomeFailed, wire.Answer{}, func(r *topics.Receipt) {
 		reason := topics.ReasonInterrupted
@@ -63,7 +63,7 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 			if test.outcome == "" {
 				test.outcome = topics.OutcomeFailed
 			}
-			fail := func(p *harness, a AttemptAsked) Receipted {
+			fail := func(p *harness, a attemptAsked) receipted {
 				return p.receipt(a, test.outcome, test.answer, func(r *topics.Receipt) { r.Status = test.status })
 			}
 			p := newHarness(t)
@@ -75,7 +75,7 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 				require.Equal(t, test.repeat, sent(t, a).Repeat)
 			} else {
 				requireFailed(t, es, test.code)
-				end := onlyValue[Audited](t, es)
+				end := onlyValue[audited](t, es)
 				require.Equal(t, topics.PeerSendFailed, end.Event)
 				require.Equal(t, string(test.code), end.Code)
 				require.Equal(t, test.status, end.HTTPStatus)
@@ -83,7 +83,7 @@ func TestFailuresAreRetriedOrFinal(t *testing.T) {
 
 			p = newHarness(t)
 			es = p.settle(fail(p, attemptOf(t, p.handle(p.proxied("t1", "w1", once)))))
-			reply := onlyValue[Replied](t, es)
+			reply := onlyValue[replySent](t, es)
 			require.Equal(t, topics.PeerReply{
 				TaskID: "t1", PeerID: "tenant-a", State: topics.PeerDone, Hash: reply.Hash, Code: string(test.code),
 				HTTPStatus: test.status, Answered: test.answer.Answered,
@@ -126,7 +126,7 @@ func TestRetriesWaitLonger(t *testing.T) {
 }
 
 func TestPeerThatIsOfflineForTenMinutesIsServed(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.TaskTime = 15 * time.Minute })
+	p := newHarness(t, func(r *rules) { r.TaskTime = 15 * time.Minute })
 	back := p.now.Add(10 * time.Minute)
 	es := p.handle(p.delegation(callID, asking))
 	attempts := 0
@@ -148,12 +148,12 @@ func TestPeerThatIsOfflineForTenMinutesIsServed(t *testing.T) {
 }
 
 func TestTaskEndsAtItsDeadline(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.TaskTime = 15 * time.Minute })
+	p := newHarness(t, func(r *rules) { r.TaskTime = 15 * time.Minute })
 	began := p.now
 	es := p.handle(p.delegation(callID, asking))
-	for len(valuesOf[ToolAnswered](es)) == 0 {
+	for len(valuesOf[toolAnswered](es)) == 0 {
 		es = p.settle(p.offline(attemptOf(t, es)))
-		if len(valuesOf[ToolAnswered](es)) == 0 {
+		if len(valuesOf[toolAnswered](es)) == 0 {
 			es = p.next()
 		}
 	}
@@ -179,7 +179,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	p = newHarness(t)
 	a = attemptOf(t, p.handle(p.proxied("t1", "w1", once)))
 	es = p.settle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodePeerBusy, Answered: true}, busy(7000)))
-	require.EqualValues(t, 7000, onlyValue[Replied](t, es).RetryAfterMS)
+	require.EqualValues(t, 7000, onlyValue[replySent](t, es).RetryAfterMS)
 }
 
 func TestDeferredAttemptIsNoFailure(t *testing.T) {
@@ -206,7 +206,7 @@ func TestInterruptedAttemptIsRepeated(t *testing.T) {
 	require.True(t, sent(t, a).Repeat)
 	require.Zero(t, p.state().Tasks[0].Failures)
 	es := p.settle(p.receipt(a, topics.OutcomeRefused, wire.Answer{Code: wire.CodeOutcomeUnknown}))
-	require.Equal(t, string(wire.CodeOutcomeUnknown), onlyValue[Replied](t, es).Code)
+	require.Equal(t, string(wire.CodeOutcomeUnknown), onlyValue[replySent](t, es).Code)
 }
 
 func TestLostAttemptIsRepeatedAfterItsLease(t *testing.T) {
@@ -219,7 +219,7 @@ func TestLostAttemptIsRepeatedAfterItsLease(t *testing.T) {
 	require.True(t, sent(t, two).Repeat)
 	require.Empty(t, p.handle(p.offline(one)), "it is not the last attempt")
 	es := p.settle(p.replied(one))
-	require.NotNil(t, onlyValue[Replied](t, es).Body, "a reply counts whichever attempt brought it")
+	require.NotNil(t, onlyValue[replySent](t, es).Body, "a reply counts whichever attempt brought it")
 	require.Empty(t, p.settle(p.replied(two)))
 }
 
@@ -240,7 +240,7 @@ func TestTaskOfALateCallIsNotSent(t *testing.T) {
 	call := p.delegation(callID, asking)
 	p.now = p.now.Add(time.Hour)
 	es := p.settle(call)
-	require.Empty(t, valuesOf[AttemptAsked](es))
+	require.Empty(t, valuesOf[attemptAsked](es))
 	requireFailed(t, es, wire.CodeTimeout)
 	require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
 }
@@ -267,7 +267,7 @@ func TestReceiptsOfOthersChangeNothing(t *testing.T) {
 	other, final := a, p.offline(a)
 	other.DeliveryID = "peer_x"
 	final.Receipt.Final = true
-	for i, e := range []Receipted{p.offline(other), final, {Record: &Record{Session: p.key}}} {
+	for i, e := range []receipted{p.offline(other), final, {record: &record{Session: p.key}}} {
 		require.Empty(t, p.handle(e), strconv.Itoa(i))
 		require.Equal(t, before, p.row)
 	}

@@ -23,14 +23,14 @@ const subAgentMark = "--"
 
 // called begins the task of a call of the tool. The input of a call that cannot be read says all that its result depends on, so
 // its result needs no task.
-func (t *transition) called(e Called) {
+func (t *transition) called(e called) {
 	if e.Call.ToolUseID == nil || *e.Call.ToolUseID == "" {
 		t.deadLetter(reasonCall)
 		return
 	}
 	task := &Task{
 		Agent: e.Agent, ToolUseId: *e.Call.ToolUseID, ToolId: e.Call.ToolID, TotalTools: e.Call.TotalTools, CallId: e.ID,
-		OpenedMs: t.timeOf(e.Record).UnixMilli(),
+		OpenedMs: t.timeOf(e.record).UnixMilli(),
 	}
 	in, err := readInput(e.Call.Input)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *transition) called(e Called) {
 	}
 	task.Hash = digestOf(ofCall, t.key, e.Agent, callKey(task), task.Id, in.content, in.agentID, in.model)
 	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
-	task.ExpiresMs = t.timeOf(e.Record).Add(t.taskTime(in)).UnixMilli()
+	task.ExpiresMs = t.timeOf(e.record).Add(t.taskTime(in)).UnixMilli()
 	task.TimeoutMs = in.timeout.Milliseconds()
 	t.beginTask(task, wire.Request{
 		TaskID: task.Id, Content: in.content, AgentID: in.agentID, Model: in.model,
@@ -99,14 +99,14 @@ func (t *transition) forbidden() bool {
 }
 
 // delegated begins the task of a caller of the proxy.
-func (t *transition) delegated(e Commanded) {
+func (t *transition) delegated(e commanded) {
 	c := e.Command
 	req, refusal := wire.ReadRequest(c.Request)
 	if c.PeerID == "" || refusal != nil {
 		t.deadLetter(reasonRequest)
 		return
 	}
-	opened := t.timeOf(e.Record)
+	opened := t.timeOf(e.record)
 	task := &Task{
 		Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, Once: c.Once, Detached: c.Detached, TimeoutMs: req.Timeout.Milliseconds(),
 		OpenedMs: opened.UnixMilli(), ExpiresMs: c.DeadlineMS,

@@ -83,9 +83,9 @@ func TestChecksOfATask(t *testing.T) {
 				require.Equal(t, []topics.PeerEvent{topics.PeerSent}, events(es))
 				return
 			}
-			require.Empty(t, valuesOf[AttemptAsked](es))
+			require.Empty(t, valuesOf[attemptAsked](es))
 			require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
-			require.Equal(t, string(test.want), valuesOf[Audited](es)[1].Code)
+			require.Equal(t, string(test.want), valuesOf[audited](es)[1].Code)
 			require.NotEmpty(t, requireFailed(t, es, test.want))
 		})
 	}
@@ -176,7 +176,7 @@ func TestForeignCallWithoutAnID(t *testing.T) {
 	require.Empty(t, p.handle(call))
 	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
 	es = p.settle(p.replied(a))
-	require.Equal(t, "toolu_", *onlyValue[ToolAnswered](t, es).Result.ToolUseID)
+	require.Equal(t, "toolu_", *onlyValue[toolAnswered](t, es).Result.ToolUseID)
 }
 
 // A program that a session runs may call the proxy for it, so the proxy obeys the rule of the tool.
@@ -187,7 +187,7 @@ func TestProxiedTaskOfASessionThatMayNotDelegateIsRefused(t *testing.T) {
 			p.key = key
 			es := p.handle(p.proxied("t-1", "w-1"))
 			require.Empty(t, attemptsOf(t, es))
-			require.Equal(t, string(wire.CodeToolForbidden), valuesOf[Asked](es)[0].Code)
+			require.Equal(t, string(wire.CodeToolForbidden), valuesOf[asked](es)[0].Code)
 		})
 	}
 }

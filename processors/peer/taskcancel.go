@@ -16,7 +16,7 @@ func (t *transition) cancelTask(task *Task) {
 }
 
 // turnEnded cancels the tasks of calls of a turn that has ended.
-func (t *transition) turnEnded(e OutputArrived) {
+func (t *transition) turnEnded(e outputArrived) {
 	turn := turnOf(e.ID)
 	if turn == "" {
 		return
@@ -29,14 +29,14 @@ func (t *transition) turnEnded(e OutputArrived) {
 }
 
 // cancelledTask cancels the tasks with an ID.
-func (t *transition) cancelledTask(e Commanded) {
+func (t *transition) cancelledTask(e commanded) {
 	for _, x := range t.named(e.Command) {
 		t.cancelTask(x)
 	}
 }
 
 // leftTask handles a caller that no longer waits. A task without waiters is cancelled, unless it is detached.
-func (t *transition) leftTask(e Commanded) {
+func (t *transition) leftTask(e commanded) {
 	for _, x := range t.named(e.Command) {
 		i := slices.Index(x.Waiters, e.Command.Waiter)
 		if i < 0 {
@@ -50,7 +50,7 @@ func (t *transition) leftTask(e Commanded) {
 }
 
 // askedTask says how a task is.
-func (t *transition) askedTask(e Commanded) {
+func (t *transition) askedTask(e commanded) {
 	c := e.Command
 	named := t.named(c)
 	if len(named) == 0 {
@@ -78,7 +78,7 @@ func (t *transition) named(c topics.PeerCommand) (list []*Task) {
 // purgeTasks cancels the tasks of the session, except those of calls of other agents, and forgets how those ended that have
 // ended. An end that was read before its call is forgotten when the call was answered with it: the call may have been answered
 // with it before a crash.
-func (t *transition) purgeTasks(r *Record) {
+func (t *transition) purgeTasks(r *record) {
 	for _, x := range slices.Clone(t.row.Tasks) {
 		if x.isCall() && x.Agent != r.Agent {
 			continue

@@ -12,9 +12,9 @@ import (
 )
 
 // cancellationOf returns the only cancellation among effects.
-func cancellationOf(t tb, es effects) AttemptAsked {
+func cancellationOf(t tb, es effects) attemptAsked {
 	t.Helper()
-	a := onlyValue[AttemptAsked](t, es)
+	a := onlyValue[attemptAsked](t, es)
 	require.True(t, sent(t, a).Cancel)
 	return a
 }
@@ -55,7 +55,7 @@ func TestPeerIsToldOfACancellationOnlyIfItMayHaveTheTask(t *testing.T) {
 			p := newHarness(t)
 			require.Empty(t, p.handle(p.failedWith(attemptOf(t, p.handle(p.delegation(callID, asking))), 0, test.answer)))
 			es := p.settle(p.output("turn-1/1/answer/0", "bye"))
-			require.Len(t, valuesOf[AttemptAsked](es), test.told)
+			require.Len(t, valuesOf[attemptAsked](es), test.told)
 			requireFailed(t, es, wire.CodeCancelled)
 		})
 	}
@@ -72,7 +72,7 @@ func TestTaskWithoutWaitersIsCancelled(t *testing.T) {
 	require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t2", "w2")), "another task")
 	es := p.settle(p.waiting(topics.PeerLeave, "t1", "w2"))
 	cancellationOf(t, es)
-	require.Equal(t, string(wire.CodeCancelled), onlyValue[Replied](t, es).Code)
+	require.Equal(t, string(wire.CodeCancelled), onlyValue[replySent](t, es).Code)
 
 	p = newHarness(t)
 	p.handle(p.proxied("t1", "w1"))
@@ -101,7 +101,7 @@ func TestCancelCommand(t *testing.T) {
 	p.handle(p.proxied("t1", "w1", unattended))
 	es := p.settle(p.waiting(topics.PeerCancel, "t1", ""))
 	cancellationOf(t, es)
-	reply := onlyValue[Replied](t, es)
+	reply := onlyValue[replySent](t, es)
 	require.Equal(t, string(wire.CodeCancelled), reply.Code)
 	require.Empty(t, p.settle(p.waiting(topics.PeerCancel, "t1", "")))
 }
@@ -109,7 +109,7 @@ func TestCancelCommand(t *testing.T) {
 func TestWaitersAreTold(t *testing.T) {
 	p := newHarness(t)
 	ask := func(waiter string) topics.PeerReply {
-		return topics.PeerReply(onlyValue[Replied](t, p.handle(p.waiting(topics.PeerAsk, "t1", waiter))))
+		return topics.PeerReply(onlyValue[replySent](t, p.handle(p.waiting(topics.PeerAsk, "t1", waiter))))
 	}
 	require.Equal(t, topics.PeerUnknown, ask("w0").State)
 	require.Nil(t, p.state())
@@ -118,14 +118,14 @@ func TestWaitersAreTold(t *testing.T) {
 	running := ask("w9")
 	require.Equal(t, topics.PeerReply{TaskID: "t1", PeerID: "tenant-a", Waiter: "w9", State: topics.PeerRunning, Hash: begin.Command.Hash}, running)
 
-	conflict := onlyValue[Replied](t, p.handle(p.proxied("t1", "w2", func(r *wire.Request, _ *topics.PeerCommand) { r.Content = "else" })))
+	conflict := onlyValue[replySent](t, p.handle(p.proxied("t1", "w2", func(r *wire.Request, _ *topics.PeerCommand) { r.Content = "else" })))
 	require.Equal(t, topics.PeerConflict, conflict.State)
 	require.Equal(t, "w2", conflict.Waiter)
 	require.NotEqual(t, begin.Command.Hash, conflict.Hash)
 
 	es := p.settle(p.replied(a))
-	require.Empty(t, valuesOf[ToolAnswered](es))
-	done := topics.PeerReply(onlyValue[Replied](t, es))
+	require.Empty(t, valuesOf[toolAnswered](es))
+	done := topics.PeerReply(onlyValue[replySent](t, es))
 	require.Equal(t, topics.PeerDone, done.State)
 	require.Empty(t, done.Waiter)
 	require.Equal(t, begin.Command.Hash, done.Hash)
@@ -133,7 +133,7 @@ func TestWaitersAreTold(t *testing.T) {
 	require.NoError(t, err)
 
 	done.Waiter = "w3"
-	require.Equal(t, done, topics.PeerReply(onlyValue[Replied](t, p.handle(p.proxied("t1", "w3")))))
+	require.Equal(t, done, topics.PeerReply(onlyValue[replySent](t, p.handle(p.proxied("t1", "w3")))))
 	require.Equal(t, done, ask("w3"))
 	p.advance(25 * time.Hour)
 	require.Equal(t, topics.PeerUnknown, ask("w4").State)
@@ -162,16 +162,16 @@ func TestRequestOfAProxyIsSentAsThisInstance(t *testing.T) {
 		TaskID: "t1", ParentInstanceID: "hq-1", Content: "count the boats", ParentRunID: "run-7", ParentSessionID: "s-7",
 		Path: wire.Path{Hops: 1, Chain: []string{"hq-1"}},
 	}, req)
-	require.Equal(t, "run-7", onlyValue[Audited](t, es).ParentRunID)
+	require.Equal(t, "run-7", onlyValue[audited](t, es).ParentRunID)
 }
 
 func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 	p := newHarness(t)
 	one := attemptOf(t, p.handle(p.delegation("turn-1/0/tool-use/0", asking)))
-	require.Len(t, valuesOf[ToolAnswered](p.settle(p.replied(one))), 1)
+	require.Len(t, valuesOf[toolAnswered](p.settle(p.replied(one))), 1)
 	attemptOf(t, p.handle(p.delegation("turn-2/0/tool-use/0", asking)))
 	two := attemptOf(t, p.handle(p.proxied("t1", "w1")))
-	settling := onlyValue[Asked](t, p.handle(p.replied(two)))
+	settling := onlyValue[asked](t, p.handle(p.replied(two)))
 	other := p.delegation("turn-3/0/tool-use/0", asking)
 	other.Agent = "quay"
 	attemptOf(t, p.handle(other))
@@ -180,7 +180,7 @@ func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 	cancellationOf(t, es)
 	requireFailed(t, es, wire.CodeCancelled)
 	es = p.handle(p.own("", settling))
-	require.NotNil(t, onlyValue[Replied](t, es).Body, "it had ended before")
+	require.NotNil(t, onlyValue[replySent](t, es).Body, "it had ended before")
 	require.Equal(t, Task_ATTEMPT, p.state().Tasks[3].Phase, "it is another agent's")
 	for _, x := range p.state().Tasks[:3] {
 		require.Equal(t, Task_SETTLED, x.Phase)
@@ -188,7 +188,7 @@ func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 		require.Nil(t, x.Request)
 	}
 	require.Empty(t, p.handle(p.delegation("turn-1/0/tool-use/0", asking)), "it is not begun again")
-	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, p.handle(p.proxied("t1", "w2"))).State)
+	require.Equal(t, topics.PeerUnknown, onlyValue[replySent](t, p.handle(p.proxied("t1", "w2"))).State)
 	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
 	require.Empty(t, p.handle(p.control(topics.ActionCancel)))
 	p.advance(25 * time.Hour)

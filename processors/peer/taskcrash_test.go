@@ -21,20 +21,20 @@ import (
 // ends returns what tells others how tasks ended, without repeats.
 func ends(es effects) (list effects) {
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}
 		switch v := m.Value.(type) {
-		case Audited:
+		case audited:
 			ok = v.Event == topics.PeerAcknowledged || v.Event == topics.PeerSendFailed
-		case Replied:
+		case replySent:
 			ok = v.State == topics.PeerDone && v.Waiter == ""
-		case ToolAnswered:
+		case toolAnswered:
 		default:
 			ok = false
 		}
-		if ok && !slices.ContainsFunc(list, func(o Effect) bool { return o.(Emit).ID == m.ID }) {
+		if ok && !slices.ContainsFunc(list, func(o effect) bool { return o.(emit).ID == m.ID }) {
 			list = append(list, e)
 		}
 	}
@@ -47,12 +47,12 @@ func TestEndThatIsReadBeforeItsCall(t *testing.T) {
 			p := newHarness(t)
 			call := p.delegation(callID, input)
 			first := p.handle(call)
-			if len(valuesOf[AttemptAsked](first)) > 0 {
+			if len(valuesOf[attemptAsked](first)) > 0 {
 				p.now = p.now.Add(time.Second)
 				first = append(first, p.handle(p.replied(attemptOf(t, first)))...)
 			}
 			p.now = p.now.Add(time.Second)
-			settle := p.own("", onlyValue[Asked](t, first))
+			settle := p.own("", onlyValue[asked](t, first))
 			first = append(first, p.handle(settle)...)
 			require.Len(t, ends(first), 2)
 
@@ -63,11 +63,11 @@ func TestEndThatIsReadBeforeItsCall(t *testing.T) {
 			require.Empty(t, p.handle(settle))
 			require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
 			again := p.handle(call)
-			require.Empty(t, valuesOf[AttemptAsked](again), "it is not begun again")
-			require.Empty(t, valuesOf[Asked](again))
+			require.Empty(t, valuesOf[attemptAsked](again), "it is not begun again")
+			require.Empty(t, valuesOf[asked](again))
 			require.Equal(t, ends(first), ends(again))
-			require.Equal(t, valuesOf[Audited](first)[0], valuesOf[Audited](again)[0], "sent comes before the end")
-			require.Equal(t, valuesOf[ToolAnswered](again), valuesOf[ToolAnswered](p.handle(call)))
+			require.Equal(t, valuesOf[audited](first)[0], valuesOf[audited](again)[0], "sent comes before the end")
+			require.Equal(t, valuesOf[toolAnswered](again), valuesOf[toolAnswered](p.handle(call)))
 			p.advance(25 * time.Hour)
 			require.Nil(t, p.state())
 		})
@@ -80,7 +80,7 @@ func TestFirstEndCountsAfterACrash(t *testing.T) {
 	a := attemptOf(t, first)
 	saved := bytes.Clone(p.row)
 	replied := p.replied(a)
-	settle := p.own("", onlyValue[Asked](t, p.handle(replied)))
+	settle := p.own("", onlyValue[asked](t, p.handle(replied)))
 	first = p.handle(settle)
 
 	p.row = saved
@@ -88,14 +88,14 @@ func TestFirstEndCountsAfterACrash(t *testing.T) {
 	cancellationOf(t, cancelled)
 	require.Empty(t, p.handle(replied), "the task is about to end")
 	require.Equal(t, first, p.handle(settle))
-	require.Empty(t, p.handle(p.own("", onlyValue[Asked](t, cancelled))))
+	require.Empty(t, p.handle(p.own("", onlyValue[asked](t, cancelled))))
 }
 
 func TestCancellationThatIsReadAgainCancelsTheAttempt(t *testing.T) {
 	p := newHarness(t)
 	begin := p.proxied("t1", "w1")
 	attemptOf(t, p.handle(begin))
-	settle := p.own("", onlyValue[Asked](t, p.handle(p.waiting(topics.PeerCancel, "t1", ""))))
+	settle := p.own("", onlyValue[asked](t, p.handle(p.waiting(topics.PeerCancel, "t1", ""))))
 	p.row = nil
 	attemptOf(t, p.handle(begin))
 	cancellationOf(t, p.handle(settle))
@@ -104,11 +104,11 @@ func TestCancellationThatIsReadAgainCancelsTheAttempt(t *testing.T) {
 func TestEndIsWrittenAgainUntilItIsRead(t *testing.T) {
 	p := newHarness(t)
 	es := p.handle(p.replied(attemptOf(t, p.handle(p.delegation(callID, asking)))))
-	settle := onlyValue[Asked](t, es)
+	settle := onlyValue[asked](t, es)
 	p.now = p.now.Add(writeAgain - time.Millisecond)
-	require.Empty(t, p.handle(DeadlineCame{p.key}))
+	require.Empty(t, p.handle(deadlineCame{p.key}))
 	p.now = p.now.Add(time.Millisecond)
-	require.Equal(t, es, p.handle(DeadlineCame{p.key}), "with the same ID")
+	require.Equal(t, es, p.handle(deadlineCame{p.key}), "with the same ID")
 	require.Len(t, ends(p.handle(p.own("", settle))), 2)
 	require.Empty(t, p.handle(p.own("", settle)))
 }
@@ -119,7 +119,7 @@ func TestRepeatedEventsChangeNothing(t *testing.T) {
 	a, b := attemptOf(t, p.handle(call)), attemptOf(t, p.handle(command))
 	late := p.offline(a)
 	require.Empty(t, p.handle(late))
-	for _, e := range []Event{call, command, late} {
+	for _, e := range []event{call, command, late} {
 		before := p.row
 		require.Empty(t, p.handle(e))
 		require.Equal(t, before, p.row)
@@ -128,18 +128,18 @@ func TestRepeatedEventsChangeNothing(t *testing.T) {
 	require.Empty(t, p.settle(p.replied(b)))
 	again := p.handle(command)
 	require.Len(t, again, 1, "the waiter is told")
-	require.Equal(t, onlyValue[Replied](t, first).Body, onlyValue[Replied](t, again).Body)
+	require.Equal(t, onlyValue[replySent](t, first).Body, onlyValue[replySent](t, again).Body)
 }
 
 func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
-	call := func(i int) Called { return p.delegation(callID+strings.Repeat("x", i), asking) }
+	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
+	call := func(i int) called { return p.delegation(callID+strings.Repeat("x", i), asking) }
 	for i := range 5 {
 		p.settle(p.replied(attemptOf(t, p.handle(call(i))), func(r *wire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
 	}
 	require.Len(t, p.state().Tasks, 5)
 	require.Empty(t, p.handle(call(0)), "its reply is forgotten, and it is not begun again")
-	require.Len(t, valuesOf[ToolAnswered](p.handle(call(4))), 1)
+	require.Len(t, valuesOf[toolAnswered](p.handle(call(4))), 1)
 
 	large := `{"peerId":"tenant-a","content":"` + strings.Repeat("y", 127<<10) + `"}`
 	attemptOf(t, p.handle(p.delegation("turn-9/0/tool-use/0", large)))
@@ -149,9 +149,9 @@ func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
 
 // Rows that are full of open tasks have room for all that can happen to them.
 func TestFullRowOfOpenTasks(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit, r.TaskLimit = 128<<10, 64<<10, 1000 })
+	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit, r.TaskLimit = 128<<10, 64<<10, 1000 })
 	input := `{"peerId":"tenant-a","content":"x"}`
-	var open []AttemptAsked
+	var open []attemptAsked
 	for i := 0; len(p.row)+i*taskReserve < 64<<10-700; i++ {
 		open = append(open, attemptsOf(t, p.handle(p.delegation(fmt.Sprint("turn-1/0/tool-use/", i), input)))...)
 	}
@@ -162,7 +162,7 @@ func TestFullRowOfOpenTasks(t *testing.T) {
 		p.handle(p.failedWith(a, 500, wire.Answer{Code: wire.CodePeerRefused, Detail: detail, Answered: true, Reached: true}))
 	}
 	p.advance(time.Minute)
-	require.Len(t, valuesOf[ToolAnswered](p.settle(p.output("turn-1/1/answer/0", "bye"))), len(open))
+	require.Len(t, valuesOf[toolAnswered](p.settle(p.output("turn-1/1/answer/0", "bye"))), len(open))
 
 	p.row = bytes.Clone(full)
 	for _, a := range open {
@@ -178,9 +178,9 @@ func TestFullRowOfOpenTasks(t *testing.T) {
 }
 
 func TestEndsThatWereReadEarlyAreForgottenLast(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
+	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
 	call := p.delegation("turn-9/0/tool-use/0", asking)
-	settle := p.own("", onlyValue[Asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
+	settle := p.own("", onlyValue[asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
 	first := p.handle(settle)
 	p.row = nil
 	require.Empty(t, p.handle(settle))
@@ -196,7 +196,7 @@ func TestEndsThatWereReadEarlyAreForgottenLast(t *testing.T) {
 func TestEndThatWasReadEarlySurvivesAPurge(t *testing.T) {
 	p := newHarness(t)
 	call := p.delegation(callID, asking)
-	settle := p.own("", onlyValue[Asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
+	settle := p.own("", onlyValue[asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
 	first := p.handle(settle)
 	p.row = nil
 	require.Empty(t, p.handle(settle))
@@ -215,19 +215,19 @@ func TestTooManyEndedTasksAreForgotten(t *testing.T) {
 }
 
 func TestTaskWithoutRoomForItsRefusalIsAnswered(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = 128<<10, 64<<10 })
+	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 128<<10, 64<<10 })
 	content := strings.Repeat("y", 64<<10-1500)
 	attemptOf(t, p.handle(p.delegation("turn-9/0/tool-use/0", `{"peerId":"tenant-a","content":"`+content+`"}`)))
 	before := len(p.state().Tasks)
 	var es effects
-	for i := 0; len(valuesOf[ToolAnswered](es)) == 0; i++ { // small refusals fit until one does not
+	for i := 0; len(valuesOf[toolAnswered](es)) == 0; i++ { // small refusals fit until one does not
 		require.Less(t, i, 20)
 		es = p.handle(p.delegation(callID+strings.Repeat("x", i), asking))
 	}
 	requireFailed(t, es, wire.CodeNoRoom)
 	require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
 	require.Greater(t, len(p.state().Tasks), before)
-	reply := onlyValue[Replied](t, p.handle(p.proxied("t1", "w1")))
+	reply := onlyValue[replySent](t, p.handle(p.proxied("t1", "w1")))
 	require.Equal(t, topics.PeerNoRoom, reply.State)
 	require.Equal(t, "w1", reply.Waiter)
 }

@@ -13,7 +13,7 @@ func TestLargeEndThatIsReadBeforeItsCall(t *testing.T) {
 	p := newHarness(t)
 	call := p.delegation(callID, asking)
 	es := p.handle(p.replied(attemptOf(t, p.handle(call)), func(r *wire.Reply) { r.Result = strings.Repeat("r", 900_000) }))
-	settle := p.own("", onlyValue[Asked](t, es))
+	settle := p.own("", onlyValue[asked](t, es))
 	first := ends(p.handle(settle))
 	require.Len(t, first, 2)
 

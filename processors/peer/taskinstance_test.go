@@ -15,7 +15,7 @@ func TestTaskEndsInTheChainInWhichItBegan(t *testing.T) {
 		p := newHarness(t)
 		a := attemptOf(t, p.handle(p.delegation(callID, asking)))
 		p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, next })
-		end := onlyValue[Audited](t, p.settle(p.replied(a)))
+		end := onlyValue[audited](t, p.settle(p.replied(a)))
 		require.Equal(t, topics.PeerAcknowledged, end.Event)
 		require.Equal(t, "hq-1", end.InstanceID)
 	}
@@ -26,7 +26,7 @@ func TestTaskThatBeganWithoutAnInstanceIDHasNoAudit(t *testing.T) {
 	p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, "" })
 	es := p.handle(p.delegation(callID, asking))
 	p.configure(func(s *settings.Settings) { s.InstanceID = "hq-1" })
-	es = append(es, p.handle(p.own("", onlyValue[Asked](t, es)))...)
-	require.Empty(t, valuesOf[Audited](es))
-	require.Len(t, valuesOf[ToolAnswered](es), 1)
+	es = append(es, p.handle(p.own("", onlyValue[asked](t, es)))...)
+	require.Empty(t, valuesOf[audited](es))
+	require.Len(t, valuesOf[toolAnswered](es), 1)
 }

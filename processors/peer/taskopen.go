@@ -200,6 +200,6 @@ func (t *transition) auditSent(task *Task, req wire.Request) {
 func (t *transition) audit(task *Task, step string, r topics.PeerAudit) {
 	if r.InstanceID = task.InstanceId; r.InstanceID != "" {
 		r.Version = topics.PeerAuditVersion
-		t.emit(task.RunId+"/"+step, Audited(r))
+		t.emit(task.RunId+"/"+step, audited(r))
 	}
 }

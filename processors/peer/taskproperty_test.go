@@ -20,13 +20,13 @@ import (
 // any order. Records stay where they are when the group crashes; the row and the positions return to those of the last cut.
 type dispatch struct {
 	*harness
-	logs      [5][]Event // calls, commands, receipts, outputs, controls
+	logs      [5][]event // calls, commands, receipts, outputs, controls
 	next      [5]int     // position in each log
 	saved     []byte     // the row of the last cut
 	savedAt   [5]int     // and its positions
 	crashes   int
-	asked     []AttemptAsked     // all that were ever sent
-	written   map[string][]Value // what others are told, by ID
+	asked     []attemptAsked     // all that were ever sent
+	written   map[string][]value // what others are told, by ID
 	called    map[string]bool    // IDs of the calls that were read
 	replySize int
 	full      bool // see newFullDispatch
@@ -41,8 +41,8 @@ const (
 )
 
 func newDispatch(t tb) *dispatch {
-	p := newHarness(t, func(r *Rules) { r.RememberFor = 1000 * 24 * time.Hour }) // what is forgotten may end again
-	return &dispatch{harness: p, written: map[string][]Value{}, called: map[string]bool{}, replySize: 10}
+	p := newHarness(t, func(r *rules) { r.RememberFor = 1000 * 24 * time.Hour }) // what is forgotten may end again
+	return &dispatch{harness: p, written: map[string][]value{}, called: map[string]bool{}, replySize: 10}
 }
 
 // newFullDispatch returns a dispatch whose row has room for a few tasks.
@@ -53,7 +53,7 @@ func newFullDispatch(t tb) *dispatch {
 	return w
 }
 
-func (w *dispatch) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+func (w *dispatch) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
 
 // read applies the next record of a log, if there is one.
 func (w *dispatch) read(log int) {
@@ -62,30 +62,30 @@ func (w *dispatch) read(log int) {
 	}
 	e := w.logs[log][w.next[log]]
 	w.next[log]++
-	if c, ok := e.(Called); ok {
+	if c, ok := e.(called); ok {
 		w.called[c.ID] = true
 	}
 	w.apply(e)
 }
 
 // apply applies an event and checks what it brings.
-func (w *dispatch) apply(e Event) {
+func (w *dispatch) apply(e event) {
 	before := w.state()
 	for _, effect := range w.handle(e) {
-		m, ok := effect.(Emit)
+		m, ok := effect.(emit)
 		require.True(w.tb, ok, "%v", effect)
 		switch v := m.Value.(type) {
-		case Asked:
+		case asked:
 			w.write(logCommands, w.own(m.ID, v))
-		case AttemptAsked:
+		case attemptAsked:
 			w.checkAttempt(before, v)
 			w.asked = append(w.asked, v)
-		case ToolAnswered: // a call that is written twice has two times
+		case toolAnswered: // a call that is written twice has two times
 			v.Result.LatencyMS, v.Result.Timestamp = 0, nil
 			w.written[m.ID] = append(w.written[m.ID], v)
-		case Audited:
+		case audited:
 			w.written[m.ID] = append(w.written[m.ID], v)
-		case Replied:
+		case replySent:
 			if v.Waiter == "" {
 				w.written[m.ID] = append(w.written[m.ID], v)
 			}
@@ -94,7 +94,7 @@ func (w *dispatch) apply(e Event) {
 }
 
 // checkAttempt checks that a task has one open attempt, and none after its end.
-func (w *dispatch) checkAttempt(before *State, a AttemptAsked) {
+func (w *dispatch) checkAttempt(before *State, a attemptAsked) {
 	if sent(w.tb, a).Cancel {
 		return
 	}
@@ -119,7 +119,7 @@ func (w *dispatch) checkAttempt(before *State, a AttemptAsked) {
 func (w *dispatch) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.apply(DeadlineCame{w.key})
+		w.apply(deadlineCame{w.key})
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 }
 
 // answer writes the receipt of an attempt.
-func (w *dispatch) answer(t *rapid.T, a AttemptAsked) {
+func (w *dispatch) answer(t *rapid.T, a attemptAsked) {
 	if sent(w.tb, a).Cancel {
 		w.write(logReceipts, w.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable}))
 		return

@@ -105,7 +105,7 @@ func (t *transition) answerCall(task *Task, r toolResult) {
 	if id == "" {
 		id = task.RunId
 	}
-	t.emit(id+"/result", ToolAnswered{Agent: task.Agent, Result: topics.ToolUseResult{
+	t.emit(id+"/result", toolAnswered{Agent: task.Agent, Result: topics.ToolUseResult{
 		SessionID: &t.key, ToolUseID: &task.ToolUseId, ToolID: task.ToolId, Name: &name, Result: r.value,
 		LatencyMS: max(task.SettledMs-task.OpenedMs, 0), Status: &r.status, TotalTools: task.TotalTools, Timestamp: &at,
 	}})

@@ -27,7 +27,7 @@ func (t *transition) askSettle(task *Task, outcome *Outcome) {
 }
 
 func (t *transition) emitSettle(task *Task, o *Outcome) {
-	t.emit(task.RunId+"/settle", Asked{
+	t.emit(task.RunId+"/settle", asked{
 		Kind: topics.PeerSettle, TaskID: task.Id, PeerID: task.PeerId, Hash: task.Hash, Reply: rawOf(o.Reply), Code: o.Code,
 		HTTPStatus: o.HttpStatus, RetryAfterMS: o.RetryAfterMs, Detail: o.Detail, Answered: o.Answered,
 	})
@@ -35,7 +35,7 @@ func (t *transition) emitSettle(task *Task, o *Outcome) {
 
 // settled ends a task. The first record counts. One of a task that is not known comes before the task after a crash, so it is
 // kept for the task; or it repeats that of a task that is forgotten.
-func (t *transition) settled(e Commanded) {
+func (t *transition) settled(e commanded) {
 	c := e.Command
 	if c.PeerID == "" {
 		t.deadLetter(reasonCommand)
@@ -47,14 +47,14 @@ func (t *transition) settled(e Commanded) {
 	task := t.find(c.TaskID, c.PeerID, c.Hash)
 	switch {
 	case task == nil:
-		task = &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.Record).UnixMilli()}
+		task = &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.record).UnixMilli()}
 		t.keep(task, outcome, t.rules.RowLimit) // also a large one, because the call must end as before the crash
 		if t.room(proto.Size(task) + taskReserve) {
 			t.row.Tasks = append(t.row.Tasks, task)
 			t.changed = true
 		}
 	case task.isOpen():
-		task.SettledMs = t.timeOf(e.Record).UnixMilli()
+		task.SettledMs = t.timeOf(e.record).UnixMilli()
 		t.end(task, outcome)
 	}
 }
@@ -142,7 +142,7 @@ func (t *transition) reply(task *Task, waiter string, state topics.PeerState, o 
 	if waiter != "" {
 		id += "/" + waiter + "/" + string(state)
 	}
-	t.emit(id, Replied(r))
+	t.emit(id, replySent(r))
 }
 
 // rawOf returns the JSON value in bytes, nil if there are none.

@@ -14,23 +14,23 @@ import (
 // ended the task directly, a crash after the reply was sent, but before the row was, could end the task twice in different
 // ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// Result is the result of applying an event to a row.
-type Result struct {
+// result is the result of applying an event to a row.
+type result struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
 	State *State
 	// Effects are the records to write, in this order and before the row.
-	Effects []Effect
+	Effects []effect
 }
 
-// Apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
-// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
-// configuration returns the configuration in force. It is called once at most, and only for events that need it. Apply is deterministic: equal
+// apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
+// row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
+// configuration returns the configuration in force. It is called once at most, and only for events that need it. apply is deterministic: equal
 // arguments and equal configurations give equal results.
 //
 // An event that was applied before begins no task and ends none.
-func Apply(state *State, event Event, configuration func() *settings.Settings, now time.Time, rules Rules) Result {
+func apply(state *State, event event, configuration func() *settings.Settings, now time.Time, rules rules) result {
 	t := &transition{row: state, key: event.session(), current: configuration, now: now, rules: rules}
 	if t.row == nil {
 		t.row = &State{Version: rowVersion}
@@ -38,15 +38,15 @@ func Apply(state *State, event Event, configuration func() *settings.Settings, n
 	event.apply(t)
 	switch {
 	case !t.changed:
-		return Result{Effects: t.effects}
+		return result{Effects: t.effects}
 	case t.erased:
-		return Result{Changed: state != nil, Effects: t.effects}
+		return result{Changed: state != nil, Effects: t.effects}
 	}
-	if _, timer := event.(DeadlineCame); !timer {
+	if _, timer := event.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.row.DeadlineMs = t.deadline()
-	return Result{State: t.row, Changed: true, Effects: t.effects}
+	return result{State: t.row, Changed: true, Effects: t.effects}
 }
 
 // transition is a session's row while one event is applied to it.
@@ -56,8 +56,8 @@ type transition struct {
 	current  func() *settings.Settings
 	settings *settings.Settings // what current returned, nil before
 	now      time.Time
-	rules    Rules
-	effects  []Effect
+	rules    rules
+	effects  []effect
 	changed  bool // the row must be written
 	erased   bool // the row must be deleted
 }
@@ -74,7 +74,7 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record. It is the record's timestamp, which is the same if the record is read again, unless it
 // is unusable.
-func (t *transition) timeOf(r *Record) time.Time {
+func (t *transition) timeOf(r *record) time.Time {
 	if r.At.UnixMilli() > 0 && !r.At.After(t.now.Add(maxAhead)) {
 		return r.At
 	}
