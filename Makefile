@@ -23,7 +23,7 @@ PROPERTIES = $(call holding,*_test.go,$(PROPERTY))
 # nothing in others. The packages that they import are compiled with it, too.
 STARTS    := ^[[:space:]]*go (func|[a-zA-Z_.]+)\(|\.Go\(|httptest\.New(TLS|Unstarted)?Server|synctest\.Test|testing/testbroker"
 RACING     = $(call holding,*.go,$(STARTS))
-# The tests that fill a row or a record to its limit, in one goroutine. make race leaves them out: they would be two thirds of it.
+# The tests that fill a row or a record to its limit, in one goroutine. make race leaves them out: they take longest, and have no races.
 FILLING   := Rows?[A-Za-z]*Stays?Small|(Row|Queue)IsBounded|DelegationsAreLimited|FillARow|AreForgottenLater|EveryFlawOfAPipeline
 # The tests that kill processes, the tests of the turn against a model, and the one of a Kafka cluster.
 KILLING   ?= SurviveKills|(Is|Are)Killed|OnlyAfterCrashes
