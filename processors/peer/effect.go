@@ -65,7 +65,7 @@ type (
 
 func (attemptAsked) value()  {}
 func (asked) value()         {}
-func (replySent) value()       {}
+func (replySent) value()     {}
 func (audited) value()       {}
 func (callbackAsked) value() {}
 func (toolAnswered) value()  {}
