@@ -177,7 +177,7 @@ kafka-stop: ## stop the Kafka that make kafka started, and delete its data
 
 .PHONY: test-kafka
 test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven; GOTESTFLAGS=-race; EXCEPT="PACKAGES")
-	@$(call tests,test-kafka,$(GOTESTFLAGS) -p 3 -timeout 60m -tags kafka -skip '$(CLUSTER)',$(filter-out $(EXCEPT),$(ON_KAFKA)))
+	@$(call tests,test-kafka,$(GOTESTFLAGS) -p 2 -timeout 60m -tags kafka -skip '$(CLUSTER)',$(filter-out $(EXCEPT),$(ON_KAFKA)))
 
 .PHONY: test-kafka-4.1
 test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups (RUN=PATTERN selects tests)

@@ -260,7 +260,7 @@ func TestRecordsBesideALongCallDoNotWaitForIt(t *testing.T) {
 	probes(20)
 	f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return len(waits) == probe })
 	close(release)
-	for name, wait := range waits {
-		require.Less(t, wait, 2*time.Second, name)
+	for name, wait := range waits { // a record that waits for the call waits for the whole rebalance
+		require.Less(t, wait, 8*time.Second, name)
 	}
 }
