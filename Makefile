@@ -23,6 +23,8 @@ PROPERTIES = $(call holding,*_test.go,$(PROPERTY))
 # nothing in others. The packages that they import are compiled with it, too.
 STARTS    := ^[[:space:]]*go (func|[a-zA-Z_.]+)\(|\.Go\(|httptest\.New(TLS|Unstarted)?Server|synctest\.Test|testing/testbroker"
 RACING     = $(call holding,*.go,$(STARTS))
+# The packages with brokers that only make nightly tests under the race detector: .ci/run has time for the two with most goroutines.
+NIGHTLY_RACE = $(filter-out ./internal/instance/ ./processors/crew/host/,$(ON_KAFKA))
 # The tests that fill a row or a record to its limit, in one goroutine. make race leaves them out: they take longest, and have no races.
 FILLING   := Rows?[A-Za-z]*Stays?Small|(Row|Queue)IsBounded|DelegationsAreLimited|FillARow|AreForgottenLater|EveryFlawOfAPipeline
 # The tests that kill processes, the tests of the turn against a model, and the one of a Kafka cluster.
