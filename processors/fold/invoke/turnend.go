@@ -16,7 +16,7 @@ type turnEnd struct {
 	seq     int64
 	state   fold.State
 	reason  string
-	stop    topics.Raw // the stop reason, nil for none
+	stop    topics.Raw // the stop reason, nil for none or one that is not a string
 	text    string     // of the error, empty for none
 }
 
@@ -29,7 +29,8 @@ func endIn(batch topics.Raw, offset int64) *turnEnd {
 	e := &turnEnd{turn: indexed(fields[0]), offset: offset, state: fold.State(indexed(fields[3])), reason: indexed(fields[4])}
 	e.attempt, _ = strconv.ParseInt(string(fields[1]), 10, 64)
 	e.seq, _ = strconv.ParseInt(string(fields[2]), 10, 64)
-	if stop := fields[5]; stop != nil && len(stop) <= maxIndexedStop {
+	// A reason that is not a string is that of an event, which the door reads too.
+	if stop := fields[5]; kindOf(stop) == '"' && len(stop) <= maxIndexedStop {
 		e.stop = append(topics.Raw(nil), stop...)
 	}
 	text := textOr(fields[6])
