@@ -126,6 +126,12 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			},
 			state: "complete",
 		},
+		"a reason that is not a string": {
+			turn: func(turn string) []topics.AgentEvent {
+				return records("s-1", turn, 1, append(delta(2), fold.Done(topics.Raw("42"))), topics.AgentResult{OK: true})
+			},
+			state: "complete",
+		},
 		"failed": {
 			turn: func(turn string) []topics.AgentEvent {
 				return records("s-1", turn, 1, delta(2), topics.AgentResult{Error: new("no quota")})
