@@ -22,9 +22,6 @@ import (
 // maxRuns is the maximum number of attempts that are kept of a turn.
 const maxRuns = 16
 
-// seqStepStart is the number of the turn's record that begins a step.
-const seqStepStart = 1
-
 // receiveOfStep applies a record of a stepped turn.
 func (s *transition) receiveOfStep(e topics.AgentEvent) {
 	t := s.find(e.TurnID)
@@ -144,7 +141,7 @@ func (s *transition) ownerOf(t *Turn) *Turn {
 func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 	step, seq := uint64(e.Step), uint64(e.Seq)
 	known := step < t.Step || step == t.Step && slices.Contains(t.Seen, seq)
-	if known && seq == seqStepStart && step == t.Step && e.UntilMS > t.UntilMs { // also one whose clock a gate has stopped
+	if known && seq == merge.SeqStepStart && step == t.Step && e.UntilMS > t.UntilMs { // also one whose clock a gate has stopped
 		t.UntilMs, s.changed = e.UntilMS, true
 	}
 	if known && e.Result == nil || slices.ContainsFunc(t.Queue, func(q *Queued) bool { return q.Step == step && q.Seq == seq }) {

@@ -34,8 +34,8 @@ type Turn interface {
 	Next(ready func(topics.AgentEvent) bool) (e topics.AgentEvent, ok bool)
 }
 
-// seqStepStart is the number of the turn's record that begins a step.
-const seqStepStart = 1
+// SeqStepStart is the number of the turn's record that begins a step.
+const SeqStepStart = 1
 
 // firstStepStart is the event that begins the first step.
 const firstStepStart = `{"type":"step_start","data":{"type":"step_start","step":1}}`
@@ -45,7 +45,7 @@ func Begin(t Turn, e topics.AgentEvent) bool {
 	if t.At().Step > 0 || e.Step != 1 || e.Author != "" {
 		return true
 	}
-	e.Author, e.Seq, e.Request, e.Event = topics.AuthorTurn, seqStepStart, nil, topics.Raw(firstStepStart)
+	e.Author, e.Seq, e.Request, e.Event = topics.AuthorTurn, SeqStepStart, nil, topics.Raw(firstStepStart)
 	t.Move(Place{Step: 1})
 	return t.Add(e)
 }
@@ -91,7 +91,7 @@ func ready(t Turn, e topics.AgentEvent) bool {
 		return e.Settles.Seq == 0 || t.Received(e.Step, e.Settles.Attempt) >= e.Settles.Seq
 	case e.Result != nil:
 		return true
-	case e.Seq == seqStepStart:
+	case e.Seq == SeqStepStart:
 		return e.Step == p.Step+1
 	default:
 		return e.Step == p.Step && p.Settled
@@ -108,7 +108,7 @@ func apply(t Turn, e topics.AgentEvent) bool {
 		}
 		Settle(t)
 	}
-	if e.Result == nil && e.Seq == seqStepStart {
+	if e.Result == nil && e.Seq == SeqStepStart {
 		Settle(t)
 		t.Move(Place{Step: e.Step})
 	}
