@@ -151,6 +151,11 @@ func TestWatchersEndWithTheirGroups(t *testing.T) {
 	of := r.h.runs[agentID]
 	r.h.mu.Unlock()
 	require.True(t, of.spawned.Load())
+	require.Eventually(t, func() bool { // the agent does not wait for its second terminal
+		of.shells.mu.Lock()
+		defer of.shells.mu.Unlock()
+		return len(of.shells.open) == 1
+	}, time.Minute, time.Millisecond)
 	of.shells.mu.Lock()
 	groups = append(groups, of.group)
 	for _, s := range of.shells.open {
