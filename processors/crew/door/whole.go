@@ -16,6 +16,7 @@ import (
 const (
 	// requestTimeout bounds the search for a request.
 	requestTimeout = 10 * time.Second
+	requestPoll    = 50 * time.Millisecond
 	// maxSkew is how much earlier than its event a request may have been written, by the clocks of two processes.
 	maxSkew = 2 * time.Minute
 )
@@ -73,6 +74,23 @@ func (x *Index) whole(ctx context.Context, agent string, asked view.PermissionAs
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	// The event that names a request and the request are written to two topics at once: either can be visible first.
+	for {
+		args, err = x.findRequest(ctx, from, agent, asked, at)
+		if args != nil || err != nil || x.options.clock.Now().Sub(at) >= requestTimeout {
+			return args, err
+		}
+		select {
+		case <-time.After(requestPoll):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (x *Index) findRequest(
+	ctx context.Context, from requestReader, agent string, asked view.PermissionAsked, at time.Time,
+) (args topics.Raw, err error) {
 	topic := x.catalog.GateRequests
 	_, err = from.Replay(ctx, topic.Name(), agent, at.Add(-maxSkew), func(_ context.Context, r processors.Inbound) bool {
 		if r.Value == nil {

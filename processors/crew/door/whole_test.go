@@ -102,10 +102,36 @@ func TestWholeRequestThatCannotBeReadIsNotApproved(t *testing.T) {
 	r := newRig(t, WithDecisionWait(0))
 	r.long("a", "g", true)
 	r.index.requests = requests{r, nil}
+	r.clock.Advance(time.Minute)
 	require.Equal(t, 404, r.do("GET", "/api/agents/a/permissions/g", "").status)
 	r.index.requests = nil
 	require.Equal(t, 503, r.do("GET", "/api/agents/a/permissions/g", "").status)
 	require.Equal(t, 409, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g"}`).status)
+}
+
+// appearing are requests that are visible only when they are read for the second time.
+type appearing struct {
+	requests
+	reads *int
+}
+
+func (a appearing) Replay(
+	ctx context.Context, topic, key string, since time.Time, take func(context.Context, processors.Inbound) bool,
+) (int64, error) {
+	*a.reads++
+	if *a.reads == 1 {
+		return 0, nil
+	}
+	return a.requests.Replay(ctx, topic, key, since, take)
+}
+
+func TestWholeRequestThatIsVisibleAfterItsEventIsWaitedFor(t *testing.T) {
+	r := newRig(t, WithDecisionWait(0))
+	r.long("a", "g", true)
+	r.index.requests = appearing{r.index.requests.(requests), new(int)}
+	whole := r.do("GET", "/api/agents/a/permissions/g", "")
+	require.Equal(t, 200, whole.status, whole.body)
+	require.Contains(t, whole.body, "; touch x")
 }
 
 func TestShortPermissionRequestIsTheSameAtItsURL(t *testing.T) {
