@@ -125,6 +125,24 @@ func (c *Context) Lookup(table goka.Table, key string) (row any) {
 	return row
 }
 
+// AnswersFrom reports whether the handler may run for the record for the second time: after a crash under AtLeastOnce, the
+// last records are handled again, and what they send is sent again. What answered it the first time is then in the record's
+// partition of answers, an input of the graph, at the returned offset or later. A handler that asks for work that costs
+// money passes the offset on, in topics.HeaderAnswersFrom, so that the work is not done twice. Under ExactlyOnce, and for
+// records that arrive while the processor runs, repeated is false.
+//
+// AnswersFrom reports every record that was in its partition when the processor read its first record there, because nothing
+// tells which of them were handled.
+func (c *Context) AnswersFrom(answers goka.Stream) (offset int64, repeated bool) {
+	_ = c.locked(func(ctx goka.Context) error {
+		if r, ok := unbound(ctx).(runtimeapi.Repeater); ok {
+			offset, repeated = r.AnswersFrom(string(answers))
+		}
+		return nil
+	})
+	return offset, repeated
+}
+
 // SetValue writes the table row of Key. A callback may write its row once, by SetValue or Delete: the second call returns
 // ErrRowWritten. A nil value returns ErrNilRow. Do not modify value afterwards.
 func (c *Context) SetValue(value any) error {

@@ -29,6 +29,11 @@ func Deadline(header []byte) (at time.Time, ok bool) {
 // AppendDeadline appends the value of HeaderDeadline for a time in milliseconds since the epoch.
 func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms, 10) }
 
+// HeaderAnswersFrom is the header of enriched-message-input and tool-use that the turn may have written before, although its row
+// says that it did not: the offset of think-request-response or tool-use-result, in the partition of the record's key, from
+// which on an earlier response or result can be found. A worker looks for it before it makes a call that costs money.
+const HeaderAnswersFrom = "turntable.answers-from"
+
 // HeaderRoute is the header of message-input with the reply descriptor of the message's route, without the token and with the
 // route_id (see WithoutToken), or null for a message without a route. Package processors/turn/door sets it: a message that has
 // it gets no route of another message. The topics have no common order, so a turn can end before

@@ -39,14 +39,21 @@ func (s *session) MarkMessage(*sarama.ConsumerMessage, string) { s.series.Releas
 // claim hands Goka the records of a partition that have passed the gate.
 type claim struct {
 	sarama.ConsumerGroupClaim
-	out  chan *sarama.ConsumerMessage
-	next atomic.Int64 // first offset not handed out
+	out   chan *sarama.ConsumerMessage
+	next  atomic.Int64 // first offset not handed out
+	begin int64        // first offset that is read; it does not change after the claim has begun
+	found atomic.Int64 // end of the partition when its first record was read
 }
 
 func newClaim(c sarama.ConsumerGroupClaim) *claim {
 	w := &claim{ConsumerGroupClaim: c, out: make(chan *sarama.ConsumerMessage)}
-	w.next.Store(max(c.InitialOffset(), 0))
+	w.startAt(max(c.InitialOffset(), 0))
 	return w
+}
+
+func (c *claim) startAt(offset int64) {
+	c.begin = offset
+	c.next.Store(offset)
 }
 
 // Messages implements sarama.ConsumerGroupClaim. The channel is not closed: Goka stops when the session's context ends,
@@ -66,6 +73,7 @@ func (c *claim) pump(s *Series) {
 				return
 			}
 			s.NoteLag(c.HighWaterMarkOffset() - m.Offset)
+			c.found.CompareAndSwap(0, c.HighWaterMarkOffset())
 			if !s.Acquire(Partition{m.Topic, m.Partition}, m.Offset+1, len(m.Key)+len(m.Value)) {
 				return
 			}

@@ -35,6 +35,7 @@ var (
 	_ runtimeapi.Sequencer = (*callbackContext)(nil)
 	_ runtimeapi.Reader    = (*callbackContext)(nil)
 	_ runtimeapi.Encoder   = (*callbackContext)(nil)
+	_ runtimeapi.Repeater  = (*callbackContext)(nil)
 )
 
 // Wrap makes the contexts of callbacks.
@@ -54,6 +55,8 @@ type Wrap struct {
 	Retries *Retries
 	// Progress returns how far the inputs of a partition have been read (Group.Progress). It may be nil in tests.
 	Progress func(partition int32, due time.Time) runtimeapi.Progress
+	// AnswersFrom is Group.AnswersFrom. It may be nil in tests.
+	AnswersFrom func(p Partition, offset int64, answers string) (from int64, repeated bool)
 }
 
 // Rows is the store of rows and their parts.
@@ -261,6 +264,14 @@ func (c *callbackContext) Progress() runtimeapi.Progress {
 		return runtimeapi.Progress{}
 	}
 	return c.wrap.Progress(c.Partition(), time.UnixMilli(c.Offset()))
+}
+
+// AnswersFrom implements runtimeapi.Repeater.
+func (c *callbackContext) AnswersFrom(topic string) (from int64, repeated bool) {
+	if c.wrap.AnswersFrom == nil {
+		return 0, false
+	}
+	return c.wrap.AnswersFrom(partitionOf(c), c.Offset(), topic)
 }
 
 // Fail never returns. Goka's own Fail returns during shutdown, and the failed record would be marked done.

@@ -28,6 +28,9 @@ type generation struct {
 	mu       sync.Mutex
 	claims   map[Partition]*claim
 	readings map[int32]*reading // by partition
+
+	allBegun   chan struct{} // closed when all claims have begun, or the generation ends instead
+	closeBegun func()
 }
 
 // Setup implements sarama.ConsumerGroupHandler: Goka recovers its tables in it.
@@ -67,7 +70,8 @@ func (g *generation) begin(s sarama.ConsumerGroupSession) {
 	}
 	m := g.member()
 	g.group.member.Store(&m)
-	g.claims = map[Partition]*claim{}
+	g.claims, g.allBegun = map[Partition]*claim{}, make(chan struct{})
+	g.closeBegun = sync.OnceFunc(func() { close(g.allBegun) })
 	g.series = NewSeries(o.Closer, o.Policy, g.member, o.Layers, o.Events.Made, o.Log)
 	g.series.repartitioned = o.Repartitioned
 	if o.Table != nil {
@@ -138,11 +142,10 @@ func (g *generation) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.Co
 	p := Partition{inner.Topic(), inner.Partition()}
 	g.group.opts.Epochs.Begin(p)
 	if left, err := g.noteStart(p, c); left || err != nil {
+		g.closeBegun()
 		return err
 	}
-	g.mu.Lock()
-	g.claims[p] = c
-	g.mu.Unlock()
+	g.began(p, c)
 	g.work.Go(func() {
 		c.pump(g.series)
 		// Sarama also closes a claim whose offset is out of range and continues the session: the partition would not be
@@ -177,7 +180,7 @@ func (g *generation) noteStart(p Partition, c *claim) (left bool, err error) {
 	if moved, err := g.restart(p, offset); moved || err != nil {
 		return moved, err
 	}
-	c.next.Store(offset)
+	c.startAt(offset)
 	g.series.Note(p, offset)
 	return false, nil
 }

@@ -110,6 +110,9 @@ func (r *run) contextWrapper() func(goka.Context) goka.Context {
 		Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph), Rows: r.tables.rows, Failed: r.failed,
 		Series: func() *cut.Series { return group().Current() }, Retries: r.retries(),
 		Progress: func(partition int32, due time.Time) runtimeapi.Progress { return group().Progress(partition, due) },
+		AnswersFrom: func(p cut.Partition, offset int64, answers string) (int64, bool) {
+			return group().AnswersFrom(p, offset, answers)
+		},
 	}
 	return func(ctx goka.Context) goka.Context { return wrap.Context(ctx, r.producer) }
 }

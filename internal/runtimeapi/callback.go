@@ -84,6 +84,13 @@ type Reader interface {
 	Progress() Progress
 }
 
+// Repeater is implemented by a Runtime that knows whether a callback may run for the second time.
+type Repeater interface {
+	// AnswersFrom reports whether the callback may be a repeat, and from which offset on the callback's partition of an input
+	// has the answers to what it sent the first time.
+	AnswersFrom(input string) (from int64, repeated bool)
+}
+
 // Progress is how far the inputs of a partition have been read.
 type Progress struct {
 	// Through is a time on the runtime's clock: the records that were written before it have been handled. It is zero if

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/lovoo/goka"
 
@@ -15,7 +16,7 @@ type encoded struct {
 	stream  goka.Stream
 	key, id string
 	raw     codec.Encoded
-	// deadlineMS is 0 for a record without a deadline.
+	// deadlineMS is 0 for a record without a deadline. Steps and calls have one.
 	deadlineMS int64
 }
 
@@ -97,7 +98,7 @@ func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
 	for _, effect := range out.Effects {
 		switch e := effect.(type) {
 		case *encoded:
-			err = e.emit(c)
+			err = b.emit(c, e)
 		case DeadLetter:
 			err = emitDeadLetter(c, e)
 		case Hidden:
@@ -127,13 +128,21 @@ func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
 	}
 }
 
-func (e *encoded) emit(c *processors.Context) error {
+func (b *binding) emit(c *processors.Context, e *encoded) error {
 	if e.deadlineMS == 0 {
 		return c.EmitWithID(e.stream, e.key, e.raw, e.id)
 	}
-	return c.Emit(e.stream, e.key, e.raw, goka.Headers{
+	headers := goka.Headers{
 		topics.HeaderID: []byte(e.id), topics.HeaderDeadline: topics.AppendDeadline(nil, e.deadlineMS),
-	})
+	}
+	answers := b.topics.ThinkRequestResponse.Stream()
+	if e.stream == b.topics.ToolUse.Stream() {
+		answers = b.topics.ToolUseResult.Stream()
+	}
+	if from, repeated := c.AnswersFrom(answers); repeated {
+		headers[topics.HeaderAnswersFrom] = strconv.AppendInt(nil, from, 10)
+	}
+	return c.Emit(e.stream, e.key, e.raw, headers)
 }
 
 func emitDeadLetter(c *processors.Context, l DeadLetter) error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
+	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/retry"
@@ -85,10 +87,45 @@ func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []So
 func (l *Lookup) find(
 	ctx context.Context, in *Published, r processors.Inbound, topic, name string,
 ) (found bool, err error) {
-	err = retry.Until(ctx, func() error {
-		partition, err := l.follower.Partition(topic, string(r.Key))
+	err = l.look(ctx, topic, r.Key, func(partition int32) error {
+		found, err = in.Contains(ctx, topic, partition, name, r.Timestamp)
+		return err
+	})
+	return found, err
+}
+
+// Answer returns what answered a step or a call that its turn has written once more after a crash (topics.HeaderAnswersFrom), as a
+// record to be published again: the turn may have read the first one too early. It finds what is on the first topic of
+// results. Answer blocks and ends as Settled does.
+func (l *Lookup) Answer(ctx context.Context, r processors.Inbound, results ...Sought) (out processors.Outbound, found bool, err error) {
+	begin, err := strconv.ParseInt(string(r.Header(topics.HeaderAnswersFrom)), 10, 64)
+	if l == nil || len(results) == 0 || err != nil || begin < 0 {
+		return out, false, nil
+	}
+	var answer processors.Inbound
+	topic := results[0].Topic
+	err = l.look(ctx, topic, r.Key, func(partition int32) (err error) {
+		answer, found, err = l.results.From(ctx, topic, partition, results[0].ID, begin)
+		return err
+	})
+	if !found || err != nil {
+		return out, false, err
+	}
+	l.logger.Info("record was answered before: its answer is published again", zap.String("topic", r.Topic),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	out = processors.Outbound{Topic: topic, Key: string(answer.Key), Value: answer.Value, Headers: goka.Headers{}}
+	for _, h := range answer.Headers {
+		out.Headers[h.Name] = h.Value
+	}
+	return out, true, nil
+}
+
+// look calls f with the partition of a key until it returns no error. Topics that do not exist have nothing.
+func (l *Lookup) look(ctx context.Context, topic string, key []byte, f func(partition int32) error) error {
+	err := retry.Until(ctx, func() error {
+		partition, err := l.follower.Partition(topic, string(key))
 		if err == nil {
-			found, err = in.Contains(ctx, topic, partition, name, r.Timestamp)
+			err = f(partition)
 		}
 		if errors.Is(err, processors.ErrNoTopic) {
 			return nil
@@ -100,7 +137,7 @@ func (l *Lookup) find(
 		}
 	})
 	if err != nil {
-		return false, fmt.Errorf("look for an earlier result on %s: %w", topic, err)
+		return fmt.Errorf("look for an earlier result on %s: %w", topic, err)
 	}
-	return found, nil
+	return nil
 }

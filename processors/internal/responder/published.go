@@ -51,7 +51,7 @@ type publishedPartition struct {
 	publishedPlace
 	mu          sync.Mutex
 	begin, next int64
-	names       map[digests.Digest]struct{}
+	names       map[digests.Digest]int64 // the offset of the last record of each name
 }
 
 // NewPublished returns an index that has read nothing. It finds a record by the name that the function name makes of its
@@ -67,28 +67,48 @@ func (x *Published) Contains(ctx context.Context, topic string, n int32, name st
 	if err != nil {
 		return false, fmt.Errorf("look for an earlier result: %w", err)
 	}
-	p := x.partition(publishedPlace{topic, n})
+	_, found, err := x.find(ctx, publishedPlace{topic, n}, name, begin)
+	return found, err
+}
+
+// From returns a record with that name at the offset begin of a partition or later, like Contains.
+func (x *Published) From(ctx context.Context, topic string, n int32, name string, begin int64) (r processors.Inbound, found bool, err error) {
+	at, found, err := x.find(ctx, publishedPlace{topic, n}, name, begin)
+	if !found || err != nil {
+		return r, false, err
+	}
+	found = false // it may have been deleted since
+	_, err = x.reader.ReplayFrom(ctx, topic, n, at, func(_ context.Context, in processors.Inbound) bool {
+		r, found = in, in.Offset == at
+		return false
+	})
+	return r, found, err
+}
+
+// find returns the offset of a record with that name at begin or later, or at an offset before that was read for another caller.
+func (x *Published) find(ctx context.Context, place publishedPlace, name string, begin int64) (at int64, ok bool, err error) {
+	p := x.partition(place)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wanted := digestOf(name)
-	if _, ok := p.names[wanted]; ok {
-		return true, nil
+	if at, ok = p.names[wanted]; ok {
+		return at, true, nil
 	}
 	switch {
 	case p.next == 0 || begin > p.next: // what lies between is not needed
 		p.restart(begin)
 	case begin < p.begin:
-		if _, err := x.read(ctx, p, begin, p.begin); err != nil {
-			return false, err
+		if _, err = x.read(ctx, p, begin, p.begin); err != nil {
+			return 0, false, err
 		}
 		p.begin = begin
 	}
 	if p.next, err = x.read(ctx, p, p.next, math.MaxInt64); err != nil {
 		p.restart(0)
-		return false, err
+		return 0, false, err
 	}
-	if _, ok := p.names[wanted]; ok || len(p.names) <= x.limit {
-		return ok, nil
+	if at, ok = p.names[wanted]; ok || len(p.names) <= x.limit {
+		return at, ok, nil
 	}
 	p.restart(0)
 	return x.search(ctx, p.publishedPlace, begin, wanted)
@@ -107,7 +127,7 @@ func (x *Published) partition(at publishedPlace) *publishedPartition {
 
 // restart forgets what was read.
 func (p *publishedPartition) restart(begin int64) {
-	p.begin, p.next, p.names = begin, begin, map[digests.Digest]struct{}{}
+	p.begin, p.next, p.names = begin, begin, map[digests.Digest]int64{}
 }
 
 // read remembers the names of the records from begin on, before end, and returns the next offset. It stops early when
@@ -118,7 +138,7 @@ func (x *Published) read(ctx context.Context, p *publishedPartition, begin, end 
 			return false
 		}
 		if name := x.name(string(r.Header(topics.HeaderID))); name != "" {
-			p.names[digestOf(name)] = struct{}{}
+			p.names[digestOf(name)] = r.Offset
 		}
 		return len(p.names) <= x.limit
 	})
@@ -129,16 +149,18 @@ func (x *Published) read(ctx context.Context, p *publishedPartition, begin, end 
 }
 
 // search looks for one name only.
-func (x *Published) search(ctx context.Context, at publishedPlace, begin int64, wanted digests.Digest) (found bool, err error) {
+func (x *Published) search(
+	ctx context.Context, in publishedPlace, begin int64, wanted digests.Digest,
+) (at int64, found bool, err error) {
 	take := func(_ context.Context, r processors.Inbound) bool {
 		name := x.name(string(r.Header(topics.HeaderID)))
-		found = name != "" && digestOf(name) == wanted
+		at, found = r.Offset, name != "" && digestOf(name) == wanted
 		return !found
 	}
-	if _, err := x.reader.ReplayFrom(ctx, at.topic, at.partition, begin, take); err != nil {
-		return false, fmt.Errorf("look for an earlier result: %w", err)
+	if _, err := x.reader.ReplayFrom(ctx, in.topic, in.partition, begin, take); err != nil {
+		return 0, false, fmt.Errorf("look for an earlier result: %w", err)
 	}
-	return found, nil
+	return at, found, nil
 }
 
 func digestOf(name string) digests.Digest { return digests.Of("published", name) }

@@ -44,7 +44,7 @@ func New[K comparable](agent topics.Catalog, to processors.Publisher, s Settings
 // Delivery is a record that is to be answered.
 type Delivery struct {
 	worker.Record
-	earlier *Lookup // nil for a record that was not handled before
+	earlier *Lookup // nil without brokers
 }
 
 // First returns the delivery of a record that was not handled before.
@@ -73,11 +73,7 @@ func (r *Responder[K]) Run(ctx context.Context, brokers []string, from Source, o
 	}
 	defer stop()
 	handle := func(ctx context.Context, record worker.Record) error {
-		d := Delivery{Record: record}
-		if record.Repeated {
-			d.earlier = earlier
-		}
-		return from.Handle(ctx, d)
+		return from.Handle(ctx, Delivery{Record: record, earlier: earlier})
 	}
 	options := append([]worker.Option{worker.WithDeadLetter(from.GiveUp)}, from.Options...)
 	w, err := worker.New(r.settings.Group, []string{from.Topic}, handle, append(options, r.settings.Runtime...)...)
@@ -100,8 +96,13 @@ func (r *Responder[K]) Settle(
 	call func() (processors.Outbound, error),
 ) error {
 	return r.skipped(d.Inbound, r.answers.Settle(ctx, key, shorten, func() (processors.Outbound, error) {
-		if settled, err := d.earlier.Settled(ctx, d.Inbound, results...); settled || err != nil {
-			return processors.Outbound{}, err
+		if out, found, err := d.earlier.Answer(ctx, d.Inbound, results...); found || err != nil {
+			return out, err
+		}
+		if d.Repeated {
+			if settled, err := d.earlier.Settled(ctx, d.Inbound, results...); settled || err != nil {
+				return processors.Outbound{}, err
+			}
 		}
 		return call()
 	}))

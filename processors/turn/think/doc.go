@@ -22,10 +22,11 @@
 //   - If the worker that settled the step ended before it acknowledged the step's record, that record is delivered again.
 //     The next worker looks for the response or the failure on its topic, and for the turn's output, before it calls the
 //     model. If one is there, nothing is written.
-//   - The model is called again for a call that was interrupted, and if the turn repeats a step whose record is in no
-//     worker's memory: after a restart of the worker, in another worker, and beyond the bounds of WithRemembered (24
-//     hours, 10,000 records, 64 MiB). The new response has the same turntable.id but may differ in content; the turn takes
-//     one of the two and dead-letters the other.
+//   - If the turn may have written the step before a crash, the step has the header topics.HeaderAnswersFrom. A worker that
+//     does not remember the step looks for its response from that offset on, and publishes it again.
+//   - The model is called again for a call that was interrupted, for a step that failed and is in no worker's memory, and if
+//     a memoir group crashes alone before it has committed a step that it passed on. The new response has the same
+//     turntable.id but may differ in content; the turn takes one of the two and dead-letters the other.
 //
 // The context of a model call ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
 // (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. For this, Run follows message-output: it

@@ -89,6 +89,59 @@ func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 	}
 }
 
+// A turn that lost its row in a crash writes a step once more, which another worker had answered. The turn may have read that
+// response before it asked again.
+func TestStepThatItsTurnWritesAgainGetsItsEarlierResponseAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		from  string
+		asked int64
+	}{
+		"the response is there":         {"1", 0},
+		"it is older than the commit":   {"2", 1},
+		"the header is not an offset":   {"x", 1},
+		"the header names no offset":    {"-1", 1},
+		"the partition has been longer": {"9", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := embedded.Start()
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			const out = "pilot-think-request-response"
+			client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.ConsumeTopics(out))
+			require.NoError(t, err)
+			t.Cleanup(client.Close)
+			_, err = kadm.NewClient(client).CreateTopics(t.Context(), 1, 1, nil, "pilot-enriched-message-input", out, "pilot-message-output")
+			require.NoError(t, err)
+			to, err := processors.NewPublisher(b.Addrs())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, to.Close()) })
+			publish := func(topic, value string, headers goka.Headers) {
+				require.NoError(t, to.Publish(t.Context(), processors.Outbound{Topic: topic, Key: "s", Value: []byte(value), Headers: headers}))
+			}
+			publish(out, "of another step", goka.Headers{"turntable.id": []byte("turn/0/enriched/0/think")})
+			publish(out, "the first answer", goka.Headers{
+				"turntable.id": []byte("turn/1/enriched/0/think"), "turntable.events": []byte("none"),
+			})
+			publish("pilot-enriched-message-input", question, goka.Headers{
+				"turntable.id": []byte("turn/1/enriched/0"), "turntable.answers-from": []byte(c.from),
+			})
+			var asked atomic.Int64
+			runWorker(t, b.Addrs(), to, counted(&asked, saying("once more")))
+			var got []*kgo.Record
+			for len(got) < 3 {
+				got = append(got, client.PollFetches(t.Context()).Records()...)
+			}
+			require.Equal(t, c.asked, asked.Load())
+			if c.asked == 0 {
+				require.Equal(t, string(got[1].Value), string(got[2].Value))
+				require.ElementsMatch(t, got[1].Headers, got[2].Headers)
+				require.Equal(t, got[1].Key, got[2].Key)
+			}
+		})
+	}
+}
+
 func TestRedeliveredStepOfAnEndedTurnIsSkipped(t *testing.T) {
 	b, err := embedded.Start()
 	require.NoError(t, err)

@@ -22,9 +22,10 @@
 //   - If the worker that settled the call ended before it acknowledged the call's record, that record is delivered again.
 //     The next worker looks for the result on its topic, and for the turn's output, before it calls the tool. If one is
 //     there, nothing is written. The result of a call without a turntable.id cannot be found.
-//   - The tool is called again, with the same Call.Key, for a call that was interrupted, and if the turn repeats a call
-//     whose result is in no worker's memory: after a restart of the worker, in another worker, and beyond the bounds of
-//     WithRemembered (24 hours, 10,000 results, 64 MiB). The turn takes one of the two results and dead-letters the other.
+//   - If the turn may have written the call before a crash, the call has the header topics.HeaderAnswersFrom. A worker that
+//     does not remember the call looks for its result from that offset on, and publishes it again.
+//   - The tool is called again, with the same Call.Key, for a call that was interrupted. The turn takes one of the two
+//     results and dead-letters the other.
 //
 // The context of a tool ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
 // (ErrTurnEnded). A call of such a turn is skipped, and nothing is written for it. For this, Run follows message-output: it

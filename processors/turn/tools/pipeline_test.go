@@ -34,6 +34,8 @@ type pilot struct {
 	http    *httptest.Server
 	outputs chan topics.Output
 	results chan processors.Inbound
+
+	guarantee processors.Guarantee
 }
 
 func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
@@ -43,7 +45,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	p := &pilot{
-		t: t, brokers: b.Addrs(), outputs: make(chan topics.Output, 100), results: make(chan processors.Inbound, 100),
+		t: t, guarantee: guarantee, brokers: b.Addrs(), outputs: make(chan topics.Output, 100), results: make(chan processors.Inbound, 100),
 	}
 	p.topics, err = topics.For("pilot")
 	require.NoError(t, err)

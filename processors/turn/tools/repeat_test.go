@@ -9,8 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
@@ -66,6 +70,43 @@ func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
 			require.Equal(t, c.calls, calls.Load())
 		})
 	}
+}
+
+// A turn that lost its row in a crash writes a call once more, which another worker had made.
+func TestCallThatItsTurnWritesAgainIsNotMadeAgain(t *testing.T) {
+	b, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	const out = "pilot-tool-use-result"
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.ConsumeTopics(out))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	_, err = kadm.NewClient(client).CreateTopics(t.Context(), 1, 1, nil, "pilot-tool-use", out, "pilot-message-output")
+	require.NoError(t, err)
+	to, err := processors.NewPublisher(b.Addrs())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, to.Close()) })
+	again := call("t1", "berth", "{}")
+	require.NoError(t, to.Publish(t.Context(), processors.Outbound{
+		Topic: out, Key: "s", Value: []byte("N4"), Headers: goka.Headers{"turntable.id": []byte("turn/1/tool-use/t1/result")},
+	}, processors.Outbound{
+		Topic: again.Topic, Key: "s", Value: again.Value,
+		Headers: goka.Headers{"turntable.id": []byte("turn/1/tool-use/t1"), "turntable.answers-from": []byte("0")},
+	}))
+	var calls atomic.Int64
+	w, err := tools.NewWorker("pilot", to, counted(&calls, returning("N5", nil)))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx, b.Addrs()) }()
+	var got []*kgo.Record
+	for len(got) < 2 {
+		got = append(got, client.PollFetches(t.Context()).Records()...)
+	}
+	cancel()
+	require.NoError(t, <-ran)
+	require.Equal(t, "N4", string(got[1].Value))
+	require.Zero(t, calls.Load())
 }
 
 func TestPendingCallRunsOnceAndHasNoResult(t *testing.T) {
