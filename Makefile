@@ -231,7 +231,7 @@ load: ## measure the cost of a turn on a real Kafka, compared to the floor (LOAD
 	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
 
 .PHONY: bench-hostile
-bench-hostile: ## measure honest clients of every door beside 1,000 hostile connections (HOSTILE="-hostile 1000 -honest 50 -for 20s -doors chat,channel")
+bench-hostile: ## measure honest clients of every door beside 1,000 hostile connections (HOSTILE="-hostile 1000 -honest 50 -for 5s -rounds 4 -doors chat,channel")
 	@$(GO) build -o bin/hostile ./internal/bench/hostile
 	@bin/hostile $(HOSTILE)
 

@@ -28,6 +28,10 @@ type sample struct {
 	first     error // of the failed
 }
 
+func (s *sample) add(o sample) {
+	s.latencies, s.failed, s.first = append(s.latencies, o.latencies...), s.failed+o.failed, cmp.Or(s.first, o.first)
+}
+
 func (s sample) quantile(q float64) time.Duration {
 	if len(s.latencies) == 0 {
 		return 0

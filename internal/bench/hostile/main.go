@@ -1,8 +1,8 @@
 // Hostile measures how long the doors take to answer honest clients beside hostile connections. It serves a door in a
-// process of its own, measures 50 honest clients alone, and then beside 1,000 hostile connections on loopback, which another
-// process opens again when the door closes them. It prints a table and fails if an honest request failed, the door used 256 MB, or goroutines remain.
+// process of its own and measures 50 honest clients, alternately alone and beside 1,000 hostile connections on loopback, which
+// another process opens again when the door closes them. It prints a table and fails if an honest request failed, the door used 256 MB, or goroutines remain.
 //
-//	go run ./internal/bench/hostile -for 20s
+//	go run ./internal/bench/hostile -rounds 4
 //
 // It needs no Kafka: records are acknowledged after 5 ms. The doors that read topics read those of a broker in this process.
 package main
@@ -31,7 +31,8 @@ func main() {
 	s := settings{}
 	flag.IntVar(&s.hostile, "hostile", 1000, "hostile connections")
 	flag.IntVar(&s.honest, "honest", 50, "honest clients")
-	flag.DurationVar(&s.duration, "for", 20*time.Second, "how long to measure, quiet and attacked")
+	flag.DurationVar(&s.duration, "for", 5*time.Second, "how long to measure in each round, quiet and attacked")
+	flag.IntVar(&s.rounds, "rounds", 4, "how often to measure, quiet and attacked alternately")
 	flag.StringVar(&s.doors, "doors", strings.Join(all, ","), "doors to measure, separated by commas")
 	brokers := flag.String("brokers", "", "brokers of the doors that need some (used by the program itself)")
 	flag.Parse()
@@ -53,16 +54,16 @@ func main() {
 }
 
 type settings struct {
-	hostile, honest int
-	duration        time.Duration
-	doors           string
+	hostile, honest, rounds int
+	duration                time.Duration
+	doors                   string
 }
 
 // memoryLimit is the memory that a door may use, in bytes.
 const memoryLimit = 256 << 20
 
 func runAll(ctx context.Context, s settings, out io.Writer) error {
-	fmt.Fprintf(out, "%d hostile connections beside %d honest clients, %s each\n\n", s.hostile, s.honest, s.duration)
+	fmt.Fprintf(out, "%d hostile connections beside %d honest clients, %d rounds of %s each\n\n", s.hostile, s.honest, s.rounds, s.duration)
 	fmt.Fprintln(out, "| door | quiet p50 / p99 | attacked p50 / p99 | p99 ratio | honest requests, failed | peak memory | goroutines before, after |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|")
 	var errs []error
@@ -116,16 +117,18 @@ func run(ctx context.Context, s settings, door string, out io.Writer) (err error
 	if err != nil {
 		return err
 	}
-	quiet := measure(ctx, door, address, secret, s.honest, s.duration)
-
-	stop, err := startAttack(ctx, program, door, address, s.hostile)
-	if err != nil {
-		return err
-	}
-	_ = measure(ctx, door, address, secret, s.honest, s.duration/4) // until all are connected
-	attacked := measure(ctx, door, address, secret, s.honest, s.duration)
-	if err := stop(); err != nil {
-		return err
+	var quiet, attacked sample
+	for range s.rounds {
+		quiet.add(measure(ctx, door, address, secret, s.honest, s.duration))
+		stop, err := startAttack(ctx, program, door, address, s.hostile)
+		if err != nil {
+			return err
+		}
+		_ = measure(ctx, door, address, secret, s.honest, s.duration/4) // until all are connected
+		attacked.add(measure(ctx, door, address, secret, s.honest, s.duration))
+		if err := stop(); err != nil {
+			return err
+		}
 	}
 	peak, after, err := settled(ctx, stats, before)
 	if err != nil {
