@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/turntable-streams/turntable/processors/crew/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 )
 
 // all returns the items of a text that comes in one piece.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/processors/crew/mention"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mention"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/turntable-streams/turntable/processors/crew/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/topics"
 )
 

@@ -9,7 +9,7 @@
 package agent
 
 import (
-	command "github.com/turntable-streams/turntable/processors/crew/command"
+	command "github.com/turntable-streams/turntable/processors/crew/internal/command"
 	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	permission "github.com/turntable-streams/turntable/processors/crew/internal/permission"
 	transcript "github.com/turntable-streams/turntable/processors/crew/internal/transcript"
@@ -1072,7 +1072,7 @@ var File_processors_crew_agent_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
-	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a#processors/crew/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\xae\r\n" +
+	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a,processors/crew/internal/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\xae\r\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +

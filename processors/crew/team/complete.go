@@ -3,7 +3,7 @@ package team
 import (
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/crew/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 )
 

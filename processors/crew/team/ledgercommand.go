@@ -1,7 +1,7 @@
 package team
 
 import (
-	"github.com/turntable-streams/turntable/processors/crew/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 )
 
 // activity adds what an agent says that it did to the ledger.

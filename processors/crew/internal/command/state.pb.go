@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: processors/crew/command/state.proto
+// source: processors/crew/internal/command/state.proto
 
 // What is known of the text that an agent has written so far. A field number is never reused; unknown fields survive a rewrite.
 
@@ -64,7 +64,7 @@ type Parser struct {
 
 func (x *Parser) Reset() {
 	*x = Parser{}
-	mi := &file_processors_crew_command_state_proto_msgTypes[0]
+	mi := &file_processors_crew_internal_command_state_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -76,7 +76,7 @@ func (x *Parser) String() string {
 func (*Parser) ProtoMessage() {}
 
 func (x *Parser) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_command_state_proto_msgTypes[0]
+	mi := &file_processors_crew_internal_command_state_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -89,7 +89,7 @@ func (x *Parser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parser.ProtoReflect.Descriptor instead.
 func (*Parser) Descriptor() ([]byte, []int) {
-	return file_processors_crew_command_state_proto_rawDescGZIP(), []int{0}
+	return file_processors_crew_internal_command_state_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Parser) GetOffset() int64 {
@@ -211,11 +211,11 @@ func (x *Parser) GetWhite() []byte {
 	return nil
 }
 
-var File_processors_crew_command_state_proto protoreflect.FileDescriptor
+var File_processors_crew_internal_command_state_proto protoreflect.FileDescriptor
 
-const file_processors_crew_command_state_proto_rawDesc = "" +
+const file_processors_crew_internal_command_state_proto_rawDesc = "" +
 	"\n" +
-	"#processors/crew/command/state.proto\x12\x19turntable.crew.command.v1\"\x98\x03\n" +
+	",processors/crew/internal/command/state.proto\x12\x19turntable.crew.command.v1\"\x98\x03\n" +
 	"\x06Parser\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x18\n" +
 	"\apartial\x18\x02 \x01(\rR\apartial\x12\x12\n" +
@@ -236,25 +236,25 @@ const file_processors_crew_command_state_proto_rawDesc = "" +
 	"inner_name\x18\x0f \x01(\tR\tinnerName\x12\x1f\n" +
 	"\vinner_start\x18\x10 \x01(\x03R\n" +
 	"innerStart\x12\x14\n" +
-	"\x05white\x18\x11 \x01(\fR\x05whiteB@Z>github.com/turntable-streams/turntable/processors/crew/commandb\x06proto3"
+	"\x05white\x18\x11 \x01(\fR\x05whiteBIZGgithub.com/turntable-streams/turntable/processors/crew/internal/commandb\x06proto3"
 
 var (
-	file_processors_crew_command_state_proto_rawDescOnce sync.Once
-	file_processors_crew_command_state_proto_rawDescData []byte
+	file_processors_crew_internal_command_state_proto_rawDescOnce sync.Once
+	file_processors_crew_internal_command_state_proto_rawDescData []byte
 )
 
-func file_processors_crew_command_state_proto_rawDescGZIP() []byte {
-	file_processors_crew_command_state_proto_rawDescOnce.Do(func() {
-		file_processors_crew_command_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_crew_command_state_proto_rawDesc), len(file_processors_crew_command_state_proto_rawDesc)))
+func file_processors_crew_internal_command_state_proto_rawDescGZIP() []byte {
+	file_processors_crew_internal_command_state_proto_rawDescOnce.Do(func() {
+		file_processors_crew_internal_command_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_crew_internal_command_state_proto_rawDesc), len(file_processors_crew_internal_command_state_proto_rawDesc)))
 	})
-	return file_processors_crew_command_state_proto_rawDescData
+	return file_processors_crew_internal_command_state_proto_rawDescData
 }
 
-var file_processors_crew_command_state_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
-var file_processors_crew_command_state_proto_goTypes = []any{
+var file_processors_crew_internal_command_state_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_processors_crew_internal_command_state_proto_goTypes = []any{
 	(*Parser)(nil), // 0: turntable.crew.command.v1.Parser
 }
-var file_processors_crew_command_state_proto_depIdxs = []int32{
+var file_processors_crew_internal_command_state_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
 	0, // [0:0] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
@@ -262,26 +262,26 @@ var file_processors_crew_command_state_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for field type_name
 }
 
-func init() { file_processors_crew_command_state_proto_init() }
-func file_processors_crew_command_state_proto_init() {
-	if File_processors_crew_command_state_proto != nil {
+func init() { file_processors_crew_internal_command_state_proto_init() }
+func file_processors_crew_internal_command_state_proto_init() {
+	if File_processors_crew_internal_command_state_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_crew_command_state_proto_rawDesc), len(file_processors_crew_command_state_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_crew_internal_command_state_proto_rawDesc), len(file_processors_crew_internal_command_state_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_processors_crew_command_state_proto_goTypes,
-		DependencyIndexes: file_processors_crew_command_state_proto_depIdxs,
-		MessageInfos:      file_processors_crew_command_state_proto_msgTypes,
+		GoTypes:           file_processors_crew_internal_command_state_proto_goTypes,
+		DependencyIndexes: file_processors_crew_internal_command_state_proto_depIdxs,
+		MessageInfos:      file_processors_crew_internal_command_state_proto_msgTypes,
 	}.Build()
-	File_processors_crew_command_state_proto = out.File
-	file_processors_crew_command_state_proto_goTypes = nil
-	file_processors_crew_command_state_proto_depIdxs = nil
+	File_processors_crew_internal_command_state_proto = out.File
+	file_processors_crew_internal_command_state_proto_goTypes = nil
+	file_processors_crew_internal_command_state_proto_depIdxs = nil
 }
