@@ -299,8 +299,15 @@ func TestEveryEndOfATurnEndsItsStreamOnce(t *testing.T) {
 		require.Equal(t, []string{topics.BatchExpired, "think_timeout"}, []string{b.State, *b.Reason})
 		<-m.reached
 
-		cancelled := m.begin("cancelled", "text/event-stream", nil)
+		shown := make(chan struct{})
+		show := sync.OnceFunc(func() { close(shown) })
+		cancelled := m.begin("cancelled", "text/event-stream", func(line string) {
+			if strings.Contains(line, "Berth") { // without an event, the turn would have neither a stream nor a batch
+				show()
+			}
+		})
 		<-m.reached
+		<-shown
 		out, err := processors.OutboundOf(m.catalog.SessionControl, "cancelled", topics.Control{Action: topics.ActionCancel}, "")
 		require.NoError(t, err)
 		require.NoError(t, m.to.Publish(t.Context(), out))

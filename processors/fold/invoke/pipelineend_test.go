@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -188,6 +189,34 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 					require.JSONEq(t, string(batch.Messages), string(at(t, a.body, "data", "outputs", "messages")))
 				}
 			}
+		})
+	}
+}
+
+// A turn can be cancelled while the first events of its worker are on their way. They follow its last record then.
+func TestEventsAfterTheEndOfATurnThatHadNoneAreNotShown(t *testing.T) {
+	t.Parallel()
+	for name, turn := range map[string]string{"known by its ID": "t", "known by its events": "another"} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiveTurn(t)
+			put := func(e topics.AgentEvent) {
+				e.SessionID, e.TurnID = "s", turn
+				l.box.put(sessionRecord{event: &e}, 1, l.pipeline.hub.limit)
+			}
+			put(topics.AgentEvent{
+				Author: topics.AuthorTurn, Step: 1, Seq: 99, IfBegun: true, Result: &topics.AgentResult{OK: true},
+			})
+			put(topics.AgentEvent{
+				Step: 1, Attempt: 2, Seq: 1, Event: topics.Raw(someEvent),
+				Request: topics.Raw(`{"latest_input":{"metadata":{"request_id":"t"}}}`),
+			})
+			id := "t"
+			l.box.put(sessionRecord{failed: &topics.Output{
+				RequestID: &id, Error: &topics.OutputError{Code: topics.CodeCancelled, Message: "cancelled"},
+			}}, 1, l.pipeline.hub.limit)
+			_, err := l.Next(t.Context())
+			require.ErrorIs(t, err, io.EOF)
+			require.Equal(t, fold.Cancelled, l.End().State)
 		})
 	}
 }

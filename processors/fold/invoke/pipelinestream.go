@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/fold"
@@ -28,6 +29,7 @@ type pipelineStream struct {
 
 	unmatched      []sessionRecord // the last records of turns that may be this one
 	unmatchedBytes int
+	void           []string        // turns without a stream, see isVoid
 	matched        []sessionRecord // unmatched records that belong to the turn, to be taken next
 
 	sequence     sequence
@@ -220,6 +222,9 @@ func (s *pipelineStream) awaitEnd(otherwise error) {
 
 // take adds a record of the session to the sequence if it belongs to the turn.
 func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
+	if s.isVoid(*l.event) {
+		return nil
+	}
 	switch owned := s.owns(*l.event); {
 	case !owned:
 		s.keepUnmatched(l)
@@ -269,6 +274,23 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 	s.lost = true
 	s.awaitEnd(errNoBatch)
 	return nil
+}
+
+// maxVoid is how many turns of a session are remembered that ended before their first event.
+const maxVoid = 64
+
+// isVoid reports whether a record is of a turn that has no stream: it ended before the first event of its worker. The fold group
+// makes no batch of what a worker still writes then, and the output is the end of the turn.
+func (s *pipelineStream) isVoid(e topics.AgentEvent) bool {
+	switch {
+	case slices.Contains(s.void, e.TurnID):
+		return true
+	case !e.IfBegun || s.turn == e.TurnID,
+		slices.ContainsFunc(s.unmatched, func(l sessionRecord) bool { return l.event.TurnID == e.TurnID }):
+		return false
+	}
+	s.void = append(s.void[max(0, len(s.void)+1-maxVoid):], e.TurnID)
+	return true
 }
 
 // keepUnmatched keeps a record of a turn with an unknown id: a later record of that turn may name this request.
