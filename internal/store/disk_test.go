@@ -158,14 +158,25 @@ func TestCrashWhileTheStoreIsCreatedLeavesNothingToRepair(t *testing.T) {
 	require.NoError(t, opened(t, whole).Close())
 	manifest := filepath.Base(one(t, whole, "MANIFEST-*"))
 
-	path := filepath.Join(t.TempDir(), "table.0")
-	require.NoError(t, os.MkdirAll(path, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(path, manifest), []byte("\x01\x02"), 0o600))
-	s := recovered(t, opened(t, path))
-	set(t, s, "a", "1", 1)
-	seal(t, s)
-	require.NoError(t, s.Close())
-	require.Equal(t, map[string]string{"a": "1"}, rows(t, opened(t, path)))
+	for name, files := range map[string]map[string]string{
+		"in the manifest":                   {manifest: "\x01\x02"},
+		"before the manifest is named":      {manifest: "\x01\x02", "CURRENT.0": ""},
+		"while it is named":                 {manifest: "\x01\x02", "CURRENT.0": manifest[:4]},
+		"where a rename may come too early": {manifest: "\x01\x02", "CURRENT": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "table.0")
+			require.NoError(t, os.MkdirAll(path, 0o700))
+			for file, content := range files {
+				require.NoError(t, os.WriteFile(filepath.Join(path, file), []byte(content), 0o600))
+			}
+			s := recovered(t, opened(t, path))
+			set(t, s, "a", "1", 1)
+			seal(t, s)
+			require.NoError(t, s.Close())
+			require.Equal(t, map[string]string{"a": "1"}, rows(t, opened(t, path)))
+		})
+	}
 }
 
 // TestJournalOfACrashGivesAnEarlierCutOrIsRefused cuts or damages a journal of small and large cuts at any byte: the

@@ -1,25 +1,39 @@
 package store
 
 import (
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	ldberrors "github.com/syndtr/goleveldb/leveldb/errors"
 	"github.com/syndtr/goleveldb/leveldb/journal"
 	ldb "github.com/syndtr/goleveldb/leveldb/storage"
 )
 
-// neverFilled reports whether the files are those of a crash during the creation of LevelDB: no CURRENT file, and no file
-// that could hold a row.
+// neverFilled reports whether the files are those of a crash during the creation of LevelDB: no CURRENT file, or one that was not
+// written to its end, and no file that could hold a row.
 func neverFilled(files ldb.Storage) bool {
-	if _, err := files.GetMeta(); !os.IsNotExist(err) {
+	if _, err := files.GetMeta(); !os.IsNotExist(err) && !ldberrors.IsCorrupted(err) {
 		return false
 	}
 	held, err := files.List(ldb.TypeJournal | ldb.TypeTable)
 	return err == nil && len(held) == 0
 }
 
-func removeManifests(files ldb.Storage) error {
+// removeManifests removes the manifests in a directory and what names them.
+func removeManifests(path string, files ldb.Storage) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "CURRENT") {
+			err = errors.Join(err, os.Remove(filepath.Join(path, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
 	fds, err := files.List(ldb.TypeManifest)
 	for _, fd := range fds {
 		if err == nil {

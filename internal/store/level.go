@@ -93,7 +93,7 @@ func openFiles(path string) (*level, error) {
 	if l.db, err = leveldb.Open(files, options(opt.StrictJournal|opt.StrictManifest)); ldberrors.IsCorrupted(err) {
 		switch {
 		case neverFilled(files):
-			err = removeManifests(files)
+			err = removeManifests(path, files)
 		case !tornAtEnd(files):
 			return nil, errors.Join(l.named("open", err), files.Close())
 		default:
