@@ -72,8 +72,9 @@ func (c *claim) pump(s *Series) {
 			if !ok {
 				return
 			}
-			s.NoteLag(c.HighWaterMarkOffset() - m.Offset)
-			c.found.CompareAndSwap(0, c.HighWaterMarkOffset())
+			end := c.HighWaterMarkOffset()
+			s.NoteLag(end - m.Offset)
+			c.found.CompareAndSwap(0, end)
 			if !s.Acquire(Partition{m.Topic, m.Partition}, m.Offset+1, len(m.Key)+len(m.Value)) {
 				return
 			}
