@@ -74,6 +74,17 @@ func (g *fakeGates) watchers() int {
 	return len(g.shows)
 }
 
+func (g *fakeGates) watches(session string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, of := range g.shows {
+		if of == session {
+			return true
+		}
+	}
+	return false
+}
+
 func TestClientSeesTheOpenGatesOfItsSessionAndTheirChanges(t *testing.T) {
 	g := newFakeGates()
 	g.change("s", true, `{"gate_id":"1","args":{"to":"mira","bearerToken":"t0ken"}}`)
@@ -92,9 +103,9 @@ func TestClientSeesTheOpenGatesOfItsSessionAndTheirChanges(t *testing.T) {
 	// Another subscription ends that of the gates too.
 	b.subscribe("other")
 	b.none("other")
+	require.Eventually(t, func() bool { return g.watches("other") && g.watchers() == 1 }, waitLimit, 1)
 	g.change("s", true, `{"gate_id":"3"}`)
 	b.none("other")
-	require.Equal(t, 1, g.watchers())
 	require.NoError(t, b.CloseNow())
 	require.Eventually(t, func() bool { return g.watchers() == 0 }, waitLimit, 1)
 }
