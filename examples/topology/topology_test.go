@@ -48,9 +48,9 @@ func TestFirstQuestionIsAnswered(t *testing.T) {
 	require.NotContains(t, out.String(), "-dlq")
 
 	require.Contains(t, out.String(), "all 3 results are there")
-	require.Contains(t, out.String(), "tool: 3 results")
 
-	// Every record on the way is shown. The order is that of timestamps: the turn dates the records of one callback a millisecond apart,
+	// Every record on the way is shown. (The copy of the results on message-input is not on the way: it can be written after a model
+	// that takes no time has answered.) The order is that of timestamps: the turn dates the records of one callback a millisecond apart,
 	// so the answer of a model that takes less can be dated before its question.
 	for _, step := range []string{
 		`orchestrator-message-input +demo +user: What is`,
