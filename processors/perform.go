@@ -12,7 +12,7 @@ import (
 // ErrKeepRecord is wrapped by an error of a handler that is not the record's fault: this build cannot handle the record,
 // but another one can, for example because the table row has a newer version. The record is never dead-lettered. The
 // processor restarts, and Run returns ErrGaveUp when the restart limit is reached.
-var ErrKeepRecord = errors.New("processors: this build cannot handle the record")
+var ErrKeepRecord = runtimeapi.ErrKeepRecord
 
 // errConfidential replaces the error of a handler in the dead letter of a confidential topic's record.
 var errConfidential = errors.New("the topic is confidential, the error is in the log")

@@ -6,11 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 )
 
 func TestEncodedRowsAreKept(t *testing.T) {
-	c := rows.Timed[string]{Codec: codec.String()}
+	c := timed.Rows[string]{Codec: codec.String()}
 	for _, value := range []any{"a row", []byte("a row")} {
 		raw, err := c.Encode(value)
 		require.NoError(t, err)
@@ -21,13 +22,19 @@ func TestEncodedRowsAreKept(t *testing.T) {
 }
 
 func TestValuesOfATable(t *testing.T) {
-	row, err := rows.Of[string](nil, "a table")
+	table := gaterow.GrantTable
+	row, err := table.Of(nil)
 	require.NoError(t, err)
-	require.Empty(t, row)
-	row, err = rows.Of[string](codec.String().Unmarshal([]byte("a row")), "a table")
+	require.Nil(t, row)
+	stored := &gaterow.Grants{Version: 1}
+	raw, err := table.Marshal(stored)
 	require.NoError(t, err)
-	require.Equal(t, "a row", row)
-	_, err = rows.Of[string](7, "a table")
+	for _, value := range []any{stored, table.Codec().Unmarshal(raw)} {
+		row, err = table.Of(value)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, row.GetVersion())
+	}
+	_, err = table.Of(7)
 	require.ErrorIs(t, err, codec.ErrType)
-	require.ErrorContains(t, err, "got int, want a row of a table")
+	require.ErrorContains(t, err, "got int, want a row of package gate")
 }

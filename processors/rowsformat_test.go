@@ -1,30 +1,31 @@
 package processors_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors"
 )
 
-// versioned is a message with a version and nothing else.
-type versioned struct {
-	emptypb.Empty
-	version uint32
-}
-
-func (v *versioned) GetVersion() uint32 { return v.version }
-
 func TestNewerRowsAreRejected(t *testing.T) {
-	newer := errors.New("newer")
-	f := rows.Format{Name: "x", Version: 2, Newer: newer}
-	require.NoError(t, f.Decode(nil, &versioned{version: 2}))
-	require.ErrorIs(t, f.Decode(nil, &versioned{version: 3}), newer)
-	require.ErrorContains(t, f.Decode([]byte{0xff}, &versioned{}), "x: decode row")
+	table := rows.Table[*gaterow.Grants]{Name: "x", Version: 2}
+	row := func(version uint32) []byte {
+		raw, err := table.Marshal(&gaterow.Grants{Version: version})
+		require.NoError(t, err)
+		return raw
+	}
+	stored, err := table.Unmarshal(row(2))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, stored.GetVersion())
+	_, err = table.Unmarshal(row(3))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	require.ErrorIs(t, err, processors.ErrKeepRecord)
+	_, err = table.Unmarshal([]byte{0xff})
+	require.ErrorContains(t, err, "x: decode row")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

@@ -19,12 +19,12 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -82,7 +82,7 @@ type agent struct {
 	to      *processors.KafkaPublisher
 	model   *think.Worker
 	tools   *tools.Worker
-	index   *gatedoor.Index
+	index   *gatehttp.Index
 	mux     *http.ServeMux
 	answers *answers
 }
@@ -107,16 +107,16 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	var errs [5]error
 	a.model, errs[0] = think.New(agentName, a.to, script(s), think.WithLogger(logger))
 	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.WithLogger(logger))
-	a.index, errs[2] = gatedoor.NewIndex(agentName, gatedoor.WithLogger(logger))
-	chat, chatErr := door.New(agentName, a.to, door.WithLogger(logger))
-	decisions, decisionsErr := gatedoor.New(a.index, a.to, gatedoor.WithLogger(logger))
+	a.index, errs[2] = gatehttp.NewIndex(agentName, gatehttp.WithLogger(logger))
+	chat, chatErr := turnhttp.New(agentName, a.to, turnhttp.WithLogger(logger))
+	decisions, decisionsErr := gatehttp.New(a.index, a.to, gatehttp.WithLogger(logger))
 	errs[3], errs[4] = chatErr, decisionsErr
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, a.to.Close())
 	}
-	a.mux.Handle(door.ChatPath, chat)
-	a.mux.Handle(gatedoor.GatesPath, decisions)
-	a.mux.Handle(gatedoor.GatesPath+"/", decisions)
+	a.mux.Handle(turnhttp.ChatPath, chat)
+	a.mux.Handle(gatehttp.GatesPath, decisions)
+	a.mux.Handle(gatehttp.GatesPath+"/", decisions)
 	return a, nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/door"
+	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delivery"
@@ -199,16 +199,16 @@ func (a *app) addSink(accounts []transport.Account) error {
 }
 
 func (a *app) addDoor() error {
-	index, err := door.NewIndex(concierge, door.WithLogger(a.logger))
+	index, err := delegationhttp.NewIndex(concierge, delegationhttp.WithLogger(a.logger))
 	if err != nil {
 		return err
 	}
-	d, err := door.New(index, door.WithLogger(a.logger))
+	d, err := delegationhttp.New(index, delegationhttp.WithLogger(a.logger))
 	if err != nil {
 		return err
 	}
-	a.mux.Handle(door.DelegationsPath, d)
-	a.mux.Handle(door.DelegationsPath+"/", d)
+	a.mux.Handle(delegationhttp.DelegationsPath, d)
+	a.mux.Handle(delegationhttp.DelegationsPath+"/", d)
 	a.parts = append(a.parts, func(ctx context.Context) error { return index.Run(ctx, a.flags.brokers) })
 	return nil
 }

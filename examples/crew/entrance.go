@@ -14,7 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/crew/door"
+	"github.com/turntable-streams/turntable/processors/crew/crewhttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 )
 
@@ -22,7 +22,7 @@ import (
 type entrance struct {
 	address string // host:port
 	token   string // a caller with this token has all rights
-	index   *door.Index
+	index   *crewhttp.Index
 	cancel  context.CancelFunc
 	group   *errgroup.Group
 	ended   <-chan struct{} // a part has failed, or stop was called
@@ -31,7 +31,7 @@ type entrance struct {
 // openDoor serves the door until stop is called. Only requests with the token are accepted, and from browsers only those of pages
 // of the door's own origin: the agents have the rights of the user, whose browser shows pages of others.
 func openDoor(ctx context.Context, brokers []string, to processors.Publisher, addr string, logger *zap.Logger) (*entrance, error) {
-	index, err := door.NewIndex(workshop, door.WithLogger(logger))
+	index, err := crewhttp.NewIndex(workshop, crewhttp.WithLogger(logger))
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func openDoor(ctx context.Context, brokers []string, to processors.Publisher, ad
 		return nil, err
 	}
 	e := &entrance{address: listener.Addr().String(), token: rand.Text(), index: index}
-	options := []door.Option{door.WithLogger(logger), door.WithAuthenticate(e.authenticate), door.WithOrigins(e.url())}
+	options := []crewhttp.Option{crewhttp.WithLogger(logger), crewhttp.WithAuthenticate(e.authenticate), crewhttp.WithOrigins(e.url())}
 	if at := listener.Addr().(*net.TCPAddr); at.IP.IsLoopback() {
-		options = append(options, door.WithHosts("localhost", at.IP.String()))
+		options = append(options, crewhttp.WithHosts("localhost", at.IP.String()))
 	}
-	handler, err := door.New(index, to, options...)
+	handler, err := crewhttp.New(index, to, options...)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -72,7 +72,7 @@ func (e *entrance) url() string { return "http://" + e.address }
 
 // socket is the URL of the WebSocket, with the token.
 func (e *entrance) socket() string {
-	return "ws://" + e.address + door.SocketPath + "?token=" + e.token
+	return "ws://" + e.address + crewhttp.SocketPath + "?token=" + e.token
 }
 
 // authenticate accepts the token.

@@ -19,7 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +36,7 @@ type agent struct {
 	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
 	turn     []turn.Option
 	delivery []delivery.Option
-	doors    []door.Option
+	doors    []turnhttp.Option
 	sink     []sink.Option
 }
 
@@ -60,9 +60,9 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 	if err != nil {
 		return err
 	}
-	doors, err := door.New(a.name, to, append([]door.Option{
-		door.WithCallbackSecrets(a.secrets...), door.WithCallbackServices(a.services.Known),
-		door.WithLogger(a.logger),
+	doors, err := turnhttp.New(a.name, to, append([]turnhttp.Option{
+		turnhttp.WithCallbackSecrets(a.secrets...), turnhttp.WithCallbackServices(a.services.Known),
+		turnhttp.WithLogger(a.logger),
 	}, a.doors...)...)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,7 +65,7 @@ func roundTrip(t *testing.T, s *fixture) {
 	came := s.callbackProxy.await(before + 3)[before:]
 	keys := map[string]bool{}
 	for _, c := range came {
-		require.Equal(t, door.ToolResponsePath, c.path)
+		require.Equal(t, turnhttp.ToolResponsePath, c.path)
 		require.Equal(t, http.StatusAccepted, c.status)
 		require.True(t, strings.HasPrefix(c.header.Get("Authorization"), "Bearer "))
 		keys[c.header.Get("Idempotency-Key")] = true

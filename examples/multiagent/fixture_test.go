@@ -24,9 +24,9 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	workers "github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -89,18 +89,18 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []deliv
 	}
 	asked := agent{
 		name: orchestrator, secrets: []string{secret}, turn: append(turns, turn.WithToolTimeout(toolTimeout)),
-		doors: []door.Option{door.WithClock(s.clock)}, sink: []sink.Option{sink.WithClock(s.clock)},
+		doors: []turnhttp.Option{turnhttp.WithClock(s.clock)}, sink: []sink.Option{sink.WithClock(s.clock)},
 		group: func(g goka.Group) []processors.Option { return group(g, processors.WithClock(s.clock)) },
 	}
 	s.callbackProxy = newCallbackProxy(t)
-	s.chat = s.play(asked) + door.ChatPath
-	s.callbackProxy.pass(strings.TrimSuffix(s.chat, door.ChatPath))
+	s.chat = s.play(asked) + turnhttp.ChatPath
+	s.callbackProxy.pass(strings.TrimSuffix(s.chat, turnhttp.ChatPath))
 	services, err := sink.ParseServices(orchestrator + ":http://" + s.callbackProxy.address)
 	require.NoError(t, err)
 	chat := s.play(agent{
 		name: worker, services: services, delivery: deliveries,
 		group: func(g goka.Group) []processors.Option { return group(g) },
-	}) + door.ChatPath
+	}) + turnhttp.ChatPath
 
 	s.start(dispatcher{
 		agent: orchestrator, brokers: s.brokers, chat: chat, callback: orchestrator, secret: secret,
@@ -278,7 +278,7 @@ func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee))
 func (s *fixture) send(c callback, withKey bool) int {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
-		strings.TrimSuffix(s.chat, door.ChatPath)+door.ToolResponsePath, strings.NewReader(c.body))
+		strings.TrimSuffix(s.chat, turnhttp.ChatPath)+turnhttp.ToolResponsePath, strings.NewReader(c.body))
 	require.NoError(s.t, err)
 	r.Header = c.header.Clone()
 	if !withKey {

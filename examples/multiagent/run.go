@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // errUnexpected is the error of a run whose answer does not match.
@@ -95,7 +95,7 @@ func (t *processes) open(ctx context.Context, s settings, p *screen) (brokers []
 	for _, role := range [][]string{
 		{
 			"dispatcher", "dispatcher", "AGENT_NAME=" + orchestrator, secret, "CALLBACK_SERVICE=" + orchestrator,
-			"TARGET_CHAT_URL=http://" + workerAddress + door.ChatPath,
+			"TARGET_CHAT_URL=http://" + workerAddress + turnhttp.ChatPath,
 		},
 		{orchestrator + "'s model", "model", "AGENT_NAME=" + orchestrator},
 		{worker + "'s model", "model", "AGENT_NAME=" + worker},
@@ -111,7 +111,7 @@ func (t *processes) open(ctx context.Context, s settings, p *screen) (brokers []
 			return nil, "", err
 		}
 	}
-	return brokers, "http://" + orchestratorAddress + door.ChatPath, nil
+	return brokers, "http://" + orchestratorAddress + turnhttp.ChatPath, nil
 }
 
 // agent starts an agent on a free port and returns its address.

@@ -48,8 +48,10 @@ func (a *auditOf) add(r processors.Inbound) {
 		if record := valueOf(a.catalog.PeerAudit, r); record != nil {
 			a.records = append(a.records, *record)
 		}
-	} else if row := peer.ChainCodec().Unmarshal(r.Value); row.Err == nil && string(r.Key) == a.member.id {
-		a.head = peer.Head{InstanceID: a.member.id, Seq: row.Value.GetSeq(), Hash: row.Value.GetHash()}
+	} else if string(r.Key) == a.member.id {
+		if head, err := peer.HeadOf(a.member.id, r.Value); err == nil {
+			a.head = head
+		}
 	}
 	select {
 	case a.changed <- struct{}{}:

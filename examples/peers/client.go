@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // client is a person with an HTTP client.
@@ -27,7 +27,7 @@ func (c client) ask(ctx context.Context, m *member, session, content string) err
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url()+door.ChatPath, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url()+turnhttp.ChatPath, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c client) ask(ctx context.Context, m *member, session, content string) err
 
 // card returns the card of an instance. It needs no key.
 func (c client) card(ctx context.Context, m *member) (wire.Card, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url()+peerdoor.CardPath, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url()+peerhttp.CardPath, nil)
 	if err != nil {
 		return wire.Card{}, err
 	}

@@ -24,13 +24,13 @@ import (
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/peer"
-	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -116,18 +116,18 @@ func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Tr
 	own, ownErr := tools.NewWorker(agentName, to, toolset(i.invoices), tools.WithOthersLeft(), tools.WithLogger(logger))
 	sender, senderErr := sink.New(agentName, to, sink.ForPeers(), sink.WithTransport(transport.Kind, requests),
 		sink.WithLogger(logger))
-	chat, chatErr := door.New(agentName, to, door.WithAuthenticate(i.keys.Authenticate), door.WithLogger(logger))
-	replies, repliesErr := peerdoor.NewReplies(agentName, peerdoor.WithLogger(logger))
+	chat, chatErr := turnhttp.New(agentName, to, turnhttp.WithAuthenticate(i.keys.Authenticate), turnhttp.WithLogger(logger))
+	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.WithLogger(logger))
 	if err := errors.Join(modelErr, ownErr, senderErr, chatErr, repliesErr); err != nil {
 		return nil, err
 	}
-	peers, err := peerdoor.New(replies, to, i.settings.Settings,
-		peerdoor.WithAuthenticate(i.keys.Authenticate), peerdoor.WithLogger(logger))
+	peers, err := peerhttp.New(replies, to, i.settings.Settings,
+		peerhttp.WithAuthenticate(i.keys.Authenticate), peerhttp.WithLogger(logger))
 	if err != nil {
 		return nil, err
 	}
 	w.ready = replies.Ready()
-	w.mux.Handle(door.ChatPath, chat)
+	w.mux.Handle(turnhttp.ChatPath, chat)
 	w.mux.Handle("/", peers)
 	w.runs = []func(ctx context.Context) error{
 		func(ctx context.Context) error { return model.Run(ctx, i.brokers) },

@@ -8,21 +8,21 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/envoption"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // shortSecret is the variable that permits the secrets of FlightDeck environments.
 const shortSecret = "TOOL_CALLBACK_SHORT_SECRET"
 
 // readDoor reads how large the records of the turn may be. A variable that is not valid is reported with the turn's.
-func readDoor() []door.Option {
-	options, _ := envoption.Options([]envoption.Variable[door.Option]{envoption.RecordLimit(door.WithRecordLimit)}, os.LookupEnv, errVariable)
+func readDoor() []turnhttp.Option {
+	options, _ := envoption.Options([]envoption.Variable[turnhttp.Option]{envoption.RecordLimit(turnhttp.WithRecordLimit)}, os.LookupEnv, errVariable)
 	return options
 }
 
 // readCallbacks reads which callback tokens of tools the doors accept: their secrets, the newer one first, and options.
-func readCallbacks(doors bool) (secrets []string, options []door.Option, err error) {
+func readCallbacks(doors bool) (secrets []string, options []turnhttp.Option, err error) {
 	current, previous := variable("TOOL_CALLBACK_SECRET") != "", variable("TOOL_CALLBACK_SECRET_PREVIOUS") != ""
 	var errs []error
 	switch all := variable("PARTS") == ""; {
@@ -38,7 +38,7 @@ func readCallbacks(doors bool) (secrets []string, options []door.Option, err err
 		errs = append(errs, err)
 	}
 	if short {
-		options = append(options, door.WithShortSecrets())
+		options = append(options, turnhttp.WithShortSecrets())
 	}
 	for _, name := range []string{"TOOL_CALLBACK_SECRET", "TOOL_CALLBACK_SECRET_PREVIOUS"} {
 		secret := os.Getenv(name)
@@ -51,11 +51,11 @@ func readCallbacks(doors bool) (secrets []string, options []door.Option, err err
 	secrets = slices.DeleteFunc(secrets, func(secret string) bool { return strings.TrimSpace(secret) == "" })
 	for _, o := range []struct {
 		variable string
-		option   door.Option
+		option   turnhttp.Option
 	}{
-		{"TOOL_CALLBACK_ANY_AGENT", door.WithTokensOfAnyAgent()},
-		{"TOOL_CALLBACK_WITHOUT_EXPIRY", door.WithTokensWithoutExpiry()},
-		{"TOOL_CALLBACK_SINGLE_USE", door.WithSingleUseTokens()},
+		{"TOOL_CALLBACK_ANY_AGENT", turnhttp.WithTokensOfAnyAgent()},
+		{"TOOL_CALLBACK_WITHOUT_EXPIRY", turnhttp.WithTokensWithoutExpiry()},
+		{"TOOL_CALLBACK_SINGLE_USE", turnhttp.WithSingleUseTokens()},
 	} {
 		on, err := flagged(o.variable)
 		if err != nil {

@@ -13,28 +13,28 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/httpserver"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // openDoors accepts messages, callbacks and, with GATE_POLICY, decisions at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
-	options := append([]door.Option{
-		door.WithCallbackSecrets(p.secrets...), door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger),
-		door.WithPathPrefixes(),
+	options := append([]turnhttp.Option{
+		turnhttp.WithCallbackSecrets(p.secrets...), turnhttp.WithCallbackServices(p.services.Known), turnhttp.WithLogger(p.logger),
+		turnhttp.WithPathPrefixes(),
 	}, append(readDoor(), p.callbacks...)...)
 	if p.authenticate != nil {
-		options = append(options, door.WithAuthenticate(p.authenticate))
+		options = append(options, turnhttp.WithAuthenticate(p.authenticate))
 	}
 	for _, origin := range p.origins {
-		options = append(options, door.WithCORS(origin, "Authorization", "Idempotency-Key"))
+		options = append(options, turnhttp.WithCORS(origin, "Authorization", "Idempotency-Key"))
 	}
-	doors, err := door.New(p.agent, p.to, options...)
+	doors, err := turnhttp.New(p.agent, p.to, options...)
 	if err != nil {
 		return err
 	}
 	p.logger.Warn("paths that begin with a door's path are served too, as by chat-api: a proxy must protect them by prefix",
-		zap.Strings("paths", []string{door.ChatPath, door.ToolResponsePath}))
+		zap.Strings("paths", []string{turnhttp.ChatPath, turnhttp.ToolResponsePath}))
 	handler := http.Handler(doors)
 	if p.gates != nil {
 		if handler, err = p.besideGates(doors); err != nil {

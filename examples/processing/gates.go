@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/approval/policyfile"
 	"github.com/turntable-streams/turntable/processors/gate"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 )
 
 // readPolicy reads the file of GATE_POLICY. The error names the file and the line of each mistake.
@@ -34,7 +34,7 @@ func (p *pipeline) addGates(entrances *stage) error {
 	if !p.parts.listens() {
 		return nil
 	}
-	index, err := gatedoor.NewIndex(p.agent, gatedoor.WithLogger(p.logger))
+	index, err := gatehttp.NewIndex(p.agent, gatehttp.WithLogger(p.logger))
 	if err != nil {
 		return err
 	}
@@ -63,19 +63,19 @@ func (p *pipeline) addGateGroups() error {
 
 // besideGates returns the handler of PORT: the door of gates, and others for all other paths.
 func (p *pipeline) besideGates(others http.Handler) (http.Handler, error) {
-	options := []gatedoor.Option{gatedoor.WithLogger(p.logger)}
+	options := []gatehttp.Option{gatehttp.WithLogger(p.logger)}
 	if p.authenticate != nil {
-		options = append(options, gatedoor.WithAuthenticate(p.authenticate))
+		options = append(options, gatehttp.WithAuthenticate(p.authenticate))
 	}
 	for _, origin := range p.origins {
-		options = append(options, gatedoor.WithCORS(origin, "Authorization", "Idempotency-Key"))
+		options = append(options, gatehttp.WithCORS(origin, "Authorization", "Idempotency-Key"))
 	}
-	gates, err := gatedoor.New(p.gates, p.to, options...)
+	gates, err := gatehttp.New(p.gates, p.to, options...)
 	if err != nil {
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == gatedoor.GatesPath || strings.HasPrefix(r.URL.Path, gatedoor.GatesPath+"/") {
+		if r.URL.Path == gatehttp.GatesPath || strings.HasPrefix(r.URL.Path, gatehttp.GatesPath+"/") {
 			gates.ServeHTTP(w, r)
 			return
 		}

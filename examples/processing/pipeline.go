@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
@@ -27,7 +27,7 @@ type pipeline struct {
 	to     *processors.KafkaPublisher
 	screen *websocket.Server // nil where it is off
 	calls  *sink.HTTP        // nil where deliveries are off
-	gates  *gatedoor.Index   // nil where gates, or all that show them, are off
+	gates  *gatehttp.Index   // nil where gates, or all that show them, are off
 	stages []stage
 
 	listeners []net.Listener // those of servers that never started are closed here

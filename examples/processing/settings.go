@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -42,7 +42,7 @@ type settings struct {
 	resumeKeys [][]byte           // WS_RESUME_KEY, and the one before it
 	audience   []websocket.Option // WS_OPERATORS, WS_EVERYONE_SEES_ALL
 	secrets    []string           // TOOL_CALLBACK_SECRET, and the one before it
-	callbacks  []door.Option
+	callbacks  []turnhttp.Option
 	services   sink.Services // ALLOWED_HOST_MAPPING; with one, some process delivers outputs
 	delivery   []delivery.Option
 	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start

@@ -27,11 +27,11 @@ func inspect(ctx context.Context, brokers []string, session string, out io.Write
 	if row == nil {
 		return fmt.Errorf("inspect: the table of %s has no session %q", orchestrator, session)
 	}
-	state, err := turn.StateOf(row)
+	text, err := turn.Describe(row)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "session %s of %s\n%s", session, orchestrator, turn.Describe(state))
+	_, err = fmt.Fprintf(out, "session %s of %s\n%s", session, orchestrator, text)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +35,7 @@ func (t *trial) storeSessions(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	row, err := turn.EncodeState(storedRow())
+	row, err := turnrow.Table.Marshal(storedRow())
 	if err != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func (t *trial) storeSessions(ctx context.Context) error {
 }
 
 // storedRow is the row of a short conversation.
-func storedRow() *turn.State {
+func storedRow() *turnrow.State {
 	message := `{"role":"user","content":"` + strings.Repeat("berth nine ", 20) + `"}`
-	return &turn.State{
+	return &turnrow.State{
 		Version: 1, TouchedMs: time.Now().UnixMilli(), History: []byte("[" + message + "," + message + "]"), HistoryLength: 2,
 		Causes: make([]byte, 5*24), Calls: make([]byte, 4*24),
 	}

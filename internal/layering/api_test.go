@@ -23,6 +23,9 @@ const unstable = "github.com/go-json-experiment/json"
 
 func TestExportedAPIUsesNoTypeOfAnUnreleasedModule(t *testing.T) {
 	for name, texts := range exportedAPI(t) {
+		if slices.Contains(shown, name) {
+			continue
+		}
 		for _, text := range texts {
 			require.NotContains(t, text, unstable, name)
 		}
@@ -31,6 +34,9 @@ func TestExportedAPIUsesNoTypeOfAnUnreleasedModule(t *testing.T) {
 
 func TestExportedAPIUsesNoInternalType(t *testing.T) {
 	for name, texts := range exportedAPI(t) {
+		if slices.Contains(shown, name) {
+			continue
+		}
 		for _, text := range texts {
 			require.NotContains(t, text, "/internal/", "%s: a user cannot read the documentation of an internal type", name)
 		}
@@ -74,8 +80,11 @@ var exported = sync.OnceValues(func() (map[string][]string, error) {
 	return api, nil
 })
 
-// opaque are rows that users read with functions of their packages only. What they consist of is shared by several rows.
-var opaque = []string{"processors/crew/agent.State", "processors/crew/team.State", "processors/crew/repository.State"}
+// shown are the packages that export their transitions or tables, with rows, for other packages and their tests.
+var shown = []string{
+	"processors/turn", "processors/delivery", "processors/channel", "processors/fold/group",
+	"processors/crew/agent", "processors/crew/team", "processors/crew/repository",
+}
 
 // exportedTypes describes the type of every exported function, variable, field and method of a package, and what its
 // aliases stand for.
@@ -92,7 +101,7 @@ func exportedTypes(p *types.Package) (list []string) {
 			add(o)
 			continue
 		}
-		if !o.Exported() || slices.Contains(opaque, nameOf(p.Path())+"."+name) {
+		if !o.Exported() {
 			continue
 		}
 		for m := range named.Methods() {

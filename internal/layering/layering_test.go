@@ -111,7 +111,7 @@ type layer struct {
 func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
-		"processors/internal/reload", "processors/internal/rows", "processors/internal/seen", "processors/approval", "processors/approval/policyfile":
+		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/approval", "processors/approval/policyfile":
 		return true
 	}
 	return false
@@ -246,12 +246,12 @@ var confined = []struct {
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
-		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "internal/loopback", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
-		"processors/fold/invoke", "processors/gate/door", "processors/peer/door", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
-		"processors/channel/door", "processors/channel/internal/platform", // the adapters of platforms follow
+		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
+		"processors/fold/invoke", "processors/gate/gatehttp", "processors/peer/peerhttp", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
+		"processors/channel/delegationhttp", "processors/channel/internal/platform", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
-		"processors/crew/door",
+		"processors/crew/crewhttp",
 		"processors/turn/think/", // the models of providers
 		"internal/kafka",         // the token endpoint of a cluster
 	}},

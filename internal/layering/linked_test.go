@@ -33,7 +33,7 @@ func requireUnlinked(t *testing.T, listing []byte, more ...string) {
 // linked are the packages that users import; workers are those that run a worker.
 var (
 	linked = []string{
-		"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/delivery",
+		"processors", "processors/turn", "processors/turn/turnhttp", "processors/turn/token", "processors/delivery",
 		"processors/gate", "processors/peer",
 	}
 	workers = []string{
@@ -95,7 +95,7 @@ func TestTokenLibrariesAreLinkedByTheirPackageOnly(t *testing.T) {
 
 // A program in which two Protobuf files have one name does not start.
 func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
-	generated, err := filepath.Glob(filepath.Join(root, "processors/*/*.pb.go"))
+	generated, err := filepath.Glob(filepath.Join(root, "internal/rows/*/*.pb.go"))
 	require.NoError(t, err)
 	require.NotEmpty(t, generated)
 	by := map[string]string{}

@@ -9,13 +9,13 @@ import (
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	delegationdoor "github.com/turntable-streams/turntable/processors/channel/door"
+	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
-	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // The paths of the doors that this package chooses. The others are those of the doors' packages.
@@ -70,19 +70,19 @@ func (a *assembly) addInvoke() (err error) {
 // addChat adds the door of messages and of callbacks of tools.
 func (a *assembly) addChat() error {
 	c := a.config
-	opts := entrance(c, door.WithLogger, door.WithAuthenticate, door.WithCORS)
+	opts := entrance(c, turnhttp.WithLogger, turnhttp.WithAuthenticate, turnhttp.WithCORS)
 	if c.CallbackSecret != "" {
-		opts = append(opts, door.WithCallbackSecrets(c.CallbackSecret))
+		opts = append(opts, turnhttp.WithCallbackSecrets(c.CallbackSecret))
 	}
 	if c.Deliver != nil {
-		opts = append(opts, door.WithCallbackServices(c.Deliver.Services.Known))
+		opts = append(opts, turnhttp.WithCallbackServices(c.Deliver.Services.Known))
 	}
-	d, err := door.New(a.name, a.to, opts...)
+	d, err := turnhttp.New(a.name, a.to, opts...)
 	if err != nil {
 		return err
 	}
-	a.mux.Handle(door.ChatPath, d)
-	a.mux.Handle(door.ToolResponsePath, d)
+	a.mux.Handle(turnhttp.ChatPath, d)
+	a.mux.Handle(turnhttp.ToolResponsePath, d)
 	return nil
 }
 
@@ -94,16 +94,16 @@ func (a *assembly) addScreens() error {
 		opts = append(opts, websocket.WithOrigins(c.Origins...))
 	}
 	if c.Approval != nil {
-		index, err := gatedoor.NewIndex(a.name, gatedoor.WithLogger(c.Logger))
+		index, err := gatehttp.NewIndex(a.name, gatehttp.WithLogger(c.Logger))
 		if err != nil {
 			return err
 		}
-		d, err := gatedoor.New(index, a.to, entrance(c, gatedoor.WithLogger, gatedoor.WithAuthenticate, gatedoor.WithCORS)...)
+		d, err := gatehttp.New(index, a.to, entrance(c, gatehttp.WithLogger, gatehttp.WithAuthenticate, gatehttp.WithCORS)...)
 		if err != nil {
 			return err
 		}
-		a.mux.Handle(gatedoor.GatesPath, d)
-		a.mux.Handle(gatedoor.GatesPath+"/", d)
+		a.mux.Handle(gatehttp.GatesPath, d)
+		a.mux.Handle(gatehttp.GatesPath+"/", d)
 		a.doors = append(a.doors, connected(index.Run, a.brokers, a.kafka))
 		opts = append(opts, websocket.WithGates(index))
 	}
@@ -122,16 +122,16 @@ func (a *assembly) addDelegations() error {
 	if len(c.Delegates) == 0 {
 		return nil
 	}
-	index, err := delegationdoor.NewIndex(a.name, delegationdoor.WithLogger(c.Logger))
+	index, err := delegationhttp.NewIndex(a.name, delegationhttp.WithLogger(c.Logger))
 	if err != nil {
 		return err
 	}
-	d, err := delegationdoor.New(index, entrance(c, delegationdoor.WithLogger, delegationdoor.WithAuthenticate, delegationdoor.WithCORS)...)
+	d, err := delegationhttp.New(index, entrance(c, delegationhttp.WithLogger, delegationhttp.WithAuthenticate, delegationhttp.WithCORS)...)
 	if err != nil {
 		return err
 	}
-	a.mux.Handle(delegationdoor.DelegationsPath, d)
-	a.mux.Handle(delegationdoor.DelegationsPath+"/", d)
+	a.mux.Handle(delegationhttp.DelegationsPath, d)
+	a.mux.Handle(delegationhttp.DelegationsPath+"/", d)
 	a.doors = append(a.doors, connected(index.Run, a.brokers, a.kafka))
 	return nil
 }
@@ -142,15 +142,15 @@ func (a *assembly) addPeers() error {
 	if c.Peers == nil {
 		return nil
 	}
-	replies, err := peerdoor.NewReplies(a.name, peerdoor.WithLogger(c.Logger))
+	replies, err := peerhttp.NewReplies(a.name, peerhttp.WithLogger(c.Logger))
 	if err != nil {
 		return err
 	}
-	d, err := peerdoor.New(replies, a.to, c.Peers, entrance(c, peerdoor.WithLogger, peerdoor.WithAuthenticate, peerdoor.WithCORS)...)
+	d, err := peerhttp.New(replies, a.to, c.Peers, entrance(c, peerhttp.WithLogger, peerhttp.WithAuthenticate, peerhttp.WithCORS)...)
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{"/api/peer/", peerdoor.CardPath} {
+	for _, path := range []string{"/api/peer/", peerhttp.CardPath} {
 		a.mux.Handle(path, d)
 	}
 	a.doors, a.ready = append(a.doors, connected(replies.Run, a.brokers, a.kafka)), append(a.ready, replies.Ready())

@@ -1,6 +1,6 @@
 // Package auth defines how the HTTP and WebSocket doors of this module identify their callers, what each caller may do and use
-// (Rights, Sessions, Limits), and the record of what it did (AuditEvent). The doors are in packages processors/turn/door,
-// processors/gate/door, processors/peer/door, processors/fold/invoke and processors/delivery/websocket. Each has an option
+// (Rights, Sessions, Limits), and the record of what it did (AuditEvent). The doors are in packages processors/turn/turnhttp,
+// processors/gate/gatehttp, processors/peer/peerhttp, processors/fold/invoke and processors/delivery/websocket. Each has an option
 // WithAuthenticate that takes an Authenticate function. A door without one accepts every request and logs a warning.
 //
 // Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the sender

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -29,7 +30,7 @@ func (t *transition) failCall(e Called, reason, text string) {
 }
 
 // dispatched is the result of a call that began a delegation.
-func dispatched(x *Task) topics.Raw {
+func dispatched(x *delegationrow.Task) topics.Raw {
 	text := "The task was handed off to " + x.Target + " and is under way. Tell the user so now. Its result will be announced in this " +
 		"conversation later."
 	announced := "true"
@@ -42,7 +43,7 @@ func dispatched(x *Task) topics.Raw {
 		string(object(member{"callback_id", x.CallbackId}, member{"agent_id", x.Target}, member{"message", text})[1:]))
 }
 
-// readAt is the path at which package door shows a delegation.
+// readAt is the path at which package delegationhttp shows a delegation.
 func readAt(callbackID string) string { return "/api/delegations/" + url.PathEscape(callbackID) }
 
 type member struct{ name, value string }

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -24,7 +25,7 @@ func (t *transition) called(e Called) {
 		t.deadLetter(reasonCall)
 		return
 	}
-	if t.first(func(x *Task) bool { return x.CallKey == e.ID }) != nil {
+	if t.first(func(x *delegationrow.Task) bool { return x.CallKey == e.ID }) != nil {
 		return
 	}
 	in, err := readSend(e.Call.Input, t.rules)
@@ -33,7 +34,7 @@ func (t *transition) called(e Called) {
 		return
 	}
 	opened := t.timeOf(e.Record)
-	task := &Task{
+	task := &delegationrow.Task{
 		CallbackId: t.callbackID(*e.Call.ToolUseID, e.ID), CallKey: e.ID, Target: in.target, Depth: max(e.Call.Depth, 0) + 1,
 		OpenedMs: opened.UnixMilli(), ExpiresMs: opened.Add(t.timeout(in)).UnixMilli(),
 	}
@@ -61,8 +62,8 @@ func (t *transition) timeout(in sendInput) time.Duration {
 }
 
 // refuse returns why a delegation is not begun, and a text for the model; an empty reason if it is.
-func (t *transition) refuse(task *Task) (reason, text string) {
-	need, early := proto.Size(task)+8+task.reserve(), t.early(task.Id)
+func (t *transition) refuse(task *delegationrow.Task) (reason, text string) {
+	need, early := proto.Size(task)+8+reserve(task), t.early(task.Id)
 	if early >= 0 { // it was accepted before a crash
 		need -= proto.Size(t.row.Early[early])
 	}
@@ -80,22 +81,22 @@ func (t *transition) refuse(task *Task) (reason, text string) {
 }
 
 // statusOf returns a delegation as delegation-status has it.
-func (t *transition) statusOf(x *Task) topics.Delegation {
+func (t *transition) statusOf(x *delegationrow.Task) topics.Delegation {
 	d := topics.Delegation{
 		SessionID: t.key, CallbackID: x.CallbackId, Agent: t.rules.Agent, Target: x.Target, Status: topics.DelegationOpen,
 		Depth: x.Depth, StartedMS: x.OpenedMs, DeadlineMS: x.ExpiresMs, EndedMS: x.EndedMs,
 	}
-	if x.Phase == Task_ENDED {
+	if x.Phase == delegationrow.Task_ENDED {
 		d.Status = topics.DelegationStatus(x.Status)
 	}
 	if len(x.Origin) > 0 {
-		d.Channel = x.from().Channel
+		d.Channel = taskFrom(x).Channel
 	}
 	return d
 }
 
 // from returns the origin of a delegation, the zero origin if it has none.
-func (x *Task) from() topics.Origin { return originOf(x.Origin) }
+func taskFrom(x *delegationrow.Task) topics.Origin { return originOf(x.Origin) }
 
 // originOf decodes an origin of a row, which was checked before it was stored.
 func originOf(raw []byte) topics.Origin {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +21,7 @@ func (t *transition) dispatch() {
 		request := t.callbackRequest(c)
 		t.emit(request+"/message", CallbackSent(t.message(c, request)))
 		if !t.takeAnswered(request) {
-			t.row.InFlight = &InFlight{RequestId: request, UntilMs: t.now.Add(t.rules.CallbackWait).UnixMilli()}
+			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.rules.CallbackWait).UnixMilli()}
 		}
 	}
 }
@@ -38,7 +39,7 @@ func (t *transition) announced(e OutputArrived) {
 		return
 	}
 	t.takeAnswered(request)
-	t.row.Answered = append(t.row.Answered, &Answered{RequestId: request, UntilMs: t.now.Add(earlyFor).UnixMilli()})
+	t.row.Answered = append(t.row.Answered, &delegationrow.Answered{RequestId: request, UntilMs: t.now.Add(earlyFor).UnixMilli()})
 	t.changed = true
 	if len(t.row.Answered) > maxAnswered {
 		t.row.Answered = slices.Delete(t.row.Answered, 0, 1)
@@ -47,7 +48,7 @@ func (t *transition) announced(e OutputArrived) {
 
 // takeAnswered forgets the output of a message. It returns false if none was read.
 func (t *transition) takeAnswered(request string) bool {
-	i := slices.IndexFunc(t.row.Answered, func(x *Answered) bool { return x.RequestId == request })
+	i := slices.IndexFunc(t.row.Answered, func(x *delegationrow.Answered) bool { return x.RequestId == request })
 	if i >= 0 {
 		t.row.Answered, t.changed = slices.Delete(t.row.Answered, i, i+1), true
 	}
@@ -55,7 +56,7 @@ func (t *transition) takeAnswered(request string) bool {
 }
 
 // message returns the message that announces a result. Its origin is that of the call, so its answer goes there.
-func (t *transition) message(c *Callback, request string) topics.Message {
+func (t *transition) message(c *delegationrow.Callback, request string) topics.Message {
 	origin := originOf(c.Origin)
 	metadata := append([]byte(`{"request_id":`), textValue(request)...)
 	metadata = append(append(metadata, `,"`+topics.MetaOrigin+`":`...), c.Origin...)
@@ -73,7 +74,7 @@ func (t *transition) message(c *Callback, request string) topics.Message {
 }
 
 // content returns the text of the message that announces a result. most is the limit of the result's size as JSON.
-func content(c *Callback, most int) string {
+func content(c *delegationrow.Callback, most int) string {
 	result := fit(c.Text, most)
 	text := fmt.Sprintf("[From: %s%s] Result of the delegation %s (%s), not written by the user:\n%s",
 		senderMark, c.Target, printable(c.CallbackId), c.Status, result)

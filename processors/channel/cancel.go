@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,7 +34,7 @@ func (t *transition) cancelled(e Called) {
 }
 
 // answerCancel answers the call of agent_cancel that a reply is of, if there is one. The delegation has ended.
-func (t *transition) answerCancel(task *Task, r topics.DelegationReply) {
+func (t *transition) answerCancel(task *delegationrow.Task, r topics.DelegationReply) {
 	if r.CallID == "" {
 		return
 	}

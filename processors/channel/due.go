@@ -3,6 +3,8 @@ package channel
 import (
 	"slices"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 )
 
 func msTime(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
@@ -11,13 +13,13 @@ func msTime(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 func (t *transition) due() {
 	now := t.nowMS()
 	for _, x := range t.row.Tasks {
-		if x.isOpen() && t.dueOf(x) <= now {
+		if isOpen(x) && t.dueOf(x) <= now {
 			t.askEnd(x)
 		}
 	}
-	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() && t.dueOf(x) <= now })
-	t.row.Early = slices.DeleteFunc(t.row.Early, func(x *Early) bool { return x.UntilMs <= now })
-	t.row.Answered = slices.DeleteFunc(t.row.Answered, func(x *Answered) bool { return x.UntilMs <= now })
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *delegationrow.Task) bool { return !isOpen(x) && t.dueOf(x) <= now })
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(x *delegationrow.Early) bool { return x.UntilMs <= now })
+	t.row.Answered = slices.DeleteFunc(t.row.Answered, func(x *delegationrow.Answered) bool { return x.UntilMs <= now })
 	if f := t.row.InFlight; f != nil && f.UntilMs <= now {
 		t.row.InFlight = nil
 		t.dispatch()
@@ -25,11 +27,11 @@ func (t *transition) due() {
 }
 
 // dueOf returns when something is to be done about a delegation, in milliseconds since the epoch.
-func (t *transition) dueOf(x *Task) int64 {
+func (t *transition) dueOf(x *delegationrow.Task) int64 {
 	switch {
-	case x.Phase == Task_OPEN:
+	case x.Phase == delegationrow.Task_OPEN:
 		return x.ExpiresMs
-	case x.Phase == Task_ENDING:
+	case x.Phase == delegationrow.Task_ENDING:
 		return x.DueMs
 	case x.Purged:
 		return x.EndedMs + earlyFor.Milliseconds()

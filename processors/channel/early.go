@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,7 +19,7 @@ func (t *transition) hold(e Replied) {
 	if t.early(r.CallbackID) >= 0 {
 		return
 	}
-	early := &Early{
+	early := &delegationrow.Early{
 		Id: r.CallbackID, Status: string(r.Status), Content: r.Content, Code: cut(r.Code, maxCode), CallId: r.CallID,
 		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.Record).UnixMilli(),
 		UntilMs: t.now.Add(earlyFor).UnixMilli(),
@@ -45,7 +46,7 @@ func (t *transition) hold(e Replied) {
 }
 
 // endEarly ends a delegation whose end was read before its call.
-func (t *transition) endEarly(task *Task) {
+func (t *transition) endEarly(task *delegationrow.Task) {
 	i := t.early(task.Id)
 	if i < 0 {
 		return
@@ -65,5 +66,5 @@ func (t *transition) endEarly(task *Task) {
 
 // early returns the index of the end of a delegation that was read before its call, -1 if there is none.
 func (t *transition) early(id string) int {
-	return slices.IndexFunc(t.row.Early, func(x *Early) bool { return x.Id == id })
+	return slices.IndexFunc(t.row.Early, func(x *delegationrow.Early) bool { return x.Id == id })
 }

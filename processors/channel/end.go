@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,7 +24,7 @@ func (t *transition) replied(e Replied) {
 	case task == nil:
 		t.hold(e)
 		return
-	case task.isOpen():
+	case isOpen(task):
 		t.end(task, e.Reply, t.timeOf(e.Record))
 	}
 	t.answerCancel(task, e.Reply)
@@ -31,9 +32,9 @@ func (t *transition) replied(e Replied) {
 
 // end ends a delegation: the result is written, the target is cancelled if it was not the one that ended it, and the result
 // is announced if there is an origin.
-func (t *transition) end(task *Task, r topics.DelegationReply, at time.Time) {
+func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at time.Time) {
 	t.changed = true
-	task.Phase, task.DueMs, task.EndedMs = Task_ENDED, 0, max(at.UnixMilli(), task.OpenedMs, 1)
+	task.Phase, task.DueMs, task.EndedMs = delegationrow.Task_ENDED, 0, max(at.UnixMilli(), task.OpenedMs, 1)
 	task.Status, task.EndedBy = string(r.Status), r.CallKey
 	if r.Code == codePurged {
 		task.Purged, task.Origin = true, nil
@@ -60,9 +61,9 @@ func (t *transition) end(task *Task, r topics.DelegationReply, at time.Time) {
 }
 
 // announce adds the result of a delegation to those that wait to be announced. The row has room for minAnnounced bytes of it.
-func (t *transition) announce(task *Task, origin []byte, d topics.Delegation) {
+func (t *transition) announce(task *delegationrow.Task, origin []byte, d topics.Delegation) {
 	text := outcome(d)
-	c := &Callback{
+	c := &delegationrow.Callback{
 		CallbackId: task.CallbackId, CallKey: task.CallKey, Target: task.Target, Origin: origin, Depth: task.Depth,
 		Status: task.Status, EndedMs: task.EndedMs, Size: int64(len(text)),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -80,7 +81,7 @@ func TestReplyOfAnotherSessionIsDeadLettered(t *testing.T) {
 	task := taskOf(t, sent(t, p.handle(p.delegation("a"))))
 	es := p.handle(p.reply(topics.DelegationReply{SessionID: "s2", CallbackID: task.CallbackID, Status: topics.DelegationCompleted}))
 	require.Equal(t, reasonForeign, letter(t, es))
-	require.Equal(t, Task_OPEN, p.state().Tasks[0].Phase)
+	require.Equal(t, delegationrow.Task_OPEN, p.state().Tasks[0].Phase)
 }
 
 func TestTimeoutAndCompletionInBothOrders(t *testing.T) {

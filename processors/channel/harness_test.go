@@ -5,7 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -151,7 +152,7 @@ func (p *harness) handle(e Event) effects {
 		require.True(p.tb, had, "only an existing row is deleted")
 		p.row = nil
 	default:
-		raw, err := EncodeState(out.State)
+		raw, err := delegationrow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
 		p.row = raw
 		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
@@ -226,12 +227,12 @@ func ownReply(e Effect) (r topics.DelegationReply, ok bool) {
 }
 
 // state returns the row, nil if there is none.
-func (p *harness) state() *State {
+func (p *harness) state() *delegationrow.State {
 	p.tb.Helper()
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := delegationrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }

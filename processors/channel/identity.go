@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 )
 
 // The domains of digests.
@@ -43,18 +44,22 @@ func (t *transition) digest(domain, callKey string) string {
 }
 
 // taskID returns the ID by which replies name a delegation. HybridClaw's peers distinguish 32 characters only.
-func (t *transition) taskID(x *Task) string { return taskPrefix + t.digest(ofTask, x.CallKey)[:28] }
+func (t *transition) taskID(x *delegationrow.Task) string {
+	return taskPrefix + t.digest(ofTask, x.CallKey)[:28]
+}
 
 // requestID is the request_id of the message of the task. The IDs of the records of a delegation begin with it.
-func (t *transition) requestID(x *Task) string { return "delegation/" + t.digest(ofTask, x.CallKey) }
+func (t *transition) requestID(x *delegationrow.Task) string {
+	return "delegation/" + t.digest(ofTask, x.CallKey)
+}
 
 // taskSession is the session in which the target runs the task.
-func (t *transition) taskSession(x *Task) string {
+func (t *transition) taskSession(x *delegationrow.Task) string {
 	return "delegated-" + t.digest(ofSession, x.CallKey)
 }
 
 // callbackRequest is the request_id of the message that announces a result.
-func (t *transition) callbackRequest(c *Callback) string {
+func (t *transition) callbackRequest(c *delegationrow.Callback) string {
 	return callbackPrefix + t.digest(ofCallback, c.CallKey)
 }
 

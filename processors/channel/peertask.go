@@ -3,12 +3,13 @@ package channel
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // sendToPeer asks the group of package peer to send a task. No request waits for it there: the reply is written for every reader.
-func (t *transition) sendToPeer(x *Task, in sendInput) {
-	peer, agent := x.peer()
+func (t *transition) sendToPeer(x *delegationrow.Task, in sendInput) {
+	peer, agent := peerOf(x)
 	request := []member{{"taskId", x.Id}, {"parentInstanceId", ""}, {"parentSessionId", t.key}, {"content", in.message}}
 	if agent != "" {
 		request = append(request, member{"agentId", agent})
@@ -19,13 +20,13 @@ func (t *transition) sendToPeer(x *Task, in sendInput) {
 	})
 }
 
-func (t *transition) cancelAtPeer(x *Task) {
-	peer, _ := x.peer()
+func (t *transition) cancelAtPeer(x *delegationrow.Task) {
+	peer, _ := peerOf(x)
 	t.emit(t.requestID(x)+"/cancel", PeerAsked{Kind: topics.PeerCancel, TaskID: x.Id, PeerID: peer, Hash: t.peerHash(x)})
 }
 
 // peerHash identifies the request of a task.
-func (t *transition) peerHash(x *Task) string { return t.digest(ofTask, x.CallKey) }
+func (t *transition) peerHash(x *delegationrow.Task) string { return t.digest(ofTask, x.CallKey) }
 
 // peerReplied writes the end of a peer's task to delegation-replies. It needs no row, so it does not matter whether the call was
 // read before.

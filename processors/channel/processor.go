@@ -8,8 +8,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -42,7 +44,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		}
 	}
 	edges := processors.Edges(own.DelegationsGroup(), inputs...)
-	edges = append(edges, goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}))
+	edges = append(edges, goka.Persist(timed.Of(delegationrow.Table, b.onDeadline)))
 	return goka.DefineGroup(own.DelegationsGroup(), append(edges, outputs...)...), nil
 }
 
@@ -109,8 +111,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a purge deletes it.
 func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	state, err := delegationrow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {

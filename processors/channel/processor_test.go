@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -26,7 +27,7 @@ type pair struct {
 	tasks           *processortest.Output[topics.Message]
 	cancels         *processortest.Output[topics.Control]
 	letters         *processortest.Output[[]byte]
-	table           *processortest.GroupTable[*channel.State]
+	table           *processortest.GroupTable[*delegationrow.State]
 }
 
 func newPair(t *testing.T, opts ...channel.Option) *pair {
@@ -45,7 +46,7 @@ func newPair(t *testing.T, opts ...channel.Option) *pair {
 		answers: processortest.Out(d, front.ToolUseResult), status: processortest.Out(d, front.DelegationStatus),
 		callbacks: processortest.Out(d, front.MessageInput), tasks: processortest.Out(d, research.MessageInput),
 		cancels: processortest.Out(d, research.SessionControl), letters: processortest.OutRaw(d, "front-delegations-dlq"),
-		table: processortest.Table(d, front.DelegationsGroup(), channel.TableCodec()),
+		table: processortest.Table(d, front.DelegationsGroup(), delegationrow.Table.Codec()),
 	}
 }
 

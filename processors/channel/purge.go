@@ -3,6 +3,7 @@ package channel
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,13 +18,13 @@ func (t *transition) purged(Controlled) {
 	}
 	t.changed = true
 	for _, x := range t.row.Tasks {
-		if !x.Purged && x.isOpen() {
+		if !x.Purged && isOpen(x) {
 			x.Purged, x.Origin = true, nil
 			t.askEnd(x)
 		}
 		x.Purged = true
 	}
-	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() && t.dueOf(x) <= t.nowMS() })
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *delegationrow.Task) bool { return !isOpen(x) && t.dueOf(x) <= t.nowMS() })
 	for _, x := range t.row.Early {
 		x.Purged, x.Content, x.Code = true, "", ""
 	}
@@ -31,9 +32,9 @@ func (t *transition) purged(Controlled) {
 }
 
 // askEnd writes a reply that ends a delegation: its deadline has passed, or its session was purged.
-func (t *transition) askEnd(x *Task) {
+func (t *transition) askEnd(x *delegationrow.Task) {
 	t.changed = true
-	x.Phase, x.DueMs = Task_ENDING, t.now.Add(writeAgain).UnixMilli()
+	x.Phase, x.DueMs = delegationrow.Task_ENDING, t.now.Add(writeAgain).UnixMilli()
 	r := topics.DelegationReply{
 		SessionID: t.key, CallbackID: x.Id, Status: topics.DelegationTimedOut, AtMS: x.ExpiresMs,
 		Content: "The task was not finished within " + msTime(x.ExpiresMs).Sub(msTime(x.OpenedMs)).String() + ".",

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 )
 
@@ -13,8 +14,8 @@ const rowReserve = 8 << 10
 
 // reserve returns what the end of a delegation may add to the row: the shortest text that announces it, beside fields that the
 // delegation has already. Its origin moves from one to the other.
-func (x *Task) reserve() int {
-	if !x.isOpen() {
+func reserve(x *delegationrow.Task) int {
+	if !isOpen(x) {
 		return 0
 	}
 	return minAnnounced + 512 + len(x.CallbackId) + len(x.CallKey) + len(x.Target)
@@ -24,7 +25,7 @@ func (x *Task) reserve() int {
 func (t *transition) size() int {
 	n := proto.Size(t.row) + rowReserve
 	for _, x := range t.row.Tasks {
-		n += x.reserve()
+		n += reserve(x)
 	}
 	return n
 }
@@ -53,7 +54,7 @@ func (t *transition) free(most int) int {
 
 // forgetEnded forgets the oldest delegation that has ended. It returns false if there is none.
 func (t *transition) forgetEnded() bool {
-	i := slices.IndexFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() })
+	i := slices.IndexFunc(t.row.Tasks, func(x *delegationrow.Task) bool { return !isOpen(x) })
 	if i < 0 {
 		return false
 	}

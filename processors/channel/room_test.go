@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -86,14 +88,14 @@ func TestRecordsAreBounded(t *testing.T) {
 }
 
 func TestRowOfANewerBuildIsRejected(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowVersion + 1})
+	raw, err := delegationrow.Table.Marshal(&delegationrow.State{Version: delegationrow.Version + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = delegationrow.Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
 	require.True(t, errors.Is(err, processors.ErrKeepRecord), "the record is kept for the newer build")
-	_, err = DecodeState([]byte{0xff})
+	_, err = delegationrow.Table.Unmarshal([]byte{0xff})
 	require.Error(t, err)
-	require.NotErrorIs(t, err, ErrRowVersion)
+	require.NotErrorIs(t, err, rows.ErrVersion)
 }
 
 func TestUnknownFieldsOfARowSurvive(t *testing.T) {

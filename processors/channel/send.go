@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -8,8 +9,8 @@ import (
 const roleUser = "user"
 
 // send writes the message of a task. The turn of the task has no origin: its output goes back to the delegation.
-func (t *transition) send(x *Task, in sendInput) {
-	if x.toPeer() {
+func (t *transition) send(x *delegationrow.Task, in sendInput) {
+	if toPeer(x) {
 		t.sendToPeer(x, in)
 		return
 	}
@@ -20,14 +21,14 @@ func (t *transition) send(x *Task, in sendInput) {
 		Agent: t.rules.Agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
 	})...)
 	t.emitTo(session, t.requestID(x)+"/message", TaskSent{x.Target, topics.Message{
-		SessionID: &session, UserID: userOf(x.from()), Role: &role, Content: textValue(in.message), Timestamp: &at,
+		SessionID: &session, UserID: userOf(taskFrom(x)), Role: &role, Content: textValue(in.message), Timestamp: &at,
 		Metadata: append(metadata, '}'),
 	}})
 }
 
 // cancelTask tells the target that the task is no longer wanted.
-func (t *transition) cancelTask(x *Task) {
-	if x.toPeer() {
+func (t *transition) cancelTask(x *delegationrow.Task) {
+	if toPeer(x) {
 		t.cancelAtPeer(x)
 		return
 	}

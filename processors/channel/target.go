@@ -3,6 +3,8 @@ package channel
 import (
 	"slices"
 	"strings"
+
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 )
 
 // peerMark begins the target of a task for a peer: "peer:{id}" or "peer:{id}/{agent}".
@@ -41,10 +43,10 @@ func (t *transition) targets() string {
 }
 
 // toPeer reports whether the task of a delegation is for a peer.
-func (x *Task) toPeer() bool { return strings.HasPrefix(x.Target, peerMark) }
+func toPeer(x *delegationrow.Task) bool { return strings.HasPrefix(x.Target, peerMark) }
 
 // peer returns the ID of the peer, and its agent, empty for its default agent.
-func (x *Task) peer() (id, agent string) {
+func peerOf(x *delegationrow.Task) (id, agent string) {
 	id, agent, _ = strings.Cut(strings.TrimPrefix(x.Target, peerMark), "/")
 	return id, agent
 }

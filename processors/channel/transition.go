@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,7 +19,7 @@ type Result struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
-	State *State
+	State *delegationrow.State
 	// Effects are the records to write, in this order and before the row.
 	Effects []Effect
 }
@@ -29,10 +30,10 @@ type Result struct {
 // equal arguments and equal prompts give equal results.
 //
 // An event that was applied before begins no delegation and ends none.
-func Apply(state *State, event Event, prompts func(topics.Origin) string, now time.Time, rules Rules) Result {
+func Apply(state *delegationrow.State, event Event, prompts func(topics.Origin) string, now time.Time, rules Rules) Result {
 	t := &transition{row: state, key: event.session(), prompts: prompts, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &State{Version: rowVersion}
+		t.row = &delegationrow.State{Version: delegationrow.Version}
 	}
 	event.apply(t)
 	switch {
@@ -47,7 +48,7 @@ func Apply(state *State, event Event, prompts func(topics.Origin) string, now ti
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
-	row     *State
+	row     *delegationrow.State
 	key     string // the session ID
 	prompts func(topics.Origin) string
 	now     time.Time
@@ -74,16 +75,16 @@ func (t *transition) isEmpty() bool {
 }
 
 // find returns the delegation that replies name so, nil if there is none.
-func (t *transition) find(id string) *Task {
-	return t.first(func(x *Task) bool { return x.Id == id })
+func (t *transition) find(id string) *delegationrow.Task {
+	return t.first(func(x *delegationrow.Task) bool { return x.Id == id })
 }
 
 // named returns the delegation with a callback ID, nil if there is none.
-func (t *transition) named(callbackID string) *Task {
-	return t.first(func(x *Task) bool { return x.CallbackId == callbackID })
+func (t *transition) named(callbackID string) *delegationrow.Task {
+	return t.first(func(x *delegationrow.Task) bool { return x.CallbackId == callbackID })
 }
 
-func (t *transition) first(is func(*Task) bool) *Task {
+func (t *transition) first(is func(*delegationrow.Task) bool) *delegationrow.Task {
 	if i := slices.IndexFunc(t.row.Tasks, is); i >= 0 {
 		return t.row.Tasks[i]
 	}
@@ -91,11 +92,11 @@ func (t *transition) first(is func(*Task) bool) *Task {
 }
 
 // isOpen reports whether a delegation has not ended.
-func (x *Task) isOpen() bool { return x.Phase != Task_ENDED }
+func isOpen(x *delegationrow.Task) bool { return x.Phase != delegationrow.Task_ENDED }
 
 func (t *transition) openTasks() (n int) {
 	for _, x := range t.row.Tasks {
-		if x.isOpen() {
+		if isOpen(x) {
 			n++
 		}
 	}

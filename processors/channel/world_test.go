@@ -211,7 +211,7 @@ func (w *world) finish(t *rapid.T) {
 		for _, log := range order {
 			w.drain(log)
 		}
-		open := slices.ContainsFunc(w.state().GetTasks(), (*Task).isOpen)
+		open := slices.ContainsFunc(w.state().GetTasks(), isOpen)
 		if !open && w.next[logReplies] == len(w.logs[logReplies]) && w.state().GetInFlight() == nil {
 			return
 		}

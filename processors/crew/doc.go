@@ -19,7 +19,7 @@
 //	agent's row ---> gate-requests, gate-outcomes ---> agent's row
 //
 // All topics are named "{agent}-...". Packages agent, team and repository have the groups, and Graphs returns all three. Package
-// host runs the agents, package door serves people. Permissions are gates: run the groups of package gate too.
+// host runs the agents, package crewhttp serves people. Permissions are gates: run the groups of package gate too.
 //
 // # One input, one order
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,7 +14,7 @@ import (
 func (t *transition) advance() {
 	for _, d := range slices.Clone(t.row.Open) {
 		switch {
-		case d.Phase == Phase_PHASE_IN_FLIGHT:
+		case d.Phase == deliveryrow.Phase_PHASE_IN_FLIGHT:
 			if d.DueMs <= t.nowMS() {
 				t.endLease(d)
 			}
@@ -21,7 +22,7 @@ func (t *transition) advance() {
 			if d.ExpiresMs <= t.nowMS() {
 				t.markDead(d, reasonExpired)
 			}
-		case d.Phase == Phase_PHASE_ROUTE:
+		case d.Phase == deliveryrow.Phase_PHASE_ROUTE:
 			if min(d.DueMs, d.ExpiresMs) <= t.nowMS() {
 				t.markDead(d, reasonNoRoute)
 			}
@@ -32,15 +33,15 @@ func (t *transition) advance() {
 }
 
 // blocked reports whether an earlier delivery to the same ordered service is open.
-func (t *transition) blocked(d *Delivery) bool {
-	if !t.rules.serviceOf(d.route()).Ordered {
+func (t *transition) blocked(d *deliveryrow.Delivery) bool {
+	if !t.rules.serviceOf(routeOf(d)).Ordered {
 		return false
 	}
 	for _, earlier := range t.row.Open {
 		if earlier == d {
 			return false
 		}
-		if earlier.route() == d.route() {
+		if routeOf(earlier) == routeOf(d) {
 			return true
 		}
 	}
@@ -48,7 +49,7 @@ func (t *transition) blocked(d *Delivery) bool {
 }
 
 // attemptIfDue emits the next attempt of a pending delivery, if it is due and its route accepts attempts.
-func (t *transition) attemptIfDue(d *Delivery) {
+func (t *transition) attemptIfDue(d *deliveryrow.Delivery) {
 	if d.ExpiresMs <= t.nowMS() {
 		t.markDead(d, reasonExpired)
 		return
@@ -57,7 +58,7 @@ func (t *transition) attemptIfDue(d *Delivery) {
 		return
 	}
 	t.changed = true
-	service := t.rules.serviceOf(d.route())
+	service := t.rules.serviceOf(routeOf(d))
 	if d.StartedMs == 0 {
 		d.StartedMs = t.nowMS()
 	}
@@ -65,7 +66,7 @@ func (t *transition) attemptIfDue(d *Delivery) {
 		t.markDead(d, budgetReason(d))
 		return
 	}
-	switch gate := t.routes(d.route().Key()); {
+	switch gate := t.routes(routeOf(d).Key()); {
 	case gate.OpenUntilMS > t.nowMS():
 		// The waiting deliveries are spread over as long again after the circuit half-opens, so that the first of them
 		// shows whether the receiver is back before the others are attempted.
@@ -81,13 +82,13 @@ func (t *transition) attemptIfDue(d *Delivery) {
 }
 
 // emitAttempt emits the record of the next attempt.
-func (t *transition) emitAttempt(d *Delivery) {
+func (t *transition) emitAttempt(d *deliveryrow.Delivery) {
 	notBefore := d.DueMs
 	d.Attempt++
-	d.Phase, d.DueMs, d.EmittedMs = Phase_PHASE_IN_FLIGHT, t.after(t.leaseOf(d)), t.nowMS()
+	d.Phase, d.DueMs, d.EmittedMs = deliveryrow.Phase_PHASE_IN_FLIGHT, t.after(t.leaseOf(d)), t.nowMS()
 	d.Lost, d.HeldBack = false, false
 	t.emit(d.Id, "attempt", d.Attempt, AttemptRequested(topics.Delivery{
-		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(), Token: d.Token,
+		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: routeOf(d), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),
 	}))
@@ -98,7 +99,7 @@ const longestLease = 15
 
 // leaseOf returns how long the next attempt may take until its receipt. It doubles with every attempt in a row that was
 // lost, so that a sink that is down for a day does not use up the attempts of a delivery.
-func (t *transition) leaseOf(d *Delivery) time.Duration {
+func (t *transition) leaseOf(d *deliveryrow.Delivery) time.Duration {
 	lost := uint32(0)
 	for i := len(d.Failures); i > 0 && d.Failures[i-1].Reason == reasonLost; i-- {
 		lost++
@@ -109,11 +110,11 @@ func (t *transition) leaseOf(d *Delivery) time.Duration {
 // endLease retries a delivery whose attempt has no receipt at the end of its lease. The lost attempt counts as a failure
 // but its time does not count against the budget: otherwise a sink that is down would use up the budget of deliveries
 // that it never attempted.
-func (t *transition) endLease(d *Delivery) {
+func (t *transition) endLease(d *deliveryrow.Delivery) {
 	t.changed = true
 	t.recordFailure(d, reasonLost, 0)
 	d.CreditMs += t.nowMS() - d.EmittedMs
-	d.Phase, d.DueMs, d.Lost = Phase_PHASE_PENDING, t.nowMS(), true
+	d.Phase, d.DueMs, d.Lost = deliveryrow.Phase_PHASE_PENDING, t.nowMS(), true
 	if t.attemptsSpent(d) {
 		t.markDead(d, reasonAttempts)
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,14 +29,14 @@ var aboutOther = map[string]bool{
 // returns the new row, or nil if the row stays as it is.
 //
 // A repeated receipt counts twice. It may open a circuit early, which delays attempts and loses no delivery.
-func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circuit {
+func ApplyReceipt(c *deliveryrow.Circuit, r topics.Receipt, now time.Time, b Breaker) *deliveryrow.Circuit {
 	if !reportsRoute(r) {
 		return nil
 	}
 	if c == nil {
-		c = &Circuit{Version: rowVersion}
+		c = &deliveryrow.Circuit{Version: rowVersion}
 	}
-	c.recordLoad(r, now)
+	recordLoad(c, r, now)
 	switch {
 	case r.Outcome == topics.OutcomeDelivered, r.Outcome == topics.OutcomeRefused: // the receiver answers
 		c.Failures, c.Opened, c.OpenUntilMs, c.Reason = 0, 0, 0, ""
@@ -58,26 +59,26 @@ func reportsRoute(r topics.Receipt) bool {
 }
 
 // recordLoad stores how many attempts a sink has in flight. Reports may arrive out of order; an older one is ignored.
-func (c *Circuit) recordLoad(r topics.Receipt, now time.Time) {
+func recordLoad(c *deliveryrow.Circuit, r topics.Receipt, now time.Time) {
 	if r.Sink == nil {
 		return
 	}
 	sink := clipped(*r.Sink)
 	old := now.Add(-loadTTL).UnixMilli()
-	newer := slices.ContainsFunc(c.Loads, func(l *Load) bool { return l.Sink == sink && l.AtMs > r.AtMS })
-	c.Loads = slices.DeleteFunc(c.Loads, func(l *Load) bool { return l.AtMs <= old || l.Sink == sink && !newer })
+	newer := slices.ContainsFunc(c.Loads, func(l *deliveryrow.Load) bool { return l.Sink == sink && l.AtMs > r.AtMS })
+	c.Loads = slices.DeleteFunc(c.Loads, func(l *deliveryrow.Load) bool { return l.AtMs <= old || l.Sink == sink && !newer })
 	if newer {
 		return
 	}
 	// The time is at most now, so that a sink whose clock is ahead does not keep its report for longer.
-	c.Loads = append(c.Loads, &Load{Sink: sink, InFlight: max(r.InFlight, 0), AtMs: min(r.AtMS, now.UnixMilli())})
+	c.Loads = append(c.Loads, &deliveryrow.Load{Sink: sink, InFlight: max(r.InFlight, 0), AtMs: min(r.AtMS, now.UnixMilli())})
 	if n := len(c.Loads) - maxSinks; n > 0 {
 		c.Loads = c.Loads[n:]
 	}
 }
 
 // Gate returns the snapshot of the route at a time. A nil circuit returns the zero Gate.
-func (c *Circuit) Gate(now time.Time) Gate {
+func circuitGate(c *deliveryrow.Circuit, now time.Time) Gate {
 	if c == nil {
 		return Gate{}
 	}
@@ -91,7 +92,7 @@ func (c *Circuit) Gate(now time.Time) Gate {
 }
 
 // Phase returns the circuit's state at a time: CircuitClosed, CircuitOpen or CircuitHalfOpen. A nil circuit is closed.
-func (c *Circuit) Phase(now time.Time) string {
+func circuitPhase(c *deliveryrow.Circuit, now time.Time) string {
 	switch {
 	case c.GetOpenUntilMs() == 0:
 		return CircuitClosed

@@ -3,6 +3,7 @@ package delivery
 import (
 	"bytes"
 
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,10 +33,10 @@ func (t *transition) openToChannel(r *Record, o topics.Output, cause, domain str
 		return
 	}
 	to := origin.Destination()
-	d := &Delivery{
+	d := &deliveryrow.Delivery{
 		Id: identify(domain, t.key, cause, to.Key()+"\x00"), TurnId: cause, RequestId: o.RequestID,
 		Kind: to.Kind, Service: to.Service, Channel: topics.OriginRoute(raw, gate), Body: topics.WithoutReplyTo(r.Value),
-		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: Phase_PHASE_PENDING, DueMs: t.nowMS(),
+		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
 	}
 	if !t.opened(d.Id) {
 		t.open(d)
@@ -45,7 +46,7 @@ func (t *transition) openToChannel(r *Record, o topics.Output, cause, domain str
 // recordProgress stores what an attempt of a delivery to a channel has sent. An attempt without a response says nothing about
 // that, so the one before it stays. An attempt that sent more than the one before it starts the budget and the attempts again:
 // platforms limit messages per minute, so a long text needs many attempts, none of which is in vain.
-func (t *transition) recordProgress(d *Delivery, response topics.Raw) {
+func (t *transition) recordProgress(d *deliveryrow.Delivery, response topics.Raw) {
 	if d.Kind != topics.KindChannel || response == nil || len(response) > MaxProgress || bytes.Equal(response, d.Progress) {
 		return
 	}
@@ -55,7 +56,7 @@ func (t *transition) recordProgress(d *Delivery, response topics.Raw) {
 }
 
 // responseOf returns the response of a final receipt: that of the last attempt of a delivery to a channel that had one.
-func (d *Delivery) responseOf(r topics.Receipt) topics.Raw {
+func responseOf(d *deliveryrow.Delivery, r topics.Receipt) topics.Raw {
 	switch {
 	case d.Kind != topics.KindChannel:
 		return nil

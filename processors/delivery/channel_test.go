@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -221,9 +222,9 @@ func (p *harness) failUntilDead(d time.Duration) (all effects) {
 	p.tb.Helper()
 	for end := p.now.Add(d); p.now.Before(end) && len(valuesOf[DeliveryDead](all)) == 0; {
 		for _, open := range p.state().Open {
-			if open.Phase == Phase_PHASE_IN_FLIGHT {
+			if open.Phase == deliveryrow.Phase_PHASE_IN_FLIGHT {
 				all = append(all, p.handle(p.receiptOf(topics.Delivery{
-					DeliveryID: open.Id, SessionID: p.key, Attempt: int64(open.Attempt), Route: open.route(),
+					DeliveryID: open.Id, SessionID: p.key, Attempt: int64(open.Attempt), Route: routeOf(open),
 				}, topics.OutcomeFailed))...)
 			}
 		}

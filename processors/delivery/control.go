@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 )
 
 // apply requeues a dead delivery. The delivery keeps its ID, so that a receiver that has it drops the repeat; attempts
@@ -17,7 +18,7 @@ func (e Controlled) apply(t *transition) {
 	if t.remembers(cause) {
 		return
 	}
-	i := slices.IndexFunc(t.row.Dead, func(d *Delivery) bool { return d.Id == e.Control.DeliveryID })
+	i := slices.IndexFunc(t.row.Dead, func(d *deliveryrow.Delivery) bool { return d.Id == e.Control.DeliveryID })
 	if i < 0 {
 		t.deadLetter(reasonNotDead)
 		return
@@ -27,7 +28,7 @@ func (e Controlled) apply(t *transition) {
 	t.remember(cause)
 	t.changed = true
 	routeMissing := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !t.remembers(digests.Of(ofRoute, d.RouteId))
-	d.Phase, d.DueMs, d.ExpiresMs = Phase_PHASE_PENDING, t.nowMS(), t.after(t.rules.TTL)
+	d.Phase, d.DueMs, d.ExpiresMs = deliveryrow.Phase_PHASE_PENDING, t.nowMS(), t.after(t.rules.TTL)
 	d.StartedMs, d.CreditMs, d.Deferrals, d.Failures = 0, 0, 0, nil
 	d.Lost, d.HeldBack = false, false
 	d.Round++

@@ -1,13 +1,17 @@
 package delivery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+)
 
 // apply expires routes, early outputs, dead deliveries and the row itself. advance, which Apply calls after every event, handles the
 // deadlines of open deliveries.
 func (DeadlineCame) apply(t *transition) {
 	t.expireRoutes()
 	n := len(t.row.Dead)
-	t.row.Dead = slices.DeleteFunc(t.row.Dead, func(d *Delivery) bool { return d.DueMs <= t.nowMS() })
+	t.row.Dead = slices.DeleteFunc(t.row.Dead, func(d *deliveryrow.Delivery) bool { return d.DueMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Dead) != n
 	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
 		t.changed, t.erased = true, true
@@ -27,7 +31,7 @@ func (t *transition) deadline() int64 {
 	}
 	for _, d := range t.row.Open {
 		switch {
-		case d.Phase == Phase_PHASE_IN_FLIGHT:
+		case d.Phase == deliveryrow.Phase_PHASE_IN_FLIGHT:
 			add(d.DueMs)
 		case t.blocked(d):
 			add(d.ExpiresMs)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 )
 
 // expectRoute records that an output has used the next route with its token. Kafka has no order between topics, so the
@@ -12,7 +13,7 @@ import (
 // delivery. Like routes, a session keeps maxRoutes of these records; the oldest is dropped.
 func (t *transition) expectRoute(token string, writtenMS int64) {
 	t.expireEarly()
-	t.row.Early = append(t.row.Early, &EarlyOutput{
+	t.row.Early = append(t.row.Early, &deliveryrow.EarlyOutput{
 		Token: digestOfToken(token), WrittenMs: writtenMS, ExpiresMs: t.after(t.rules.RouteTTL),
 	})
 	if len(t.row.Early) > maxRoutes {
@@ -24,9 +25,9 @@ func (t *transition) expectRoute(token string, writtenMS int64) {
 // usedEarly reports whether an early output has used a route whose record is now read. Like supersedeRoutes, it drops the
 // older routes. If only those withheld the tombstone after the delivery, it writes the tombstone. A route that was written
 // after the output belongs to a later output with the same token: callers may use one token for all their messages.
-func (t *transition) usedEarly(r *ReplyRoute, writtenMS int64) bool {
+func (t *transition) usedEarly(r *deliveryrow.ReplyRoute, writtenMS int64) bool {
 	want := digestOfToken(r.GetToken())
-	i := slices.IndexFunc(t.row.Early, func(o *EarlyOutput) bool {
+	i := slices.IndexFunc(t.row.Early, func(o *deliveryrow.EarlyOutput) bool {
 		return bytes.Equal(o.Token, want) && o.WrittenMs >= writtenMS && o.ExpiresMs > t.nowMS()
 	})
 	if i < 0 {
@@ -56,7 +57,7 @@ func (t *transition) withhold(token string) {
 
 func (t *transition) expireEarly() {
 	n := len(t.row.Early)
-	t.row.Early = slices.DeleteFunc(t.row.Early, func(o *EarlyOutput) bool { return o.ExpiresMs <= t.nowMS() })
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(o *deliveryrow.EarlyOutput) bool { return o.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Early) != n
 }
 

@@ -8,69 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
-	"github.com/turntable-streams/turntable/topics"
 )
-
-// An output becomes a delivery. Its first attempt fails and is retried at a deadline.
-func ExampleApply() {
-	now := time.UnixMilli(1_790_000_000_000).UTC()
-	rules := delivery.DefaultRules()
-	routes := func(string) delivery.Gate { return delivery.Gate{} } // every circuit is closed
-	var state *delivery.State
-	apply := func(e delivery.Event) (attempts []topics.Delivery) {
-		out := delivery.Apply(state, e, routes, now, rules)
-		if out.Changed {
-			state = out.State
-		}
-		for _, effect := range out.Effects {
-			switch v := effect.(delivery.Emit).Value.(type) {
-			case delivery.AttemptRequested:
-				fmt.Println("attempt", v.Attempt, "to", v.Route.Key(), string(v.Body))
-				attempts = append(attempts, topics.Delivery(v))
-			case delivery.FinalReceipt:
-				fmt.Println("ended:", v.Outcome)
-			}
-		}
-		return attempts
-	}
-	report := func(a topics.Delivery, outcome topics.Outcome) {
-		apply(delivery.ReceiptArrived{
-			Record:  &delivery.Record{Session: "s", Value: []byte("{}")},
-			Receipt: topics.Receipt{DeliveryID: a.DeliveryID, Attempt: a.Attempt, Outcome: outcome},
-		})
-	}
-
-	output := []byte(`{"content":"Berth N4 is free.","reply_to":{"callbackService":"harbor"}}`)
-	first := apply(delivery.OutputArrived{
-		Record: &delivery.Record{Session: "s", Cause: "turn-1/0/output/0", Own: true, Value: output},
-		Output: topics.Output{Content: "Berth N4 is free.", ReplyTo: topics.Raw(`{"callbackService":"harbor"}`)},
-	})
-	report(first[0], topics.OutcomeFailed)
-	wait := time.UnixMilli(state.DeadlineMs).Sub(now)
-	fmt.Println("waits at most one second:", wait <= time.Second)
-	now = now.Add(wait)
-	second := apply(delivery.DeadlineCame{Session: "s"})
-	report(second[0], topics.OutcomeDelivered)
-	// Output:
-	// attempt 1 to http/harbor {"content":"Berth N4 is free."}
-	// waits at most one second: true
-	// attempt 2 to http/harbor {"content":"Berth N4 is free."}
-	// ended: delivered
-}
-
-// The table of RoutesGraph shows the state of a route.
-func ExampleDescribeCircuit() {
-	now := time.UnixMilli(1_790_000_000_000).UTC()
-	reason, sink := "timeout", "sink-1"
-	var circuit *delivery.Circuit
-	for range 5 {
-		circuit = delivery.ApplyReceipt(circuit, topics.Receipt{
-			Outcome: topics.OutcomeFailed, Reason: &reason, Sink: &sink, InFlight: 2, AtMS: now.UnixMilli(),
-		}, now, delivery.DefaultRules().Breaker)
-	}
-	fmt.Print(delivery.DescribeCircuit(circuit, now))
-	// Output: open, 2 in flight, 5 failures in a row, last: timeout, until 2026-09-21T14:13:25Z
-}
 
 type printer struct{}
 
@@ -122,16 +60,27 @@ func ExampleWithPeerCallbacks() {
 }
 
 func ExampleDescribe() {
-	fmt.Print(delivery.Describe(&delivery.State{
-		Open: []*delivery.Delivery{{
-			Id: "6f0a", Kind: "http", Service: "harbor", Body: []byte("{}"), Attempt: 2, Phase: delivery.Phase_PHASE_IN_FLIGHT,
-			DueMs: 1_790_000_000_000, Failures: []*delivery.Failure{{Attempt: 1, Reason: "status 503"}},
-		}},
-		DeadlineMs: 1_790_000_000_000,
-	}))
-	// Output:
-	// delivery 6f0a to http/harbor, 2 bytes: attempt 2, waits for its receipt until 2026-09-21T14:13:20Z
-	//   attempt 1: status 503
-	// remembered: 0
-	// next deadline: 2026-09-21T14:13:20Z
+	var p *processors.Processor // runs delivery.Graph
+	row, err := p.Get("harbor-s19")
+	if err != nil {
+		panic(err)
+	}
+	text, err := delivery.Describe(row)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(text)
+}
+
+func ExampleDescribeCircuit() {
+	var p *processors.Processor // runs delivery.RoutesGraph
+	row, err := p.Get("http/harbor")
+	if err != nil {
+		panic(err)
+	}
+	text, err := delivery.DescribeCircuit(row, time.Now())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(text)
 }

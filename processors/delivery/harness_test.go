@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -112,10 +113,10 @@ func (p *harness) requeueOf(id string) Event {
 // handle applies an event, checks the row and returns the effects.
 func (p *harness) handle(e Event) effects {
 	p.tb.Helper()
-	var state *State
+	var state *deliveryrow.State
 	if p.row != nil {
 		var err error
-		state, err = DecodeState(p.row)
+		state, err = deliveryrow.Table.Unmarshal(p.row)
 		require.NoError(p.tb, err)
 	}
 	before, had := p.row, state != nil
@@ -127,7 +128,7 @@ func (p *harness) handle(e Event) effects {
 		require.True(p.tb, had, "only an existing row is deleted")
 		p.row = nil
 	default:
-		raw, err := EncodeState(out.State)
+		raw, err := deliveryrow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
 		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
 		p.row = raw
@@ -140,11 +141,11 @@ func (p *harness) handle(e Event) effects {
 	return out.Effects
 }
 
-func (p *harness) state() *State {
+func (p *harness) state() *deliveryrow.State {
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := deliveryrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }

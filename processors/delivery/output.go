@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,10 +35,10 @@ func (e OutputArrived) apply(t *transition) {
 	if t.opened(id) {
 		return
 	}
-	d := &Delivery{
+	d := &deliveryrow.Delivery{
 		Id: id, TurnId: turn, RequestId: e.Output.RequestID, Kind: to.Kind, Service: to.Service,
 		RouteId: routeID, Routed: routed, Body: topics.WithoutReplyTo(e.Value),
-		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: Phase_PHASE_PENDING, DueMs: t.nowMS(),
+		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
 	}
 	switch {
 	case routeID != "":
@@ -75,12 +76,12 @@ func turnOf(r *Record) string {
 
 // opened reports whether a delivery was opened before.
 func (t *transition) opened(id string) bool {
-	dead := slices.ContainsFunc(t.row.Dead, func(d *Delivery) bool { return d.Id == id })
+	dead := slices.ContainsFunc(t.row.Dead, func(d *deliveryrow.Delivery) bool { return d.Id == id })
 	return dead || t.find(id) != nil || t.remembers(digests.Of(ofEnded, id))
 }
 
 // open adds a delivery to the row. If there is no room for it, it ends dead immediately.
-func (t *transition) open(d *Delivery) {
+func (t *transition) open(d *deliveryrow.Delivery) {
 	t.changed = true
 	size := t.sizeOfAttempt(d)
 	if size > t.rules.RecordLimit {
@@ -101,12 +102,12 @@ func (t *transition) open(d *Delivery) {
 
 // sizeOfAttempt returns an upper bound, in bytes, of the delivery's records on deliveries and on delivery-dlq. The latter
 // lists all failures.
-func (t *transition) sizeOfAttempt(d *Delivery) int {
+func (t *transition) sizeOfAttempt(d *deliveryrow.Delivery) int {
 	const envelope, escaped, failure = 1024, 6, 2*maxReason + 80
 	room := len(d.Body) + len(d.Channel)
 	if d.Kind == topics.KindChannel {
 		room += MaxProgress
 	}
 	texts := 3*len(t.key) + len(d.TurnId) + len(d.GetRequestId()) + len(d.Service) + len(d.GetToken())
-	return envelope + escaped*texts + room + failure*t.rules.serviceOf(d.route()).Attempts
+	return envelope + escaped*texts + room + failure*t.rules.serviceOf(routeOf(d)).Attempts
 }

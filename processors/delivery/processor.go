@@ -7,8 +7,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -39,8 +41,8 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := processors.Edges(catalog.DeliveryGroup(), inputs...)
 	return goka.DefineGroup(catalog.DeliveryGroup(), append(edges,
-		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
-		goka.Lookup(catalog.DeliveryRoutes(), CircuitCodec()),
+		goka.Persist(timed.Of(deliveryrow.Table, b.onDeadline)),
+		goka.Lookup(catalog.DeliveryRoutes(), deliveryrow.CircuitTable.Codec()),
 		output(catalog.Deliveries), output(catalog.DeliveryReceipts), output(catalog.DeliveryDLQ), output(catalog.ReplyTo),
 	)...), nil
 }
@@ -90,8 +92,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered.
 func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	state, err := deliveryrow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
@@ -120,11 +122,11 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 // fails and is retried.
 func (b *binding) routes(c *processors.Context) Routes {
 	return func(key string) Gate {
-		circuit, err := CircuitOf(c.Lookup(b.topics.DeliveryRoutes(), key))
+		circuit, err := deliveryrow.CircuitTable.Of(c.Lookup(b.topics.DeliveryRoutes(), key))
 		if err != nil {
 			return Gate{}
 		}
-		return circuit.Gate(c.Now())
+		return circuitGate(circuit, c.Now())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/processortest"
@@ -97,10 +98,12 @@ func TestTokenIsOnlyInRecordsOfAttempts(t *testing.T) {
 	letter := b.letters.Next()
 	require.NotContains(t, string(letter.Raw), secret)
 	require.Contains(t, string(letter.Headers[topics.HeaderErrorReason]), "route is too large")
-	table := processortest.Table(b.Driver, b.topics.DeliveryGroup(), delivery.TableCodec())
+	table := processortest.Table(b.Driver, b.topics.DeliveryGroup(), deliveryrow.Table.Codec())
 	state, ok := table.Get("s1")
 	require.True(t, ok)
-	require.NotContains(t, delivery.Describe(state), secret)
+	text, err := delivery.Describe(state)
+	require.NoError(t, err)
+	require.NotContains(t, text, secret)
 }
 
 func TestFailuresOfOneSessionOpenTheCircuitForOthers(t *testing.T) {
@@ -109,10 +112,10 @@ func TestFailuresOfOneSessionOpenTheCircuitForOthers(t *testing.T) {
 		b.writeRouteAndOutput(session)
 		b.report(b.attempts.Next().Value, topics.OutcomeFailed, "timeout")
 	}
-	circuits := processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), delivery.CircuitCodec())
+	circuits := processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), deliveryrow.CircuitTable.Codec())
 	circuit, ok := circuits.Get("http/harbor")
 	require.True(t, ok, "receipts are re-keyed to the row of their route")
-	require.Equal(t, delivery.CircuitOpen, circuit.Phase(b.Now()))
+	require.Equal(t, delivery.CircuitOpen, delivery.CircuitPhase(circuit, b.Now()))
 	b.writeRouteAndOutput("s3")
 	require.Zero(t, b.attempts.Len())
 	b.Advance(9 * time.Second)

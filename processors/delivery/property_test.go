@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,7 +74,7 @@ func (w *simulation) check(es effects) {
 
 func (w *simulation) checkAttempt(a topics.Delivery) {
 	w.tb.Helper()
-	d := w.state().find(a.DeliveryID)
+	d := findDelivery(w.state(), a.DeliveryID)
 	service := w.rules.serviceOf(a.Route)
 	require.Less(w.tb, w.now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
 	require.Less(w.tb, w.now.UnixMilli(), d.ExpiresMs)
@@ -90,13 +91,13 @@ func (w *simulation) checkAttempt(a topics.Delivery) {
 			if other == d || other.Id == d.Id {
 				break
 			}
-			require.NotEqual(w.tb, other.route(), a.Route, "an earlier delivery of the route is open")
+			require.NotEqual(w.tb, routeOf(other), a.Route, "an earlier delivery of the route is open")
 		}
 	}
 }
 
-func (s *State) find(id string) *Delivery {
-	return s.Open[slices.IndexFunc(s.Open, func(d *Delivery) bool { return d.Id == id })]
+func findDelivery(s *deliveryrow.State, id string) *deliveryrow.Delivery {
+	return s.Open[slices.IndexFunc(s.Open, func(d *deliveryrow.Delivery) bool { return d.Id == id })]
 }
 
 func (w *simulation) open() int {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -24,7 +25,7 @@ func (e ReceiptArrived) apply(t *transition) {
 	if e.tombstone() || r.Final || d == nil || r.Attempt != int64(d.Attempt) {
 		return
 	}
-	if d.Phase != Phase_PHASE_IN_FLIGHT && !d.Lost {
+	if d.Phase != deliveryrow.Phase_PHASE_IN_FLIGHT && !d.Lost {
 		return
 	}
 	t.changed = true
@@ -70,7 +71,7 @@ func clipped(text string) string {
 
 // deliver ends a delivery that is done. Its reply route is used up, so a tombstone removes it from reply-to, where other
 // readers may look for it. All routes of a session have one key: there is no tombstone while the session has another one.
-func (t *transition) deliver(d *Delivery, r topics.Receipt) {
+func (t *transition) deliver(d *deliveryrow.Delivery, r topics.Receipt) {
 	t.end(d, r)
 	switch {
 	case !d.Routed || t.routedIsOpen():
@@ -83,16 +84,16 @@ func (t *transition) deliver(d *Delivery, r topics.Receipt) {
 
 // routedIsOpen reports whether a delivery to a reply route is open.
 func (t *transition) routedIsOpen() bool {
-	return slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted)
+	return slices.ContainsFunc(t.row.Open, (*deliveryrow.Delivery).GetRouted)
 }
 
 // markDead ends a delivery as dead. The delivery stays in the row for an operator's requeue while there is room, unless
 // it was too large to keep its body.
-func (t *transition) markDead(d *Delivery, reason string) {
+func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 	t.changed = true
 	dead := topics.DeadDelivery{
 		Delivery: topics.Delivery{
-			DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(),
+			DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: routeOf(d),
 			Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 			NotBeforeMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),
 		},
@@ -108,7 +109,7 @@ func (t *transition) markDead(d *Delivery, reason string) {
 	if d.Body == nil {
 		return
 	}
-	d.Phase, d.DueMs = Phase_PHASE_DEAD, t.after(t.rules.KeepDead)
+	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_DEAD, t.after(t.rules.KeepDead)
 	t.row.Dead = append(t.row.Dead, d)
 	if len(t.row.Dead) > maxDead {
 		t.row.Dead = t.row.Dead[1:]
@@ -117,11 +118,11 @@ func (t *transition) markDead(d *Delivery, reason string) {
 }
 
 // end emits the final receipt of a delivery and removes it from the open ones.
-func (t *transition) end(d *Delivery, r topics.Receipt) {
-	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), d.route()
-	r.Final, r.AtMS, r.Response = true, t.nowMS(), d.responseOf(r)
+func (t *transition) end(d *deliveryrow.Delivery, r topics.Receipt) {
+	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), routeOf(d)
+	r.Final, r.AtMS, r.Response = true, t.nowMS(), responseOf(d, r)
 	t.emit(d.Id, "final", d.Round, FinalReceipt(r))
-	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *Delivery) bool { return o == d })
+	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *deliveryrow.Delivery) bool { return o == d })
 	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {
 		t.remember(ended)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -16,7 +17,7 @@ func (e RouteGiven) apply(t *transition) {
 	}
 	id := topics.RouteID(t.key, e.Cause)
 	used := digests.Of(ofRoute, id)
-	if t.remembers(used) || slices.ContainsFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.Id == id }) {
+	if t.remembers(used) || slices.ContainsFunc(t.row.Routes, func(r *deliveryrow.ReplyRoute) bool { return r.Id == id }) {
 		return
 	}
 	var token *string
@@ -25,12 +26,12 @@ func (e RouteGiven) apply(t *transition) {
 	}
 	taken := false
 	for _, d := range t.row.Open {
-		if d.Phase == Phase_PHASE_ROUTE && d.RouteId == id {
-			d.Token, d.Phase, d.DueMs = token, Phase_PHASE_PENDING, t.nowMS()
+		if d.Phase == deliveryrow.Phase_PHASE_ROUTE && d.RouteId == id {
+			d.Token, d.Phase, d.DueMs = token, deliveryrow.Phase_PHASE_PENDING, t.nowMS()
 			taken = true
 		}
 	}
-	route := &ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)}
+	route := &deliveryrow.ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)}
 	if taken || t.usedEarly(route, e.WrittenMS) {
 		t.remember(used)
 		t.changed = true
@@ -47,7 +48,7 @@ func (e RouteGiven) apply(t *transition) {
 // room for; a new route evicts the oldest ones. Most old routes are never named: their message was withdrawn, or got a
 // later route. If the output of an evicted route arrives nevertheless, its delivery waits Rules.RouteWait, as for any
 // missing route, and ends dead with reasonNoRoute.
-func (t *transition) keepRoute(r *ReplyRoute) {
+func (t *transition) keepRoute(r *deliveryrow.ReplyRoute) {
 	t.changed = true
 	before := t.row.Routes
 	t.row.Routes = append(slices.Clone(before), r)
@@ -62,18 +63,18 @@ func (t *transition) keepRoute(r *ReplyRoute) {
 }
 
 // awaitRoute gives a delivery the token of its route, or lets it wait for the route.
-func (t *transition) awaitRoute(d *Delivery) {
+func (t *transition) awaitRoute(d *deliveryrow.Delivery) {
 	if r := t.takeRoute(d.RouteId); r != nil {
 		d.Token = r.Token
 		return
 	}
-	d.Phase, d.DueMs = Phase_PHASE_ROUTE, t.after(t.rules.RouteWait)
+	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_ROUTE, t.after(t.rules.RouteWait)
 }
 
 // takeRoute removes the route with an ID and returns it, nil if the session has none. From then on, repeats of the
 // route's record are ignored.
-func (t *transition) takeRoute(id string) *ReplyRoute {
-	i := slices.IndexFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.Id == id })
+func (t *transition) takeRoute(id string) *deliveryrow.ReplyRoute {
+	i := slices.IndexFunc(t.row.Routes, func(r *deliveryrow.ReplyRoute) bool { return r.Id == id })
 	if i < 0 {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (t *transition) dropRoute(id string) {
 // the dropped routes. If they stayed, the tombstone after the delivery would not be written, and FlightDeck's processing would
 // send later outputs of the session to the same receiver. found is false if no stored route has the token.
 func (t *transition) supersedeRoutes(token string) (found bool) {
-	used := slices.IndexFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.GetToken() == token })
+	used := slices.IndexFunc(t.row.Routes, func(r *deliveryrow.ReplyRoute) bool { return r.GetToken() == token })
 	for range used + 1 {
 		t.takeRoute(t.row.Routes[0].Id)
 	}
@@ -111,6 +112,6 @@ func (t *transition) supersedeRoutes(token string) (found bool) {
 func (t *transition) expireRoutes() {
 	t.expireEarly()
 	n := len(t.row.Routes)
-	t.row.Routes = slices.DeleteFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.ExpiresMs <= t.nowMS() })
+	t.row.Routes = slices.DeleteFunc(t.row.Routes, func(r *deliveryrow.ReplyRoute) bool { return r.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Routes) != n
 }

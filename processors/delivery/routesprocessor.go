@@ -7,6 +7,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -26,7 +28,7 @@ func RoutesGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	edges := processors.Edges(catalog.DeliveryRoutesGroup(),
 		processors.Input(catalog.DeliveryReceipts, rules.Breaker.onReceipt, processors.KeyedBy(circuitKey)),
 	)
-	return goka.DefineGroup(catalog.DeliveryRoutesGroup(), append(edges, goka.Persist(CircuitCodec()))...), nil
+	return goka.DefineGroup(catalog.DeliveryRoutesGroup(), append(edges, goka.Persist(deliveryrow.CircuitTable.Codec()))...), nil
 }
 
 // circuitKey re-keys the receipts that say something about a route by that route, through the group's loop topic. Other
@@ -45,8 +47,8 @@ func (b Breaker) onReceipt(c *processors.Context, in codec.Decoded[topics.Receip
 	if in.Tombstone() {
 		return nil
 	}
-	circuit, err := CircuitOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	circuit, err := deliveryrow.CircuitTable.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {

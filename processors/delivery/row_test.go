@@ -6,20 +6,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowChannels + 1})
+	raw, err := deliveryrow.Table.Marshal(&deliveryrow.State{Version: rowChannels + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = StateOf(TableCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = CircuitOf(CircuitCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = StateOf("text")
+	_, err = deliveryrow.Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = deliveryrow.Table.Of(deliveryrow.Table.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = deliveryrow.CircuitTable.Of(deliveryrow.CircuitTable.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = deliveryrow.Table.Of("text")
 	require.Error(t, err)
 }
 
@@ -33,7 +34,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
-	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, Remembered: []byte("x")})
+	raw, err := deliveryrow.Table.Marshal(&deliveryrow.State{Version: 1, DeadlineMs: 77, Remembered: []byte("x")})
 	require.NoError(t, err)
 	ms, ok := rows.Deadline(raw)
 	require.True(t, ok)

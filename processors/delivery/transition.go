@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,7 +14,7 @@ type Outcome struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
-	State *State
+	State *deliveryrow.State
 	// Effects are the records to write, in this order and before the row.
 	Effects []Effect
 }
@@ -35,10 +36,10 @@ type Routes func(key string) Gate
 // event. It is deterministic: equal arguments and equal answers of routes give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
-func Apply(state *State, event Event, routes Routes, now time.Time, rules Rules) Outcome {
+func Apply(state *deliveryrow.State, event Event, routes Routes, now time.Time, rules Rules) Outcome {
 	t := &transition{row: state, key: event.session(), routes: routes, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &State{Version: rowVersion}
+		t.row = &deliveryrow.State{Version: rowVersion}
 	}
 	event.apply(t)
 	t.advance()
@@ -52,13 +53,13 @@ func Apply(state *State, event Event, routes Routes, now time.Time, rules Rules)
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
-	t.row.DeadlineMs, t.row.Version = t.deadline(), t.row.format()
+	t.row.DeadlineMs, t.row.Version = t.deadline(), formatOf(t.row)
 	return Outcome{State: t.row, Changed: true, Effects: t.effects}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
-	row     *State
+	row     *deliveryrow.State
 	key     string // the session ID
 	routes  Routes
 	now     time.Time
@@ -74,12 +75,12 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
 
 // route is the destination of a delivery.
-func (d *Delivery) route() topics.Destination {
+func routeOf(d *deliveryrow.Delivery) topics.Destination {
 	return topics.Destination{Kind: d.Kind, Service: d.Service}
 }
 
 // find returns the open delivery with an ID, nil if there is none.
-func (t *transition) find(id string) *Delivery {
+func (t *transition) find(id string) *deliveryrow.Delivery {
 	for _, d := range t.row.Open {
 		if d.Id == id {
 			return d

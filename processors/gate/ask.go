@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
@@ -27,14 +28,14 @@ const (
 
 // ask writes the question about a gate to the channel that its request came from, if it waits for a person and was not asked
 // about. Repeats have the same ID.
-func (t *transition) ask(g *Gate) {
+func (t *transition) ask(g *gaterow.Gate) {
 	if !t.rules.Channels || len(g.Channel) == 0 || g.Asked || g.NoRoom || g.Closing != "" || g.ExpiresMs <= t.nowMS() {
 		return
 	}
 	t.changed, g.Asked = true, true
-	v := g.view(t.key)
+	v := viewOf(g, t.key)
 	if v.proof = topics.Proof(g.Proof); v.proof == topics.ProofCode {
-		v.code = g.mailCode()
+		v.code = mailCode(g)
 	}
 	var buttons topics.Raw
 	if v.proof == topics.ProofPlatform && v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) && seen.Whole(v.Args) {
@@ -45,7 +46,7 @@ func (t *transition) ask(g *Gate) {
 
 // announce tells the place where a gate was asked about how it ended. A gate that ended by a record that was held may have been
 // asked about before a crash.
-func (t *transition) announce(g *Gate, o *Outcome) {
+func (t *transition) announce(g *gaterow.Gate, o *gaterow.Outcome) {
 	if len(g.Channel) == 0 || !g.Asked && t.replaying == nil {
 		return
 	}
@@ -53,7 +54,7 @@ func (t *transition) announce(g *Gate, o *Outcome) {
 }
 
 // answer tells the person who decided on a channel why the decision has no effect.
-func (t *transition) answer(r *Record, d topics.GateDecision, text string) {
+func (t *transition) answer(r *record, d topics.GateDecision, text string) {
 	t.say("gate-answer-"+d.DecisionID, text, topics.OriginRoute(d.Channel, nil), t.timeOf(r))
 }
 
@@ -62,13 +63,13 @@ func (t *transition) say(id, text string, to topics.Raw, at int64) {
 	if !t.rules.Channels {
 		return
 	}
-	t.emit(t.key, id, MessageSent{
+	t.emit(t.key, id, messageSent{
 		SessionID: &t.key, Content: text, SourceAgent: t.rules.Agent, ReplyTo: to, Timestamp: iso(at),
 	})
 }
 
 // buttonsOf returns the gate of the reply descriptor of a question, with which a transport shows buttons.
-func buttonsOf(g *Gate) topics.Raw {
+func buttonsOf(g *gaterow.Gate) topics.Raw {
 	raw := append(topics.Raw(nil), `{"gate_id":`...)
 	raw, _ = jsontext.AppendQuote(raw, g.Id) // invalid UTF-8 is replaced: no gate has that ID, so the button decides nothing
 	raw = append(raw, `,"tool":`...)
@@ -205,7 +206,7 @@ func codeOf(id string) string {
 }
 
 // which asks which of several gates is meant. Codes that two gates share are shown in full.
-func which(found []*Gate) string {
+func which(found []*gaterow.Gate) string {
 	var b strings.Builder
 	b.WriteString(textWhich)
 	for i, g := range found {
@@ -225,7 +226,7 @@ func which(found []*Gate) string {
 }
 
 // ended returns the text that tells how a gate ended.
-func ended(g *Gate, o *Outcome) string {
+func ended(g *gaterow.Gate, o *gaterow.Outcome) string {
 	text := "Withdrawn"
 	switch topics.GateStatus(o.Status) {
 	case topics.GateApproved:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -22,7 +23,7 @@ import (
 const minCode = 4
 
 // decideOnChannel applies a decision that a person made on a channel.
-func (t *transition) decideOnChannel(r *Record, d topics.GateDecision) {
+func (t *transition) decideOnChannel(r *record, d topics.GateDecision) {
 	origin, err := topics.DecodeOrigin(d.Channel)
 	switch {
 	case !t.rules.Channels:
@@ -41,7 +42,7 @@ func (t *transition) decideOnChannel(r *Record, d topics.GateDecision) {
 }
 
 // decideProven applies a decision of a person whom the channel has authenticated, or who knows the code of the gate.
-func (t *transition) decideProven(r *Record, d topics.GateDecision, origin topics.Origin) {
+func (t *transition) decideProven(r *record, d topics.GateDecision, origin topics.Origin) {
 	switch {
 	case d.Verdict != topics.VerdictApprove && d.Verdict != topics.VerdictDeny && d.Verdict != topics.VerdictAnswer:
 		t.deadLetter(reasonVerdict)
@@ -62,7 +63,7 @@ func (t *transition) resolved(d topics.GateDecision) bool {
 }
 
 // resolve finds the gate of a decision with a code and writes the decision with the gate's ID.
-func (t *transition) resolve(r *Record, d topics.GateDecision, origin topics.Origin) {
+func (t *transition) resolve(r *record, d topics.GateDecision, origin topics.Origin) {
 	if t.resolved(d) {
 		return
 	}
@@ -70,14 +71,14 @@ func (t *transition) resolve(r *Record, d topics.GateDecision, origin topics.Ori
 		t.answer(r, d, textNeedsCode)
 		return
 	}
-	var found []*Gate
+	var found []*gaterow.Gate
 	for _, g := range t.row.Open {
 		// Without a code, a request that is newer than the decision cannot be meant.
 		if t.waits(g, origin) && t.names(g, d.GateID, origin) && (d.GateID != "" || g.OpenedMs <= t.timeOf(r)) {
 			found = append(found, g)
 		}
 	}
-	if i := slices.IndexFunc(found, func(g *Gate) bool { return g.Id == d.GateID }); i >= 0 {
+	if i := slices.IndexFunc(found, func(g *gaterow.Gate) bool { return g.Id == d.GateID }); i >= 0 {
 		found = found[i : i+1]
 	}
 	switch {
@@ -87,36 +88,36 @@ func (t *transition) resolve(r *Record, d topics.GateDecision, origin topics.Ori
 		t.answer(r, d, textUnknown)
 	case len(found) > 1:
 		t.answer(r, d, which(found))
-	case found[0].refusal(d) != "":
-		t.answer(r, d, found[0].refusal(d))
+	case refusal(found[0], d) != "":
+		t.answer(r, d, refusal(found[0], d))
 	default:
 		d.GateID, d.Pressed, d.Via = found[0].Id, true, via
-		t.emit(t.key, d.DecisionID+"/resolved", DecisionResolved(d))
+		t.emit(t.key, d.DecisionID+"/resolved", decisionResolved(d))
 	}
 }
 
 // waits reports whether a gate was asked about in a place and can still be decided there.
-func (t *transition) waits(g *Gate, place topics.Origin) bool {
+func (t *transition) waits(g *gaterow.Gate, place topics.Origin) bool {
 	closing := g.Closing != "" && g.Closing != string(topics.CauseGrant)
-	return g.Asked && !g.NoRoom && !closing && g.ExpiresMs > t.nowMS() && g.askedIn(place)
+	return g.Asked && !g.NoRoom && !closing && g.ExpiresMs > t.nowMS() && askedIn(g, place)
 }
 
 // askedIn reports whether a gate came from a place.
-func (g *Gate) askedIn(place topics.Origin) bool {
+func askedIn(g *gaterow.Gate, place topics.Origin) bool {
 	origin, err := topics.DecodeOrigin(rawOf(g.Channel))
 	return err == nil && origin.SamePlace(place)
 }
 
 // names reports whether a code names a gate. In a mail it must be the whole code of the question, and only a few codes are compared
 // with it: the sender may be anyone of the domain.
-func (t *transition) names(g *Gate, code string, place topics.Origin) bool {
+func (t *transition) names(g *gaterow.Gate, code string, place topics.Origin) bool {
 	if place.Proof != topics.ProofCode {
 		return hasCode(g.Id, code)
 	}
 	if g.WrongCodes >= maxWrongCodes {
 		return false
 	}
-	right := subtle.ConstantTimeCompare([]byte(strings.ToLower(code)), []byte(g.mailCode())) == 1
+	right := subtle.ConstantTimeCompare([]byte(strings.ToLower(code)), []byte(mailCode(g))) == 1
 	if !right {
 		g.WrongCodes++
 		t.changed = true
@@ -129,7 +130,7 @@ const maxWrongCodes = 5
 
 // mailCode is the code of a gate in a mail. The gate's ID alone can be derived from the mail that led to the gate, which its writer
 // knows; the time of the request in milliseconds is known to the brokers and to those who may read gates.
-func (g *Gate) mailCode() string {
+func mailCode(g *gaterow.Gate) string {
 	d := digests.Of("mail code", g.Id, strconv.FormatInt(g.OpenedMs, 10))
 	return hex.EncodeToString(d[:codeSize/2])
 }
@@ -149,7 +150,7 @@ func hasCode(id, code string) bool {
 // refusal returns why a person may not decide about a gate on a channel, empty if the person may: in the place that the request
 // came from, the person whose message it was, and approvers. A gate that came from elsewhere is treated as unknown. A request that
 // was not shown whole is not approved there.
-func (g *Gate) refusal(d topics.GateDecision) string {
+func refusal(g *gaterow.Gate, d topics.GateDecision) string {
 	asked, err := topics.DecodeOrigin(rawOf(g.Channel))
 	by, err2 := topics.DecodeOrigin(d.Channel)
 	switch {
@@ -165,7 +166,7 @@ func (g *Gate) refusal(d topics.GateDecision) string {
 }
 
 // refuseDecision answers a decision that an open gate does not accept, or dead-letters it if it is not from a channel.
-func (t *transition) refuseDecision(r *Record, d topics.GateDecision, reason string) {
+func (t *transition) refuseDecision(r *record, d topics.GateDecision, reason string) {
 	if d.Channel == nil {
 		t.deadLetter(reason)
 		return
@@ -174,7 +175,7 @@ func (t *transition) refuseDecision(r *Record, d topics.GateDecision, reason str
 }
 
 // answerLate answers a decision of a channel about a gate that has ended, unless the decision ended it.
-func (t *transition) answerLate(r *Record, d topics.GateDecision) {
+func (t *transition) answerLate(r *record, d topics.GateDecision) {
 	if g := findIn(t.row.Closed, d.GateID); d.Channel != nil && g.GetOutcome().GetDecisionId() != d.DecisionID {
 		t.answer(r, d, textUnknown)
 	}
@@ -182,7 +183,7 @@ func (t *transition) answerLate(r *Record, d topics.GateDecision) {
 
 // answerEarly answers a pressed button of an unknown gate. The decision is held all the same: after a crash, it can be read
 // again before its request.
-func (t *transition) answerEarly(r *Record, d topics.GateDecision) {
+func (t *transition) answerEarly(r *record, d topics.GateDecision) {
 	if d.Channel != nil && d.Via != via {
 		t.answer(r, d, textUnknown)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -20,7 +21,7 @@ const gateID = "1a2b3c4d5e6f70809aabbccddeeff001"
 func from(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "u1")) }
 
 // said returns what a person says: a command with a code.
-func (p *harness) said(code string, by topics.Origin, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) Decided {
+func (p *harness) said(code string, by topics.Origin, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) decided {
 	p.tb.Helper()
 	d := topics.GateDecision{
 		GateID: code, SessionID: p.key, DecisionID: fmt.Sprint("said-", p.offset), Verdict: verdict, By: by.User, Via: "bridge",
@@ -39,8 +40,8 @@ func approver(d *topics.GateDecision) { d.Approver = true }
 func messages(es effects) map[string]topics.Output {
 	found := map[string]topics.Output{}
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
-			if v, ok := m.Value.(MessageSent); ok {
+		if m, ok := e.(emit); ok {
+			if v, ok := m.Value.(messageSent); ok {
 				found[m.ID] = topics.Output(v)
 			}
 		}
@@ -52,16 +53,16 @@ func messages(es effects) map[string]topics.Output {
 func answered(t tb, es effects) string {
 	t.Helper()
 	require.Len(t, es, 1)
-	require.True(t, strings.HasPrefix(es[0].(Emit).ID, "gate-answer-"), "%v", es)
-	return es[0].(Emit).Value.(MessageSent).Content
+	require.True(t, strings.HasPrefix(es[0].(emit).ID, "gate-answer-"), "%v", es)
+	return es[0].(emit).Value.(messageSent).Content
 }
 
 func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	p := newHarness(t, onChannels)
 	es := p.handle(p.request(gateID, from))
 	require.Len(t, es, 1)
-	require.Equal(t, "gate-ask-"+gateID, es[0].(Emit).ID)
-	require.Equal(t, "s1", es[0].(Emit).Key)
+	require.Equal(t, "gate-ask-"+gateID, es[0].(emit).ID)
+	require.Equal(t, "s1", es[0].(emit).Key)
 	ask := messages(es)["gate-ask-"+gateID]
 	require.Equal(t, topics.EncodeOrigin(inRoom("", "u1")), topics.OriginOf(ask.ReplyTo))
 	require.JSONEq(t, `{"gate_id":"`+gateID+`","tool":"pay","expires_ms":1790000600000}`, topics.GateAskOf(ask.ReplyTo).String())
@@ -97,7 +98,7 @@ func TestMailThatProvesNothingDecidesNothing(t *testing.T) {
 		require.Contains(t, ask.Content, "It cannot be decided here, because nothing proves who writes here. Decide at `/api/gates/"+gateID+"`")
 		require.NotContains(t, ask.Content, "/approve")
 		require.Nil(t, topics.GateAskOf(ask.ReplyTo))
-		for _, d := range []Decided{
+		for _, d := range []decided{
 			p.said("", mailed(proof), topics.VerdictApprove), p.said("1a2b3c4d", mailed(proof), topics.VerdictApprove),
 			p.said(gateID, mailed(proof), topics.VerdictApprove, pressed), p.said("1a2b3c4d", mailed(proof), topics.VerdictApprove, approver),
 			p.said(gateID, mailed(proof), topics.VerdictDeny),
@@ -143,11 +144,11 @@ func TestAuthenticatedMailNeedsTheCodeOfTheQuestion(t *testing.T) {
 func TestArgumentsThatWereNotShownAreNotApprovedOnAChannel(t *testing.T) {
 	args := topics.Raw(`{"command":"echo ` + strings.Repeat("a", 3000) + `; touch x"}`)
 	large := func(r *topics.GateRequest) { r.Args, r.ArgsSHA256 = args, topics.ArgsSHA256(args) }
-	for name, say := range map[string]func(*harness) Decided{
-		"command": func(p *harness) Decided { return p.said("1a2b", inRoom("", "u1"), topics.VerdictApprove) },
-		"no code": func(p *harness) Decided { return p.said("", inRoom("", "u1"), topics.VerdictApprove) },
-		"button":  func(p *harness) Decided { return p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed) },
-		"approver": func(p *harness) Decided {
+	for name, say := range map[string]func(*harness) decided{
+		"command": func(p *harness) decided { return p.said("1a2b", inRoom("", "u1"), topics.VerdictApprove) },
+		"no code": func(p *harness) decided { return p.said("", inRoom("", "u1"), topics.VerdictApprove) },
+		"button":  func(p *harness) decided { return p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed) },
+		"approver": func(p *harness) decided {
 			return p.said(gateID, inRoom("", "u2"), topics.VerdictApprove, pressed, approver)
 		},
 	} {
@@ -180,7 +181,7 @@ func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 		"denied by the policy":  func(_ *harness, r *topics.GateRequest) { r.Tool = "drop" },
 		"invalid origin":        func(_ *harness, r *topics.GateRequest) { r.Channel = topics.Raw(`{"channel":"slack"}`) },
 		"granted": func(p *harness, _ *topics.GateRequest) {
-			p.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
+			p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
 		},
 		"withdrawn before": func(p *harness, _ *topics.GateRequest) { p.handle(p.withdrawal(gateID, topics.CauseSuperseded)) },
 	} {
@@ -200,12 +201,12 @@ func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 // The grant was revoked, or the request turned dangerous, before its record was read.
 func TestPersonIsAskedIfAGrantDoesNotSuffice(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
+	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
 	es := p.handle(p.request(gateID, from))
 	require.Empty(t, messages(es))
 	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictDeny))), "no one was asked yet")
 	p.rules.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
-	es = p.handle(p.decided(topics.GateDecision(valuesOf[CloseAsked](es)[0])))
+	es = p.handle(p.decided(topics.GateDecision(valuesOf[closeAsked](es)[0])))
 	require.Contains(t, messages(es), "gate-ask-"+gateID)
 }
 
@@ -260,7 +261,7 @@ func TestDecisionFromElsewhereNeverApproves(t *testing.T) {
 			require.Equal(t, c.text, answered(t, p.handle(p.said("1a2b3c4d", c.by, topics.VerdictApprove))))
 			es := p.handle(p.said("", c.by, topics.VerdictApprove))
 			require.Equal(t, strings.Replace(c.text, textUnknown, textNone, 1), answered(t, es))
-			require.Equal(t, topics.EncodeOrigin(c.by), topics.OriginOf(es[0].(Emit).Value.(MessageSent).ReplyTo), "it is told to who asked")
+			require.Equal(t, topics.EncodeOrigin(c.by), topics.OriginOf(es[0].(emit).Value.(messageSent).ReplyTo), "it is told to who asked")
 			for _, code := range []string{gateID, "1a2b3c4d", ""} {
 				es := p.handle(p.said(code, c.by, topics.VerdictApprove, approver, func(d *topics.GateDecision) { d.Pressed = code == gateID }))
 				if c.text == textUnknown {
@@ -349,14 +350,14 @@ func TestCommandApprovesOneGate(t *testing.T) {
 	p := newHarness(t, onChannels)
 	p.handle(p.request("aaaa0000", from))
 	said := p.said("", inRoom("", "u1"), topics.VerdictApprove)
-	first := valuesOf[DecisionResolved](p.handle(said))[0]
+	first := valuesOf[decisionResolved](p.handle(said))[0]
 	require.Equal(t, "aaaa0000", first.GateID)
 
 	p.row = nil
 	p.handle(p.request("bbbb0000", from))
-	second := valuesOf[DecisionResolved](p.handle(said))[0]
+	second := valuesOf[decisionResolved](p.handle(said))[0]
 	require.Equal(t, "bbbb0000", second.GateID)
-	require.Empty(t, valuesOf[GateEnded](p.handle(p.decided(topics.GateDecision(first)))), "it is held for its request")
+	require.Empty(t, valuesOf[gateEnded](p.handle(p.decided(topics.GateDecision(first)))), "it is held for its request")
 	require.Empty(t, p.handle(p.decided(topics.GateDecision(second))))
 	require.Empty(t, p.handle(said), "a repeat")
 	es := p.handle(p.request("aaaa0000", from))
@@ -380,7 +381,7 @@ func TestButtonOfAnUnknownGateIsAnsweredAndHeld(t *testing.T) {
 	require.EqualValues(t, rowChannels, p.state().Version)
 	p.handle(p.said(gateID, inRoom("17.5", "u1"), topics.VerdictApprove, pressed))
 	es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("17.5", "u9")) }))
-	require.Empty(t, valuesOf[GateEnded](es), "held decisions are checked like others")
+	require.Empty(t, valuesOf[gateEnded](es), "held decisions are checked like others")
 	require.Len(t, messages(es), 3, "the question, and an answer to each")
 
 	p = newHarness(t, onChannels)

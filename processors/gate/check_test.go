@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -140,17 +141,17 @@ func exponential(levels int) string {
 
 func TestViewsHaveTheNamesOfTheRecords(t *testing.T) {
 	at := time.UnixMilli(1_790_000_000_000).UnixMilli()
-	s := &State{
-		Open: []*Gate{{
+	s := &gaterow.State{
+		Open: []*gaterow.Gate{{
 			Id: "g2", TurnId: "t1", CallId: "t1/0/tool-use/0", Kind: "tool", Tool: "pay", Args: []byte(`{"cents":5}`),
 			ArgsSha256: "ab", Agent: "quay", Via: "turn", OpenedMs: at, ExpiresMs: at + 60_000, Dangerous: true,
 		}},
-		Closed: []*Gate{{
+		Closed: []*gaterow.Gate{{
 			Id: "g1", Kind: "input", Tool: "ask_user", OpenedMs: at, ExpiresMs: at + 60_000, Allowed: []string{"answer"},
-			Outcome: &Outcome{Status: "approved", Cause: "human", Answer: []byte(`"Lisbon"`), By: "ines", WaitedMs: 40, AtMs: at + 40},
+			Outcome: &gaterow.Outcome{Status: "approved", Cause: "human", Answer: []byte(`"Lisbon"`), By: "ines", WaitedMs: 40, AtMs: at + 40},
 		}},
 	}
-	raw, err := json.Marshal(Gates("s1", s))
+	raw, err := json.Marshal(gates("s1", s))
 	require.NoError(t, err)
 	require.JSONEq(t, `[
 		{"gate_id":"g2","session_id":"s1","status":"pending","turn_id":"t1","call_id":"t1/0/tool-use/0","kind":"tool","tool":"pay",
@@ -160,5 +161,5 @@ func TestViewsHaveTheNamesOfTheRecords(t *testing.T) {
 		 "origin":{},"requested_at":"2026-09-21T14:13:20Z","expires_at":"2026-09-21T14:14:20Z",
 		 "outcome":{"status":"approved","cause":"human","answer":"Lisbon","by":"ines","waited_ms":40,
 		  "ended_at":"2026-09-21T14:13:20.040Z"}}]`, string(raw))
-	require.Empty(t, Gates("s1", nil))
+	require.Empty(t, gates("s1", nil))
 }

@@ -3,15 +3,16 @@ package gate
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// apply expires held records, outcomes, grants and the row itself. closeDue, which Apply calls after every event, handles
+// apply expires held records, outcomes, grants and the row itself. closeDue, which apply calls after every event, handles
 // the deadlines of open gates.
-func (DeadlineCame) apply(t *transition) {
+func (deadlineCame) apply(t *transition) {
 	t.expireEarly()
-	t.row.Closed = slices.DeleteFunc(t.row.Closed, func(g *Gate) bool { return t.outcomeEnd(g) <= t.nowMS() })
-	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(g *Grant) bool { return g.expired(t.nowMS()) })
+	t.row.Closed = slices.DeleteFunc(t.row.Closed, func(g *gaterow.Gate) bool { return t.outcomeEnd(g) <= t.nowMS() })
+	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(g *gaterow.Grant) bool { return expired(g, t.nowMS()) })
 	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
 		t.changed, t.erased = true, true
 	}
@@ -37,14 +38,14 @@ func (t *transition) closeDue() {
 
 // askClose writes the record that ends a gate, unless one is on its way. One for a grant does not count: it need not end the
 // gate.
-func (t *transition) askClose(g *Gate, cause topics.GateCause, by string) {
+func (t *transition) askClose(g *gaterow.Gate, cause topics.GateCause, by string) {
 	if g.Closing != "" && (g.Closing != string(topics.CauseGrant) || cause == topics.CauseGrant) {
 		return
 	}
 	t.changed = true
 	g.Closing, g.ClosingBy, g.DueMs = string(cause), by, t.now.Add(closeAgain).UnixMilli()
 	id := g.Id + "/close/" + string(cause)
-	t.emit(t.key, id, CloseAsked{
+	t.emit(t.key, id, closeAsked{
 		GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictClose, Cause: cause, By: by, Via: via,
 	})
 }
@@ -79,7 +80,7 @@ func (t *transition) deadline() int64 {
 }
 
 // outcomeEnd returns until when the outcome of a gate is kept, in milliseconds since the epoch.
-func (t *transition) outcomeEnd(g *Gate) int64 {
+func (t *transition) outcomeEnd(g *gaterow.Gate) int64 {
 	return g.Outcome.GetAtMs() + t.rules.RememberFor.Milliseconds()
 }
 

@@ -3,12 +3,13 @@ package gate
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // apply applies a decision to its gate. A decision about a gate that has ended changes nothing.
-func (e Decided) apply(t *transition) {
+func (e decided) apply(t *transition) {
 	d := e.Decision
 	switch {
 	case e.tombstone():
@@ -18,15 +19,15 @@ func (e Decided) apply(t *transition) {
 	case len(d.GateID) > maxID:
 		t.deadLetter(reasonLongID)
 	case d.Channel != nil:
-		t.decideOnChannel(e.Record, d)
+		t.decideOnChannel(e.record, d)
 	case d.Verdict == topics.VerdictRevoke:
 		t.revoke(d.GateID)
 	default:
-		t.decide(e.Record, d)
+		t.decide(e.record, d)
 	}
 }
 
-func (t *transition) decide(r *Record, d topics.GateDecision) {
+func (t *transition) decide(r *record, d topics.GateDecision) {
 	g := t.find(d.GateID)
 	next := t.successor(d)
 	switch {
@@ -37,11 +38,11 @@ func (t *transition) decide(r *Record, d topics.GateDecision) {
 		t.answerLate(r, d)
 	case g == nil:
 		t.answerEarly(r, d)
-		t.hold(&Held{
+		t.hold(&gaterow.Held{
 			GateId: d.GateID, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, OnChannel: d.Channel != nil,
 		}, r)
-	case d.Channel != nil && g.refusal(d) != "":
-		t.answer(r, d, g.refusal(d))
+	case d.Channel != nil && refusal(g, d) != "":
+		t.answer(r, d, refusal(g, d))
 	case d.Verdict == topics.VerdictClose && d.Cause == topics.CauseGrant:
 		t.approveByGrant(g, d.By, t.timeOf(r))
 	case d.Verdict == topics.VerdictClose:
@@ -57,7 +58,7 @@ func (t *transition) decide(r *Record, d topics.GateDecision) {
 
 // successor returns the open request that took the place of a gate whose requester could not ask a person; nil if there is none. It
 // is for the same call, so a person who has seen the gate and decides a moment later decides about it.
-func (t *transition) successor(d topics.GateDecision) *Gate {
+func (t *transition) successor(d topics.GateDecision) *gaterow.Gate {
 	ended := findIn(t.row.Closed, d.GateID)
 	if d.Verdict == topics.VerdictClose || d.Channel != nil || ended.GetOutcome().GetCause() != string(topics.CauseParentCannotAsk) {
 		return nil
@@ -71,8 +72,8 @@ func (t *transition) successor(d topics.GateDecision) *Gate {
 }
 
 // closed returns the outcome of a gate that ends without a decision.
-func closed(cause topics.GateCause, at int64) *Outcome {
-	o := &Outcome{Status: string(topics.GateCancelled), Cause: string(cause), AtMs: at}
+func closed(cause topics.GateCause, at int64) *gaterow.Outcome {
+	o := &gaterow.Outcome{Status: string(topics.GateCancelled), Cause: string(cause), AtMs: at}
 	switch cause {
 	case topics.CauseDeadline:
 		o.Status = string(topics.GateTimedOut)
@@ -84,13 +85,13 @@ func closed(cause topics.GateCause, at int64) *Outcome {
 
 // decideOpen applies a person's decision to an open gate. A decision that the gate does not accept is dead-lettered, or
 // answered on its channel, and the gate stays open. A policy that denies the arguments that would run overrides an approval.
-func (t *transition) decideOpen(r *Record, g *Gate, d topics.GateDecision) {
-	v, at := g.view(t.key), t.timeOf(r)
+func (t *transition) decideOpen(r *record, g *gaterow.Gate, d topics.GateDecision) {
+	v, at := viewOf(g, t.key), t.timeOf(r)
 	if err := v.Check(d); err != nil {
 		t.refuseDecision(r, d, err.Error())
 		return
 	}
-	o := &Outcome{
+	o := &gaterow.Outcome{
 		Status: string(topics.GateDenied), Cause: string(topics.CauseHuman), DecisionId: d.DecisionID, OptionId: d.OptionID,
 		Reason: d.Reason, By: d.By, AtMs: at,
 	}
@@ -126,15 +127,15 @@ func (t *transition) decideOpen(r *Record, g *Gate, d topics.GateDecision) {
 // approveByGrant ends a gate for which a grant was found when its request arrived. A policy that denies overrides the grant;
 // if a grant no longer suffices, a person is asked. A record that was written at the deadline or later changes nothing: the
 // deadline's record follows.
-func (t *transition) approveByGrant(g *Gate, by string, at int64) {
-	v := g.view(t.key)
+func (t *transition) approveByGrant(g *gaterow.Gate, by string, at int64) {
+	v := viewOf(g, t.key)
 	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: v.Args})
 	inTime := at < g.ExpiresMs && !g.NoRoom
 	switch {
 	case inTime && decision.Effect == approval.Deny:
 		t.end(g, deniedByPolicy(decision, at))
 	case inTime && t.approvable(g) && !decision.Dangerous:
-		t.end(g, g.approved(topics.CauseGrant, by, at))
+		t.end(g, approved(g, topics.CauseGrant, by, at))
 	case g.Closing == string(topics.CauseGrant):
 		g.Closing, g.ClosingBy, g.DueMs = "", "", g.ExpiresMs
 		t.changed = true
@@ -143,23 +144,23 @@ func (t *transition) approveByGrant(g *Gate, by string, at int64) {
 }
 
 // approved returns the outcome of a gate that is approved without a person.
-func (g *Gate) approved(cause topics.GateCause, by string, at int64) *Outcome {
-	return &Outcome{
+func approved(g *gaterow.Gate, cause topics.GateCause, by string, at int64) *gaterow.Outcome {
+	return &gaterow.Outcome{
 		Status: string(topics.GateApproved), Cause: string(cause), EffectiveArgsSha256: g.ArgsSha256,
-		OptionId: g.view("").onceOption(), By: by, AtMs: at,
+		OptionId: viewOf(g, "").onceOption(), By: by, AtMs: at,
 	}
 }
 
-func deniedByPolicy(decision approval.Decision, at int64) *Outcome {
-	return &Outcome{
+func deniedByPolicy(decision approval.Decision, at int64) *gaterow.Outcome {
+	return &gaterow.Outcome{
 		Status: string(topics.GateDenied), Cause: string(topics.CausePolicy), Reason: clipped(decision.Message), AtMs: at,
 	}
 }
 
 // end emits the outcome of a gate and moves the gate to the ended ones.
-func (t *transition) end(g *Gate, o *Outcome) { t.endAs(g, o, false) }
+func (t *transition) end(g *gaterow.Gate, o *gaterow.Outcome) { t.endAs(g, o, false) }
 
-func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
+func (t *transition) endAs(g *gaterow.Gate, o *gaterow.Outcome, shadow bool) {
 	t.changed = true
 	o.WaitedMs = max(o.AtMs-g.OpenedMs, 0)
 	outcome := topics.GateOutcome{
@@ -169,16 +170,16 @@ func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
 		EffectiveArgsSHA256: o.EffectiveArgsSha256, Answer: rawOf(o.Answer), Reason: o.Reason, By: o.By, WaitedMS: o.WaitedMs,
 		Shadow: shadow,
 	}
-	t.emit(t.key, g.Id+"/outcome", GateEnded(outcome))
+	t.emit(t.key, g.Id+"/outcome", gateEnded(outcome))
 	t.announce(g, o)
-	t.row.Open = slices.DeleteFunc(t.row.Open, func(other *Gate) bool { return other == g })
-	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *Held) bool { return h.GateId == g.Id && h != t.replaying })
+	t.row.Open = slices.DeleteFunc(t.row.Open, func(other *gaterow.Gate) bool { return other == g })
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *gaterow.Held) bool { return h.GateId == g.Id && h != t.replaying })
 	if g.Purged || shadow || outcome.Cause == topics.CauseInvalid {
 		t.rememberEnded(g.Id)
 		return
 	}
 	g.Outcome = o
-	g.forgetRequest()
+	forgetRequest(g)
 	t.row.Closed = append(t.row.Closed, g)
 	if len(t.row.Closed) > maxClosed {
 		t.forgetOutcome()
@@ -186,7 +187,7 @@ func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
 }
 
 // forgetRequest drops what is not kept of a gate after its outcome.
-func (g *Gate) forgetRequest() {
+func forgetRequest(g *gaterow.Gate) {
 	g.Args, g.Message, g.Options, g.ResponseSchema, g.DueMs, g.Closing = nil, "", nil, nil, 0, ""
 	g.Channel, g.Proof = nil, ""
 	if len(g.Outcome.EffectiveArgs) > maxKept {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // hold stores a record until the request of its gate arrives. A repeat is held once.
-func (t *transition) hold(h *Held, r *Record) {
-	if slices.ContainsFunc(t.row.Early, func(o *Held) bool {
+func (t *transition) hold(h *gaterow.Held, r *record) {
+	if slices.ContainsFunc(t.row.Early, func(o *gaterow.Held) bool {
 		return o.GateId == h.GateId && o.Withdrawn == h.Withdrawn && bytes.Equal(o.Value, h.Value)
 	}) {
 		return
@@ -31,8 +32,8 @@ func (t *transition) hold(h *Held, r *Record) {
 
 // applyEarly applies the records that were held for a gate that has opened, in their order.
 func (t *transition) applyEarly(id string) {
-	var held []*Held
-	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *Held) bool {
+	var held []*gaterow.Held
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *gaterow.Held) bool {
 		if h.GateId == id {
 			held = append(held, h)
 		}
@@ -57,7 +58,7 @@ func (t *transition) applyEarly(id string) {
 
 // expireEarly gives up records whose request did not arrive in time.
 func (t *transition) expireEarly() {
-	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *Held) bool {
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *gaterow.Held) bool {
 		expired := h.ExpiresMs <= t.nowMS()
 		if expired {
 			t.giveUp(h, reasonNoRequest)
@@ -67,10 +68,10 @@ func (t *transition) expireEarly() {
 }
 
 // giveUp dead-letters a held decision. Withdrawals and closes decide nothing about a gate that does not exist.
-func (t *transition) giveUp(h *Held, reason string) {
+func (t *transition) giveUp(h *gaterow.Held, reason string) {
 	t.changed = true
 	if d, err := topics.DecodeGateDecision(h.Value); h.Withdrawn != "" || err == nil && d.Verdict == topics.VerdictClose {
 		return
 	}
-	t.effects = append(t.effects, DeadLetter{Held: h, Reason: reason})
+	t.effects = append(t.effects, deadLetter{Held: h, Reason: reason})
 }

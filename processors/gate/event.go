@@ -6,14 +6,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is an input of Apply: a record of an input topic, or a deadline of the row.
-type Event interface {
+// event is an input of apply: a record of an input topic, or a deadline of the row.
+type event interface {
 	session() string
 	apply(t *transition)
 }
 
-// Record describes the record of an event. Apply only reads it.
-type Record struct {
+// record describes the record of an event. apply only reads it.
+type record struct {
 	// Session is the session ID: the record's key and the key of the row.
 	Session string
 	// At is the record's timestamp. A time more than a minute after now, or none, counts as now.
@@ -26,30 +26,30 @@ type Record struct {
 	Value []byte
 }
 
-func (r *Record) session() string { return r.Session }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) session() string { return r.Session }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic, and one for deadlines.
 type (
-	// Requested is a record of gate-requests.
-	Requested struct {
-		*Record
+	// requested is a record of gate-requests.
+	requested struct {
+		*record
 		Request topics.GateRequest
 	}
-	// Decided is a record of gate-decisions.
-	Decided struct {
-		*Record
+	// decided is a record of gate-decisions.
+	decided struct {
+		*record
 		Decision topics.GateDecision
 	}
-	// Controlled is a record of session-control.
-	Controlled struct {
-		*Record
+	// controlled is a record of session-control.
+	controlled struct {
+		*record
 		Control topics.Control
 	}
-	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
+	deadlineCame struct {
 		Session string
 	}
 )
 
-func (d DeadlineCame) session() string { return d.Session }
+func (d deadlineCame) session() string { return d.Session }

@@ -37,67 +37,6 @@ func ExampleGraph() {
 	// quay-gate-grant-streams reads quay-gate-grants
 }
 
-// One gate is approved with other arguments. No one decides the other one: at its deadline, the group writes a record that
-// closes it.
-func ExampleApply() {
-	now := time.UnixMilli(1_790_000_000_000).UTC()
-	rules := gate.DefaultRules()
-	noGrants := func(string) *gate.Grants { return nil }
-	var state *gate.State
-	var apply func(e gate.Event)
-	record := func() *gate.Record { return &gate.Record{Session: "s1", At: now, Value: []byte("{}")} }
-	apply = func(e gate.Event) {
-		out := gate.Apply(state, e, noGrants, now, rules)
-		if out.Changed {
-			state = out.State
-		}
-		for _, effect := range out.Effects {
-			switch v := effect.(gate.Emit).Value.(type) {
-			case gate.GateEnded:
-				fmt.Println(v.GateID, v.Status, v.Cause, v.EffectiveArgs)
-			case gate.CloseAsked: // comes back as a record of gate-decisions
-				apply(gate.Decided{Record: record(), Decision: topics.GateDecision(v)})
-			}
-		}
-	}
-
-	for _, id := range []string{"g1", "g2"} {
-		apply(gate.Requested{Record: record(), Request: topics.GateRequest{
-			GateID: id, SessionID: "s1", Kind: topics.GateTool, Tool: "pay", Args: topics.Raw(`{"cents":250}`),
-			Allowed: []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny, topics.VerdictEdit},
-		}})
-	}
-	apply(gate.Decided{Record: record(), Decision: topics.GateDecision{
-		GateID: "g1", SessionID: "s1", DecisionID: "d1", Verdict: topics.VerdictApprove, EditedArgs: topics.Raw(`{"cents":100}`),
-		By: "ines",
-	}})
-	fmt.Println("still open:", gate.Gates("s1", state)[0].GateID)
-	now = time.UnixMilli(state.DeadlineMs)
-	apply(gate.DeadlineCame{Session: "s1"})
-	// Output:
-	// g1 approved human {"cents":100}
-	// still open: g2
-	// g2 timed_out deadline null
-}
-
-// A revoked grant does not return, even if its record is repeated.
-func ExampleApplyGrant() {
-	now, rules := time.UnixMilli(1_790_000_000_000), gate.DefaultRules()
-	grant := &topics.GateGrant{Action: topics.ActionGrant, GrantID: "g1", Agent: "quay", Tool: "pay", By: "ines"}
-	revoke := &topics.GateGrant{Action: topics.ActionRevoke, GrantID: "g1", Agent: "quay"}
-	var row *gate.Grants
-	for _, record := range []*topics.GateGrant{grant, revoke, grant} {
-		if out := gate.ApplyGrant(row, "quay", record, now, rules); out.Changed {
-			row = out.Grants
-		}
-		fmt.Println(len(row.Grants))
-	}
-	// Output:
-	// 1
-	// 0
-	// 0
-}
-
 // A door checks a decision before it writes it.
 func ExampleView_Check() {
 	args := topics.Raw(`{"cents":250}`)
@@ -146,44 +85,26 @@ func (t tableOf) Get(session string) (any, error) {
 	return t[session], nil
 }
 
-// The table is that of a running processor of Graph, or a goka.View.
-func ExampleInspect() {
-	row := gate.TableCodec().Unmarshal(exampleRow())
-	open, err := gate.Inspect(tableOf{"s1": row}, "s1")
-	for _, v := range open {
-		fmt.Println(v.GateID, v.Tool, v.Args, v.ExpiresAt, err)
-	}
-	// Output: g2 pay {"cents":250} 2026-09-21T14:23:20Z <nil>
-}
-
 func ExampleDescribe() {
-	state, err := gate.DecodeState(exampleRow())
+	var p *processors.Processor // runs gate.Graph
+	row, err := p.Get("harbor-s19")
 	if err != nil {
 		panic(err)
 	}
-	fmt.Print(gate.Describe(state))
-	// Output:
-	// gate g2: tool "pay", 13 bytes, expires 2026-09-21T14:23:20Z
-	// gate g1: tool "pay", denied (human) at 2026-09-21T14:13:20Z
-	// remembered: 0
-	// next deadline: 2026-09-21T14:23:20Z
+	text, err := gate.Describe(row)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(text)
 }
 
-// exampleRow is the row of a session with an open gate and one that has ended.
-func exampleRow() []byte {
-	const at, expires = 1_790_000_000_000, 1_790_000_600_000
-	raw, err := gate.EncodeState(&gate.State{
-		Version: 1, DeadlineMs: expires,
-		Open: []*gate.Gate{{
-			Id: "g2", Kind: "tool", Tool: "pay", Args: []byte(`{"cents":250}`), OpenedMs: at, ExpiresMs: expires, DueMs: expires,
-		}},
-		Closed: []*gate.Gate{{
-			Id: "g1", Kind: "tool", Tool: "pay", OpenedMs: at, ExpiresMs: expires,
-			Outcome: &gate.Outcome{Status: "denied", Cause: "human", AtMs: at},
-		}},
-	})
+func ExampleInspect() {
+	var p *processors.Processor // runs gate.Graph
+	open, err := gate.Inspect(p, "harbor-s19")
 	if err != nil {
 		panic(err)
 	}
-	return raw
+	for _, v := range open {
+		fmt.Println(v.GateID, v.Tool, v.ExpiresAt)
+	}
 }

@@ -7,8 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,11 +59,11 @@ func TestAgentGrantIsWrittenToItsTopic(t *testing.T) {
 	p := newHarness(t)
 	p.handle(p.request("g1"))
 	es := p.handle(p.approve("g1", scope(topics.ScopeAgent)))
-	require.Equal(t, []GrantGiven{{
+	require.Equal(t, []grantGiven{{
 		Action: topics.ActionGrant, GrantID: "g1", Agent: "quay", Tool: "pay", By: "ines",
 		ExpiresMS: p.now.Add(p.rules.AgentGrant).UnixMilli(),
-	}}, valuesOf[GrantGiven](es))
-	p.grants = &Grants{Grants: []*Grant{{Id: "g1", Agent: "quay", Tool: "pay", By: "ines"}}}
+	}}, valuesOf[grantGiven](es))
+	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g1", Agent: "quay", Tool: "pay", By: "ines"}}}
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(p.request("g2"))).Cause)
 	p.grants.Grants[0].ArgsSha256 = "00"
 	require.Empty(t, p.settle(p.request("g3")), "a grant for other arguments")
@@ -84,8 +85,8 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 		"dangerous": {approval.Rule{Tool: "pay", Effect: approval.Ask, Dangerous: true}, ""},
 	} {
 		p := newHarness(t, granted)
-		p.grants = &Grants{Grants: []*Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
-		asked := valuesOf[CloseAsked](p.handle(p.request("g1")))
+		p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
+		asked := valuesOf[closeAsked](p.handle(p.request("g1")))
 		require.Len(t, asked, 1, name)
 		p.rules.Policy.Rules = []approval.Rule{c.rule}
 		es := p.handle(p.decided(topics.GateDecision(asked[0])))
@@ -108,10 +109,10 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 // A withdrawal counts although the record that approves the gate by a grant is on its way, and then approves nothing.
 func TestWithdrawalIsNotLostBehindAGrant(t *testing.T) {
 	p := newHarness(t, withRules(approval.Rule{Tool: "pay", Effect: approval.Ask}))
-	p.grants = &Grants{Grants: []*Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
-	byGrant := valuesOf[CloseAsked](p.handle(p.request("g1")))
+	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
+	byGrant := valuesOf[closeAsked](p.handle(p.request("g1")))
 	require.Len(t, byGrant, 1)
-	withdrawn := valuesOf[CloseAsked](p.handle(p.withdrawal("g1", topics.CauseParentEnded)))
+	withdrawn := valuesOf[closeAsked](p.handle(p.withdrawal("g1", topics.CauseParentEnded)))
 	require.Len(t, withdrawn, 1)
 	p.rules.Policy.Rules[0].Dangerous = true
 	require.Empty(t, p.handle(p.decided(topics.GateDecision(byGrant[0]))), "the grant does not suffice any more")
@@ -140,20 +141,20 @@ type agentRow struct {
 
 func (a *agentRow) apply(g *topics.GateGrant) string {
 	a.t.Helper()
-	var row *Grants
+	var row *gaterow.Grants
 	if a.row != nil {
 		var err error
-		row, err = decodeInto(a.row, &Grants{})
+		row, err = gaterow.GrantTable.Unmarshal(a.row)
 		require.NoError(a.t, err)
 	}
-	out := ApplyGrant(row, "quay", g, a.now, a.rules)
+	out := applyGrant(row, "quay", g, a.now, a.rules)
 	switch {
 	case !out.Changed:
 	case out.Grants == nil:
 		a.row = nil
 	default:
 		var err error
-		a.row, err = layout.Encode(out.Grants)
+		a.row, err = gaterow.GrantTable.Marshal(out.Grants)
 		require.NoError(a.t, err)
 		require.LessOrEqual(a.t, len(a.row), a.rules.RowLimit)
 	}
@@ -165,7 +166,7 @@ func (a *agentRow) ids() (ids []string) {
 	if a.row == nil {
 		return nil
 	}
-	row, err := decodeInto(a.row, &Grants{})
+	row, err := gaterow.GrantTable.Unmarshal(a.row)
 	require.NoError(a.t, err)
 	for _, g := range row.Grants {
 		ids = append(ids, g.Id)
@@ -174,7 +175,7 @@ func (a *agentRow) ids() (ids []string) {
 }
 
 func newAgentRow(t *testing.T) *agentRow {
-	return &agentRow{t: t, rules: DefaultRules(), now: time.UnixMilli(1_790_000_000_000)}
+	return &agentRow{t: t, rules: defaultRules(), now: time.UnixMilli(1_790_000_000_000)}
 }
 
 func TestRevokedGrantDoesNotReturn(t *testing.T) {
@@ -210,12 +211,12 @@ func TestGrantsOfAnAgentExpireAndAreBounded(t *testing.T) {
 	require.Nil(t, a.row, "the row of an idle agent is deleted")
 
 	require.Equal(t, reasonAgent, a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: "a2", Agent: "pier", Tool: "pay"}))
-	row := &Grants{Version: rowVersion}
+	row := &gaterow.Grants{Version: rowVersion}
 	for i := range maxGrants - 1 {
-		row.Grants = append(row.Grants, &Grant{Id: fmt.Sprint(i), Agent: "quay", Tool: "pay"})
+		row.Grants = append(row.Grants, &gaterow.Grant{Id: fmt.Sprint(i), Agent: "quay", Tool: "pay"})
 	}
 	var err error
-	a.row, err = layout.Encode(row)
+	a.row, err = gaterow.GrantTable.Marshal(row)
 	require.NoError(t, err)
 	add := func(id string) string {
 		return a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: id, Agent: "quay", Tool: "pay"})

@@ -6,8 +6,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +22,7 @@ func GrantsGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, rules.onGrant))
 	return goka.DefineGroup(catalog.GateGrantGroup(), append(edges,
-		goka.Persist(rows.Timed[*Grants]{Codec: GrantCodec(), Due: func(c *processors.Context) error { return rules.applyGrant(c, nil) }}),
+		goka.Persist(timed.Of(gaterow.GrantTable, func(c *processors.Context) error { return rules.applyGrant(c, nil) })),
 	)...), nil
 }
 
@@ -34,14 +36,14 @@ func (r Rules) onGrant(c *processors.Context, in codec.Decoded[topics.GateGrant]
 // applyGrant applies a record, or a deadline, to the row of an agent. A row with a newer version stops the processor. A row
 // that cannot be decoded grants nothing; it is left unchanged and the record is dead-lettered.
 func (r Rules) applyGrant(c *processors.Context, record *topics.GateGrant) error {
-	row, err := GrantsOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	row, err := gaterow.GrantTable.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := ApplyGrant(row, c.Key(), record, c.Now(), r)
+	out := applyGrant(row, c.Key(), record, c.Now(), r)
 	switch {
 	case out.Reason != "":
 		return c.DeadLetter(out.Reason)

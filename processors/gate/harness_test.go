@@ -6,8 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,14 +26,14 @@ type harness struct {
 	key    string
 	now    time.Time
 	row    []byte
-	grants *Grants // the agent's
+	grants *gaterow.Grants // the agent's
 	offset int64
 }
 
 func newHarness(t tb, change ...func(*Rules)) *harness {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	p := &harness{tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
+	p := &harness{tb: t, topics: c, rules: defaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
 	p.rules.Agent = "quay"
 	for _, f := range change {
 		f(&p.rules)
@@ -46,15 +47,15 @@ func withRules(rules ...approval.Rule) func(*Rules) {
 	return func(r *Rules) { r.Policy.Rules = rules }
 }
 
-func (p *harness) record(topic string, value []byte) *Record {
+func (p *harness) record(topic string, value []byte) *record {
 	p.offset++
-	return &Record{Session: p.key, At: p.now, Topic: topic, Offset: p.offset, Value: value}
+	return &record{Session: p.key, At: p.now, Topic: topic, Offset: p.offset, Value: value}
 }
 
 var paying = topics.Raw(`{"cents":250}`)
 
 // request returns the request of the gate with an ID: to pay, unless changed.
-func (p *harness) request(id string, change ...func(*topics.GateRequest)) Requested {
+func (p *harness) request(id string, change ...func(*topics.GateRequest)) requested {
 	p.tb.Helper()
 	r := topics.GateRequest{
 		GateID: id, SessionID: p.key, TurnID: "t1", CallID: "t1/0/tool-use/" + id, Kind: topics.GateTool, Tool: "pay",
@@ -67,17 +68,17 @@ func (p *harness) request(id string, change ...func(*topics.GateRequest)) Reques
 	require.NoError(p.tb, err)
 	d := p.topics.GateRequests.Codec().Unmarshal(value)
 	require.NoError(p.tb, d.Err)
-	return Requested{p.record(p.topics.GateRequests.Name(), value), d.Value}
+	return requested{p.record(p.topics.GateRequests.Name(), value), d.Value}
 }
 
-func (p *harness) withdrawal(id string, cause topics.GateCause) Requested {
+func (p *harness) withdrawal(id string, cause topics.GateCause) requested {
 	return p.request(id, func(r *topics.GateRequest) {
 		*r = topics.GateRequest{GateID: id, SessionID: p.key, Withdrawn: cause}
 	})
 }
 
 // decision returns a person's decision about a gate.
-func (p *harness) decision(id, decisionID string, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) Decided {
+func (p *harness) decision(id, decisionID string, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) decided {
 	p.tb.Helper()
 	d := topics.GateDecision{GateID: id, SessionID: p.key, DecisionID: decisionID, Verdict: verdict, By: "ines", Via: "door"}
 	for _, f := range change {
@@ -86,13 +87,13 @@ func (p *harness) decision(id, decisionID string, verdict topics.GateVerdict, ch
 	return p.decided(d)
 }
 
-func (p *harness) decided(d topics.GateDecision) Decided {
+func (p *harness) decided(d topics.GateDecision) decided {
 	p.tb.Helper()
 	value, err := p.topics.GateDecisions.Codec().Marshal(d)
 	require.NoError(p.tb, err)
 	read := p.topics.GateDecisions.Codec().Unmarshal(value)
 	require.NoError(p.tb, read.Err)
-	return Decided{p.record(p.topics.GateDecisions.Name(), value), read.Value}
+	return decided{p.record(p.topics.GateDecisions.Name(), value), read.Value}
 }
 
 // inRoom returns the origin of a message in a thread of a room.
@@ -100,25 +101,25 @@ func inRoom(thread, user string) topics.Origin {
 	return topics.Origin{Channel: "slack", Account: "main", Recipient: "C7", Thread: thread, User: user, Group: true}
 }
 
-func (p *harness) approve(id string, change ...func(*topics.GateDecision)) Decided {
+func (p *harness) approve(id string, change ...func(*topics.GateDecision)) decided {
 	return p.decision(id, "d-"+strconv.FormatInt(p.offset, 10), topics.VerdictApprove, change...)
 }
 
-func (p *harness) control(action string) Controlled {
-	return Controlled{p.record(p.topics.SessionControl.Name(), []byte("{}")), topics.Control{Action: action}}
+func (p *harness) control(action string) controlled {
+	return controlled{p.record(p.topics.SessionControl.Name(), []byte("{}")), topics.Control{Action: action}}
 }
 
 // handle applies an event, checks the row and returns the effects.
-func (p *harness) handle(e Event) effects {
+func (p *harness) handle(e event) effects {
 	p.tb.Helper()
-	var state *State
+	var state *gaterow.State
 	if p.row != nil {
 		var err error
-		state, err = DecodeState(p.row)
+		state, err = gaterow.Table.Unmarshal(p.row)
 		require.NoError(p.tb, err)
 	}
 	had := state != nil
-	out := Apply(state, e, func(agent string) *Grants {
+	out := apply(state, e, func(agent string) *gaterow.Grants {
 		require.Equal(p.tb, "quay", agent)
 		return p.grants
 	}, p.now, p.rules)
@@ -128,13 +129,13 @@ func (p *harness) handle(e Event) effects {
 		require.True(p.tb, had, "only an existing row is deleted")
 		p.row = nil
 	default:
-		raw, err := EncodeState(out.State)
+		raw, err := gaterow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
 		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
 		p.row = raw
 		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row has a deadline")
-		if _, timer := e.(DeadlineCame); timer {
+		if _, timer := e.(deadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 		}
 	}
@@ -142,31 +143,31 @@ func (p *harness) handle(e Event) effects {
 }
 
 // settle applies an event and then the records that it wrote to gate-decisions.
-func (p *harness) settle(e Event) effects {
+func (p *harness) settle(e event) effects {
 	p.tb.Helper()
 	all := p.handle(e)
-	for _, c := range valuesOf[CloseAsked](all) {
+	for _, c := range valuesOf[closeAsked](all) {
 		all = append(all, p.handle(p.decided(topics.GateDecision(c)))...)
 	}
-	for _, d := range valuesOf[DecisionResolved](all) {
+	for _, d := range valuesOf[decisionResolved](all) {
 		all = append(all, p.handle(p.decided(topics.GateDecision(d)))...)
 	}
 	return all
 }
 
 // set replaces the row.
-func (p *harness) set(s *State) {
+func (p *harness) set(s *gaterow.State) {
 	p.tb.Helper()
 	var err error
-	p.row, err = EncodeState(s)
+	p.row, err = gaterow.Table.Marshal(s)
 	require.NoError(p.tb, err)
 }
 
-func (p *harness) state() *State {
+func (p *harness) state() *gaterow.State {
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := gaterow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }
@@ -182,16 +183,16 @@ func (p *harness) advance(d time.Duration) (all effects) {
 			return all
 		}
 		p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
-		all = append(all, p.settle(DeadlineCame{p.key})...)
+		all = append(all, p.settle(deadlineCame{p.key})...)
 	}
 }
 
-type effects []Effect
+type effects []effect
 
 // valuesOf returns the values of one topic.
-func valuesOf[V Value](es effects) (list []V) {
+func valuesOf[V value](es effects) (list []V) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if v, ok := m.Value.(V); ok {
 				list = append(list, v)
 			}
@@ -203,7 +204,7 @@ func valuesOf[V Value](es effects) (list []V) {
 // outcome returns the only outcome among effects.
 func outcome(t tb, es effects) topics.GateOutcome {
 	t.Helper()
-	list := valuesOf[GateEnded](es)
+	list := valuesOf[gateEnded](es)
 	require.Len(t, list, 1, "%v", es)
 	return topics.GateOutcome(list[0])
 }
@@ -212,5 +213,5 @@ func outcome(t tb, es effects) topics.GateOutcome {
 func letter(t tb, es effects) string {
 	t.Helper()
 	require.Len(t, es, 1)
-	return es[0].(DeadLetter).Reason
+	return es[0].(deadLetter).Reason
 }

@@ -3,6 +3,10 @@ package gate
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 )
 
 // Table is the table of Graph: a processors.Processor that runs it, or a goka.View.
@@ -11,22 +15,34 @@ type Table interface {
 }
 
 // Inspect returns the open gates of a session, in the order in which they were opened. Its errors are those of the table
-// and of StateOf.
+// and of Gates.
 func Inspect(t Table, session string) ([]View, error) {
 	row, err := t.Get(session)
 	if err != nil {
 		return nil, fmt.Errorf("gate: read the row of a session: %w", err)
 	}
-	s, err := StateOf(row)
+	s, err := gaterow.Table.Of(row)
 	if err != nil {
 		return nil, err
 	}
-	return Gates(session, &State{Open: s.GetOpen()}), nil
+	return gates(session, &gaterow.State{Open: s.GetOpen()}), nil
 }
 
+// TableCodec returns the codec of Graph's table, for a goka.View.
+func TableCodec() goka.Codec { return gaterow.Table.Codec() }
+
 // Describe returns the gates of a session as text for operators: IDs, tools, sizes, deadlines and outcomes, but no
-// arguments, messages and answers. A nil state is a session without a row.
-func Describe(s *State) string {
+// arguments, messages and answers. The row is a value of the table, as Processor.Get and a goka.View with TableCodec return
+// it; nil is a session without a row.
+func Describe(row any) (string, error) {
+	s, err := gaterow.Table.Of(row)
+	if err != nil {
+		return "", err
+	}
+	return describe(s), nil
+}
+
+func describe(s *gaterow.State) string {
 	if s == nil {
 		return "no state\n"
 	}
@@ -50,7 +66,7 @@ func Describe(s *State) string {
 	return b.String()
 }
 
-func closing(g *Gate) string {
+func closing(g *gaterow.Gate) string {
 	if g.Closing == "" {
 		return ""
 	}

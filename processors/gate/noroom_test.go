@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -20,9 +21,9 @@ func TestGateWithoutRoomEndsInOneWayAcrossACrash(t *testing.T) {
 	saved := p.row
 	request := p.request("g2")
 	es := p.handle(request)
-	asked := valuesOf[CloseAsked](es)
+	asked := valuesOf[closeAsked](es)
 	require.Len(t, asked, 1)
-	require.Empty(t, valuesOf[GateEnded](es), "the gate ends when the record is read")
+	require.Empty(t, valuesOf[gateEnded](es), "the gate ends when the record is read")
 	noRoom := p.decided(topics.GateDecision(asked[0]))
 	first := outcome(t, p.handle(noRoom))
 	require.Equal(t, topics.GateDenied, first.Status)
@@ -41,7 +42,7 @@ func TestGateWithoutRoomEndsInOneWayAcrossACrash(t *testing.T) {
 func TestNoDecisionIsAcceptedForAGateWithoutRoom(t *testing.T) {
 	p := newHarness(t, func(r *Rules) { r.OpenLimit = 1 })
 	p.handle(p.request("g1"))
-	asked := valuesOf[CloseAsked](p.handle(p.request("g2")))
+	asked := valuesOf[closeAsked](p.handle(p.request("g2")))
 	require.Len(t, asked, 1)
 	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.approve("g2"))))
 	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.decision("g2", "d2", topics.VerdictDeny))))
@@ -49,14 +50,14 @@ func TestNoDecisionIsAcceptedForAGateWithoutRoom(t *testing.T) {
 		GateID: "g2", SessionID: p.key, DecisionID: "c", Verdict: topics.VerdictClose, Cause: topics.CauseGrant, By: "ines",
 	})
 	require.Empty(t, p.handle(byGrant))
-	require.Len(t, Gates(p.key, p.state()), 1, "no one is asked")
+	require.Len(t, gates(p.key, p.state()), 1, "no one is asked")
 	g := p.state().Open[1]
 	require.Empty(t, g.Args)
 	require.Equal(t, string(topics.CauseNoRoom), g.Closing)
 	require.Empty(t, p.handle(p.request("g2")), "a repeat")
 
 	p.now = p.now.Add(closeAgain)
-	again := valuesOf[CloseAsked](p.handle(DeadlineCame{p.key}))
+	again := valuesOf[closeAsked](p.handle(deadlineCame{p.key}))
 	require.Equal(t, asked, again, "it is written again if it does not come back")
 	require.Equal(t, topics.CauseNoRoom, outcome(t, p.handle(p.decided(topics.GateDecision(again[0])))).Cause)
 }
@@ -84,13 +85,13 @@ func TestGatesWithoutRoomAreBounded(t *testing.T) {
 			r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 31_000)+`"`), ""
 		})
 		p.handle(fill)
-		require.Len(t, Gates(p.key, p.state()), 1, name)
+		require.Len(t, gates(p.key, p.state()), 1, name)
 		waiting, ended := 0, 0
 		for i := range maxNoRoom + 5 {
 			es := p.handle(p.request(fmt.Sprint("g", i), c.change, func(r *topics.GateRequest) {
 				r.Message = strings.Repeat("m", 4000)
 			}))
-			if len(valuesOf[GateEnded](es)) == 0 {
+			if len(valuesOf[gateEnded](es)) == 0 {
 				waiting++
 				continue
 			}
@@ -114,8 +115,8 @@ func TestNewestGatesAreRefusedIfTheRowIsTooLarge(t *testing.T) {
 	}
 	p.rules.RowLimit = minRecord - rowMargin
 	es := p.handle(p.withdrawal("g0", topics.CauseSuperseded))
-	require.Empty(t, valuesOf[GateEnded](es))
-	asked := valuesOf[CloseAsked](es)
+	require.Empty(t, valuesOf[gateEnded](es))
+	asked := valuesOf[closeAsked](es)
 	require.Equal(t, "g3/close/no_room", asked[1].DecisionID)
 	require.Len(t, p.state().Open, 4)
 	for _, c := range asked[1:] {
@@ -127,8 +128,8 @@ func TestNewestGatesAreRefusedIfTheRowIsTooLarge(t *testing.T) {
 func TestGrantDoesNotCountAfterTheDeadline(t *testing.T) {
 	for _, late := range []time.Duration{-time.Millisecond, 0, time.Second} {
 		p := newHarness(t, withRules(approval.Rule{Tool: "pay", Effect: approval.Ask}))
-		p.grants = &Grants{Grants: []*Grant{{Id: "g0", Agent: "quay", Tool: "pay", By: "ines"}}}
-		asked := valuesOf[CloseAsked](p.handle(p.request("g1")))
+		p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay", By: "ines"}}}
+		asked := valuesOf[closeAsked](p.handle(p.request("g1")))
 		require.Len(t, asked, 1)
 		p.now = time.UnixMilli(p.state().Open[0].ExpiresMs).UTC().Add(late)
 		es := p.handle(p.decided(topics.GateDecision(asked[0])))
@@ -136,8 +137,8 @@ func TestGrantDoesNotCountAfterTheDeadline(t *testing.T) {
 			require.Equal(t, topics.CauseGrant, outcome(t, es).Cause)
 			continue
 		}
-		require.Empty(t, valuesOf[GateEnded](es))
-		closes := valuesOf[CloseAsked](es)
+		require.Empty(t, valuesOf[gateEnded](es))
+		closes := valuesOf[closeAsked](es)
 		require.Len(t, closes, 1)
 		require.Equal(t, topics.CauseDeadline, closes[0].Cause)
 		require.Equal(t, topics.GateTimedOut, outcome(t, p.handle(p.decided(topics.GateDecision(closes[0])))).Status)

@@ -68,7 +68,7 @@ func WithChannels() Option {
 }
 
 func rulesOf(agent string, opts []Option) (Rules, error) {
-	o := options{rules: DefaultRules()}
+	o := options{rules: defaultRules()}
 	for _, opt := range opts {
 		opt(&o)
 	}

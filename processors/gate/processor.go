@@ -7,8 +7,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -30,8 +32,8 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		edges = append(edges, output(catalog.ChannelMessages))
 	}
 	return goka.DefineGroup(catalog.GateGroup(), append(edges,
-		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
-		goka.Lookup(catalog.GateGrantTable(), GrantCodec()),
+		goka.Persist(timed.Of(gaterow.Table, b.onDeadline)),
+		goka.Lookup(catalog.GateGrantTable(), gaterow.GrantTable.Codec()),
 		output(catalog.GateOutcomes), output(catalog.GateDecisions), output(catalog.GateGrants),
 	)...), nil
 }
@@ -47,30 +49,30 @@ func configure(agent string, opts []Option) (topics.Catalog, Rules, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
 	rules  Rules
 }
 
 func (b *binding) onRequest(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
-	return b.apply(c, Requested{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, requested{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDecision(c *processors.Context, in codec.Decoded[topics.GateDecision]) error {
-	return b.apply(c, Decided{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, decided{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return b.apply(c, Controlled{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, controlled{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, deadlineCame{c.Key()})
 }
 
-func recordOf(c *processors.Context, raw []byte) *Record {
-	return &Record{
+func recordOf(c *processors.Context, raw []byte) *record {
+	return &record{
 		Session: c.Key(), At: c.Timestamp(), Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), Value: raw,
 	}
 }
@@ -78,20 +80,20 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a purge deletes it.
-func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+func (b *binding) apply(c *processors.Context, e event) error {
+	state, err := gaterow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
-		if control, ok := e.(Controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
+		if control, ok := e.(controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
 			return c.Delete()
 		}
 		return c.DeadLetter(reasonBroken)
 	}
 	rules := b.rules
 	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := Apply(state, e, b.standing(c), c.Now(), rules)
+	out := apply(state, e, b.standing(c), c.Now(), rules)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err
@@ -110,9 +112,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 // standing looks up an agent's grants in the table of GrantsGraph. That table is stale by some milliseconds, or for as long
 // as that group does not run. A person is then asked once more, or a revoked grant counts for one more call. A row that
 // cannot be decoded grants nothing.
-func (b *binding) standing(c *processors.Context) Standing {
-	return func(agent string) *Grants {
-		grants, err := GrantsOf(c.Lookup(b.topics.GateGrantTable(), agent))
+func (b *binding) standing(c *processors.Context) grantsOf {
+	return func(agent string) *gaterow.Grants {
+		grants, err := gaterow.GrantTable.Of(c.Lookup(b.topics.GateGrantTable(), agent))
 		if err != nil {
 			return nil
 		}
@@ -121,8 +123,8 @@ func (b *binding) standing(c *processors.Context) Standing {
 }
 
 // perform writes the record of an effect.
-func (b *binding) perform(c *processors.Context, effect Effect) error {
-	if letter, ok := effect.(DeadLetter); ok {
+func (b *binding) perform(c *processors.Context, e effect) error {
+	if letter, ok := e.(deadLetter); ok {
 		if letter.Held == nil {
 			return c.DeadLetter(letter.Reason)
 		}
@@ -131,19 +133,19 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 			Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Key: c.Key(), Value: h.Value, Reason: letter.Reason,
 		})
 	}
-	e := effect.(Emit)
-	switch v := e.Value.(type) {
-	case GateEnded:
-		return processors.EmitWithID(c, b.topics.GateOutcomes, e.Key, topics.GateOutcome(v), e.ID)
-	case CloseAsked:
-		return processors.EmitWithID(c, b.topics.GateDecisions, e.Key, topics.GateDecision(v), e.ID)
-	case DecisionResolved:
-		return processors.EmitWithID(c, b.topics.GateDecisions, e.Key, topics.GateDecision(v), e.ID)
-	case MessageSent:
-		return processors.EmitWithID(c, b.topics.ChannelMessages, e.Key, topics.Output(v), e.ID)
-	case GrantGiven:
-		return processors.EmitWithID(c, b.topics.GateGrants, e.Key, topics.GateGrant(v), e.ID)
+	out := e.(emit)
+	switch v := out.Value.(type) {
+	case gateEnded:
+		return processors.EmitWithID(c, b.topics.GateOutcomes, out.Key, topics.GateOutcome(v), out.ID)
+	case closeAsked:
+		return processors.EmitWithID(c, b.topics.GateDecisions, out.Key, topics.GateDecision(v), out.ID)
+	case decisionResolved:
+		return processors.EmitWithID(c, b.topics.GateDecisions, out.Key, topics.GateDecision(v), out.ID)
+	case messageSent:
+		return processors.EmitWithID(c, b.topics.ChannelMessages, out.Key, topics.Output(v), out.ID)
+	case grantGiven:
+		return processors.EmitWithID(c, b.topics.GateGrants, out.Key, topics.GateGrant(v), out.ID)
 	default:
-		return fmt.Errorf("gate: no topic for %T", e.Value)
+		return fmt.Errorf("gate: no topic for %T", out.Value)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -29,7 +30,7 @@ type fixture struct {
 	grants    *processortest.Input[topics.GateGrant]
 	outcomes  *processortest.Output[topics.GateOutcome]
 	letters   *processortest.Output[[]byte]
-	table     *processortest.GroupTable[*gate.State]
+	table     *processortest.GroupTable[*gaterow.State]
 }
 
 func newFixture(t *testing.T, opts ...gate.Option) *fixture {
@@ -45,7 +46,7 @@ func newFixture(t *testing.T, opts ...gate.Option) *fixture {
 		Driver: d, topics: c, requests: processortest.In(d, c.GateRequests), decisions: processortest.In(d, c.GateDecisions),
 		controls: processortest.In(d, c.SessionControl), grants: processortest.In(d, c.GateGrants),
 		outcomes: processortest.Out(d, c.GateOutcomes), letters: processortest.OutRaw(d, "quay-gate-streams-dlq"),
-		table: processortest.Table(d, c.GateGroup(), gate.TableCodec()),
+		table: processortest.Table(d, c.GateGroup(), gaterow.Table.Codec()),
 	}
 }
 
@@ -64,15 +65,18 @@ func (b *fixture) decide(session, id, decisionID string, verdict topics.GateVerd
 	})
 }
 
-func (b *fixture) open(session string) []gate.View {
+func (b *fixture) open(t *testing.T, session string) []gate.View {
+	t.Helper()
 	s, _ := b.table.Get(session)
-	return gate.Gates(session, &gate.State{Open: s.GetOpen()})
+	open, err := gate.Gates(session, &gaterow.State{Open: s.GetOpen()})
+	require.NoError(t, err)
+	return open
 }
 
 func TestGateEndsWithItsDecision(t *testing.T) {
 	b := newFixture(t)
 	b.ask("s1", "g1")
-	require.Len(t, b.open("s1"), 1)
+	require.Len(t, b.open(t, "s1"), 1)
 	b.Advance(time.Second)
 	b.decide("s1", "g1", "d1", topics.VerdictApprove, "")
 	o := b.outcomes.Next()
@@ -88,7 +92,7 @@ func TestGateIsClosedOnceAtItsDeadline(t *testing.T) {
 	b.ask("s1", "g1")
 	b.Advance(59_999 * time.Millisecond)
 	require.Zero(t, b.outcomes.Len())
-	require.Len(t, b.open("s1"), 1)
+	require.Len(t, b.open(t, "s1"), 1)
 	b.Advance(time.Millisecond)
 	o := b.outcomes.Next().Value
 	require.Equal(t, topics.GateTimedOut, o.Status)
@@ -109,7 +113,7 @@ func TestAgentGrantCountsInOtherSessionsUntilItIsRevoked(t *testing.T) {
 	b.grants.Pipe("quay", topics.GateGrant{Action: topics.ActionRevoke, GrantID: "g1", Agent: "quay", By: "ines"})
 	b.ask("s2", "g3")
 	require.Zero(t, b.outcomes.Len(), "revoked between two calls")
-	require.Len(t, b.open("s2"), 1)
+	require.Len(t, b.open(t, "s2"), 1)
 }
 
 func TestPurgeCancelsOpenGates(t *testing.T) {
@@ -121,7 +125,7 @@ func TestPurgeCancelsOpenGates(t *testing.T) {
 	o := b.outcomes.Next().Value
 	require.Equal(t, "s1", o.SessionID)
 	require.Equal(t, topics.CausePurged, o.Cause)
-	require.Len(t, b.open("s2"), 1)
+	require.Len(t, b.open(t, "s2"), 1)
 	b.decide("s1", "g1", "d1", topics.VerdictApprove, "")
 }
 
@@ -201,11 +205,11 @@ func TestLargeEditsFitIntoRecords(t *testing.T) {
 }
 
 func TestInspectReturnsOpenGates(t *testing.T) {
-	raw, err := gate.EncodeState(&gate.State{
-		Version: 1, Open: []*gate.Gate{{Id: "g2"}}, Closed: []*gate.Gate{{Id: "g1", Outcome: &gate.Outcome{Status: "denied"}}},
+	raw, err := gaterow.Table.Marshal(&gaterow.State{
+		Version: 1, Open: []*gaterow.Gate{{Id: "g2"}}, Closed: []*gaterow.Gate{{Id: "g1", Outcome: &gaterow.Outcome{Status: "denied"}}},
 	})
 	require.NoError(t, err)
-	table := tableOf{"s1": gate.TableCodec().Unmarshal(raw), "s2": "text"}
+	table := tableOf{"s1": gaterow.Table.Codec().Unmarshal(raw), "s2": "text"}
 	views, err := gate.Inspect(table, "s1")
 	require.NoError(t, err)
 	require.Len(t, views, 1)

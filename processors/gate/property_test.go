@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -19,7 +20,7 @@ import (
 // they are when the group crashes; the row and the positions return to those of the last cut.
 type simulation struct {
 	*harness
-	logs     [3][]Event // requests, decisions, controls
+	logs     [3][]event // requests, decisions, controls
 	next     [3]int     // position in each log
 	saved    []byte     // the row of the last cut
 	savedAt  [3]int     // and its positions
@@ -83,12 +84,12 @@ func (w *simulation) visible(id string) bool {
 	if !w.full {
 		return true
 	}
-	s, err := DecodeState(w.saved)
+	s, err := gaterow.Table.Unmarshal(w.saved)
 	require.NoError(w.tb, err)
-	return slices.ContainsFunc(Gates(w.key, s), func(v View) bool { return v.GateID == id && v.Outcome == nil })
+	return slices.ContainsFunc(gates(w.key, s), func(v View) bool { return v.GateID == id && v.Outcome == nil })
 }
 
-func (w *simulation) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+func (w *simulation) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
 
 // read applies the next record of a log, if there is one.
 func (w *simulation) read(log int) {
@@ -97,7 +98,7 @@ func (w *simulation) read(log int) {
 	}
 	e := w.logs[log][w.next[log]]
 	w.next[log]++
-	if r, ok := e.(Requested); ok && r.Request.Withdrawn == "" {
+	if r, ok := e.(requested); ok && r.Request.Withdrawn == "" {
 		w.accepted[r.Request.GateID] = true
 	}
 	w.send(w.handle(e))
@@ -106,18 +107,18 @@ func (w *simulation) read(log int) {
 // send keeps outcomes, and appends closes to the log of decisions.
 func (w *simulation) send(es effects) {
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}
 		switch v := m.Value.(type) {
-		case CloseAsked:
+		case closeAsked:
 			w.write(logDecisions, w.decided(topics.GateDecision(v)))
-		case DecisionResolved:
+		case decisionResolved:
 			w.write(logDecisions, w.decided(topics.GateDecision(v)))
-		case MessageSent:
+		case messageSent:
 			w.message(m.ID, topics.Output(v))
-		case GateEnded:
+		case gateEnded:
 			require.Equal(w.tb, v.GateID+"/outcome", m.ID)
 			w.outcomes[v.GateID] = append(w.outcomes[v.GateID], topics.GateOutcome(v))
 		}
@@ -143,7 +144,7 @@ func (w *simulation) message(id string, o topics.Output) {
 func (w *simulation) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if s := w.state(); s != nil && s.DeadlineMs <= w.now.UnixMilli() {
-		w.send(w.handle(DeadlineCame{w.key}))
+		w.send(w.handle(deadlineCame{w.key}))
 	}
 }
 
@@ -208,7 +209,7 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 	case "restart": // another instance, with an older table of grants
 		w.grants = nil
 		if !w.full && rapid.Bool().Draw(t, "granted") {
-			w.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "sail", By: "ines"}}}
+			w.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g9", Agent: "quay", Tool: "sail", By: "ines"}}}
 		}
 	default:
 		w.read(rapid.IntRange(0, 2).Draw(t, "log"))
@@ -218,7 +219,7 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 }
 
 // said returns what someone in some place says about some gate.
-func (w *simulation) said(t *rapid.T, id string) Event {
+func (w *simulation) said(t *rapid.T, id string) event {
 	place := rapid.SampledFrom([]topics.Origin{inRoom("", "u1"), inRoom("", "u2"), inRoom("17.5", "u1"), inRoom("", ""), inRoom("9", "u2")}).Draw(t, "place")
 	verdict := rapid.SampledFrom([]topics.GateVerdict{topics.VerdictApprove, topics.VerdictApprove, topics.VerdictDeny}).Draw(t, "verdict")
 	return w.decision(id, fmt.Sprint("c", w.offset), verdict, func(d *topics.GateDecision) {
@@ -272,8 +273,8 @@ func (w *simulation) checkApproved(o topics.GateOutcome) {
 	require.NotEmpty(w.tb, o.EffectiveArgsSHA256)
 	switch o.Cause {
 	case topics.CauseHuman:
-		require.True(w.tb, slices.ContainsFunc(w.logs[logDecisions], func(e Event) bool {
-			d := e.(Decided).Decision
+		require.True(w.tb, slices.ContainsFunc(w.logs[logDecisions], func(e event) bool {
+			d := e.(decided).Decision
 			return d.DecisionID == o.DecisionID && hasCode(o.GateID, d.GateID) && d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == "" &&
 				mayDecide(o.GateID, d)
 		}), "a person approved %s", o.GateID)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // apply opens the gate of a request, or ends it at once, or withdraws it.
-func (e Requested) apply(t *transition) {
+func (e requested) apply(t *transition) {
 	r := e.Request
 	switch {
 	case e.tombstone():
@@ -20,20 +21,20 @@ func (e Requested) apply(t *transition) {
 	case len(r.GateID) > maxID || len(r.Withdrawn) > maxID:
 		t.deadLetter(reasonLongID)
 	case r.Withdrawn != "":
-		t.withdraw(e.Record, r.GateID, r.Withdrawn)
+		t.withdraw(e.record, r.GateID, r.Withdrawn)
 	default:
 		t.request(t.gateOf(e), r)
 	}
 }
 
 // gateOf returns the gate of a request, with the deadline that the request sets.
-func (t *transition) gateOf(e Requested) *Gate {
+func (t *transition) gateOf(e requested) *gaterow.Gate {
 	r := e.Request
-	g := &Gate{
+	g := &gaterow.Gate{
 		Id: r.GateID, TurnId: r.TurnID, CallId: r.CallID, Kind: string(r.Kind), Tool: r.Tool, ToolUseId: r.ToolUseID,
 		InteractionId: r.InteractionID, Args: r.Args, ArgsSha256: r.ArgsSHA256, Message: r.Message, Options: r.Options,
 		ResponseSchema: r.ResponseSchema, Dangerous: r.Dangerous, Agent: r.Origin.Agent,
-		ParentGateId: r.Origin.ParentGateID, Via: r.Origin.Via, OpenedMs: t.timeOf(e.Record), ExpiresMs: r.ExpiresMS,
+		ParentGateId: r.Origin.ParentGateID, Via: r.Origin.Via, OpenedMs: t.timeOf(e.record), ExpiresMs: r.ExpiresMS,
 	}
 	for _, v := range r.Allowed {
 		g.Allowed = append(g.Allowed, string(v))
@@ -51,8 +52,8 @@ func (t *transition) gateOf(e Requested) *Gate {
 
 // request decides what becomes of a request: a repeat changes nothing; what the policy or a grant decides ends at once; all
 // others wait for a decision.
-func (t *transition) request(g *Gate, r topics.GateRequest) {
-	for _, known := range [][]*Gate{t.row.Open, t.row.Closed} {
+func (t *transition) request(g *gaterow.Gate, r topics.GateRequest) {
+	for _, known := range [][]*gaterow.Gate{t.row.Open, t.row.Closed} {
 		if same := findIn(known, g.Id); same != nil {
 			if same.ArgsSha256 != g.ArgsSha256 || same.Tool != g.Tool || same.Kind != g.Kind {
 				t.deadLetter(reasonConflict)
@@ -78,7 +79,7 @@ func (t *transition) request(g *Gate, r topics.GateRequest) {
 }
 
 // deadlineOf returns when a gate expires: as the request says, else as the policy says, and not later than longestWait.
-func deadlineOf(g *Gate, decision approval.Decision) int64 {
+func deadlineOf(g *gaterow.Gate, decision approval.Decision) int64 {
 	at := g.ExpiresMs
 	if at == 0 {
 		at = g.OpenedMs + decision.TTL.Milliseconds()
@@ -88,7 +89,7 @@ func deadlineOf(g *Gate, decision approval.Decision) int64 {
 
 // endsAtOnce returns the outcome of a request that does not wait for a decision, nil for all others. Only the record and the
 // policy matter, so that a repeat after a crash has the same outcome.
-func (t *transition) endsAtOnce(g *Gate, r topics.GateRequest, decision approval.Decision) *Outcome {
+func (t *transition) endsAtOnce(g *gaterow.Gate, r topics.GateRequest, decision approval.Decision) *gaterow.Outcome {
 	effect := decision.Effect
 	if r.Effect != "" {
 		effect = approval.Stricter(effect, approval.Effect(r.Effect))
@@ -98,7 +99,7 @@ func (t *transition) endsAtOnce(g *Gate, r topics.GateRequest, decision approval
 	}
 	switch {
 	case !fitsBounds(g):
-		return &Outcome{
+		return &gaterow.Outcome{
 			Status: string(topics.GateDenied), Cause: string(topics.CauseInvalid), Reason: textInvalid, AtMs: g.OpenedMs,
 		}
 	case !r.Shadow && g.ExpiresMs <= g.OpenedMs:
@@ -109,10 +110,10 @@ func (t *transition) endsAtOnce(g *Gate, r topics.GateRequest, decision approval
 		}
 		return deniedByPolicy(decision, g.OpenedMs)
 	case effect == approval.Allow:
-		return g.approved(topics.CausePolicy, "", g.OpenedMs)
+		return approved(g, topics.CausePolicy, "", g.OpenedMs)
 	case r.Shadow:
 		// Grants are not considered: they can change before a repeat.
-		return &Outcome{
+		return &gaterow.Outcome{
 			Status: string(topics.GateCancelled), Cause: string(topics.CausePolicy), Reason: textAsks, AtMs: g.OpenedMs,
 		}
 	default:
@@ -122,8 +123,8 @@ func (t *transition) endsAtOnce(g *Gate, r topics.GateRequest, decision approval
 
 // approvable reports whether a gate may be approved without a person: it is not dangerous, an approval says all that the
 // requester asks for, and the requester has an option that approves once.
-func (t *transition) approvable(g *Gate) bool {
-	v := g.view(t.key)
+func (t *transition) approvable(g *gaterow.Gate) bool {
+	v := viewOf(g, t.key)
 	return !g.Dangerous && v.allows(topics.VerdictApprove) && (v.Options == nil || v.onceOption() != "")
 }
 
@@ -139,7 +140,7 @@ func (v View) onceOption() string {
 
 // fitsBounds reports whether a request is small enough, a person and the tool read its arguments alike, and decisions can be
 // validated with its schema. Texts of a gate that are too long are dropped.
-func fitsBounds(g *Gate) bool {
+func fitsBounds(g *gaterow.Gate) bool {
 	fits := len(g.Args) <= maxValue && len(g.Message) <= maxMessage && len(g.Options) <= maxMessage &&
 		len(g.ResponseSchema) <= maxMessage && len(g.Allowed) <= maxAllowed
 	for _, text := range []*string{
@@ -163,7 +164,7 @@ func fitsBounds(g *Gate) bool {
 }
 
 // open stores a gate and applies the records that were held for it. If there is no room for it, it will be denied.
-func (t *transition) open(g *Gate) {
+func (t *transition) open(g *gaterow.Gate) {
 	t.changed = true
 	t.row.Open = append(t.row.Open, g)
 	t.applyEarly(g.Id)
@@ -188,12 +189,12 @@ func (t *transition) open(g *Gate) {
 }
 
 // withdraw ends a gate for its requester. A withdrawal before its request is held.
-func (t *transition) withdraw(r *Record, id string, cause topics.GateCause) {
+func (t *transition) withdraw(r *record, id string, cause topics.GateCause) {
 	switch g := t.find(id); {
 	case g != nil:
 		t.askClose(g, cause, "")
 	case !t.ended(id):
-		t.hold(&Held{GateId: id, Withdrawn: string(cause)}, r)
+		t.hold(&gaterow.Held{GateId: id, Withdrawn: string(cause)}, r)
 	}
 }
 

@@ -10,22 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowProof + 1})
+	raw, err := gaterow.Table.Marshal(&gaterow.State{Version: rowProof + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = StateOf(TableCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = GrantsOf(GrantCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = StateOf("text")
+	_, err = gaterow.Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = gaterow.Table.Of(gaterow.Table.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = gaterow.GrantTable.Of(gaterow.GrantTable.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = gaterow.Table.Of("text")
 	require.Error(t, err)
-	s, err := StateOf(nil)
+	s, err := gaterow.Table.Of(nil)
 	require.NoError(t, err)
 	require.Nil(t, s)
 }
@@ -46,7 +47,7 @@ func TestRequestsWithoutRoomAreDenied(t *testing.T) {
 	p := newHarness(t)
 	denied := 0
 	for i := range 10 {
-		for _, o := range valuesOf[GateEnded](p.settle(p.request(fmt.Sprint("g", i), large))) {
+		for _, o := range valuesOf[gateEnded](p.settle(p.request(fmt.Sprint("g", i), large))) {
 			require.Equal(t, topics.GateDenied, o.Status)
 			require.Equal(t, topics.CauseNoRoom, o.Cause)
 			denied++
@@ -68,9 +69,9 @@ func TestRequestsWithoutRoomAreDenied(t *testing.T) {
 
 func TestOutcomesAreForgottenBeforeRequestsAreDenied(t *testing.T) {
 	p := newHarness(t)
-	s := &State{Version: rowVersion}
+	s := &gaterow.State{Version: rowVersion}
 	for i := range maxClosed - 1 {
-		s.Closed = append(s.Closed, &Gate{Id: fmt.Sprint("g", i), Outcome: &Outcome{AtMs: p.now.UnixMilli()}})
+		s.Closed = append(s.Closed, &gaterow.Gate{Id: fmt.Sprint("g", i), Outcome: &gaterow.Outcome{AtMs: p.now.UnixMilli()}})
 	}
 	p.set(s)
 	for i := range 5 {
@@ -99,9 +100,9 @@ func TestLargeAnswersAreNotKept(t *testing.T) {
 
 func TestHeldRecordsAreBounded(t *testing.T) {
 	p := newHarness(t)
-	s := &State{Version: rowVersion}
+	s := &gaterow.State{Version: rowVersion}
 	for i := range maxEarly - 1 {
-		s.Early = append(s.Early, &Held{GateId: fmt.Sprint("g", i), Value: []byte("{}"), ExpiresMs: p.now.UnixMilli() + 1})
+		s.Early = append(s.Early, &gaterow.Held{GateId: fmt.Sprint("g", i), Value: []byte("{}"), ExpiresMs: p.now.UnixMilli() + 1})
 	}
 	p.set(s)
 	require.Empty(t, p.handle(p.approve("last")))
@@ -126,7 +127,7 @@ func TestDescribeShowsNoArguments(t *testing.T) {
 	p.handle(p.approve("g2", scope(topics.ScopeSession)))
 	p.handle(p.approve("g3"))
 	p.handle(p.withdrawal("g1", topics.CauseParentEnded))
-	text := Describe(p.state())
+	text := describe(p.state())
 	require.Equal(t, `gate g1: tool "pay", 13 bytes, expires 2026-09-21T14:23:20Z, closing (parent_ended)
 gate g2: tool "pay", approved (human) at 2026-09-21T14:13:20Z
 early: for gate g3, 99 bytes, expires 2026-09-21T14:23:20Z
@@ -134,11 +135,11 @@ grant g2: "pay", expires 2026-09-22T14:13:20Z
 remembered: 0
 next deadline: 2026-09-21T14:14:20Z
 `, text)
-	require.Equal(t, "no state\n", Describe(nil))
+	require.Equal(t, "no state\n", describe(nil))
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
-	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, TouchedMs: 1})
+	raw, err := gaterow.Table.Marshal(&gaterow.State{Version: 1, DeadlineMs: 77, TouchedMs: 1})
 	require.NoError(t, err)
 	ms, ok := rows.Deadline(raw)
 	require.True(t, ok)
@@ -158,26 +159,26 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte{0x10, 0x05})
 	f.Add([]byte{0x1a, 0x00}) // a gate of nothing
 	f.Add([]byte{0x22, 0x00})
-	events := []Event{
+	events := []event{
 		p.request("g1"), p.approve("g1"), p.approve("g3"), p.withdrawal("g2", topics.CauseParentEnded),
 		p.control(topics.ActionPurge),
-		DeadlineCame{"s1"},
+		deadlineCame{"s1"},
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		ms, ok := rows.Deadline(raw)
-		s, err := DecodeState(raw)
+		s, err := gaterow.Table.Unmarshal(raw)
 		if err != nil {
 			return
 		}
 		if ok {
 			require.NotZero(t, ms)
 		}
-		_ = Describe(s)
-		_ = Gates("s1", s)
+		_ = describe(s)
+		_ = gates("s1", s)
 		for _, e := range events {
-			s, err := DecodeState(raw)
+			s, err := gaterow.Table.Unmarshal(raw)
 			require.NoError(t, err)
-			Apply(s, e, func(string) *Grants { return nil }, p.now.Add(time.Hour), p.rules)
+			apply(s, e, func(string) *gaterow.Grants { return nil }, p.now.Add(time.Hour), p.rules)
 		}
 	})
 }

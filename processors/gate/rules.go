@@ -40,8 +40,8 @@ type Rules struct {
 // record's framing, and a deadline that changes after the row was measured.
 const rowMargin = 64 << 10
 
-// DefaultRules returns the defaults of all options.
-func DefaultRules() Rules {
+// defaultRules returns the defaults of all options.
+func defaultRules() Rules {
 	return Rules{
 		SessionGrant:  24 * time.Hour,
 		AgentGrant:    30 * 24 * time.Hour,

@@ -7,62 +7,63 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// GrantResult is the result of applying a record to an agent's grants.
-type GrantResult struct {
+// grantResult is the result of applying a record to an agent's grants.
+type grantResult struct {
 	// Changed reports whether the row must be written, or deleted if Grants is nil. If it is false, the row stays as it is.
 	Changed bool
 	// Grants is the new row. It is set only if Changed is true.
-	Grants *Grants
+	Grants *gaterow.Grants
 	// Reason is why the record is dead-lettered, empty if it is not.
 	Reason string
 }
 
-// ApplyGrant is the state machine of an agent's standing approvals: it applies a grant or a revocation to the agent's row. A
-// nil record is a deadline of the row. A nil row is an agent without grants. ApplyGrant modifies the row that it is given, so
+// applyGrant is the state machine of an agent's standing approvals: it applies a grant or a revocation to the agent's row. A
+// nil record is a deadline of the row. A nil row is an agent without grants. applyGrant modifies the row that it is given, so
 // the caller must not use it afterwards. It is deterministic.
 //
 // A grant that was revoked does not return if its record is repeated, and a revocation that precedes its grant counts.
-func ApplyGrant(row *Grants, agent string, record *topics.GateGrant, now time.Time, rules Rules) GrantResult {
+func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now time.Time, rules Rules) grantResult {
 	t := &grants{row: row, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &Grants{Version: rowVersion}
+		t.row = &gaterow.Grants{Version: rowVersion}
 	}
 	switch {
 	case record == nil:
 		t.changed = row != nil
 	case record.Agent != agent:
-		return GrantResult{Reason: reasonAgent}
+		return grantResult{Reason: reasonAgent}
 	case len(record.GrantID) > maxID || len(record.Tool) > maxID || len(record.By) > maxID || len(record.ArgsSHA256) > maxID ||
 		len(agent) > maxID:
-		return GrantResult{Reason: reasonLongID}
+		return grantResult{Reason: reasonLongID}
 	case record.Action == topics.ActionRevoke:
 		t.revoke(record.GrantID)
 	default:
 		if reason := t.add(*record); reason != "" {
-			return GrantResult{Reason: reason}
+			return grantResult{Reason: reason}
 		}
 	}
 	if !t.changed {
-		return GrantResult{}
+		return grantResult{}
 	}
-	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *Grant) bool { return a.expired(now.UnixMilli()) })
+	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *gaterow.Grant) bool { return expired(a, now.UnixMilli()) })
 	if record != nil {
 		t.row.TouchedMs = now.UnixMilli()
 	}
 	idle := t.row.TouchedMs + rules.RememberFor.Milliseconds()
 	if len(t.row.Grants) == 0 && idle <= now.UnixMilli() {
-		return GrantResult{Changed: row != nil}
+		return grantResult{Changed: row != nil}
 	}
 	t.row.DeadlineMs = t.deadline(idle)
-	return GrantResult{Changed: true, Grants: t.row}
+	return grantResult{Changed: true, Grants: t.row}
 }
 
 // grants is an agent's row while one record is applied to it.
 type grants struct {
-	row     *Grants
+	row     *gaterow.Grants
 	now     time.Time
 	rules   Rules
 	changed bool
@@ -70,9 +71,9 @@ type grants struct {
 
 // add stores a grant. It returns why it does not, if the record is to be dead-lettered.
 func (t *grants) add(g topics.GateGrant) (reason string) {
-	known := slices.ContainsFunc(t.row.Grants, func(a *Grant) bool { return a.Id == g.GrantID })
-	grant := &Grant{Id: g.GrantID, Agent: g.Agent, Tool: g.Tool, ArgsSha256: g.ArgsSHA256, ExpiresMs: g.ExpiresMS, By: g.By}
-	if known || grant.expired(t.now.UnixMilli()) || t.rules.remembers(t.row.Revoked, digests.Of(ofRevoked, g.GrantID), t.now) {
+	known := slices.ContainsFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == g.GrantID })
+	grant := &gaterow.Grant{Id: g.GrantID, Agent: g.Agent, Tool: g.Tool, ArgsSha256: g.ArgsSHA256, ExpiresMs: g.ExpiresMS, By: g.By}
+	if known || expired(grant, t.now.UnixMilli()) || t.rules.remembers(t.row.Revoked, digests.Of(ofRevoked, g.GrantID), t.now) {
 		return ""
 	}
 	t.row.Grants = append(t.row.Grants, grant)
@@ -89,7 +90,7 @@ func (t *grants) revoke(id string) {
 	if t.rules.remembers(t.row.Revoked, d, t.now) {
 		return
 	}
-	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *Grant) bool { return a.Id == id })
+	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == id })
 	t.row.Revoked = t.rules.remember(t.row.Revoked, d, t.now)
 	t.changed = true
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -16,63 +17,63 @@ import (
 // ended the gate directly, a crash after the outcome was sent, but before the row was, could end the gate twice in different
 // ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// Result is the result of applying an event to a row.
-type Result struct {
+// result is the result of applying an event to a row.
+type result struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
-	State *State
+	State *gaterow.State
 	// Effects are the records to write, in this order and before the row.
-	Effects []Effect
+	Effects []effect
 }
 
-// Standing returns the row of an agent's standing approvals, nil if it has none. The row may be stale.
-type Standing func(agent string) *Grants
+// grantsOf returns the row of an agent's standing approvals, nil if it has none. The row may be stale.
+type grantsOf func(agent string) *gaterow.Grants
 
-// Apply is the state machine of gates: it applies an event to the row of its session. A nil state is a session without a
-// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
+// apply is the state machine of gates: it applies an event to the row of its session. A nil state is a session without a
+// row. It modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
 // deterministic: equal arguments and equal answers of standing give equal results.
 //
 // An event that was applied before changes no gate and ends none.
-func Apply(state *State, event Event, standing Standing, now time.Time, rules Rules) Result {
-	t := &transition{row: state, key: event.session(), standing: standing, now: now, rules: rules}
+func apply(state *gaterow.State, e event, standing grantsOf, now time.Time, rules Rules) result {
+	t := &transition{row: state, key: e.session(), standing: standing, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &State{Version: rowVersion}
+		t.row = &gaterow.State{Version: rowVersion}
 	}
-	event.apply(t)
+	e.apply(t)
 	t.closeDue()
 	switch {
 	case !t.changed:
-		return Result{Effects: t.effects}
+		return result{Effects: t.effects}
 	case t.erased:
-		return Result{Changed: state != nil, Effects: t.effects}
+		return result{Changed: state != nil, Effects: t.effects}
 	}
-	if _, timer := event.(DeadlineCame); !timer {
+	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
-	t.row.DeadlineMs, t.row.Version = t.deadline(), t.row.format()
-	return Result{State: t.row, Changed: true, Effects: t.effects}
+	t.row.DeadlineMs, t.row.Version = t.deadline(), formatOf(t.row)
+	return result{State: t.row, Changed: true, Effects: t.effects}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
-	row       *State
+	row       *gaterow.State
 	key       string // the session ID
-	standing  Standing
+	standing  grantsOf
 	now       time.Time
 	rules     Rules
-	effects   []Effect
-	changed   bool  // the row must be written
-	erased    bool  // the row must be deleted
-	replaying *Held // the held record that is being applied
+	effects   []effect
+	changed   bool          // the row must be written
+	erased    bool          // the row must be deleted
+	replaying *gaterow.Held // the held record that is being applied
 }
 
 func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record in milliseconds since the epoch. It is the record's timestamp, which is the same if the
 // record is read again, unless it is unusable.
-func (t *transition) timeOf(r *Record) int64 {
+func (t *transition) timeOf(r *record) int64 {
 	if t.replaying != nil {
 		return t.replaying.AtMs
 	}
@@ -83,9 +84,9 @@ func (t *transition) timeOf(r *Record) int64 {
 }
 
 // find returns the open gate with an ID, nil if there is none.
-func (t *transition) find(id string) *Gate { return findIn(t.row.Open, id) }
+func (t *transition) find(id string) *gaterow.Gate { return findIn(t.row.Open, id) }
 
-func findIn(gates []*Gate, id string) *Gate {
+func findIn(gates []*gaterow.Gate, id string) *gaterow.Gate {
 	for _, g := range gates {
 		if g.Id == id {
 			return g

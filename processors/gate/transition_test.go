@@ -23,7 +23,7 @@ func TestApprovalNamesWhatMayRun(t *testing.T) {
 		ToolUseID: "toolu_g1", Status: topics.GateApproved, Cause: topics.CauseHuman, DecisionID: "d1",
 		EffectiveArgsSHA256: topics.ArgsSHA256(paying), By: "ines", WaitedMS: 1500,
 	}, o)
-	v := Gates("s1", p.state())
+	v := gates("s1", p.state())
 	require.Len(t, v, 1)
 	require.Equal(t, topics.GateApproved, v[0].Status)
 	require.Nil(t, v[0].Args, "the arguments of an ended gate are not kept")
@@ -83,7 +83,7 @@ func TestHeldDecisionThatTheGateDoesNotAcceptIsDeadLettered(t *testing.T) {
 	p.handle(p.approve("g1", func(d *topics.GateDecision) { d.OptionID = "none" }))
 	es := p.handle(p.request("g1"))
 	require.Contains(t, letter(t, es), "option is unknown")
-	require.NotNil(t, es[0].(DeadLetter).Held)
+	require.NotNil(t, es[0].(deadLetter).Held)
 	require.Len(t, p.state().Open, 1)
 }
 
@@ -108,7 +108,7 @@ func TestGateIsOpenUntilItsDeadline(t *testing.T) {
 		require.Equal(t, topics.GateTimedOut, o.Status)
 		require.Equal(t, topics.CauseDeadline, o.Cause)
 		require.EqualValues(t, 60_000, o.WaitedMS)
-		require.Empty(t, valuesOf[GateEnded](p.advance(48*time.Hour)))
+		require.Empty(t, valuesOf[gateEnded](p.advance(48*time.Hour)))
 	}
 }
 
@@ -117,7 +117,7 @@ func TestDecisionAgainstDeadlineInBothOrders(t *testing.T) {
 	expire := func(p *harness) topics.GateDecision {
 		p.tb.Helper()
 		p.now = time.UnixMilli(p.state().DeadlineMs).UTC()
-		list := valuesOf[CloseAsked](p.handle(DeadlineCame{p.key}))
+		list := valuesOf[closeAsked](p.handle(deadlineCame{p.key}))
 		require.Len(t, list, 1)
 		return topics.GateDecision(list[0])
 	}
@@ -162,8 +162,8 @@ func TestCloseThatIsNotReadIsWrittenAgain(t *testing.T) {
 	p.handle(p.withdrawal("g1", topics.CauseSuperseded))
 	for range 3 {
 		p.now = time.UnixMilli(p.state().DeadlineMs).UTC()
-		es := p.handle(DeadlineCame{p.key})
-		require.Equal(t, topics.CauseSuperseded, valuesOf[CloseAsked](es)[0].Cause)
+		es := p.handle(deadlineCame{p.key})
+		require.Equal(t, topics.CauseSuperseded, valuesOf[closeAsked](es)[0].Cause)
 	}
 }
 
@@ -236,13 +236,13 @@ func TestPurgeCancelsTheGatesOfTheSession(t *testing.T) {
 	p.handle(p.request("g3", func(r *topics.GateRequest) { r.Tool = "sail" }))
 	p.now = p.now.Add(time.Second)
 	require.Empty(t, p.handle(p.control(topics.ActionCancel)), "the turn's business")
-	ended := valuesOf[GateEnded](p.settle(p.control(topics.ActionPurge)))
+	ended := valuesOf[gateEnded](p.settle(p.control(topics.ActionPurge)))
 	require.Len(t, ended, 2)
 	for _, o := range ended {
 		require.Equal(t, topics.GateCancelled, o.Status)
 		require.Equal(t, topics.CausePurged, o.Cause)
 	}
-	require.Empty(t, Gates("s1", p.state()), "nothing can be read of a purged session")
+	require.Empty(t, gates("s1", p.state()), "nothing can be read of a purged session")
 	for _, id := range []string{"g0", "g1", "g2", "g3"} {
 		require.Empty(t, p.handle(p.request(id)), "a repeat of a request is recognized")
 	}
@@ -287,9 +287,9 @@ func TestInvalidRecordsAreDeadLettered(t *testing.T) {
 	require.Equal(t, reasonSession, letter(t, p.handle(p.approve("g1", func(d *topics.GateDecision) { d.SessionID = "s2" }))))
 	require.Equal(t, reasonLongID, letter(t, p.handle(p.request(long))))
 	require.Equal(t, reasonLongID, letter(t, p.handle(p.approve(long))))
-	require.Equal(t, reasonTombstone, letter(t, p.handle(Requested{Record: p.record("", nil)})))
-	require.Equal(t, reasonTombstone, letter(t, p.handle(Decided{Record: p.record("", nil)})))
-	require.Empty(t, p.handle(Controlled{Record: p.record("", nil)}))
+	require.Equal(t, reasonTombstone, letter(t, p.handle(requested{record: p.record("", nil)})))
+	require.Equal(t, reasonTombstone, letter(t, p.handle(decided{record: p.record("", nil)})))
+	require.Empty(t, p.handle(controlled{record: p.record("", nil)}))
 	require.Nil(t, p.state())
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -68,27 +69,35 @@ type OutcomeView struct {
 
 // Gates returns the gates of a session's row: the open ones in the order in which they were opened, then those that ended
 // within the last day, in the order in which they ended (see WithRemembered). A gate for which there is no room is
-// returned only when it has ended. A nil state is a session without a row. The views alias the state.
-func Gates(session string, s *State) []View {
-	var views []View
+// returned only when it has ended. The row is a value of the table, as Processor.Get and a goka.View with TableCodec return it; nil is
+// a session without a row. The views alias the row.
+func Gates(session string, row any) ([]View, error) {
+	s, err := gaterow.Table.Of(row)
+	if err != nil {
+		return nil, err
+	}
+	return gates(session, s), nil
+}
+
+func gates(session string, s *gaterow.State) (views []View) {
 	for _, g := range s.GetOpen() {
 		if g.NoRoom {
 			continue
 		}
-		views = append(views, g.view(session))
+		views = append(views, viewOf(g, session))
 	}
 	for _, g := range s.GetClosed() {
-		views = append(views, g.view(session))
+		views = append(views, viewOf(g, session))
 	}
 	return views
 }
 
-func (g *Gate) view(session string) View {
+func viewOf(g *gaterow.Gate, session string) View {
 	v := View{
 		GateID: g.Id, SessionID: session, Status: StatusPending, TurnID: g.TurnId, CallID: g.CallId,
 		Kind: topics.GateKind(g.Kind), Tool: g.Tool, ToolUseID: g.ToolUseId, InteractionID: g.InteractionId,
 		Args: rawOf(g.Args), ArgsSHA256: g.ArgsSha256, Message: g.Message, Options: rawOf(g.Options),
-		ResponseSchema: rawOf(g.ResponseSchema), Allowed: g.verdicts(), Dangerous: g.Dangerous,
+		ResponseSchema: rawOf(g.ResponseSchema), Allowed: verdicts(g), Dangerous: g.Dangerous,
 		Origin:      Origin{Agent: g.Agent, ParentGateID: g.ParentGateId, Via: g.Via},
 		RequestedAt: iso(g.OpenedMs), ExpiresAt: iso(g.ExpiresMs),
 	}
@@ -104,7 +113,7 @@ func (g *Gate) view(session string) View {
 }
 
 // verdicts returns the verdicts that a decision about the gate may have.
-func (g *Gate) verdicts() []topics.GateVerdict {
+func verdicts(g *gaterow.Gate) []topics.GateVerdict {
 	switch {
 	case len(g.Allowed) > 0:
 		verdicts := make([]topics.GateVerdict, len(g.Allowed))

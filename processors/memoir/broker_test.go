@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/memoir"
@@ -144,7 +145,7 @@ func (s *stage) end(from, to int, users ...string) {
 }
 
 // memory returns the row of a user.
-func (s *stage) memory(user string) *memoir.State {
+func (s *stage) memory(user string) *memoirrow.State {
 	s.mu.Lock()
 	p := s.current
 	s.mu.Unlock()
@@ -152,7 +153,7 @@ func (s *stage) memory(user string) *memoir.State {
 	if err != nil {
 		return nil
 	}
-	state, err := memoir.StateOf(row)
+	state, err := memoirrow.Table.Of(row)
 	if err != nil {
 		s.t.Error(err)
 	}
@@ -162,7 +163,7 @@ func (s *stage) memory(user string) *memoir.State {
 // await waits until the memory of a user has words and no session of it waits.
 func (s *stage) await(user string, words ...string) {
 	s.t.Helper()
-	var last *memoir.State
+	var last *memoirrow.State
 	require.Eventually(s.t, func() bool {
 		last = s.memory(user)
 		if last == nil || len(last.Pending) > 0 {

@@ -4,12 +4,12 @@ import "slices"
 
 // apply ends the open passes whose time is over, and deletes a row that has nothing but digests. sendNext, which Apply calls after
 // every event, sends the sessions whose wait is over.
-func (DeadlineCame) apply(t *transition) {
+func (deadlineCame) apply(t *transition) {
 	if t.row.Version == 0 {
 		return // there is no row
 	}
 	for _, p := range slices.Clone(t.row.Pending) {
-		if p.isOpen() && p.DueMs <= t.nowMS() {
+		if isOpen(p) && p.DueMs <= t.nowMS() {
 			t.unanswered(p, failedTimeout)
 		}
 	}
@@ -27,8 +27,8 @@ func (DeadlineCame) apply(t *transition) {
 func (t *transition) deadline() (earliest int64) {
 	open, current := t.load()
 	for _, p := range t.row.Pending {
-		at, ok := p.next(open, current)
-		if p.isOpen() {
+		at, ok := nextPending(p, open, current)
+		if isOpen(p) {
 			at, ok = p.DueMs, true
 		}
 		if ok && (earliest == 0 || at < earliest) {

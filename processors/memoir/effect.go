@@ -2,12 +2,12 @@ package memoir
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Effect is a record to write: a SnapshotSent, a DeadLetter or a SnapshotDead.
-type Effect interface{ effect() }
+// effect is a record to write: a snapshotSent, a deadLetter or a snapshotDead.
+type effect interface{ effect() }
 
 type (
-	// SnapshotSent goes to memoir-context-session-end: a pass for a worker.
-	SnapshotSent struct {
+	// snapshotSent goes to memoir-context-session-end: a pass for a worker.
+	snapshotSent struct {
 		// Key is the memory key.
 		Key string
 		// ID is the record's turntable.id header. It is the same if the record is written again.
@@ -19,11 +19,11 @@ type (
 		// Snapshot is the ended session with the memory of its user.
 		Snapshot topics.MemoirSnapshot
 	}
-	// DeadLetter sends the record of the event to the group's dead-letter topic.
-	DeadLetter struct{ Reason string }
-	// SnapshotDead sends an ended session, as it was read from memoir-sessions, to the group's dead-letter topic. Its content
+	// deadLetter sends the record of the event to the group's dead-letter topic.
+	deadLetter struct{ Reason string }
+	// snapshotDead sends an ended session, as it was read from memoir-sessions, to the group's dead-letter topic. Its content
 	// is not in the memory.
-	SnapshotDead struct {
+	snapshotDead struct {
 		End       string
 		Partition int32
 		Offset    int64
@@ -32,6 +32,6 @@ type (
 	}
 )
 
-func (SnapshotSent) effect() {}
-func (DeadLetter) effect()   {}
-func (SnapshotDead) effect() {}
+func (snapshotSent) effect() {}
+func (deadLetter) effect()   {}
+func (snapshotDead) effect() {}

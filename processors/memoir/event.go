@@ -2,14 +2,14 @@ package memoir
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Event is an input of Apply: a record of an input topic, or a deadline of the row.
-type Event interface {
+// event is an input of apply: a record of an input topic, or a deadline of the row.
+type event interface {
 	user() string
 	apply(t *transition)
 }
 
-// Record describes the record of an event. Apply only reads it.
-type Record struct {
+// record describes the record of an event. Apply only reads it.
+type record struct {
 	// User is the memory key: the record's key and the key of the row.
 	User string
 	// Cause identifies the record, and is the same for every repeat of it (processors.Context.CauseID).
@@ -21,31 +21,31 @@ type Record struct {
 	Value []byte
 }
 
-func (r *Record) user() string    { return r.User }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) user() string    { return r.User }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic except memoir-lookups, and one for deadlines.
 type (
-	// SessionEnded is a record of memoir-sessions.
-	SessionEnded struct {
-		*Record
+	// sessionEnded is a record of memoir-sessions.
+	sessionEnded struct {
+		*record
 		Snapshot topics.MemoirSnapshot
 	}
-	// MemoryWritten is a record of memoir-context.
-	MemoryWritten struct {
-		*Record
+	// memoryWritten is a record of memoir-context.
+	memoryWritten struct {
+		*record
 		Text string
 		// Version is the header topics.HeaderMemoirVersion, empty if the record has none.
 		Version string
 	}
-	// PassFailed is a record of memoir-dlq.
-	PassFailed struct {
-		*Record
+	// passFailed is a record of memoir-dlq.
+	passFailed struct {
+		*record
 	}
-	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
+	deadlineCame struct {
 		User string
 	}
 )
 
-func (d DeadlineCame) user() string { return d.User }
+func (d deadlineCame) user() string { return d.User }

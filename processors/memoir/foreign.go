@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 )
 
 // applyForeign takes a memory of an updater that knows no versions for that of the open pass that was sent first. Such an updater
 // answers in this order, but may leave out a pass. So the memory may be that of a later pass, but not of an earlier one, and if
 // the pass has the current version, so has the later one. A memory with all words of the current one is based on that: passes before
 // it whose memory had fewer words were left out, or their answers have been taken for those of others.
-func (t *transition) applyForeign(e MemoryWritten) {
+func (t *transition) applyForeign(e memoryWritten) {
 	if t.isRepeat(e.Cause) {
 		return
 	}
@@ -29,10 +31,10 @@ func (t *transition) applyForeign(e MemoryWritten) {
 
 // openCurrent returns the first open pass that is based on the current memory, nil if there is none, or if the memory of one before
 // it may have had the same words.
-func (t *transition) openCurrent() *Pending {
+func (t *transition) openCurrent() *memoirrow.Pending {
 	for _, p := range t.row.Pending {
 		switch {
-		case !p.isOpen():
+		case !isOpen(p):
 		case p.Base == t.row.MemoryVersion:
 			return p
 		case !p.Outgrown:
@@ -53,12 +55,12 @@ func (t *transition) outgrow(text string) {
 
 // skipTo ends the open passes that were sent before one that is answered. They are of older versions, so they need another pass
 // whether they were answered or not.
-func (t *transition) skipTo(answered *Pending) {
+func (t *transition) skipTo(answered *memoirrow.Pending) {
 	for _, p := range slices.Clone(t.row.Pending) {
 		switch {
 		case p == answered:
 			return
-		case !p.isOpen():
+		case !isOpen(p):
 		case p.Forgotten:
 			t.finish(p.End)
 		default:
@@ -103,14 +105,14 @@ func (t *transition) settle() {
 
 // keep ends a session that a memory without a version is taken for, and keeps its snapshot until the deadline of its pass. If a
 // worker with versions has the pass, its answer comes before that.
-func (t *transition) keep(p *Pending) {
+func (t *transition) keep(p *memoirrow.Pending) {
 	t.remember(ofForeign, p.End)
 	t.row.Pending = without(t.row.Pending, p)
 	t.row.Settled, t.changed = append(t.row.Settled, p), true
 }
 
 // kept returns the session with an end that a memory without a version has ended, nil if its snapshot is not kept.
-func (t *transition) kept(end string) *Pending {
+func (t *transition) kept(end string) *memoirrow.Pending {
 	for _, p := range t.row.Settled {
 		if p.End == end {
 			return p
@@ -121,7 +123,7 @@ func (t *transition) kept(end string) *Pending {
 
 // reopen returns a kept session to those that are pending, because the memory without a version was not its answer. The caller
 // then ends its pass.
-func (t *transition) reopen(p *Pending) {
+func (t *transition) reopen(p *memoirrow.Pending) {
 	if t.kept(p.End) == p {
 		t.row.Settled = without(t.row.Settled, p)
 		t.row.Pending, t.changed = append(t.row.Pending, p), true
@@ -129,7 +131,7 @@ func (t *transition) reopen(p *Pending) {
 }
 
 // drop deletes a kept snapshot.
-func (t *transition) drop(p *Pending) {
+func (t *transition) drop(p *memoirrow.Pending) {
 	t.row.Settled, t.changed = without(t.row.Settled, p), true
 	if p.Part != 0 {
 		t.out.Unused = append(t.out.Unused, p.Part)
@@ -156,6 +158,6 @@ func (t *transition) isDone(end string) bool { return t.isMerged(end) || t.remem
 // isMerged reports whether finish has ended a session.
 func (t *transition) isMerged(end string) bool { return t.remembers(ofEnd, end) }
 
-func without(list []*Pending, p *Pending) []*Pending {
-	return slices.DeleteFunc(list, func(other *Pending) bool { return other == p })
+func without(list []*memoirrow.Pending, p *memoirrow.Pending) []*memoirrow.Pending {
+	return slices.DeleteFunc(list, func(other *memoirrow.Pending) bool { return other == p })
 }

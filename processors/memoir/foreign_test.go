@@ -49,7 +49,7 @@ func TestTooLongAnswerAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("by hand")))
-	require.Equal(t, []Effect{DeadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.rules.Limit+1)))))
+	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.rules.Limit+1)))))
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
 }
 
@@ -78,8 +78,8 @@ func TestSnapshotOfASessionThatAMemoryWithoutAVersionEndedIsKeptUntilItsDeadline
 	require.Empty(t, p.stored)
 	require.Empty(t, p.state().Settled)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat")
-	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.answer(a, "late")), "what comes later is not lost")
-	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.failure(a)))
+	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.answer(a, "late")), "what comes later is not lost")
+	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.failure(a)))
 	require.Equal(t, "a", p.state().Memory)
 }
 
@@ -102,7 +102,7 @@ func TestKeptSnapshotsCountForTheLimitAndGoFirst(t *testing.T) {
 	sent(t, p.handle(p.ended("c")))
 	require.Len(t, p.stored, 2)
 	require.Empty(t, p.state().Settled)
-	require.Equal(t, []Effect{DeadLetter{reasonForeign}}, p.handle(p.answer(a, "a")))
+	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.answer(a, "a")))
 }
 
 func TestKeptSnapshotOfAForgottenUserIsDeleted(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRowStaysWhileItKeepsASnapshot(t *testing.T) {
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign(" ")))
 	p.now = p.now.Add(2 * time.Minute)
-	require.Empty(t, p.handle(DeadlineCame{user}))
+	require.Empty(t, p.handle(deadlineCame{user}))
 	require.Len(t, p.stored, 1)
 	require.Empty(t, p.wait())
 	require.Nil(t, p.row)
@@ -136,7 +136,7 @@ func TestSessionIsGivenUpIfMemoriesWithoutAVersionReplaceEveryPass(t *testing.T)
 		s = sent(t, p.handle(p.answer(s, "a")))
 	}
 	require.Empty(t, p.handle(p.foreign("by hand")))
-	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(SnapshotDead).Reason)
+	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(snapshotDead).Reason)
 	require.Empty(t, p.handle(p.answer(s, "a")), "it is dead-lettered already")
 	require.Empty(t, p.handle(p.failure(s)), "it is dead-lettered already")
 	require.Empty(t, p.stored)
@@ -149,10 +149,10 @@ func TestOneMissOfFlightDecksUpdaterDoesNotFreezeTheMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t, func(r *Rules) { r.Patience = 0 })
 			begin := p.now
-			queue := []SnapshotSent{}
-			add := func(effects []Effect) {
+			queue := []snapshotSent{}
+			add := func(effects []effect) {
 				for _, e := range effects {
-					queue = append(queue, e.(SnapshotSent))
+					queue = append(queue, e.(snapshotSent))
 				}
 			}
 			answer := func() {

@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,7 +33,7 @@ type harness struct {
 const user = "mira"
 
 func newHarness(t tb, change ...func(*Rules)) *harness {
-	p := &harness{tb: t, rules: DefaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(), stored: map[uint32][]byte{}}
+	p := &harness{tb: t, rules: defaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(), stored: map[uint32][]byte{}}
 	for _, f := range change {
 		f(&p.rules)
 	}
@@ -40,12 +41,12 @@ func newHarness(t tb, change ...func(*Rules)) *harness {
 	return p
 }
 
-// Part implements Parts.
+// Part implements partReader.
 func (p *harness) Part(n uint32) ([]byte, error) { return p.stored[n], nil }
 
-func (p *harness) record(cause string, value []byte) *Record {
+func (p *harness) record(cause string, value []byte) *record {
 	p.offset++
-	return &Record{User: user, Cause: cause, Offset: p.offset, Value: value}
+	return &record{User: user, Cause: cause, Offset: p.offset, Value: value}
 }
 
 func conversation(text string) topics.Raw {
@@ -53,7 +54,7 @@ func conversation(text string) topics.Raw {
 }
 
 // ended returns the end of a session.
-func (p *harness) ended(end string) SessionEnded {
+func (p *harness) ended(end string) sessionEnded {
 	p.tb.Helper()
 	s := topics.MemoirSnapshot{
 		SessionID: &end, ThinkResponse: &topics.ThinkResponse{PreviousMessages: conversation(end)}, Messages: conversation(end),
@@ -62,42 +63,42 @@ func (p *harness) ended(end string) SessionEnded {
 	require.NoError(p.tb, err)
 	d := snapshots().Unmarshal(raw)
 	require.NoError(p.tb, d.Err)
-	return SessionEnded{p.record(passID(end, 1), raw), d.Value}
+	return sessionEnded{p.record(passID(end, 1), raw), d.Value}
 }
 
 // answer returns a worker's memory for a snapshot.
-func (p *harness) answer(s SnapshotSent, text string) MemoryWritten {
-	return MemoryWritten{p.record(s.ID+"/memory", []byte(text)), text, strconv.FormatUint(s.Version, 10)}
+func (p *harness) answer(s snapshotSent, text string) memoryWritten {
+	return memoryWritten{p.record(s.ID+"/memory", []byte(text)), text, strconv.FormatUint(s.Version, 10)}
 }
 
 // foreign returns a memory of an updater that knows no versions.
-func (p *harness) foreign(text string) MemoryWritten {
-	return MemoryWritten{p.record(fmt.Sprint("record ", p.offset), []byte(text)), text, ""}
+func (p *harness) foreign(text string) memoryWritten {
+	return memoryWritten{p.record(fmt.Sprint("record ", p.offset), []byte(text)), text, ""}
 }
 
-func (p *harness) edit(text string) MemoryWritten {
-	return MemoryWritten{p.record(fmt.Sprint("edit ", p.offset), []byte(text)), text, topics.MemoirEdit}
+func (p *harness) edit(text string) memoryWritten {
+	return memoryWritten{p.record(fmt.Sprint("edit ", p.offset), []byte(text)), text, topics.MemoirEdit}
 }
 
-func (p *harness) tombstone() MemoryWritten {
-	return MemoryWritten{p.record(fmt.Sprint("tombstone ", p.offset), nil), "", ""}
+func (p *harness) tombstone() memoryWritten {
+	return memoryWritten{p.record(fmt.Sprint("tombstone ", p.offset), nil), "", ""}
 }
 
-func (p *harness) failure(s SnapshotSent) PassFailed {
+func (p *harness) failure(s snapshotSent) passFailed {
 	raw, err := snapshots().Marshal(s.Snapshot)
 	require.NoError(p.tb, err)
-	return PassFailed{p.record(s.ID, raw)}
+	return passFailed{p.record(s.ID, raw)}
 }
 
 // handle applies an event, checks the row and returns the effects.
-func (p *harness) handle(e Event) []Effect {
+func (p *harness) handle(e event) []effect {
 	p.tb.Helper()
-	var parts Parts
+	var parts partReader
 	if !p.inline {
 		parts = p
 	}
 	had := p.row != nil
-	out, err := Apply(p.state(), e, parts, p.now, p.rules)
+	out, err := apply(p.state(), e, parts, p.now, p.rules)
 	require.NoError(p.tb, err)
 	if !out.Changed {
 		require.Empty(p.tb, out.New, "parts are written with the row")
@@ -117,20 +118,20 @@ func (p *harness) handle(e Event) []Effect {
 		require.Empty(p.tb, p.stored)
 		return out.Effects
 	}
-	p.row, err = EncodeState(out.State)
+	p.row, err = memoirrow.Table.Marshal(out.State)
 	require.NoError(p.tb, err)
 	require.LessOrEqual(p.tb, len(p.row), p.rules.RecordLimit-rowMargin)
 	p.checkRow(e)
 	return out.Effects
 }
 
-func (p *harness) checkRow(e Event) {
+func (p *harness) checkRow(e event) {
 	p.tb.Helper()
 	s := p.state()
-	var open, answered []*Pending
+	var open, answered []*memoirrow.Pending
 	named := map[uint32]bool{}
 	for _, d := range s.Pending {
-		if d.isOpen() {
+		if isOpen(d) {
 			open = append(open, d)
 		}
 		if d.Answered {
@@ -158,29 +159,29 @@ func (p *harness) checkRow(e Event) {
 	}
 	at, ok := rows.Deadline(p.row)
 	require.Equal(p.tb, s.Memory == "" || len(s.Pending)+len(s.Settled) > 0 || s.Abandoned > 0, ok, "a row that waits for something has a deadline")
-	if _, timer := e.(DeadlineCame); timer && ok {
+	if _, timer := e.(deadlineCame); timer && ok {
 		require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 	}
 }
 
 // state returns the row, nil if there is none.
-func (p *harness) state() *State {
+func (p *harness) state() *memoirrow.State {
 	p.tb.Helper()
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := memoirrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }
 
 // wait moves the clock to the earliest deadline of the row and applies it.
-func (p *harness) wait() []Effect {
+func (p *harness) wait() []effect {
 	p.tb.Helper()
 	ms, ok := rows.Deadline(p.row)
 	require.True(p.tb, ok, "the row has a deadline")
 	p.now = time.UnixMilli(max(ms, p.now.UnixMilli())).UTC()
-	return p.handle(DeadlineCame{user})
+	return p.handle(deadlineCame{user})
 }
 
 // copyTo gives another harness the row as it is now.
@@ -189,10 +190,10 @@ func (p *harness) copyTo(other *harness) {
 }
 
 // sent returns the only snapshot among effects.
-func sent(t tb, effects []Effect) SnapshotSent {
+func sent(t tb, effects []effect) snapshotSent {
 	t.Helper()
 	require.Len(t, effects, 1)
-	s, ok := effects[0].(SnapshotSent)
+	s, ok := effects[0].(snapshotSent)
 	require.True(t, ok, "%T", effects[0])
 	return s
 }

@@ -1,12 +1,15 @@
 package memoir
 
-import "google.golang.org/protobuf/proto"
+import (
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
+	"google.golang.org/protobuf/proto"
+)
 
 // pendingBytes is how much of a row the sessions may take, in bytes.
 func (r Rules) pendingBytes() int { return r.RecordLimit / 4 }
 
 func (t *transition) pendingSize() (size int) {
-	for _, list := range [][]*Pending{t.row.Pending, t.row.Settled} {
+	for _, list := range [][]*memoirrow.Pending{t.row.Pending, t.row.Settled} {
 		for _, p := range list {
 			size += proto.Size(p)
 		}
@@ -39,12 +42,12 @@ func (t *transition) makeRoom() {
 // leastWanted returns the session to give up first: one of a user that was forgotten, or the oldest one that waits for a further
 // pass. A session with a worker comes after those, because its memory may be on the way, and one without a pass comes last. Of the
 // sessions with a worker it is the one that was sent first.
-func (t *transition) leastWanted() *Pending {
-	rank := func(p *Pending) int {
+func (t *transition) leastWanted() *memoirrow.Pending {
+	rank := func(p *memoirrow.Pending) int {
 		switch {
 		case p.Forgotten:
 			return 0
-		case p.Pass > 0 && !p.isOpen():
+		case p.Pass > 0 && !isOpen(p):
 			return 1
 		case p.Pass > 0:
 			return 2
@@ -63,8 +66,8 @@ func (t *transition) leastWanted() *Pending {
 
 // abandon gives up a session that no room is left for. If its pass is with a worker, a memory of it without a version may still
 // come, and must not be taken for that of another pass.
-func (t *transition) abandon(p *Pending, reason string) {
-	if p.isOpen() {
+func (t *transition) abandon(p *memoirrow.Pending, reason string) {
+	if isOpen(p) {
 		t.row.Abandoned++
 		t.row.AbandonedUntilMs = max(t.row.AbandonedUntilMs, p.DueMs)
 		if p.Forgotten {
@@ -80,7 +83,7 @@ func (t *transition) abandon(p *Pending, reason string) {
 
 // answerAbandoned takes a memory without a version for that of the first abandoned pass. Its session is dead-lettered already, so
 // the memory does not count, and it may be based on another version than that of the row.
-func (t *transition) answerAbandoned(e MemoryWritten) {
+func (t *transition) answerAbandoned(e memoryWritten) {
 	t.row.Abandoned--
 	if t.row.AbandonedForgotten > 0 {
 		t.row.AbandonedForgotten--
@@ -102,7 +105,7 @@ func (t *transition) endAbandoned() {
 
 // sendOnce sends the first pass of a session that cannot be kept for a further one, and gives it up. Memories without a version of
 // passes that were sent earlier come before that of this one. Which of them is whose is not known then, so they are repeated.
-func (t *transition) sendOnce(p *Pending, snapshot []byte, reason string) {
+func (t *transition) sendOnce(p *memoirrow.Pending, snapshot []byte, reason string) {
 	others := t.open() != nil
 	p.Snapshot = snapshot
 	t.row.Pending = append(t.row.Pending, p)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 )
 
 func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
@@ -15,11 +16,11 @@ func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
 	sent(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
 	require.Len(t, effects, 2)
-	dead := effects[0].(SnapshotDead)
+	dead := effects[0].(snapshotDead)
 	require.Equal(t, "a", dead.End)
 	require.Equal(t, reasonTooMany, dead.Reason)
 	require.Equal(t, p.ended("a").Value, dead.Value)
-	require.Equal(t, "c/snapshot/1", effects[1].(SnapshotSent).ID)
+	require.Equal(t, "c/snapshot/1", effects[1].(snapshotSent).ID)
 	require.Len(t, p.state().Pending, 2)
 	require.Empty(t, p.handle(p.answer(a, "a")))
 	require.Equal(t, "a", p.state().Memory, "a late memory is not lost")
@@ -31,7 +32,7 @@ func TestSessionsWithAWorkerAreGivenUpLast(t *testing.T) {
 	sent(t, p.handle(p.ended("a")))
 	b := sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(b)))
-	require.Equal(t, "b", p.handle(p.ended("c"))[0].(SnapshotDead).End)
+	require.Equal(t, "b", p.handle(p.ended("c"))[0].(snapshotDead).End)
 }
 
 func TestSessionsThatEndTogetherAreSentBeforeTheirPatienceAtTheLimit(t *testing.T) {
@@ -40,8 +41,8 @@ func TestSessionsThatEndTogetherAreSentBeforeTheirPatienceAtTheLimit(t *testing.
 	require.Empty(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
 	require.Len(t, effects, 2)
-	require.Equal(t, "a", effects[0].(SnapshotDead).End)
-	require.Equal(t, "b/snapshot/1", effects[1].(SnapshotSent).ID)
+	require.Equal(t, "a", effects[0].(snapshotDead).End)
+	require.Equal(t, "b/snapshot/1", effects[1].(snapshotSent).ID)
 }
 
 // A snapshot that cannot be kept for a further pass is sent once.
@@ -64,9 +65,9 @@ func TestSnapshotThatDoesNotFitIsSentOnceAndGivenUp(t *testing.T) {
 			e.Value = raw
 			effects := p.handle(e)
 			require.Len(t, effects, 2)
-			s := effects[0].(SnapshotSent)
+			s := effects[0].(snapshotSent)
 			require.Equal(t, "a/snapshot/1", s.ID)
-			require.Equal(t, c.reason, effects[1].(SnapshotDead).Reason)
+			require.Equal(t, c.reason, effects[1].(snapshotDead).Reason)
 			require.Empty(t, p.state().Pending)
 			require.Empty(t, p.handle(e), "a repeat")
 			require.Empty(t, p.handle(p.answer(s, "a")))
@@ -99,7 +100,7 @@ func TestAnswersOfGivenUpSessionsAreNotTakenForThoseOfOthers(t *testing.T) {
 		p.handle(p.ended(end))
 	}
 	require.EqualValues(t, 2, p.state().Abandoned)
-	require.Equal(t, []Effect{DeadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
+	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
 	require.Empty(t, p.handle(p.foreign(" ")), "nothing to keep of b")
 	require.Zero(t, p.state().Abandoned)
 	require.Empty(t, p.handle(p.foreign("c")))
@@ -136,7 +137,7 @@ func (p *harness) abandonOpen(end string) {
 		delete(p.stored, n)
 	}
 	var err error
-	p.row, err = EncodeState(t.row)
+	p.row, err = memoirrow.Table.Marshal(t.row)
 	require.NoError(p.tb, err)
 }
 
@@ -174,7 +175,7 @@ func TestSessionIsRepeatedAfterOneThatWasSentOnceBehindIt(t *testing.T) {
 	require.NoError(t, err)
 	big.Value = raw
 	require.Len(t, p.handle(big), 2)
-	require.Equal(t, []Effect{DeadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
+	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
 	again := sent(t, p.handle(p.foreign("b")))
 	require.Equal(t, "a/snapshot/2", again.ID)
 	require.Equal(t, "b", again.Snapshot.MemoirContext)
@@ -203,8 +204,8 @@ func TestAnswerOfTheOnlySessionThatWasGivenUpIsNotAnEdit(t *testing.T) {
 	require.Len(t, p.handle(e), 2)
 	begin := p.now
 	p.now = p.now.Add(2 * time.Minute)
-	require.Empty(t, p.handle(DeadlineCame{user}))
-	require.Equal(t, []Effect{DeadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
+	require.Empty(t, p.handle(deadlineCame{user}))
+	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
 	require.Empty(t, p.state().Memory)
 	require.Zero(t, p.state().AbandonedUntilMs)
 	require.Empty(t, p.wait())

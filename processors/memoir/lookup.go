@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,7 +24,7 @@ func (b *binding) onLookup(c *processors.Context, in codec.Decoded[topics.Enrich
 	if m.SessionID == nil || processors.CheckSession(*m.SessionID) != nil {
 		return c.DeadLetter(reasonNoSession)
 	}
-	state, err := StateOf(c.Value())
+	state, err := memoirrow.Table.Of(c.Value())
 	if err != nil {
 		c.Logger().Error("the row of a user's memory cannot be read: a step goes to the model without the memory",
 			zap.String("key", c.Key()), zap.Error(err))

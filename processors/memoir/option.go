@@ -64,7 +64,7 @@ func WithRecordLimit(bytes int) Option {
 }
 
 func rulesOf(opts []Option) (Rules, error) {
-	r := DefaultRules()
+	r := defaultRules()
 	for _, opt := range opts {
 		opt(&r)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
 )
 
 // outage is a group without a worker. It checks that every session that ends has its first snapshot in time.
@@ -25,14 +25,14 @@ func newOutage(t tb, change ...func(*Rules)) *outage {
 	return &outage{harness: newHarness(t, change...), read: map[string]time.Time{}, first: map[string]bool{}, dead: map[string]bool{}}
 }
 
-func (o *outage) apply(e Event) {
+func (o *outage) apply(e event) {
 	o.tb.Helper()
-	if s, ok := e.(SessionEnded); ok && !o.first[*s.Snapshot.SessionID] {
+	if s, ok := e.(sessionEnded); ok && !o.first[*s.Snapshot.SessionID] {
 		o.read[*s.Snapshot.SessionID] = o.now
 	}
 	for _, effect := range o.handle(e) {
 		switch f := effect.(type) {
-		case SnapshotSent:
+		case snapshotSent:
 			end, pass, ok := passOf(f.ID)
 			require.True(o.tb, ok)
 			if pass > 1 {
@@ -44,7 +44,7 @@ func (o *outage) apply(e Event) {
 				require.LessOrEqual(o.tb, o.now.Sub(o.read[end]), o.rules.Patience, end)
 			}
 			o.first[end] = true
-		case SnapshotDead:
+		case snapshotDead:
 			require.True(o.tb, o.first[f.End], "%s is given up before its first snapshot", f.End)
 			require.NotEmpty(o.tb, f.Value)
 			o.dead[f.End] = true
@@ -68,7 +68,7 @@ func (o *outage) advance(d time.Duration) {
 			break
 		}
 		o.now = maxTime(o.now, ms)
-		o.apply(DeadlineCame{user})
+		o.apply(deadlineCame{user})
 	}
 	o.now = end
 }
@@ -111,7 +111,7 @@ func TestEverySessionHasOneFirstSnapshotInTimeProperty(t *testing.T) {
 		})
 		o.inline = rapid.Bool().Draw(t, "inline")
 		o.twice = rapid.Bool().Draw(t, "crashes")
-		log, read := []SessionEnded{}, 0
+		log, read := []sessionEnded{}, 0
 		cut, cutRead := newHarness(t), 0
 		for range rapid.IntRange(0, 80).Draw(t, "moves") {
 			switch rapid.SampledFrom([]string{"end", "end", "end", "read", "read", "again", "cut", "crash"}).Draw(t, "move") {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
 )
 
 func TestFirstPassWaitsForAnotherOneOnlyForAShortTime(t *testing.T) {
@@ -61,7 +61,7 @@ func TestFurtherPassIsSentWhileOnlyPassesOfOldVersionsAreOpen(t *testing.T) {
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(a)))
 	p.now = p.now.Add(p.rules.Backoff)
-	require.Empty(t, p.handle(DeadlineCame{user}), "b may still succeed")
+	require.Empty(t, p.handle(deadlineCame{user}), "b may still succeed")
 	require.Equal(t, "a/snapshot/2", sent(t, p.handle(p.edit("x"))).ID)
 }
 

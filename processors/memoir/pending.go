@@ -4,10 +4,12 @@ import (
 	"bytes"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 )
 
 // apply adds an ended session to those that wait for a worker.
-func (e SessionEnded) apply(t *transition) {
+func (e sessionEnded) apply(t *transition) {
 	end := endOf(e.Cause)
 	switch {
 	case e.tombstone():
@@ -16,7 +18,7 @@ func (e SessionEnded) apply(t *transition) {
 	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
 		return // a repeat, or a memory that was read before its session has it already
 	}
-	p := &Pending{End: end, DueMs: t.after(t.rules.Patience), Partition: e.Partition, Offset: e.Offset}
+	p := &memoirrow.Pending{End: end, DueMs: t.after(t.rules.Patience), Partition: e.Partition, Offset: e.Offset}
 	value := bytes.Clone(e.Value)
 	if t.parts == nil {
 		p.Snapshot = value
@@ -43,12 +45,12 @@ func (t *transition) newPart(value []byte) uint32 {
 	}
 	n := t.row.NextPart
 	t.row.NextPart++
-	t.out.New = append(t.out.New, NewPart{n, value})
+	t.out.New = append(t.out.New, newPart{n, value})
 	return n
 }
 
 // snapshotOf returns the snapshot of a pending session, nil if it is missing.
-func (t *transition) snapshotOf(p *Pending) []byte {
+func (t *transition) snapshotOf(p *memoirrow.Pending) []byte {
 	if p.Part == 0 {
 		return p.Snapshot
 	}
@@ -69,7 +71,7 @@ func (t *transition) snapshotOf(p *Pending) []byte {
 }
 
 // remove removes a pending session from the row.
-func (t *transition) remove(p *Pending) {
+func (t *transition) remove(p *memoirrow.Pending) {
 	t.changed = true
 	t.row.Pending = without(t.row.Pending, p)
 	if p.Part != 0 {
@@ -89,13 +91,13 @@ func (t *transition) finish(end string) {
 }
 
 // unanswered ends a pass of which no memory came. Another one may have been taken for it, or its memory for that of another one.
-func (t *transition) unanswered(p *Pending, reason string) {
+func (t *transition) unanswered(p *memoirrow.Pending, reason string) {
 	t.row.Unsure = true
 	t.fail(p, reason)
 }
 
 // fail ends a pass that brought no memory. The session's next pass begins after a wait, or the session is given up.
-func (t *transition) fail(p *Pending, reason string) {
+func (t *transition) fail(p *memoirrow.Pending, reason string) {
 	if p.Forgotten {
 		t.finish(p.End)
 		return
@@ -109,8 +111,8 @@ func (t *transition) fail(p *Pending, reason string) {
 }
 
 // giveUp sends a session to the dead-letter topic. It is not done: a memory that comes late may still have it.
-func (t *transition) giveUp(p *Pending, reason string) {
-	t.effect(SnapshotDead{
+func (t *transition) giveUp(p *memoirrow.Pending, reason string) {
+	t.effect(snapshotDead{
 		End: p.End, Partition: p.Partition, Offset: p.Offset, Value: t.snapshotOf(p), Reason: reason,
 	})
 	t.remember(ofGivenUp, p.End)

@@ -10,8 +10,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +40,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.MemoirDLQ, b.onFailure),
 	)
 	return goka.DefineGroup(catalog.MemoriesGroup(), append(edges,
-		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
+		goka.Persist(timed.Of(memoirrow.Table, b.onDeadline)),
 		output(catalog.EnrichedMessageInput), output(catalog.MemoirContextSessionEnd),
 	)...), nil
 }
@@ -52,23 +54,23 @@ type binding struct {
 }
 
 func (b *binding) onSession(c *processors.Context, in codec.Decoded[topics.MemoirSnapshot]) error {
-	return b.apply(c, SessionEnded{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, sessionEnded{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onMemory(c *processors.Context, in codec.Decoded[string]) error {
-	return b.apply(c, MemoryWritten{recordOf(c, in.Raw), in.Value, string(c.Headers()[topics.HeaderMemoirVersion])})
+	return b.apply(c, memoryWritten{recordOf(c, in.Raw), in.Value, string(c.Headers()[topics.HeaderMemoirVersion])})
 }
 
 func (b *binding) onFailure(c *processors.Context, in codec.Decoded[topics.MemoirSnapshot]) error {
-	return b.apply(c, PassFailed{recordOf(c, in.Raw)})
+	return b.apply(c, passFailed{recordOf(c, in.Raw)})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, deadlineCame{c.Key()})
 }
 
-func recordOf(c *processors.Context, raw []byte) *Record {
-	return &Record{User: c.Key(), Cause: c.CauseID(), Partition: c.Partition(), Offset: c.Offset(), Value: raw}
+func recordOf(c *processors.Context, raw []byte) *record {
+	return &record{User: c.Key(), Cause: c.CauseID(), Partition: c.Partition(), Offset: c.Offset(), Value: raw}
 }
 
 // limit is the largest record that may be written, in bytes.
@@ -82,13 +84,13 @@ func (b *binding) limit(c *processors.Context) int {
 // apply applies an event to the row of its user. A row with a newer version stops the processor: a newer build wrote
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a tombstone on memoir-context deletes it.
-func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+func (b *binding) apply(c *processors.Context, e event) error {
+	state, err := memoirrow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
-		if m, ok := e.(MemoryWritten); ok && m.tombstone() {
+		if m, ok := e.(memoryWritten); ok && m.tombstone() {
 			if err := forgetParts(c, nil); err != nil {
 				return err
 			}
@@ -98,11 +100,11 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	}
 	rules := b.rules
 	rules.RecordLimit = b.limit(c)
-	var parts Parts
+	var parts partReader
 	if c.HasParts() {
 		parts = c
 	}
-	out, err := Apply(state, e, parts, c.Now(), rules)
+	out, err := apply(state, e, parts, c.Now(), rules)
 	if err != nil {
 		return err
 	}
@@ -115,17 +117,17 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 }
 
 // perform writes the record of an effect.
-func (b *binding) perform(c *processors.Context, effect Effect) error {
-	switch e := effect.(type) {
-	case SnapshotSent:
+func (b *binding) perform(c *processors.Context, out effect) error {
+	switch e := out.(type) {
+	case snapshotSent:
 		return processors.Emit(c, b.topics.MemoirContextSessionEnd, e.Key, e.Snapshot, goka.Headers{
 			topics.HeaderID:            []byte(e.ID),
 			topics.HeaderMemoirVersion: strconv.AppendUint(nil, e.Version, 10),
 			topics.HeaderDeadline:      topics.AppendDeadline(nil, e.DueMs),
 		})
-	case DeadLetter:
+	case deadLetter:
 		return c.DeadLetter(e.Reason)
-	case SnapshotDead:
+	case snapshotDead:
 		c.Logger().Error("an ended session does not get into its user's memory: its snapshot is dead-lettered",
 			zap.String("key", c.Key()), zap.String("end", e.End), zap.String("reason", e.Reason))
 		return c.DeadLetterOther(processors.Letter{
@@ -133,12 +135,12 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 			Headers: goka.Headers{topics.HeaderID: []byte(passID(e.End, 1))}, Reason: e.Reason,
 		})
 	default:
-		return fmt.Errorf("memoir: no topic for %T", effect)
+		return fmt.Errorf("memoir: no topic for %T", out)
 	}
 }
 
 // write writes the row and its parts.
-func write(c *processors.Context, out Outcome) error {
+func write(c *processors.Context, out outcome) error {
 	if !out.Changed {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package memoir_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -27,7 +27,7 @@ type rig struct {
 	steps    *processortest.Output[topics.EnrichedMessage]
 	passes   *processortest.Output[topics.MemoirSnapshot]
 	letters  *processortest.Output[[]byte]
-	table    *processortest.GroupTable[*memoir.State]
+	table    *processortest.GroupTable[*memoirrow.State]
 }
 
 func newRig(t testing.TB, opts ...memoir.Option) *rig {
@@ -41,7 +41,7 @@ func newRig(t testing.TB, opts ...memoir.Option) *rig {
 		memories: processortest.In(d, c.MemoirContext), steps: processortest.Out(d, c.EnrichedMessageInput),
 		passes:  processortest.Out(d, c.MemoirContextSessionEnd),
 		letters: processortest.OutRaw(d, string(c.MemoriesGroup())+"-dlq"),
-		table:   processortest.Table(d, c.MemoriesGroup(), memoir.TableCodec()),
+		table:   processortest.Table(d, c.MemoriesGroup(), memoirrow.Table.Codec()),
 	}
 }
 
@@ -102,7 +102,7 @@ func TestStepGetsTheMemoryAndKeepsItsBytes(t *testing.T) {
 func TestStepGoesOnWithoutAMemoryIfTheRowIsDamagedOrNewer(t *testing.T) {
 	r := newRig(t)
 	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})
-	newer, err := memoir.EncodeState(&memoir.State{Version: 1 << 20, Memory: "new"})
+	newer, err := memoirrow.Table.Marshal(&memoirrow.State{Version: 1 << 20, Memory: "new"})
 	require.NoError(t, err)
 	for _, row := range [][]byte{{0xff}, newer} {
 		raw.Put("mira", row)
@@ -251,7 +251,7 @@ func TestOptionsFromTheEnvironment(t *testing.T) {
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	opts, err := memoir.OptionsFromEnv(lookup)
 	require.NoError(t, err)
-	rules := memoir.DefaultRules()
+	var rules memoir.Rules
 	for _, o := range opts {
 		o(&rules)
 	}
@@ -262,38 +262,4 @@ func TestOptionsFromTheEnvironment(t *testing.T) {
 	_, err = memoir.OptionsFromEnv(lookup)
 	require.ErrorIs(t, err, memoir.ErrEnvironment)
 	require.Equal(t, []string{"KAFKA_MAX_REQUEST_SIZE", "MEMOIR_PASS_TIMEOUT_MS"}, memoir.EnvironmentNames())
-}
-
-func ExampleApply() {
-	rules, now := memoir.DefaultRules(), noon
-	var state *memoir.State
-	apply := func(e memoir.Event) {
-		out, err := memoir.Apply(state, e, nil, now, rules)
-		if err != nil {
-			fmt.Println(err)
-		}
-		if out.Changed {
-			state = out.State
-		}
-		for _, effect := range out.Effects {
-			if s, ok := effect.(memoir.SnapshotSent); ok {
-				fmt.Printf("%s with the memory %q\n", s.ID, s.Snapshot.MemoirContext)
-			}
-		}
-	}
-	record := func(id, value string) *memoir.Record {
-		return &memoir.Record{User: "mira", Cause: id, Value: []byte(value)}
-	}
-	apply(memoir.SessionEnded{Record: record("a/snapshot/1", `{"session_id":"s1"}`)})
-	apply(memoir.MemoryWritten{Record: record("by hand", ""), Text: "Likes tea.", Version: topics.MemoirEdit})
-	// The worker's memory is based on the version before the edit.
-	apply(memoir.MemoryWritten{Record: record("a/snapshot/1/memory", ""), Text: "Has a boat.", Version: "0"})
-	apply(memoir.MemoryWritten{
-		Record: record("a/snapshot/2/memory", ""), Text: "Likes tea. Has a boat.", Version: fmt.Sprint(state.MemoryVersion),
-	})
-	fmt.Println(state.Memory)
-	// Output:
-	// a/snapshot/1 with the memory ""
-	// a/snapshot/2 with the memory "Likes tea."
-	// Likes tea. Has a boat.
 }

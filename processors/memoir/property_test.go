@@ -17,7 +17,7 @@ func (w *world) move(t *rapid.T) {
 	} else {
 		moves = append(moves, "forget", "again", "fail", "time", "time", "repeat", "by hand")
 	}
-	which := func() (int, SnapshotSent) {
+	which := func() (int, snapshotSent) {
 		i := rapid.IntRange(max(0, len(w.sent)-6), len(w.sent)-1).Draw(t, "which")
 		return i, w.sent[i]
 	}
@@ -81,14 +81,14 @@ func (w *world) move(t *rapid.T) {
 // all.
 func (w *world) inTime() bool {
 	at := w.state().DeadlineMs
-	late := func(s SnapshotSent) bool { return s.DueMs <= max(at, w.now.UnixMilli()) }
+	late := func(s snapshotSent) bool { return s.DueMs <= max(at, w.now.UnixMilli()) }
 	return !w.foreign || w.read[memories] == len(w.logs[memories]) && !slices.ContainsFunc(w.sent[w.done:], late)
 }
 
 func (w *world) fire() {
 	w.tb.Helper()
 	w.now = maxTime(w.now, w.state().DeadlineMs)
-	w.apply(DeadlineCame{user})
+	w.apply(deadlineCame{user})
 }
 
 // finish reads everything and lets a worker reply to all that is sent, until nothing waits.

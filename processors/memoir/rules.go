@@ -31,8 +31,8 @@ type Rules struct {
 	RecordLimit int
 }
 
-// DefaultRules returns the defaults of all options.
-func DefaultRules() Rules {
+// defaultRules returns the defaults of all options.
+func defaultRules() Rules {
 	return Rules{
 		Limit:         64 << 10,
 		PassTimeout:   30 * time.Minute,

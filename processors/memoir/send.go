@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,10 +23,10 @@ func (t *transition) sendNext() {
 }
 
 // ready returns the first pending session whose next pass may be sent.
-func (t *transition) ready() *Pending {
+func (t *transition) ready() *memoirrow.Pending {
 	open, current := t.load()
 	for _, p := range t.row.Pending {
-		if at, ok := p.next(open, current); ok && at <= t.nowMS() {
+		if at, ok := nextPending(p, open, current); ok && at <= t.nowMS() {
 			return p
 		}
 	}
@@ -35,7 +36,7 @@ func (t *transition) ready() *Pending {
 // load reports whether a pass is open, and whether one is that is based on the current memory.
 func (t *transition) load() (open, current bool) {
 	for _, p := range t.row.Pending {
-		if p.isOpen() {
+		if isOpen(p) {
 			open = true
 			current = current || p.Base == t.row.MemoryVersion
 		}
@@ -45,7 +46,7 @@ func (t *transition) load() (open, current bool) {
 
 // next returns from when the next pass of a session may be sent, in milliseconds since the epoch. ok is false if an open pass must
 // end before. See load for open and current.
-func (p *Pending) next(open, current bool) (at int64, ok bool) {
+func nextPending(p *memoirrow.Pending, open, current bool) (at int64, ok bool) {
 	switch {
 	case p.Sent, p.Pass > 0 && current:
 		return 0, false
@@ -57,7 +58,7 @@ func (p *Pending) next(open, current bool) (at int64, ok bool) {
 }
 
 // send sends the next pass of a session, with the memory as it is now.
-func (t *transition) send(p *Pending) {
+func (t *transition) send(p *memoirrow.Pending) {
 	raw := t.snapshotOf(p)
 	if t.err != nil {
 		return
@@ -78,7 +79,7 @@ func (t *transition) send(p *Pending) {
 	p.Outgrown = false
 	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.rules.PassTimeout)
 	t.row.Pending = append(without(t.row.Pending, p), p)
-	t.effect(SnapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
+	t.effect(snapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
 }
 
 // snapshots is the codec of snapshots, which is the same for all agents.

@@ -7,50 +7,52 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 )
 
-// Outcome is the result of applying an event to a row.
-type Outcome struct {
+// outcome is the result of applying an event to a row.
+type outcome struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
-	State *State
+	State *memoirrow.State
 	// Effects are the records to write, in this order and before the row.
-	Effects []Effect
+	Effects []effect
 	// New are the parts of the row to write before it, and Unused the numbers of those to delete after it.
-	New    []NewPart
+	New    []newPart
 	Unused []uint32
 	// Forgotten reports that nothing of the user may be left: all parts that the row does not name must be deleted too.
 	Forgotten bool
 }
 
-// Parts reads the parts of a user's row. *processors.Context implements it.
-type Parts interface {
+// partReader reads the parts of a user's row. *processors.Context implements it.
+type partReader interface {
 	// Part returns a part by its number, or nil if there is none.
 	Part(number uint32) ([]byte, error)
 }
 
-// NewPart is a part of a row.
-type NewPart struct {
+// newPart is a part of a row.
+type newPart struct {
 	Number uint32
 	Value  []byte
 }
 
-// Apply is the state machine of memories: it applies an event to the row of its user. A nil state is a user without a row.
-// Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
+// apply is the state machine of memories: it applies an event to the row of its user. A nil state is a user without a row.
+// It modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
 // deterministic. With nil parts, snapshots are stored in the row itself.
 //
 // An event that was applied before changes nothing and has no effects. The error is that of parts.
-func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (Outcome, error) {
-	t := &transition{row: state, key: event.user(), parts: parts, now: now, rules: rules}
+func apply(state *memoirrow.State, e event, parts partReader, now time.Time, rules Rules) (outcome, error) {
+	t := &transition{row: state, key: e.user(), parts: parts, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &State{}
+		t.row = &memoirrow.State{}
 	}
-	event.apply(t)
+	e.apply(t)
 	t.settle()
 	t.sendNext()
 	if t.err != nil {
-		return Outcome{}, t.err
+		return outcome{}, t.err
 	}
 	out := t.out
 	if t.erased {
@@ -60,13 +62,13 @@ func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (
 	if out.Changed = t.changed; !t.changed {
 		return out, nil
 	}
-	if _, timer := event.(DeadlineCame); !timer {
+	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	for proto.Size(t.row) > t.rules.RecordLimit-rowMargin && len(t.row.Remembered) > 0 {
 		t.row.Remembered = digests.NewestEntries(t.row.Remembered, digests.CountEntries(t.row.Remembered)/2)
 	}
-	t.row.Version, t.row.DeadlineMs = rowVersion, t.deadline()
+	t.row.Version, t.row.DeadlineMs = memoirrow.Version, t.deadline()
 	out.State = t.row
 	return out, nil
 }
@@ -75,16 +77,16 @@ func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (
 const rowMargin = 8 << 10
 
 // errNoParts is returned for a row that was written under processors.New and is read under plain goka.NewProcessor.
-var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
+var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", rows.ErrVersion)
 
 // transition is a user's row while one event is applied to it.
 type transition struct {
-	row     *State
+	row     *memoirrow.State
 	key     string // the memory key
-	parts   Parts
+	parts   partReader
 	now     time.Time
 	rules   Rules
-	out     Outcome
+	out     outcome
 	changed bool // the row must be written
 	erased  bool // the row must be deleted
 	err     error
@@ -95,13 +97,13 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 // after returns the time d from now, in milliseconds since the epoch.
 func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
 
-func (t *transition) effect(e Effect) { t.out.Effects = append(t.out.Effects, e) }
+func (t *transition) effect(e effect) { t.out.Effects = append(t.out.Effects, e) }
 
 // deadLetter sends the event's record to the dead-letter topic.
-func (t *transition) deadLetter(reason string) { t.effect(DeadLetter{Reason: reason}) }
+func (t *transition) deadLetter(reason string) { t.effect(deadLetter{Reason: reason}) }
 
 // find returns the pending session with an end, nil if there is none.
-func (t *transition) find(end string) *Pending {
+func (t *transition) find(end string) *memoirrow.Pending {
 	for _, p := range t.row.Pending {
 		if p.End == end {
 			return p
@@ -111,9 +113,9 @@ func (t *transition) find(end string) *Pending {
 }
 
 // open returns the session whose pass was sent first of those that are with workers, nil if there is none.
-func (t *transition) open() *Pending {
+func (t *transition) open() *memoirrow.Pending {
 	for _, p := range t.row.Pending {
-		if p.isOpen() {
+		if isOpen(p) {
 			return p
 		}
 	}
@@ -121,4 +123,4 @@ func (t *transition) open() *Pending {
 }
 
 // isOpen reports whether a pass is with a worker.
-func (p *Pending) isOpen() bool { return p.Sent && !p.Answered }
+func isOpen(p *memoirrow.Pending) bool { return p.Sent && !p.Answered }

@@ -5,11 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // apply applies a memory that a worker, FlightDeck's updater or a person wrote.
-func (e MemoryWritten) apply(t *transition) {
+func (e memoryWritten) apply(t *transition) {
 	foreign := e.Version == ""
 	switch {
 	case e.tombstone():
@@ -24,7 +25,7 @@ func (e MemoryWritten) apply(t *transition) {
 }
 
 // edit replaces the memory. The sessions that wait stay: the memory of an open pass is based on an old version then.
-func (t *transition) edit(e MemoryWritten, keepBlank bool) {
+func (t *transition) edit(e memoryWritten, keepBlank bool) {
 	switch {
 	case t.isRepeat(e.Cause):
 	case len(e.Text) > t.rules.Limit:
@@ -38,7 +39,7 @@ func (t *transition) edit(e MemoryWritten, keepBlank bool) {
 
 // applyVersioned applies the memory of a worker that says what it is based on. It may be of a session that this row does not
 // have, because after a crash a memory can be read before its session, and of one that was given up.
-func (t *transition) applyVersioned(e MemoryWritten) {
+func (t *transition) applyVersioned(e memoryWritten) {
 	base, err := strconv.ParseUint(e.Version, 10, 64)
 	if err != nil {
 		t.deadLetter(reasonVersion)
@@ -88,7 +89,7 @@ func (t *transition) deadLetterAnswer(end string) {
 }
 
 // update applies the memory of a pass. p is nil if the row does not have the session.
-func (t *transition) update(e MemoryWritten, end string, p *Pending, base uint64) {
+func (t *transition) update(e memoryWritten, end string, p *memoirrow.Pending, base uint64) {
 	switch {
 	case p.GetForgotten():
 		t.finish(end)
@@ -113,7 +114,7 @@ func (t *transition) update(e MemoryWritten, end string, p *Pending, base uint64
 
 // conflict sends a session back for another pass, because the memory has changed since its last one began, or because it is not
 // known whether that one was answered.
-func (t *transition) conflict(p *Pending) {
+func (t *transition) conflict(p *memoirrow.Pending) {
 	t.changed = true
 	p.Conflicts++
 	p.Sent, p.Answered, p.DueMs = false, false, t.nowMS()
@@ -138,7 +139,7 @@ func (t *transition) forget(cause string) {
 	}
 	t.out.Forgotten, t.row.AbandonedForgotten = true, t.row.Abandoned
 	for _, p := range slices.Clone(t.row.Pending) {
-		if !p.isOpen() {
+		if !isOpen(p) {
 			t.finish(p.End)
 			continue
 		}
@@ -160,7 +161,7 @@ func (t *transition) isRepeat(cause string) bool { return t.remembers(ofRecord, 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // apply ends the open pass of a session early.
-func (e PassFailed) apply(t *transition) {
+func (e passFailed) apply(t *transition) {
 	end, pass, ok := passOf(e.Cause)
 	p := t.find(end)
 	if p == nil {

@@ -39,7 +39,7 @@ func TestMemoryOfAnOldVersionIsSentBack(t *testing.T) {
 	for name, foreign := range map[string]bool{"with a version": false, "without a version": true} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
-			answer := func(s SnapshotSent, text string) MemoryWritten {
+			answer := func(s snapshotSent, text string) memoryWritten {
 				if foreign {
 					return p.foreign(text)
 				}
@@ -69,7 +69,7 @@ func TestMemoryThatChangesDuringEveryPassIsGivenUp(t *testing.T) {
 		s = sent(t, p.handle(p.answer(s, "a")))
 	}
 	p.handle(p.edit("edited"))
-	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(SnapshotDead).Reason)
+	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(snapshotDead).Reason)
 }
 
 func TestMemoryWithoutAnOpenPassReplacesTheMemory(t *testing.T) {
@@ -99,11 +99,11 @@ func TestTooLongMemoryFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	s := sent(t, p.handle(p.ended("a")))
 	long := strings.Repeat("x", p.rules.Limit+1)
-	require.Equal(t, []Effect{DeadLetter{reasonMemorySize}}, p.handle(p.answer(s, long)))
-	require.Equal(t, []Effect{DeadLetter{reasonMemorySize}}, p.handle(p.edit(long)))
+	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(s, long)))
+	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.edit(long)))
 	require.Empty(t, p.state().Memory)
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
-	require.Equal(t, []Effect{DeadLetter{reasonMemorySize}}, p.handle(p.foreign(long)))
+	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.foreign(long)))
 	require.EqualValues(t, 2, p.state().Pending[0].Failures)
 }
 
@@ -120,7 +120,7 @@ func TestFailedPassesAreRepeatedWithABackoffAndGivenUp(t *testing.T) {
 	require.Equal(t, 31*time.Minute, p.now.Sub(begin))
 	s = sent(t, p.wait())
 	require.Equal(t, 33*time.Minute, p.now.Sub(begin))
-	dead := p.handle(p.failure(s))[0].(SnapshotDead)
+	dead := p.handle(p.failure(s))[0].(snapshotDead)
 	require.Equal(t, reasonGivenUp+failedWorker, dead.Reason)
 	require.Equal(t, p.ended("a").Value, dead.Value)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat of what was given up")
@@ -185,8 +185,8 @@ func TestMemoryBeforeItsSession(t *testing.T) {
 	require.Equal(t, "x, a", before.state().Memory)
 	require.Empty(t, before.handle(p.ended("a")), "its content is in the memory")
 	stale := p.answer(a, "x, b")
-	stale.Record.Cause = "b/snapshot/1/memory"
-	require.Equal(t, []Effect{DeadLetter{reasonUnknown}}, before.handle(stale))
+	stale.record.Cause = "b/snapshot/1/memory"
+	require.Equal(t, []effect{deadLetter{reasonUnknown}}, before.handle(stale))
 }
 
 // A crash has taken the row back to an earlier pass, and other records were read meanwhile: the next pass has a new ID.
@@ -211,12 +211,12 @@ func TestRecordsWithoutASessionAreDeadLettered(t *testing.T) {
 	p := newHarness(t)
 	bad := p.edit("x")
 	bad.Version = "new"
-	require.Equal(t, []Effect{DeadLetter{reasonVersion}}, p.handle(bad))
+	require.Equal(t, []effect{deadLetter{reasonVersion}}, p.handle(bad))
 	bad.Version = "0"
-	require.Equal(t, []Effect{DeadLetter{reasonUnknown}}, p.handle(bad), "the ID names no snapshot")
-	require.Equal(t, []Effect{DeadLetter{reasonUnknown}}, p.handle(PassFailed{p.record("x", []byte("{}"))}))
-	require.Equal(t, []Effect{DeadLetter{reasonTombstone}}, p.handle(PassFailed{p.record("x", nil)}))
-	require.Equal(t, []Effect{DeadLetter{reasonTombstone}}, p.handle(SessionEnded{p.record("x", nil), topics.MemoirSnapshot{}}))
+	require.Equal(t, []effect{deadLetter{reasonUnknown}}, p.handle(bad), "the ID names no snapshot")
+	require.Equal(t, []effect{deadLetter{reasonUnknown}}, p.handle(passFailed{p.record("x", []byte("{}"))}))
+	require.Equal(t, []effect{deadLetter{reasonTombstone}}, p.handle(passFailed{p.record("x", nil)}))
+	require.Equal(t, []effect{deadLetter{reasonTombstone}}, p.handle(sessionEnded{p.record("x", nil), topics.MemoirSnapshot{}}))
 	require.Nil(t, p.row)
 }
 

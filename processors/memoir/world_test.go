@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,9 +23,9 @@ const (
 // snapshot has, so the text shows which sessions are in it.
 type world struct {
 	*harness
-	logs    [inputs][]Event
+	logs    [inputs][]event
 	read    [inputs]int // offsets
-	sent    []SnapshotSent
+	sent    []snapshotSent
 	done    int          // snapshots that the updater without versions has answered or left out
 	replied map[int]bool // the snapshots in sent that a worker with versions has replied to
 	replies map[string]reply
@@ -68,18 +69,18 @@ func (w *world) mark() {
 	}
 }
 
-func (w *world) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+func (w *world) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
 
 func tokens(memory string) []string { return strings.Fields(memory) }
 
 // apply applies an event and checks that nothing gets lost by it.
-func (w *world) apply(e Event) {
+func (w *world) apply(e event) {
 	w.tb.Helper()
 	before := w.state()
 	effects := w.handle(e)
 	after := w.state()
 	old, now := tokens(before.GetMemory()), tokens(after.GetMemory())
-	m, written := e.(MemoryWritten)
+	m, written := e.(memoryWritten)
 	byHand := written && m.Version == "" && !w.foreign // a person, without the header of an edit
 	replaces := written && (m.tombstone() || m.Version == topics.MemoirEdit) || byHand
 	if written && m.Version == "" && !m.tombstone() && w.foreign && !w.remembered(before, m) {
@@ -106,14 +107,14 @@ func (w *world) apply(e Event) {
 	}
 	for _, effect := range effects {
 		switch f := effect.(type) {
-		case SnapshotSent:
+		case snapshotSent:
 			require.False(w.tb, w.isDone(before, *f.Snapshot.SessionID), "an ended session is sent until it is done")
 			w.sent = append(w.sent, f)
-		case SnapshotDead:
+		case snapshotDead:
 			require.NotEmpty(w.tb, f.Value)
 			w.dead[f.End] = true
-		case DeadLetter:
-			_, ended := e.(SessionEnded)
+		case deadLetter:
+			_, ended := e.(sessionEnded)
 			require.False(w.tb, ended, "an ended session has a snapshot before it is dead-lettered")
 			end, _, _ := passOf(causeOf(e))
 			if f.Reason == reasonForeign || f.Reason == reasonMemorySize && w.isLate(after, end) {
@@ -123,27 +124,27 @@ func (w *world) apply(e Event) {
 	}
 }
 
-func (w *world) remembered(s *State, m MemoryWritten) bool {
+func (w *world) remembered(s *memoirrow.State, m memoryWritten) bool {
 	return s != nil && (&transition{row: s}).isRepeat(m.Cause)
 }
 
 // isDone reports whether a session has ended. A memory without a version ends only those of FlightDeck's updater.
-func (w *world) isDone(s *State, end string) bool {
+func (w *world) isDone(s *memoirrow.State, end string) bool {
 	t := &transition{row: s}
 	return s != nil && (t.isMerged(end) || w.foreign && t.isDone(end))
 }
 
 // isLate reports whether a memory without a version has ended a session whose snapshot is no longer kept.
-func (w *world) isLate(s *State, end string) bool {
+func (w *world) isLate(s *memoirrow.State, end string) bool {
 	t := &transition{row: s}
 	return s != nil && t.endedByForeign(end) && t.kept(end) == nil && t.find(end) == nil
 }
 
-func causeOf(e Event) string {
+func causeOf(e event) string {
 	switch f := e.(type) {
-	case MemoryWritten:
+	case memoryWritten:
 		return f.Cause
-	case PassFailed:
+	case passFailed:
 		return f.Cause
 	}
 	return ""
@@ -152,11 +153,11 @@ func causeOf(e Event) string {
 // reply is what a worker with versions wrote for a snapshot: a memory or a failure.
 type reply struct {
 	log   int
-	event Event
+	event event
 }
 
 // reply lets a worker with versions write its record for a snapshot in sent.
-func (w *world) reply(i, log int, e Event) {
+func (w *world) reply(i, log int, e event) {
 	w.replied[i], w.replies[w.sent[i].ID] = true, reply{log, e}
 	w.write(log, e)
 }
@@ -178,17 +179,17 @@ func (w *world) replyNext() bool {
 	return false
 }
 
-func forgotten(s *State, end string) bool {
+func forgotten(s *memoirrow.State, end string) bool {
 	return s != nil && (&transition{row: s}).find(end).GetForgotten()
 }
 
 // text is what a worker makes of a snapshot.
-func text(s SnapshotSent) string {
+func text(s snapshotSent) string {
 	return strings.TrimSpace(s.Snapshot.MemoirContext + " " + *s.Snapshot.SessionID)
 }
 
 // next lets the updater without versions read its next snapshot. ok is false if there is none.
-func (w *world) next() (s SnapshotSent, ok bool) {
+func (w *world) next() (s snapshotSent, ok bool) {
 	if w.done == len(w.sent) {
 		return s, false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,7 +30,7 @@ func (t *transition) ofLabel(c topics.PeerCommand) bool {
 func (t *transition) granted(e commanded) {
 	if t.ofLabel(e.Command) {
 		for _, g := range e.Command.Gates {
-			t.keepApproval(&Approval{Request: g.GateID, Call: g.Call, By: g.By, ExpiresMs: e.Command.DeadlineMS})
+			t.keepApproval(&peerrow.Approval{Request: g.GateID, Call: g.Call, By: g.By, ExpiresMs: e.Command.DeadlineMS})
 		}
 	}
 }
@@ -40,19 +41,19 @@ func (t *transition) revoked(e commanded) {
 		return
 	}
 	for _, g := range e.Command.Gates {
-		i := slices.IndexFunc(t.row.Approvals, func(a *Approval) bool { return a.Request == g.GateID })
+		i := slices.IndexFunc(t.row.Approvals, func(a *peerrow.Approval) bool { return a.Request == g.GateID })
 		switch {
 		case i < 0:
 			expires := t.timeOf(e.record).Add(t.rules.RememberFor).UnixMilli()
-			t.keepApproval(&Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
-		case t.row.Approvals[i].free():
+			t.keepApproval(&peerrow.Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
+		case isFree(t.row.Approvals[i]):
 			t.row.Approvals[i].Revoked, t.changed = true, true
 		}
 	}
 }
 
-func (t *transition) keepApproval(a *Approval) {
-	known := slices.ContainsFunc(t.row.Approvals, func(o *Approval) bool { return o.Request == a.Request })
+func (t *transition) keepApproval(a *peerrow.Approval) {
+	known := slices.ContainsFunc(t.row.Approvals, func(o *peerrow.Approval) bool { return o.Request == a.Request })
 	size := len(a.Request) + len(a.Call) + len(a.By) + 2*rowSlack + (len(t.row.Approvals)+1)*maxGateID // for UsedBy
 	switch {
 	case known || a.ExpiresMs <= t.nowMS():
@@ -71,7 +72,7 @@ func (t *transition) claimed(e commanded) {
 		return
 	}
 	answer := topics.PeerCommand{Kind: topics.PeerClaimed, TaskID: c.TaskID, InboundID: c.InboundID, Approved: true}
-	found := make([]*Approval, 0, len(c.Gates))
+	found := make([]*peerrow.Approval, 0, len(c.Gates))
 	for _, g := range c.Gates {
 		a := t.approvalFor(g, found, t.timeOf(e.record).UnixMilli())
 		if t.isRefused(g.GateID) {
@@ -86,7 +87,7 @@ func (t *transition) claimed(e commanded) {
 	}
 	if answer.Approved {
 		for i, a := range found {
-			t.changed = t.changed || a.free()
+			t.changed = t.changed || isFree(a)
 			a.UsedBy = c.Gates[i].GateID
 		}
 	} else {
@@ -126,19 +127,19 @@ func (t *transition) refuse(id string) {
 }
 
 // approvalFor returns the approval that a gate has used, or the oldest one that it may use; nil if there is none.
-func (t *transition) approvalFor(g topics.PeerGate, taken []*Approval, at int64) (free *Approval) {
+func (t *transition) approvalFor(g topics.PeerGate, taken []*peerrow.Approval, at int64) (free *peerrow.Approval) {
 	for _, a := range t.row.Approvals {
 		switch {
 		case a.UsedBy == g.GateID:
 			return a
-		case free == nil && a.free() && a.Call == g.Call && a.ExpiresMs > at && len(g.GateID) <= maxGateID && !slices.Contains(taken, a):
+		case free == nil && isFree(a) && a.Call == g.Call && a.ExpiresMs > at && len(g.GateID) <= maxGateID && !slices.Contains(taken, a):
 			free = a
 		}
 	}
 	return free
 }
 
-func (a *Approval) free() bool { return a.UsedBy == "" && !a.Revoked }
+func isFree(a *peerrow.Approval) bool { return a.UsedBy == "" && !a.Revoked }
 
 // approvalDeadlines adds when approvals end.
 func (t *transition) approvalDeadlines(add func(int64)) {
@@ -152,7 +153,7 @@ func (t *transition) approvalDeadlines(add func(int64)) {
 
 func (t *transition) approvalsDue() {
 	n := len(t.row.Approvals)
-	t.row.Approvals = slices.DeleteFunc(t.row.Approvals, func(a *Approval) bool { return a.ExpiresMs <= t.nowMS() })
+	t.row.Approvals = slices.DeleteFunc(t.row.Approvals, func(a *peerrow.Approval) bool { return a.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Approvals) != n
 	if len(t.row.Refused) > 0 && t.row.TouchedMs+t.rules.RememberFor.Milliseconds() <= t.nowMS() {
 		t.row.Refused, t.changed = nil, true

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -228,7 +229,7 @@ func (w *approvalWorld) finish() {
 			}
 		}
 		running := slices.ContainsFunc(w.rows[1:], func(r *worldRow) bool {
-			return len(r.logs[worldCommands]) > 0 && r.state().GetRun().GetPhase() != Run_ENDED
+			return len(r.logs[worldCommands]) > 0 && r.state().GetRun().GetPhase() != peerrow.Run_ENDED
 		})
 		switch {
 		case !idle:

@@ -74,3 +74,24 @@ func ExampleStitch() {
 	// Output:
 	// contradiction: instance "hq-1", record 2, task "t-9", peer.delegate.acknowledged: status: "success" of the dispatcher, "rejected" of the receiver
 }
+
+// The chain of an instance, from its events.
+func ExampleChainGraph() {
+	graph, err := peer.ChainGraph("harbor")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(graph.Group())
+	for _, in := range graph.InputStreams() {
+		fmt.Println("reads", in.Topic())
+	}
+	for _, out := range graph.OutputStreams() {
+		fmt.Println("writes", out.Topic())
+	}
+	// Unordered output:
+	// harbor-peer-chain
+	// reads harbor-peer-events
+	// writes harbor-peer-audit
+	// writes harbor-peer-chain-dlq
+}

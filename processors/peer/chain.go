@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,6 +13,15 @@ type Head struct {
 	InstanceID string
 	Seq        int64
 	Hash       string
+}
+
+// HeadOf returns the head in the value of a record of the table of ChainGraph, whose keys are the instances.
+func HeadOf(instanceID string, row []byte) (Head, error) {
+	chain, err := peerrow.ChainTable.Unmarshal(row)
+	if err != nil {
+		return Head{}, err
+	}
+	return Head{InstanceID: instanceID, Seq: chain.GetSeq(), Hash: chain.GetHash()}, nil
 }
 
 // Append returns the next record of the chain, and the chain's new head. It sets the Version, InstanceID, Seq, PrevHash and

@@ -8,8 +8,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +33,7 @@ func ChainGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := chainBinding{catalog}
 	edges := processors.Edges(catalog.PeerChainGroup(), processors.Input(catalog.PeerEvents, b.onEvent))
 	return goka.DefineGroup(catalog.PeerChainGroup(), append(edges,
-		goka.Persist(rows.Timed[*ChainRow]{Codec: ChainCodec(), Due: b.onDeadline}), output(catalog.PeerAudit),
+		goka.Persist(timed.Of(peerrow.ChainTable, b.onDeadline)), output(catalog.PeerAudit),
 	)...), nil
 }
 
@@ -51,8 +53,8 @@ func (b chainBinding) onEvent(c *processors.Context, in codec.Decoded[topics.Pee
 	if in.Tombstone() || c.Key() == "" || event.Event == "" || event.TaskID == "" && event.Event != topics.PeerRefused {
 		return c.DeadLetter(reasonEvent)
 	}
-	row, err := chainOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	row, err := peerrow.ChainTable.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -20,7 +21,7 @@ type chainFixture struct {
 	events  *processortest.Input[topics.PeerAudit]
 	audit   *processortest.Output[topics.PeerAudit]
 	letters *processortest.Output[[]byte]
-	table   *processortest.GroupTable[*peer.ChainRow]
+	table   *processortest.GroupTable[*peerrow.ChainRow]
 }
 
 func newChainFixture(t *testing.T) *chainFixture {
@@ -33,7 +34,7 @@ func newChainFixture(t *testing.T) *chainFixture {
 	return &chainFixture{
 		Driver: d, topics: c, events: processortest.In(d, c.PeerEvents), audit: processortest.Out(d, c.PeerAudit),
 		letters: processortest.OutRaw(d, "harbor-peer-chain-dlq"),
-		table:   processortest.Table(d, c.PeerChainGroup(), peer.ChainCodec()),
+		table:   processortest.Table(d, c.PeerChainGroup(), peerrow.ChainTable.Codec()),
 	}
 }
 
@@ -116,25 +117,4 @@ func TestChainGraphChecksItsArguments(t *testing.T) {
 	require.ErrorContains(t, err, "agent")
 	_, err = peer.ChainGraph("harbor", peer.WithLease(0))
 	require.ErrorIs(t, err, peer.ErrOption)
-}
-
-// The chain of an instance, from its events.
-func ExampleChainGraph() {
-	graph, err := peer.ChainGraph("harbor")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(graph.Group())
-	for _, in := range graph.InputStreams() {
-		fmt.Println("reads", in.Topic())
-	}
-	for _, out := range graph.OutputStreams() {
-		fmt.Println("writes", out.Topic())
-	}
-	// Unordered output:
-	// harbor-peer-chain
-	// reads harbor-peer-events
-	// writes harbor-peer-audit
-	// writes harbor-peer-chain-dlq
 }

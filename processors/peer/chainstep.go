@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +21,7 @@ const ofEvent = "peer event"
 // returns the record of the audit and the new row; fresh is false for an event that is in the chain already, which changes
 // nothing. It depends on nothing else, so that events that are read again after a crash, from an older row, give the same
 // records.
-func chainStep(row *ChainRow, instance, id string, event topics.PeerAudit) (record topics.PeerAudit, next *ChainRow, fresh bool) {
+func chainStep(row *peerrow.ChainRow, instance, id string, event topics.PeerAudit) (record topics.PeerAudit, next *peerrow.ChainRow, fresh bool) {
 	sum := digests.Of(ofEvent, id)
 	d := sum[:digestSize]
 	if chained(row.GetRemembered(), d) {
@@ -31,11 +32,11 @@ func chainStep(row *ChainRow, instance, id string, event topics.PeerAudit) (reco
 	if over := len(memory) - rememberedEvents*digestSize; over > 0 {
 		memory = memory[over:]
 	}
-	return record, &ChainRow{Version: rowVersion, Seq: head.Seq, Hash: head.Hash, Remembered: memory}, true
+	return record, &peerrow.ChainRow{Version: peerrow.Version, Seq: head.Seq, Hash: head.Hash, Remembered: memory}, true
 }
 
 // headOf returns the head of the chain in a row. A nil row is a chain without records.
-func headOf(instance string, row *ChainRow) Head {
+func headOf(instance string, row *peerrow.ChainRow) Head {
 	return Head{InstanceID: instance, Seq: row.GetSeq(), Hash: row.GetHash()}
 }
 

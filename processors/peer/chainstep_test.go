@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,10 +26,10 @@ func TestChainFromAnOlderRowHasTheSameRecords(t *testing.T) {
 		var row, saved []byte
 		next, savedAt := 0, 0
 		step := func() {
-			var r *ChainRow
+			var r *peerrow.ChainRow
 			if row != nil {
 				var err error
-				r, err = decodeInto(row, &ChainRow{})
+				r, err = peerrow.ChainTable.Unmarshal(row)
 				require.NoError(t, err)
 			}
 			record, after, fresh := chainStep(r, "hq-1", fmt.Sprint("id", log[next]), eventOf(log[next]))
@@ -38,7 +39,7 @@ func TestChainFromAnOlderRowHasTheSameRecords(t *testing.T) {
 			}
 			audit = append(audit, record)
 			var err error
-			row, err = layout.Encode(after)
+			row, err = peerrow.ChainTable.Marshal(after)
 			require.NoError(t, err)
 		}
 		for range rapid.IntRange(0, 100).Draw(t, "moves") {
@@ -61,7 +62,7 @@ func TestChainFromAnOlderRowHasTheSameRecords(t *testing.T) {
 		records := Sorted("hq-1", audit)
 		require.Len(t, records, len(seen), "every event once, and every repeat is the same record")
 		if row != nil {
-			r, err := decodeInto(row, &ChainRow{})
+			r, err := peerrow.ChainTable.Unmarshal(row)
 			require.NoError(t, err)
 			require.Empty(t, Verify(Chain{Records: records, Head: headOf("hq-1", r)}))
 		}
@@ -72,7 +73,7 @@ func TestChainFromAnOlderRowHasTheSameRecords(t *testing.T) {
 }
 
 func TestChainRemembersItsNewestEvents(t *testing.T) {
-	var row *ChainRow
+	var row *peerrow.ChainRow
 	chain := func(id int) (fresh bool) {
 		_, row, fresh = chainStep(row, "hq-1", fmt.Sprint("id", id), eventOf(id))
 		return fresh

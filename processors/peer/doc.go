@@ -4,7 +4,7 @@
 //
 //	dispatcher                                                      receiver
 //
-//	turn    -- tool-use ------+                                    door (package door)
+//	turn    -- tool-use ------+                                    door (package peerhttp)
 //	door    -- peer-commands -+                                      |  peer-commands        ^ peer-replies
 //	                          v                                      v                       |
 //	                    Graph: one row per session           Graph: one row per session -----+

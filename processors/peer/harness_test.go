@@ -5,8 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -278,20 +279,20 @@ func (p *harness) own(id string, c asked) commanded {
 }
 
 // set replaces the row.
-func (p *harness) set(s *State) {
+func (p *harness) set(s *peerrow.State) {
 	p.tb.Helper()
-	raw, err := encodeState(s)
+	raw, err := peerrow.Table.Marshal(s)
 	require.NoError(p.tb, err)
 	p.row = raw
 }
 
 // state returns the row, nil if there is none.
-func (p *harness) state() *State {
+func (p *harness) state() *peerrow.State {
 	p.tb.Helper()
 	if p.row == nil {
 		return nil
 	}
-	s, err := decodeState(p.row)
+	s, err := peerrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -39,7 +41,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		}
 	}
 	edges := processors.Edges(own.PeerTasksGroup(), inputs...)
-	edges = append(edges, goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}))
+	edges = append(edges, goka.Persist(timed.Of(peerrow.Table, b.onDeadline)))
 	return goka.DefineGroup(own.PeerTasksGroup(), append(edges, outputs...)...), nil
 }
 
@@ -142,8 +144,8 @@ func recordOf(c *processors.Context, agent string, raw []byte) *record {
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a purge deletes it.
 func (b *binding) apply(c *processors.Context, e event) error {
-	state, err := stateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	state, err := peerrow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {

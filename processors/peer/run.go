@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -14,13 +15,13 @@ import (
 const maxWaiter = 256 // bytes of the ID of a waiter
 
 // isOf reports whether a command is about the run. It is the only one of its session, which is derived from label and task ID.
-func (r *Run) isOf(c topics.PeerCommand) bool {
+func isOf(r *peerrow.Run, c topics.PeerCommand) bool {
 	return r.InboundId == c.InboundID && r.TaskId == c.TaskID
 }
 
 // runOf returns the run that a command is about, nil if there is none.
-func (t *transition) runOf(c topics.PeerCommand) *Run {
-	if run := t.row.Run; run != nil && run.isOf(c) {
+func (t *transition) runOf(c topics.PeerCommand) *peerrow.Run {
+	if run := t.row.Run; run != nil && isOf(run, c) {
 		return run
 	}
 	return nil
@@ -45,9 +46,9 @@ func (t *transition) accepted(e commanded) {
 func (t *transition) acceptedAgain(c topics.PeerCommand) {
 	run := t.row.Run
 	switch {
-	case !run.isOf(c) || run.Hash != c.Hash:
+	case !isOf(run, c) || run.Hash != c.Hash:
 		t.tell(c, topics.PeerConflict)
-	case run.Phase == Run_ENDED:
+	case run.Phase == peerrow.Run_ENDED:
 		t.tell(c, topics.PeerDone)
 	case !t.join(run, c):
 		t.tell(c, topics.PeerNoRoom)
@@ -56,7 +57,7 @@ func (t *transition) acceptedAgain(c topics.PeerCommand) {
 
 // join lets another request wait for the run. It returns false if there is no room for it: the request must not believe that
 // the run continues for its sake.
-func (t *transition) join(run *Run, c topics.PeerCommand) bool {
+func (t *transition) join(run *peerrow.Run, c topics.PeerCommand) bool {
 	if c.Waiter != "" && !slices.Contains(run.Waiters, c.Waiter) {
 		if len(run.Waiters) >= maxWaiters || !t.room(len(c.Waiter)+rowSlack) {
 			return false
@@ -67,7 +68,7 @@ func (t *transition) join(run *Run, c topics.PeerCommand) bool {
 	if c.Detached && !run.Detached {
 		run.Detached, t.changed = true, true
 	}
-	first := run.CallbackService == "" && c.CallbackService != "" && run.Phase == Run_RUNNING
+	first := run.CallbackService == "" && c.CallbackService != "" && run.Phase == peerrow.Run_RUNNING
 	if first && t.room(len(c.CallbackService)+len(c.CallbackToken)+rowSlack) {
 		run.CallbackService, run.CallbackToken, t.changed = c.CallbackService, c.CallbackToken, true
 	}
@@ -81,7 +82,7 @@ func (t *transition) begin(e commanded, req wire.Request) {
 	if c.DeadlineMS > 0 {
 		expires = min(expires, c.DeadlineMS)
 	}
-	run := &Run{
+	run := &peerrow.Run{
 		TaskId: c.TaskID, InboundId: c.InboundID, Agent: c.Agent, Hash: c.Hash, RunId: runID(e),
 		InstanceId:  t.configuration().InstanceID,
 		ParentRunId: req.ParentRunID, ParentSessionId: req.ParentSessionID, ParentInstanceId: req.ParentInstanceID, Model: req.Model,
@@ -101,9 +102,9 @@ func (t *transition) begin(e commanded, req wire.Request) {
 	t.changed = true
 	t.auditRun(run, "received", Received(req, run.InboundId, run.Agent, t.key, run.RunId, at))
 	t.catchUp(run, early)
-	message := run.message(t.key, req, at)
+	message := messageOf(run, t.key, req, at)
 	switch {
-	case run.Phase != Run_RUNNING: // it was answered before a crash
+	case run.Phase != peerrow.Run_RUNNING: // it was answered before a crash
 	case run.ExpiresMs <= t.nowMS():
 		t.timeOut(run) // a crash may have sent the message already, so that the turn must be cancelled too
 	case !t.rules.runsTasksOf(run.Agent): // the door was given another list of agents than the group
@@ -130,7 +131,7 @@ func (t *transition) askedRun(e commanded) {
 	switch run := t.runOf(e.Command); {
 	case run == nil:
 		t.tell(e.Command, topics.PeerUnknown)
-	case run.Phase == Run_ENDED:
+	case run.Phase == peerrow.Run_ENDED:
 		t.tell(e.Command, topics.PeerDone)
 	default:
 		t.tell(e.Command, topics.PeerRunning)

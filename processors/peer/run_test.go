@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -68,7 +69,7 @@ func detached(c *topics.PeerCommand) { c.Detached = true }
 func begun(t tb, change ...func(*rules)) *receiver {
 	p := newReceiver(t, change...)
 	p.handle(p.runCommand("w1"))
-	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
 	return p
 }
 
@@ -239,7 +240,7 @@ func TestRunThatNobodyWaitsForIsCancelled(t *testing.T) {
 	p = newReceiver(t)
 	p.handle(p.runCommand("w1", detached))
 	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w1")))
-	require.Equal(t, Run_RUNNING, p.state().Run.Phase, "detached")
+	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase, "detached")
 	require.Empty(t, newReceiver(t).handle(p.about(topics.PeerLeave, "w1")))
 }
 

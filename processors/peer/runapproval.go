@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -30,7 +31,7 @@ const maxListed = maxGates
 const listedNote = "The task of the peer was rejected because it cannot ask. An approval lets the peer's next task make this call once."
 
 // listedID returns the ID of the request that is listed for a gate.
-func listedID(session string, run *Run, gate string) string {
+func listedID(session string, run *peerrow.Run, gate string) string {
 	return topics.GateID(session, run.RunId, via+"/"+gate)
 }
 
@@ -42,24 +43,24 @@ func callOf(agent, tool, args string) string {
 
 // openClaim begins a claim for all gates that wait for nothing, also those that were opened a moment later: calls of one step are
 // approved together or not at all, because a rejected run must not have used up an approval.
-func (t *transition) openClaim(run *Run) (id string) {
+func (t *transition) openClaim(run *peerrow.Run) (id string) {
 	for _, g := range run.Gates {
-		if g.Phase != Gate_OPEN {
+		if g.Phase != peerrow.Gate_OPEN {
 			continue
 		}
 		if id == "" {
 			id = g.Id
 		}
-		g.Phase, g.Claim = Gate_CLAIMING, id
+		g.Phase, g.Claim = peerrow.Gate_CLAIMING, id
 	}
 	return id
 }
 
 // claim asks for the approvals of the label.
-func (t *transition) claim(run *Run, id string) {
-	c := run.command(topics.PeerClaim)
+func (t *transition) claim(run *peerrow.Run, id string) {
+	c := commandOf(run, topics.PeerClaim)
 	for _, g := range run.Gates {
-		if g.Phase == Gate_CLAIMING && g.Claim == id {
+		if g.Phase == peerrow.Gate_CLAIMING && g.Claim == id {
 			g.OpenMs = t.now.Add(writeAgain).UnixMilli()
 			c.Gates = append(c.Gates, topics.PeerGate{GateID: g.Id, Call: callOf(g.Agent, g.Tool, g.ArgsSha256)})
 		}
@@ -68,20 +69,20 @@ func (t *transition) claim(run *Run, id string) {
 	t.emitTo(labelKey(run.InboundId), run.RunId+"/claim/"+id, asked(c))
 }
 
-func (r *Run) command(kind topics.PeerCommandKind) topics.PeerCommand {
+func commandOf(r *peerrow.Run, kind topics.PeerCommandKind) topics.PeerCommand {
 	return topics.PeerCommand{Kind: kind, TaskID: r.TaskId, InboundID: r.InboundId}
 }
 
 // claimAnswered approves the gates of a claim, or lets a person decide about them, or closes them.
 func (t *transition) claimAnswered(e commanded) {
 	c, run := e.Command, t.runOf(e.Command)
-	if run == nil || run.Phase != Run_RUNNING {
+	if run == nil || run.Phase != peerrow.Run_RUNNING {
 		return
 	}
 	for _, answer := range c.Gates {
-		g := run.gate(answer.GateID)
+		g := gateOf(run, answer.GateID)
 		switch {
-		case g == nil || g.Phase != Gate_CLAIMING:
+		case g == nil || g.Phase != peerrow.Gate_CLAIMING:
 		case c.Approved:
 			g.By = answer.By
 			t.approve(run, g)
@@ -96,8 +97,8 @@ func (t *transition) claimAnswered(e commanded) {
 }
 
 // approve decides a gate with the approval of its label.
-func (t *transition) approve(run *Run, g *Gate) {
-	g.Phase, g.OpenMs, t.changed = Gate_APPROVING, t.now.Add(writeAgain).UnixMilli(), true
+func (t *transition) approve(run *peerrow.Run, g *peerrow.Gate) {
+	g.Phase, g.OpenMs, t.changed = peerrow.Gate_APPROVING, t.now.Add(writeAgain).UnixMilli(), true
 	id := run.RunId + "/approve/" + g.Id
 	t.emit(id, gateDecided{Agent: g.Agent, Decision: topics.GateDecision{
 		GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictApprove, ArgsSHA256: g.ArgsSha256,
@@ -106,13 +107,13 @@ func (t *transition) approve(run *Run, g *Gate) {
 }
 
 // closeGate ends a gate without a decision, and lists its request before.
-func (t *transition) closeGate(run *Run, g *Gate) {
+func (t *transition) closeGate(run *peerrow.Run, g *peerrow.Gate) {
 	t.list(run, g)
 	back := writeAgain
 	if !g.OfTurn { // its requester may not end the turn
 		back = t.rules.GateGrace
 	}
-	g.Phase, g.OpenMs, t.changed = Gate_CLOSING, t.now.Add(back).UnixMilli(), true
+	g.Phase, g.OpenMs, t.changed = peerrow.Gate_CLOSING, t.now.Add(back).UnixMilli(), true
 	t.withdraw(run.RunId, g.Agent, g.Id, topics.CauseParentCannotAsk)
 }
 
@@ -124,7 +125,7 @@ func (t *transition) withdraw(runID, agent, gate string, cause topics.GateCause)
 }
 
 // list writes the request for the approval of a call, which outlives the run.
-func (t *transition) list(run *Run, g *Gate) {
+func (t *transition) list(run *peerrow.Run, g *peerrow.Gate) {
 	if g.Unlisted {
 		return
 	}
@@ -143,11 +144,11 @@ func (t *transition) list(run *Run, g *Gate) {
 }
 
 // listedOf returns the listed request for a gate, which is added if it is not known; nil if there is no room.
-func (t *transition) listedOf(run *Run, parent, agent string) *Listed {
-	if i := slices.IndexFunc(run.Listed, func(l *Listed) bool { return l.Parent == parent }); i >= 0 {
+func (t *transition) listedOf(run *peerrow.Run, parent, agent string) *peerrow.Listed {
+	if i := slices.IndexFunc(run.Listed, func(l *peerrow.Listed) bool { return l.Parent == parent }); i >= 0 {
 		return run.Listed[i]
 	}
-	l := &Listed{GateId: listedID(t.key, run, parent), Parent: parent, Agent: agent}
+	l := &peerrow.Listed{GateId: listedID(t.key, run, parent), Parent: parent, Agent: agent}
 	if len(run.Listed) >= maxListed || len(parent) > maxGateID || !t.room(len(l.GateId)+len(parent)+len(agent)+maxBy+4*rowSlack) {
 		return nil
 	}
@@ -159,7 +160,7 @@ func (t *transition) listedOf(run *Run, parent, agent string) *Listed {
 const maxBy = 256
 
 // lister returns the run that listed requests belong to: also one that has ended.
-func (t *transition) lister() *Run {
+func (t *transition) lister() *peerrow.Run {
 	if t.row.Run != nil {
 		return t.row.Run
 	}
@@ -201,7 +202,7 @@ func (t *transition) listedEnded(e gateEnded) bool {
 }
 
 // unlist withdraws the request that is listed for a gate: a person has decided about the gate itself.
-func (t *transition) unlist(run *Run, g *Gate) {
+func (t *transition) unlist(run *peerrow.Run, g *peerrow.Gate) {
 	if g.Unlisted {
 		return
 	}
@@ -211,7 +212,7 @@ func (t *transition) unlist(run *Run, g *Gate) {
 }
 
 // withdrawListed withdraws a request, or the approval that it has led to.
-func (t *transition) withdrawListed(run *Run, l *Listed) {
+func (t *transition) withdrawListed(run *peerrow.Run, l *peerrow.Listed) {
 	if l.Withdrawn {
 		return
 	}
@@ -220,15 +221,15 @@ func (t *transition) withdrawListed(run *Run, l *Listed) {
 		t.withdraw(run.RunId, l.Agent, l.GateId, topics.CauseParentEnded)
 		return
 	}
-	c := run.command(topics.PeerRevoke)
+	c := commandOf(run, topics.PeerRevoke)
 	c.Gates = []topics.PeerGate{{GateID: l.GateId}}
 	t.emitTo(labelKey(run.InboundId), run.RunId+"/revoke/"+l.GateId, asked(c))
 }
 
 // settleListed gives the label the approvals of a run that was rejected. The requests of any other run that has ended are
 // withdrawn, and those that the peer no longer wants.
-func (t *transition) settleListed(run *Run) {
-	if run.Phase != Run_ENDED {
+func (t *transition) settleListed(run *peerrow.Run) {
+	if run.Phase != peerrow.Run_ENDED {
 		return
 	}
 	for _, l := range run.Listed {
@@ -236,7 +237,7 @@ func (t *transition) settleListed(run *Run) {
 		case !run.Rejected || run.Withdrawn:
 			t.withdrawListed(run, l)
 		case l.Approved && !l.Granted && !l.Withdrawn:
-			c := run.command(topics.PeerGrant)
+			c := commandOf(run, topics.PeerGrant)
 			c.DeadlineMS = t.now.Add(t.rules.RememberFor).UnixMilli()
 			c.Gates = []topics.PeerGate{{GateID: l.GateId, Call: l.Call, By: l.By}}
 			t.emitTo(labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, asked(c))
@@ -246,7 +247,7 @@ func (t *transition) settleListed(run *Run) {
 }
 
 // withdrawAll withdraws what the run has listed, now or later.
-func (t *transition) withdrawAll(run *Run) {
+func (t *transition) withdrawAll(run *peerrow.Run) {
 	if !run.Withdrawn {
 		run.Withdrawn, t.changed = true, true
 		t.settleListed(run)

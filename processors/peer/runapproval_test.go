@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -82,7 +83,7 @@ func TestApprovalOfARejectedCallIsUsedByTheNextTaskOnce(t *testing.T) {
 		GateID: "g2", SessionID: retry.key, DecisionID: retry.state().Run.RunId + "/approve/g2", Verdict: topics.VerdictApprove,
 		ArgsSHA256: topics.ArgsSHA256(topics.Raw(invoice)), By: "mara", Via: "peer",
 	}}, onlyValue[gateDecided](t, es))
-	require.Equal(t, Run_RUNNING, retry.state().Run.Phase)
+	require.Equal(t, peerrow.Run_RUNNING, retry.state().Run.Phase)
 	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, retry.settle(retry.answer("paid"))).State)
 
 	p.ofLabel(topics.PeerCommand(grant)) // read again after a crash

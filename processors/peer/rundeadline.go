@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,12 +16,12 @@ func (t *transition) runDeadlines(add func(int64)) {
 	run := t.row.Run
 	switch {
 	case run == nil:
-	case run.Phase == Run_ENDED:
+	case run.Phase == peerrow.Run_ENDED:
 		add(t.forgottenAt(run))
-	case run.Phase == Run_ENDING:
+	case run.Phase == peerrow.Run_ENDING:
 		add(run.DueMs)
 	default:
-		for _, at := range []int64{run.expiry(), run.nextGate()} {
+		for _, at := range []int64{expiryOf(run), nextGate(run)} {
 			if at != 0 {
 				add(at)
 			}
@@ -29,7 +30,7 @@ func (t *transition) runDeadlines(add func(int64)) {
 }
 
 // forgottenAt returns when the same task ID is a new task.
-func (t *transition) forgottenAt(run *Run) int64 {
+func (t *transition) forgottenAt(run *peerrow.Run) int64 {
 	return run.EndedMs + t.rules.RememberFor.Milliseconds()
 }
 
@@ -41,11 +42,11 @@ func (t *transition) runDue() {
 	run := t.row.Run
 	switch {
 	case run == nil:
-	case run.Phase == Run_ENDED:
+	case run.Phase == peerrow.Run_ENDED:
 		if t.forgottenAt(run) <= t.nowMS() {
 			t.row.Run, t.changed = nil, true
 		}
-	case run.Phase == Run_ENDING:
+	case run.Phase == peerrow.Run_ENDING:
 		if run.DueMs <= t.nowMS() {
 			t.writeEnd(run)
 		}
@@ -56,32 +57,32 @@ func (t *transition) runDue() {
 
 // runningDue does what is due of a run that has not ended. If a gate and the deadline are both due, because the group did not run,
 // what came first counts.
-func (t *transition) runningDue(run *Run) {
-	gate, expiry := run.nextGate(), run.expiry()
+func (t *transition) runningDue(run *peerrow.Run) {
+	gate, expiry := nextGate(run), expiryOf(run)
 	switch {
 	case expiry == 0 || expiry > t.nowMS() || gate != 0 && gate <= min(t.nowMS(), run.ExpiresMs):
 		t.gatesDue(run)
-	case slices.ContainsFunc(run.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED }):
+	case slices.ContainsFunc(run.Gates, func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_CLOSED }):
 		t.reject(run)
 	default:
 		t.timeOut(run)
 	}
 }
 
-func (t *transition) timeOut(run *Run) {
+func (t *transition) timeOut(run *peerrow.Run) {
 	t.stop(run, fmt.Sprintf("timed out after %d ms", max(run.ExpiresMs-run.OpenedMs, 0)))
 }
 
 // stop cancels the turn of a run and ends the run with an error.
-func (t *transition) stop(run *Run, text string) {
-	if run.Phase != Run_RUNNING {
+func (t *transition) stop(run *peerrow.Run, text string) {
+	if run.Phase != peerrow.Run_RUNNING {
 		return
 	}
 	t.cancelTurn(run, text)
 	t.finish(run, failed(text))
 }
 
-func (t *transition) cancelTurn(run *Run, reason string) {
+func (t *transition) cancelTurn(run *peerrow.Run, reason string) {
 	t.emit(run.RunId+"/cancel", turnCancelled{
 		Agent: run.Agent, Control: topics.Control{Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &reason},
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
@@ -18,11 +19,11 @@ const sessionPrefix = "peer:"
 const earlyTask = "early"
 
 // listener returns the run that gates and tools belong to, nil if there is none: a run that has ended needs no more of them.
-func (t *transition) listener() *Run {
+func (t *transition) listener() *peerrow.Run {
 	switch run := t.row.Run; {
 	case run == nil:
 		return t.early()
-	case run.Phase == Run_RUNNING:
+	case run.Phase == peerrow.Run_RUNNING:
 		return run
 	default:
 		return nil
@@ -30,12 +31,12 @@ func (t *transition) listener() *Run {
 }
 
 // early returns what is kept for a run whose command is not read yet.
-func (t *transition) early() *Run {
+func (t *transition) early() *peerrow.Run {
 	if !strings.HasPrefix(t.key, sessionPrefix) {
 		return nil
 	}
 	if t.row.Early == nil {
-		t.row.Early, t.changed = &Run{ExpiresMs: t.now.Add(t.rules.RunTime).UnixMilli()}, true
+		t.row.Early, t.changed = &peerrow.Run{ExpiresMs: t.now.Add(t.rules.RunTime).UnixMilli()}, true
 	}
 	return t.row.Early
 }
@@ -50,7 +51,7 @@ func (t *transition) answeredEarly(e outputArrived) {
 	if early == nil {
 		return
 	}
-	r := early.replyOf(e.Output)
+	r := replyOf(early, e.Output)
 	r.TaskID = earlyTask
 	body := r.Body()
 	if t.room(len(body) - len(early.Reply) + len(*request) + len(e.Agent) + 2*rowSlack) {
@@ -59,7 +60,7 @@ func (t *transition) answeredEarly(e outputArrived) {
 }
 
 // catchUp applies to a run what was read of it before its command.
-func (t *transition) catchUp(run, early *Run) {
+func (t *transition) catchUp(run, early *peerrow.Run) {
 	if early == nil {
 		return
 	}
@@ -74,7 +75,7 @@ func (t *transition) catchUp(run, early *Run) {
 		}
 	}
 	for _, g := range early.Gates {
-		if t.room(g.size() + len(g.Args)) {
+		if t.room(gateSize(g) + len(g.Args)) {
 			run.Gates = append(run.Gates, g)
 		}
 	}
@@ -84,8 +85,8 @@ func (t *transition) catchUp(run, early *Run) {
 		}
 	}
 	for _, g := range slices.Clone(run.Gates) {
-		if g.Phase == Gate_CLOSED {
-			g.Phase = Gate_OPEN
+		if g.Phase == peerrow.Gate_CLOSED {
+			g.Phase = peerrow.Gate_OPEN
 			t.closed(run, g)
 		}
 	}

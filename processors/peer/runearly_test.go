@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -61,7 +62,7 @@ func TestEarlyOutputOfAnotherRunIsIgnored(t *testing.T) {
 		change(&e)
 		p.handle(e)
 		require.Len(t, valuesOf[messageSent](p.settle(again)), 1, name)
-		require.Equal(t, Run_RUNNING, p.state().Run.Phase, name)
+		require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase, name)
 	}
 }
 

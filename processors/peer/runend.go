@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -28,7 +29,7 @@ func (t *transition) maxReply() int {
 
 // runReserve is the room that is kept free for the reply of a run: it must fit whenever the run ends.
 func (t *transition) runReserve() int {
-	if run := t.row.Run; run != nil && run.Phase != Run_ENDED {
+	if run := t.row.Run; run != nil && run.Phase != peerrow.Run_ENDED {
 		return max(0, t.maxReply()-len(run.Reply)) + 4*rowSlack
 	}
 	return 0
@@ -43,15 +44,15 @@ func (t *transition) answered(e outputArrived) {
 	}
 	request := e.Output.RequestID
 	if e.Agent == run.Agent && (request == nil || *request == run.RunId) {
-		t.finish(run, run.replyOf(e.Output))
+		t.finish(run, replyOf(run, e.Output))
 	}
 }
 
 // replyOf returns the outcome that an output states.
-func (r *Run) replyOf(o topics.Output) wire.Reply {
+func replyOf(r *peerrow.Run, o topics.Output) wire.Reply {
 	switch {
-	case o.Error != nil && r.cannotAsk(o.Error.Code):
-		return r.rejection()
+	case o.Error != nil && cannotAsk(r, o.Error.Code):
+		return rejectionOf(r)
 	case o.Error != nil:
 		return failed(o.Error.Message)
 	case o.Status != nil && *o.Status == "error":
@@ -71,8 +72,8 @@ func failed(text string) wire.Reply {
 
 // finish writes to peer-commands how the run ended, unless an end is on its way or was read. r has the outcome. A result that
 // does not fit is cut: the run was paid for, and a part with a note is worth more to the peer than an error.
-func (t *transition) finish(run *Run, r wire.Reply) {
-	if run.Phase != Run_RUNNING {
+func (t *transition) finish(run *peerrow.Run, r wire.Reply) {
+	if run.Phase != peerrow.Run_RUNNING {
 		return
 	}
 	r.TaskID, r.PeerInstanceID, r.PeerRunID, r.PeerSessionID = run.TaskId, run.InstanceId, run.RunId, t.key
@@ -81,7 +82,7 @@ func (t *transition) finish(run *Run, r wire.Reply) {
 	if !ok {
 		r.Thrown, r.Error = true, "the reply does not fit into a record"
 	}
-	run.Phase, run.Reply, run.Thrown, t.changed = Run_ENDING, r.Body(), r.Thrown, true
+	run.Phase, run.Reply, run.Thrown, t.changed = peerrow.Run_ENDING, r.Body(), r.Thrown, true
 	t.writeEnd(run)
 }
 
@@ -93,7 +94,7 @@ func (t *transition) fits(body []byte) bool {
 }
 
 // writeEnd writes the end of a run to peer-commands.
-func (t *transition) writeEnd(run *Run) {
+func (t *transition) writeEnd(run *peerrow.Run) {
 	run.DueMs, t.changed = t.now.Add(writeAgain).UnixMilli(), true
 	c := topics.PeerCommand{
 		Kind: topics.PeerEnd, TaskID: run.TaskId, InboundID: run.InboundId, Hash: run.Hash, Reply: run.Reply,
@@ -112,7 +113,7 @@ func (t *transition) ended(e commanded) {
 		t.deadLetter(reasonReply)
 		return
 	}
-	if run == nil || run.Phase == Run_ENDED || reply.PeerRunID != run.RunId {
+	if run == nil || run.Phase == peerrow.Run_ENDED || reply.PeerRunID != run.RunId {
 		return // that of a run that is forgotten
 	}
 	reply.Thrown = c.Code == string(wire.CodeInternal)
@@ -123,7 +124,7 @@ func (t *transition) ended(e commanded) {
 		TaskID: run.TaskId, InboundID: run.InboundId, State: topics.PeerDone, Hash: run.Hash, Body: c.Reply,
 	})
 	if run.CallbackService != "" {
-		t.emit(run.RunId+"/callback", callbackAsked(run.callback(t.key, c.Reply, at)))
+		t.emit(run.RunId+"/callback", callbackAsked(callbackOf(run, t.key, c.Reply, at)))
 	}
 	t.keepEnded(run, c.Reply, at.UnixMilli())
 	t.row.Run.Rejected = reply.Status == wire.StatusRejected
@@ -131,11 +132,11 @@ func (t *transition) ended(e commanded) {
 }
 
 // keepEnded leaves of the run what a repeated request needs, and the calls of a turn that still runs.
-func (t *transition) keepEnded(run *Run, reply []byte, at int64) {
+func (t *transition) keepEnded(run *peerrow.Run, reply []byte, at int64) {
 	t.changed = true
-	t.row.Run = &Run{
+	t.row.Run = &peerrow.Run{
 		TaskId: run.TaskId, InboundId: run.InboundId, Agent: run.Agent, Hash: run.Hash, RunId: run.RunId, InstanceId: run.InstanceId,
-		Hops: run.Hops, Chain: run.Chain, Phase: Run_ENDED, Reply: reply, OpenedMs: run.OpenedMs, EndedMs: at,
+		Hops: run.Hops, Chain: run.Chain, Phase: peerrow.Run_ENDED, Reply: reply, OpenedMs: run.OpenedMs, EndedMs: at,
 		Listed: run.Listed, Withdrawn: run.Withdrawn,
 	}
 	if proto.Size(t.row)+rowSlack > t.rules.RowLimit && !t.room(rowSlack) { // the limit was lowered while the task ran

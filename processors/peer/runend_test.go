@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -36,7 +37,7 @@ func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	}, topics.PeerAudit(onlyValue[audited](t, es)))
 	require.Empty(t, valuesOf[callbackAsked](es))
 	kept := p.state().Run
-	require.Equal(t, Run_ENDED, kept.Phase)
+	require.Equal(t, peerrow.Run_ENDED, kept.Phase)
 	require.Empty(t, kept.Waiters)
 	require.Empty(t, kept.ParentSessionId)
 	require.Equal(t, []string{"a-1"}, kept.Chain, "calls of a turn that continues are still those of a peer")
@@ -50,7 +51,7 @@ func TestOutputsOfOtherTurnsDoNotEndTheRun(t *testing.T) {
 	foreign := p.answer("no")
 	foreign.Agent = "pilot"
 	require.Empty(t, p.handle(foreign))
-	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
 	none := p.answer("yes", func(o *topics.Output) { o.RequestID = nil })
 	require.Equal(t, "yes", replied(t, p.settle(none)).Result, "a pipeline without request IDs")
 }
@@ -151,7 +152,7 @@ func TestEndsOfOtherRunsAreIgnored(t *testing.T) {
 	require.Nil(t, p.row)
 	require.Len(t, valuesOf[messageSent](p.handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
 	require.Empty(t, p.handle(p.own("", end)), "the end of the former run")
-	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
 
 	bad := end
 	bad.Reply = topics.Raw(`{"taskId":"t-9"}`)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -38,25 +39,25 @@ func (t *transition) gateAsked(e gateAsked) {
 	case g.Shadow || run == nil || len(g.GateID) > maxGateID:
 		return
 	case g.Withdrawn != "": // its requester no longer waits; its outcome follows
-		t.removeGates(run, func(known *Gate) bool {
-			return known.Id == g.GateID && known.Phase != Gate_CLOSING && known.Phase != Gate_CLOSED
+		t.removeGates(run, func(known *peerrow.Gate) bool {
+			return known.Id == g.GateID && known.Phase != peerrow.Gate_CLOSING && known.Phase != peerrow.Gate_CLOSED
 		})
 		return
 	}
-	known := run.gate(g.GateID)
+	known := gateOf(run, g.GateID)
 	if known == nil && (slices.Contains(run.EndedGates, g.GateID) || len(run.Gates) >= maxGates) || known != nil && !known.Unread {
 		return
 	}
-	gate := &Gate{
+	gate := &peerrow.Gate{
 		Id: g.GateID, Tool: truncate.Text(g.Tool, maxToolName), Message: truncate.Marked(g.Message, maxGateMessage),
 		OpenMs: t.now.Add(t.rules.GateGrace).UnixMilli(), Agent: e.Agent, Kind: string(g.Kind), Args: g.Args,
 		ArgsSha256: g.ArgsSHA256, Dangerous: g.Dangerous, ExpiresMs: g.ExpiresMS, OfTurn: g.Origin.Via == viaTurn,
 		Unlisted: !listable(g),
 	}
-	if gate.Unlisted || !t.room(gate.size()+len(gate.Args)) || len(gate.Args)+recordRoom > t.rules.RecordLimit {
+	if gate.Unlisted || !t.room(gateSize(gate)+len(gate.Args)) || len(gate.Args)+recordRoom > t.rules.RecordLimit {
 		gate.Args, gate.Unlisted = nil, true
 	}
-	if !t.room(gate.size()) {
+	if !t.room(gateSize(gate)) {
 		return
 	}
 	t.changed = true
@@ -76,13 +77,13 @@ func listable(g topics.GateRequest) bool {
 }
 
 // size bounds what a gate adds to a row beside its arguments.
-func (g *Gate) size() int {
+func gateSize(g *peerrow.Gate) int {
 	return len(g.Id) + len(g.Claim) + len(g.Tool) + len(g.Message) + len(g.Agent) + len(g.Kind) + len(g.ArgsSha256) + 2*rowSlack
 }
 
 // gate returns a gate of the run that has not ended, or was closed; nil if it is not known.
-func (r *Run) gate(id string) *Gate {
-	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Id == id }); i >= 0 {
+func gateOf(r *peerrow.Run, id string) *peerrow.Gate {
+	if i := slices.IndexFunc(r.Gates, func(g *peerrow.Gate) bool { return g.Id == id }); i >= 0 {
 		return r.Gates[i]
 	}
 	return nil
@@ -98,10 +99,10 @@ func (t *transition) gateEnded(e gateEnded) {
 	if run == nil || o.Shadow || len(o.GateID) > maxGateID || slices.Contains(run.EndedGates, o.GateID) {
 		return
 	}
-	g := run.gate(o.GateID)
+	g := gateOf(run, o.GateID)
 	if o.Status == topics.GateCancelled && o.Cause == topics.CauseParentCannotAsk {
 		if g == nil && len(run.Gates) < maxGates {
-			g = &Gate{Id: o.GateID, Tool: truncate.Text(o.Tool, maxToolName), Agent: e.Agent, OfTurn: true, Unread: true}
+			g = &peerrow.Gate{Id: o.GateID, Tool: truncate.Text(o.Tool, maxToolName), Agent: e.Agent, OfTurn: true, Unread: true}
 			run.Gates = append(run.Gates, g)
 		}
 		if g != nil {
@@ -109,10 +110,10 @@ func (t *transition) gateEnded(e gateEnded) {
 		}
 		return
 	}
-	if g != nil && g.Phase == Gate_CLOSING {
+	if g != nil && g.Phase == peerrow.Gate_CLOSING {
 		t.unlist(run, g)
 	}
-	t.removeGates(run, func(known *Gate) bool { return known == g })
+	t.removeGates(run, func(known *peerrow.Gate) bool { return known == g })
 	if len(run.EndedGates) >= maxGates {
 		run.EndedGates = slices.Delete(run.EndedGates, 0, 1)
 	}
@@ -124,23 +125,23 @@ func (t *transition) gateEnded(e gateEnded) {
 
 // closed applies the end of a gate that was closed because the peer cannot ask. A gate that is not known to be closed was closed
 // before a crash. The turn ends with the outcome of its own gate; that of another one must be told to end.
-func (t *transition) closed(run *Run, g *Gate) {
+func (t *transition) closed(run *peerrow.Run, g *peerrow.Gate) {
 	t.changed = true
 	if run == t.row.Early {
-		g.Phase = Gate_CLOSED
+		g.Phase = peerrow.Gate_CLOSED
 		return
 	}
-	if g.Phase != Gate_CLOSING && g.Phase != Gate_CLOSED && !g.Unread {
+	if g.Phase != peerrow.Gate_CLOSING && g.Phase != peerrow.Gate_CLOSED && !g.Unread {
 		t.list(run, g)
 	}
-	g.Phase, g.Args, g.OpenMs = Gate_CLOSED, nil, 0
+	g.Phase, g.Args, g.OpenMs = peerrow.Gate_CLOSED, nil, 0
 	t.setClock(run)
 	if !g.OfTurn {
 		t.reject(run)
 	}
 }
 
-func (t *transition) removeGates(run *Run, which func(*Gate) bool) {
+func (t *transition) removeGates(run *peerrow.Run, which func(*peerrow.Gate) bool) {
 	n := len(run.Gates)
 	run.Gates = slices.DeleteFunc(run.Gates, which)
 	t.changed = t.changed || len(run.Gates) != n
@@ -150,43 +151,43 @@ func (t *transition) removeGates(run *Run, which func(*Gate) bool) {
 const cannotAskText = "the caller cannot ask a person"
 
 // reject cancels the turn of a run and rejects the run.
-func (t *transition) reject(run *Run) {
-	if run.Phase == Run_RUNNING {
+func (t *transition) reject(run *peerrow.Run) {
+	if run.Phase == peerrow.Run_RUNNING {
 		t.cancelTurn(run, cannotAskText)
-		t.finish(run, run.rejection())
+		t.finish(run, rejectionOf(run))
 	}
 }
 
 // rejection returns the reply of a run whose turn ended because the peer cannot ask a person.
-func (r *Run) rejection() wire.Reply {
+func rejectionOf(r *peerrow.Run) wire.Reply {
 	tool, message := "", ""
-	if i := slices.IndexFunc(r.Gates, func(g *Gate) bool { return g.Phase == Gate_CLOSED || g.Phase == Gate_CLOSING }); i >= 0 {
+	if i := slices.IndexFunc(r.Gates, func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_CLOSED || g.Phase == peerrow.Gate_CLOSING }); i >= 0 {
 		tool, message = r.Gates[i].Tool, r.Gates[i].Message
 	}
 	return wire.Reply{Status: wire.StatusRejected, PendingApprovalSummary: wire.ApprovalSummary(tool, message)}
 }
 
 // cannotAsk reports whether a turn ended because the peer cannot ask a person.
-func (r *Run) cannotAsk(code topics.Code) bool {
-	closing := func(g *Gate) bool { return g.Phase == Gate_CLOSING || g.Phase == Gate_CLOSED }
+func cannotAsk(r *peerrow.Run, code topics.Code) bool {
+	closing := func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_CLOSING || g.Phase == peerrow.Gate_CLOSED }
 	return code == topics.CodeParentCannotAsk || code == topics.CodeCancelled && slices.ContainsFunc(r.Gates, closing)
 }
 
 // waits reports whether a run waits until a person has decided.
-func (t *transition) waits(run *Run) bool { return t.rules.WaitForApproval && run.Detached }
+func (t *transition) waits(run *peerrow.Run) bool { return t.rules.WaitForApproval && run.Detached }
 
 // waitFor lets the run wait for the decision about a gate. Who opened the gate withdraws it at its deadline at the latest.
-func (t *transition) waitFor(g *Gate) {
+func (t *transition) waitFor(g *peerrow.Gate) {
 	until := t.now.Add(approval.MaxTTL).UnixMilli()
 	if g.ExpiresMs > 0 {
 		until = min(until, g.ExpiresMs)
 	}
-	g.Phase, g.OpenMs, t.changed = Gate_WAITING, until+outcomeGrace.Milliseconds(), true
+	g.Phase, g.OpenMs, t.changed = peerrow.Gate_WAITING, until+outcomeGrace.Milliseconds(), true
 }
 
 // setClock stops the clock of a run while it waits for a person.
-func (t *transition) setClock(run *Run) {
-	waiting := slices.ContainsFunc(run.Gates, func(g *Gate) bool { return g.Phase == Gate_WAITING })
+func (t *transition) setClock(run *peerrow.Run) {
+	waiting := slices.ContainsFunc(run.Gates, func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_WAITING })
 	switch {
 	case waiting && run.PausedMs == 0:
 		run.PausedMs, t.changed = t.nowMS(), true
@@ -197,19 +198,19 @@ func (t *transition) setClock(run *Run) {
 }
 
 // inFlight reports whether a record about the gate is on its way.
-func (g *Gate) inFlight() bool {
-	return g.Phase == Gate_CLAIMING || g.Phase == Gate_APPROVING || g.Phase == Gate_CLOSING
+func inFlight(g *peerrow.Gate) bool {
+	return g.Phase == peerrow.Gate_CLAIMING || g.Phase == peerrow.Gate_APPROVING || g.Phase == peerrow.Gate_CLOSING
 }
 
 // expiry returns when the run is given up, 0 if its clock is stopped. A record that is on its way comes first, if it comes back
 // in time.
-func (r *Run) expiry() int64 {
+func expiryOf(r *peerrow.Run) int64 {
 	if r.PausedMs != 0 {
 		return 0
 	}
 	back := int64(0)
 	for _, g := range r.Gates {
-		if g.inFlight() && (back == 0 || g.OpenMs < back) {
+		if inFlight(g) && (back == 0 || g.OpenMs < back) {
 			back = g.OpenMs
 		}
 	}
@@ -217,9 +218,9 @@ func (r *Run) expiry() int64 {
 }
 
 // nextGate returns when the first gate is due, 0 if there is none.
-func (r *Run) nextGate() (at int64) {
+func nextGate(r *peerrow.Run) (at int64) {
 	for _, g := range r.Gates {
-		if g.Phase != Gate_CLOSED && (at == 0 || g.OpenMs < at) {
+		if g.Phase != peerrow.Gate_CLOSED && (at == 0 || g.OpenMs < at) {
 			at = max(g.OpenMs, 1)
 		}
 	}
@@ -228,23 +229,23 @@ func (r *Run) nextGate() (at int64) {
 
 // gatesDue does what is due of the gates: those that stayed open ask for the approvals of their label together, and records that
 // did not come back are written again.
-func (t *transition) gatesDue(run *Run) {
+func (t *transition) gatesDue(run *peerrow.Run) {
 	claims, open := []string{}, false
 	for _, g := range slices.Clone(run.Gates) {
 		if g.OpenMs > t.nowMS() {
 			continue
 		}
 		switch g.Phase {
-		case Gate_OPEN:
+		case peerrow.Gate_OPEN:
 			open = true
-		case Gate_CLAIMING:
+		case peerrow.Gate_CLAIMING:
 			claims = append(claims, g.Claim)
-		case Gate_APPROVING:
+		case peerrow.Gate_APPROVING:
 			t.approve(run, g)
-		case Gate_CLOSING: // the group of gates does not answer
+		case peerrow.Gate_CLOSING: // the group of gates does not answer
 			t.stayedClosing(run, g)
-		case Gate_WAITING:
-			t.removeGates(run, func(known *Gate) bool { return known == g })
+		case peerrow.Gate_WAITING:
+			t.removeGates(run, func(known *peerrow.Gate) bool { return known == g })
 		}
 	}
 	if open {
@@ -258,7 +259,7 @@ func (t *transition) gatesDue(run *Run) {
 
 // stayedClosing ends the turn of a gate that has no outcome. Only a turn of this library is known to run nothing more after it was
 // cancelled, so its output is waited for.
-func (t *transition) stayedClosing(run *Run, g *Gate) {
+func (t *transition) stayedClosing(run *peerrow.Run, g *peerrow.Gate) {
 	if !g.OfTurn {
 		t.closed(run, g)
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -28,7 +29,7 @@ type instance struct {
 	replies  *processortest.Output[topics.PeerReply]
 	audit    *processortest.Output[topics.PeerAudit]
 	letters  *processortest.Output[[]byte]
-	table    *processortest.GroupTable[*peer.State]
+	table    *processortest.GroupTable[*peerrow.State]
 }
 
 func configuration() *settings.Settings {
@@ -51,7 +52,7 @@ func newInstance(t *testing.T, opts ...peer.Option) *instance {
 		outcomes: processortest.In(d, c.GateOutcomes), requests: processortest.Out(d, c.GateRequests),
 		messages: processortest.Out(d, c.MessageInput), replies: processortest.Out(d, c.PeerReplies),
 		audit: processortest.Out(d, c.PeerAudit), letters: processortest.OutRaw(d, "harbor-peer-tasks-dlq"),
-		table: processortest.Table(d, c.PeerTasksGroup(), peer.TableCodec()),
+		table: processortest.Table(d, c.PeerTasksGroup(), peerrow.Table.Codec()),
 	}
 }
 

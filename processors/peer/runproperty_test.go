@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -211,7 +212,7 @@ func (w *runWorld) finish() {
 		case w.next[runCommands] < len(w.logs[runCommands]):
 		case len(w.open) > 0:
 			w.end(w.open[0], "42 rows", false)
-		case run != nil && run.Phase != Run_ENDED:
+		case run != nil && run.Phase != peerrow.Run_ENDED:
 			w.wait(time.Minute)
 		default:
 			return
@@ -233,7 +234,7 @@ func (w *runWorld) check() {
 		return
 	}
 	require.NotEmpty(w.tb, w.records["done"])
-	require.Equal(w.tb, Run_ENDED, w.state().Run.Phase)
+	require.Equal(w.tb, peerrow.Run_ENDED, w.state().Run.Phase)
 	require.Equal(w.tb, topics.Raw(w.state().Run.Reply), w.records["done"][0].(replySent).Body)
 	require.NotEmpty(w.tb, w.records[string(topics.PeerReceived)])
 	require.NotEmpty(w.tb, w.records[string(topics.PeerCompleted)])

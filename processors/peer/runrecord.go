@@ -6,20 +6,21 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // auditRun writes a record of the audit. Its topic has the records of all sessions under one key, so its ID has the whole
 // identity of the task. An instance that has lost its ID since the door accepted the task has no audit.
-func (t *transition) auditRun(run *Run, step string, record topics.PeerAudit) {
+func (t *transition) auditRun(run *peerrow.Run, step string, record topics.PeerAudit) {
 	if record.InstanceID = run.InstanceId; record.InstanceID != "" {
 		t.emit(wire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, audited(record))
 	}
 }
 
 // message returns the message that begins the run's turn.
-func (r *Run) message(session string, req wire.Request, at time.Time) topics.Message {
+func messageOf(r *peerrow.Run, session string, req wire.Request, at time.Time) topics.Message {
 	type origin struct {
 		TaskID           string `json:"task_id"`
 		InboundID        string `json:"inbound_id"`
@@ -38,7 +39,7 @@ func (r *Run) message(session string, req wire.Request, at time.Time) topics.Mes
 }
 
 // callback returns the record that delivers the reply to a service.
-func (r *Run) callback(session string, body topics.Raw, at time.Time) topics.Output {
+func callbackOf(r *peerrow.Run, session string, body topics.Raw, at time.Time) topics.Output {
 	return topics.Output{
 		SessionID: &session, Content: string(body), SourceAgent: r.Agent, RequestID: &r.RunId, Timestamp: topics.Timestamp(at),
 		ReplyTo: object(struct {

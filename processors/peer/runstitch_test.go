@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -85,7 +86,7 @@ func (b *twoInstances) deliver(a topics.Delivery) (session, run string) {
 		Kind: topics.PeerRun, TaskID: req.TaskID, InboundID: "partner-hq", Agent: "quay", Request: req.Body(), Hash: req.Hash(),
 		Waiter: "w1", DeadlineMS: attempt.Deadline.UnixMilli(),
 	})
-	row, _ := processortest.Table(b.Driver, b.client.PeerTasksGroup(), peer.TableCodec()).Get(session)
+	row, _ := processortest.Table(b.Driver, b.client.PeerTasksGroup(), peerrow.Table.Codec()).Get(session)
 	return session, row.GetRun().GetRunId()
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
@@ -15,7 +16,7 @@ func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
 			s.Inbound = []settings.Inbound{{ID: label, AllowedTools: []string{ToolName}}}
 		})
 		p.key = wire.SessionID(label, "t-9")
-		p.set(&State{Version: rowVersion, TouchedMs: p.now.UnixMilli(), Run: &Run{
+		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{
 			TaskId: "t-9", InboundId: label, RunId: "peer_9", Hops: 1, ExpiresMs: p.now.Add(time.Minute).UnixMilli(),
 		}})
 		attemptOf(t, p.handle(p.delegation(callID, asking)))

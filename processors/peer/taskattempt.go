@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -19,7 +20,7 @@ const (
 )
 
 // attempt asks the sink for the next attempt of a task, or gives the task up if its time is over.
-func (t *transition) attempt(task *Task) {
+func (t *transition) attempt(task *peerrow.Task) {
 	left := task.ExpiresMs - t.nowMS()
 	if left <= 0 {
 		t.giveUp(task)
@@ -31,7 +32,7 @@ func (t *transition) attempt(task *Task) {
 	t.ask(task, "attempt/"+strconv.Itoa(int(task.Attempts)), task.Attempts, wire.Attempt{
 		TaskID: task.Id, Request: task.Request, Timeout: timeout, Deadline: msTime(task.ExpiresMs), Repeat: task.Reached,
 	})
-	task.Phase, task.DueMs = Task_ATTEMPT, t.leaseEnd(timeout)
+	task.Phase, task.DueMs = peerrow.Task_ATTEMPT, t.leaseEnd(timeout)
 }
 
 // leaseEnd returns when an attempt that begins now counts as lost, in milliseconds since the epoch.
@@ -40,8 +41,8 @@ func (t *transition) leaseEnd(timeout time.Duration) int64 {
 }
 
 // cancelAttempt tells the peer that a task is not wanted, if the peer may have it. The receipt of that changes nothing.
-func (t *transition) cancelAttempt(task *Task) {
-	if task.Phase != Task_ATTEMPT && !task.Reached || task.Phase == Task_SETTLING {
+func (t *transition) cancelAttempt(task *peerrow.Task) {
+	if task.Phase != peerrow.Task_ATTEMPT && !task.Reached || task.Phase == peerrow.Task_SETTLING {
 		return
 	}
 	t.ask(task, "cancel", task.Attempts+1, wire.Attempt{
@@ -49,7 +50,7 @@ func (t *transition) cancelAttempt(task *Task) {
 	})
 }
 
-func (t *transition) ask(task *Task, step string, number uint32, a wire.Attempt) {
+func (t *transition) ask(task *peerrow.Task, step string, number uint32, a wire.Attempt) {
 	lease := t.leaseEnd(a.Timeout)
 	t.emit(task.RunId+"/"+step, attemptAsked{
 		DeliveryID: task.RunId, SessionID: t.key, TurnID: turnOf(task.CallId), Attempt: int64(number),
@@ -63,17 +64,17 @@ func (t *transition) ask(task *Task, step string, number uint32, a wire.Attempt)
 func (t *transition) receipted(e receipted) {
 	r := e.Receipt
 	task := t.byRun(r.DeliveryID)
-	if task == nil || r.Final || task.Phase != Task_PENDING && task.Phase != Task_ATTEMPT {
+	if task == nil || r.Final || task.Phase != peerrow.Task_PENDING && task.Phase != peerrow.Task_ATTEMPT {
 		return
 	}
 	answer := answerOf(r)
 	if answer.Reply != nil && t.fitsRecord(len(answer.Reply)) {
 		if _, err := wire.ReadReply(answer.Reply, task.Id); err == nil {
-			t.askSettle(task, &Outcome{Reply: answer.Reply})
+			t.askSettle(task, &peerrow.Outcome{Reply: answer.Reply})
 			return
 		}
 	}
-	if task.Phase != Task_ATTEMPT || r.Attempt != int64(task.Attempts) {
+	if task.Phase != peerrow.Task_ATTEMPT || r.Attempt != int64(task.Attempts) {
 		return
 	}
 	t.changed = true
@@ -91,7 +92,7 @@ func (t *transition) receipted(e receipted) {
 }
 
 // byRun returns the task with a run, nil if there is none.
-func (t *transition) byRun(id string) *Task {
+func (t *transition) byRun(id string) *peerrow.Task {
 	for _, x := range t.row.Tasks {
 		if x.RunId == id && id != "" {
 			return x
@@ -139,15 +140,15 @@ func isFinal(r topics.Receipt, a wire.Answer) bool {
 	}
 }
 
-func failureOf(r topics.Receipt, a wire.Answer) *Outcome {
-	return &Outcome{
+func failureOf(r topics.Receipt, a wire.Answer) *peerrow.Outcome {
+	return &peerrow.Outcome{
 		Code: string(a.Code), HttpStatus: r.Status, RetryAfterMs: min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds()),
 		Detail: truncate.Text(a.Detail, maxDetail), Answered: a.Answered,
 	}
 }
 
 // retry schedules another attempt after a failed one. If the next attempt would come too late, the task ends with this failure.
-func (t *transition) retry(task *Task, failure *Outcome) {
+func (t *transition) retry(task *peerrow.Task, failure *peerrow.Outcome) {
 	task.Failures++
 	task.Deferrals = 0
 	task.Outcome = nil
@@ -161,7 +162,7 @@ func (t *transition) retry(task *Task, failure *Outcome) {
 
 // waitForSink returns the wait of a task that the sink has deferred. The waits grow, because every attempt writes the whole
 // request, but none takes more than half of the time that the task has left.
-func (t *transition) waitForSink(task *Task) time.Duration {
+func (t *transition) waitForSink(task *peerrow.Task) time.Duration {
 	task.Deferrals++
 	left := time.Duration(task.ExpiresMs-t.nowMS()) * time.Millisecond
 	upper := min(retry.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Deferrals), left/2)
@@ -169,25 +170,25 @@ func (t *transition) waitForSink(task *Task) time.Duration {
 }
 
 // wait returns a wait of at least half of upper.
-func (t *transition) wait(task *Task, upper time.Duration) time.Duration {
+func (t *transition) wait(task *peerrow.Task, upper time.Duration) time.Duration {
 	return upper/2 + retry.Jitter(upper/2, ofJitter, task.RunId, strconv.Itoa(int(task.Attempts)))
 }
 
 // postpone schedules the next attempt, or gives the task up if that is after its end.
-func (t *transition) postpone(task *Task, wait time.Duration) {
+func (t *transition) postpone(task *peerrow.Task, wait time.Duration) {
 	due := t.now.Add(max(wait, minWait)).UnixMilli()
 	if due >= task.ExpiresMs {
 		t.giveUp(task)
 		return
 	}
-	task.Phase, task.DueMs = Task_PENDING, due
+	task.Phase, task.DueMs = peerrow.Task_PENDING, due
 }
 
 // giveUp ends a task whose time is over, with its last failure.
-func (t *transition) giveUp(task *Task) {
+func (t *transition) giveUp(task *peerrow.Task) {
 	outcome := task.Outcome
 	if outcome == nil {
-		outcome = &Outcome{Code: string(wire.CodeTimeout)}
+		outcome = &peerrow.Outcome{Code: string(wire.CodeTimeout)}
 	}
 	t.askSettle(task, outcome)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
@@ -28,7 +29,7 @@ func (t *transition) called(e called) {
 		t.deadLetter(reasonCall)
 		return
 	}
-	task := &Task{
+	task := &peerrow.Task{
 		Agent: e.Agent, ToolUseId: *e.Call.ToolUseID, ToolId: e.Call.ToolID, TotalTools: e.Call.TotalTools, CallId: e.ID,
 		OpenedMs: t.timeOf(e.record).UnixMilli(),
 	}
@@ -61,7 +62,7 @@ func (t *transition) taskTime(in toolInput) time.Duration {
 }
 
 // callKey identifies a call within a session: by its turntable.id, or by its tool use ID if it has none.
-func callKey(task *Task) string {
+func callKey(task *peerrow.Task) string {
 	if task.CallId != "" {
 		return task.CallId
 	}
@@ -69,7 +70,7 @@ func callKey(task *Task) string {
 }
 
 // parentRun returns the name of the run that the call is part of: that of the task of a peer, or the turn.
-func (t *transition) parentRun(task *Task) string {
+func (t *transition) parentRun(task *peerrow.Task) string {
 	if t.row.Run != nil {
 		return t.row.Run.RunId
 	}
@@ -107,7 +108,7 @@ func (t *transition) delegated(e commanded) {
 		return
 	}
 	opened := t.timeOf(e.record)
-	task := &Task{
+	task := &peerrow.Task{
 		Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, Once: c.Once, Detached: c.Detached, TimeoutMs: req.Timeout.Milliseconds(),
 		OpenedMs: opened.UnixMilli(), ExpiresMs: c.DeadlineMS,
 	}
@@ -127,13 +128,13 @@ func (t *transition) delegated(e commanded) {
 func taskRun(parts ...string) string { return "peer_" + digestOf(ofRun, parts...) }
 
 // isCall reports whether a task is that of a call of the tool.
-func (x *Task) isCall() bool { return x.ToolUseId != "" }
+func isCall(x *peerrow.Task) bool { return x.ToolUseId != "" }
 
 // isOpen reports whether a task has not ended.
-func (x *Task) isOpen() bool { return x.Phase != Task_SETTLED }
+func isOpen(x *peerrow.Task) bool { return x.Phase != peerrow.Task_SETTLED }
 
 // isEarly reports whether only the end of a task was read.
-func (x *Task) isEarly() bool { return x.RunId == "" }
+func isEarly(x *peerrow.Task) bool { return x.RunId == "" }
 
 func digestOf(domain string, parts ...string) string {
 	d := digests.Of(domain, parts...)

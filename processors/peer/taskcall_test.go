@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -14,8 +15,8 @@ import (
 
 func TestChecksOfATask(t *testing.T) {
 	run := func(t tb, p *harness, hops int32, chain ...string) {
-		p.set(&State{Version: rowVersion, TouchedMs: p.now.UnixMilli(), Run: &Run{
-			TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: hops, Chain: chain, Phase: Run_ENDED,
+		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{
+			TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: hops, Chain: chain, Phase: peerrow.Run_ENDED,
 			EndedMs: p.now.UnixMilli(), ExpiresMs: p.now.UnixMilli(),
 		}})
 	}
@@ -94,8 +95,8 @@ func TestChecksOfATask(t *testing.T) {
 func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 	p := newHarness(t)
 	p.configure(func(s *settings.Settings) { s.Inbound[0].AllowedTools = []string{ToolName} })
-	p.set(&State{Version: rowVersion, Run: &Run{
-		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: Run_RUNNING,
+	p.set(&peerrow.State{Version: peerrow.Version, Run: &peerrow.Run{
+		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: peerrow.Run_RUNNING,
 		ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
 	}})
 	req, refusal := wire.ReadRequest(sent(t, attemptOf(t, p.handle(p.delegation(callID, asking)))).Request)

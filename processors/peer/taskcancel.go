@@ -3,15 +3,16 @@ package peer
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // cancelTask ends a task that no one wants any more, and tells the peer if it may have it.
-func (t *transition) cancelTask(task *Task) {
-	if task.Phase == Task_PENDING || task.Phase == Task_ATTEMPT {
+func (t *transition) cancelTask(task *peerrow.Task) {
+	if task.Phase == peerrow.Task_PENDING || task.Phase == peerrow.Task_ATTEMPT {
 		t.cancelAttempt(task)
-		t.askSettle(task, &Outcome{Code: string(wire.CodeCancelled)})
+		t.askSettle(task, &peerrow.Outcome{Code: string(wire.CodeCancelled)})
 	}
 }
 
@@ -22,7 +23,7 @@ func (t *transition) turnEnded(e outputArrived) {
 		return
 	}
 	for _, x := range slices.Clone(t.row.Tasks) { // to make room, tasks may be forgotten
-		if x.isCall() && x.Agent == e.Agent && turnOf(x.CallId) == turn {
+		if isCall(x) && x.Agent == e.Agent && turnOf(x.CallId) == turn {
 			t.cancelTask(x)
 		}
 	}
@@ -54,11 +55,11 @@ func (t *transition) askedTask(e commanded) {
 	c := e.Command
 	named := t.named(c)
 	if len(named) == 0 {
-		none := &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, RunId: taskRun(t.key, c.TaskID, c.PeerID, c.Hash)}
+		none := &peerrow.Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, RunId: taskRun(t.key, c.TaskID, c.PeerID, c.Hash)}
 		t.reply(none, c.Waiter, topics.PeerUnknown, nil)
 		return
 	}
-	if x := named[0]; x.isOpen() { // others with the ID were not accepted
+	if x := named[0]; isOpen(x) { // others with the ID were not accepted
 		t.reply(x, c.Waiter, topics.PeerRunning, nil)
 	} else {
 		t.tellTask(x, c.Waiter)
@@ -66,9 +67,9 @@ func (t *transition) askedTask(e commanded) {
 }
 
 // named returns the tasks that a command of a door is about: those of commands with its ID, and with its hash if it has one.
-func (t *transition) named(c topics.PeerCommand) (list []*Task) {
+func (t *transition) named(c topics.PeerCommand) (list []*peerrow.Task) {
 	for _, x := range t.row.Tasks {
-		if !x.isCall() && !x.isEarly() && x.Id == c.TaskID && x.PeerId == c.PeerID && (c.Hash == "" || x.Hash == c.Hash) {
+		if !isCall(x) && !isEarly(x) && x.Id == c.TaskID && x.PeerId == c.PeerID && (c.Hash == "" || x.Hash == c.Hash) {
 			list = append(list, x)
 		}
 	}
@@ -80,12 +81,12 @@ func (t *transition) named(c topics.PeerCommand) (list []*Task) {
 // with it before a crash.
 func (t *transition) purgeTasks(r *record) {
 	for _, x := range slices.Clone(t.row.Tasks) {
-		if x.isCall() && x.Agent != r.Agent {
+		if isCall(x) && x.Agent != r.Agent {
 			continue
 		}
 		t.changed = t.changed || !x.Purged
 		x.Purged = true
-		if t.cancelTask(x); !x.isOpen() && !x.isEarly() {
+		if t.cancelTask(x); !isOpen(x) && !isEarly(x) {
 			x.Outcome = nil
 		}
 	}

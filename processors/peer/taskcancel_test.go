@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -40,7 +41,7 @@ func TestEndOfTheTurnCancelsItsTasks(t *testing.T) {
 	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable})))
 	require.Empty(t, p.handle(p.replied(one)), "the task has ended")
 	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
-	require.Equal(t, Task_ATTEMPT, p.state().Tasks[1].Phase)
+	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[1].Phase)
 }
 
 func TestPeerIsToldOfACancellationOnlyIfItMayHaveTheTask(t *testing.T) {
@@ -80,7 +81,7 @@ func TestTaskWithoutWaitersIsCancelled(t *testing.T) {
 	for _, w := range []string{"w1", "w2"} {
 		require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", w)))
 	}
-	require.Equal(t, Task_ATTEMPT, p.state().Tasks[0].Phase, "a detached task continues")
+	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[0].Phase, "a detached task continues")
 }
 
 func TestTooManyWaitersDetachATask(t *testing.T) {
@@ -93,7 +94,7 @@ func TestTooManyWaitersDetachATask(t *testing.T) {
 	for i := range maxWaiters {
 		require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", fmt.Sprint("w", i))))
 	}
-	require.Equal(t, Task_ATTEMPT, p.state().Tasks[0].Phase, "another request may wait")
+	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[0].Phase, "another request may wait")
 }
 
 func TestCancelCommand(t *testing.T) {
@@ -181,9 +182,9 @@ func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 	requireFailed(t, es, wire.CodeCancelled)
 	es = p.handle(p.own("", settling))
 	require.NotNil(t, onlyValue[replySent](t, es).Body, "it had ended before")
-	require.Equal(t, Task_ATTEMPT, p.state().Tasks[3].Phase, "it is another agent's")
+	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[3].Phase, "it is another agent's")
 	for _, x := range p.state().Tasks[:3] {
-		require.Equal(t, Task_SETTLED, x.Phase)
+		require.Equal(t, peerrow.Task_SETTLED, x.Phase)
 		require.Nil(t, x.Outcome)
 		require.Nil(t, x.Request)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -28,26 +29,26 @@ func (t *transition) tasksDue() {
 		}
 		t.changed = true
 		switch x.Phase {
-		case Task_PENDING:
+		case peerrow.Task_PENDING:
 			t.attempt(x)
-		case Task_ATTEMPT: // no receipt came
+		case peerrow.Task_ATTEMPT: // no receipt came
 			x.Reached = true
 			t.attempt(x)
-		case Task_SETTLING:
+		case peerrow.Task_SETTLING:
 			x.DueMs = t.now.Add(writeAgain).UnixMilli()
 			t.emitSettle(x, x.Outcome)
 		default:
-			t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(o *Task) bool { return o == x })
+			t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(o *peerrow.Task) bool { return o == x })
 		}
 	}
 }
 
 // taskDue returns when something is due for a task, in milliseconds since the epoch.
-func (t *transition) taskDue(x *Task) int64 {
+func (t *transition) taskDue(x *peerrow.Task) int64 {
 	switch x.Phase {
-	case Task_PENDING:
+	case peerrow.Task_PENDING:
 		return min(x.DueMs, x.ExpiresMs)
-	case Task_SETTLED:
+	case peerrow.Task_SETTLED:
 		return x.SettledMs + t.rules.RememberFor.Milliseconds()
 	default:
 		return x.DueMs
@@ -65,12 +66,12 @@ func (t *transition) taskDeadlines(add func(int64)) {
 func (t *transition) forgetTask() bool {
 	for _, early := range []bool{false, true} {
 		for _, x := range t.row.Tasks {
-			if !x.isOpen() && x.isEarly() == early && x.Outcome != nil {
+			if !isOpen(x) && isEarly(x) == early && x.Outcome != nil {
 				x.Outcome, t.changed = nil, true
 				return true
 			}
 		}
-		if i := slices.IndexFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() && x.isEarly() == early }); i >= 0 {
+		if i := slices.IndexFunc(t.row.Tasks, func(x *peerrow.Task) bool { return !isOpen(x) && isEarly(x) == early }); i >= 0 {
 			t.row.Tasks, t.changed = slices.Delete(t.row.Tasks, i, i+1), true
 			return true
 		}

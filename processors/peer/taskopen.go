@@ -5,21 +5,22 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task
 // too, which is settled with the reason: how it ends is then decided in one place.
-func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
+func (t *transition) beginTask(task *peerrow.Task, req wire.Request, waiter string) {
 	task.InstanceId = t.configuration().InstanceID
 	known := t.find(task.Id, task.PeerId, task.Hash)
-	if known != nil && !known.isEarly() {
+	if known != nil && !isEarly(known) {
 		t.beginAgain(known, task, waiter)
 		return
 	}
 	conflict := t.isTaken(task)
-	if conflict && !task.isCall() {
+	if conflict && !isCall(task) {
 		t.reply(task, waiter, topics.PeerConflict, nil)
 		return
 	}
@@ -38,7 +39,7 @@ func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
 }
 
 // open adds a task to the row. The code says why it is refused; empty if it is not.
-func (t *transition) open(task *Task, req wire.Request, code wire.Code) {
+func (t *transition) open(task *peerrow.Task, req wire.Request, code wire.Code) {
 	if code == "" {
 		task.Request = req.Body()
 		switch {
@@ -61,19 +62,19 @@ func (t *transition) open(task *Task, req wire.Request, code wire.Code) {
 		t.auditSent(task, req)
 	}
 	if code != "" {
-		t.askSettle(task, &Outcome{Code: string(code)})
+		t.askSettle(task, &peerrow.Outcome{Code: string(code)})
 		return
 	}
 	t.attempt(task)
 }
 
 // turnAway ends a task for which the row has no room, not even without its request.
-func (t *transition) turnAway(task *Task, req wire.Request) {
-	none := &Outcome{Code: string(wire.CodeNoRoom)}
+func (t *transition) turnAway(task *peerrow.Task, req wire.Request) {
+	none := &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
 	task.SettledMs = task.OpenedMs
 	t.auditSent(task, req)
 	t.auditEnd(task, none)
-	if task.isCall() {
+	if isCall(task) {
 		t.answerCall(task, t.result(task, none))
 		return
 	}
@@ -83,14 +84,14 @@ func (t *transition) turnAway(task *Task, req wire.Request) {
 }
 
 // beginAgain handles a repeat of a task: who waits for the task is told how it ended, or is told when it ends.
-func (t *transition) beginAgain(known, again *Task, waiter string) {
+func (t *transition) beginAgain(known, again *peerrow.Task, waiter string) {
 	switch {
-	case known.isCall() && !known.isOpen():
+	case isCall(known) && !isOpen(known):
 		if known.Outcome != nil {
 			t.answerCall(known, t.result(known, known.Outcome))
 		}
-	case known.isCall():
-	case !known.isOpen():
+	case isCall(known):
+	case !isOpen(known):
 		t.tellTask(known, waiter)
 	default:
 		if again.Detached && !known.Detached {
@@ -101,7 +102,7 @@ func (t *transition) beginAgain(known, again *Task, waiter string) {
 }
 
 // addWaiter lets a request wait for a task. If there are too many, the task continues without any.
-func (t *transition) addWaiter(task *Task, waiter string) {
+func (t *transition) addWaiter(task *peerrow.Task, waiter string) {
 	switch {
 	case waiter == "" || slices.Contains(task.Waiters, waiter):
 	case len(task.Waiters) >= maxWaiters || !t.room(len(waiter)+8):
@@ -115,12 +116,12 @@ func (t *transition) addWaiter(task *Task, waiter string) {
 
 // beginEarly handles a task whose end was read first: after a crash, the records of two topics may come in another order than
 // before it. The task is not begun again.
-func (t *transition) beginEarly(known, task *Task, req wire.Request) {
+func (t *transition) beginEarly(known, task *peerrow.Task, req wire.Request) {
 	outcome := known.Outcome
 	if outcome == nil { // it did not fit into the row
-		outcome = &Outcome{Code: string(wire.CodeNoRoom)}
+		outcome = &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
 	}
-	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return x == known })
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *peerrow.Task) bool { return x == known })
 	t.changed = true
 	task.Purged, task.SettledMs = known.Purged, known.SettledMs
 	if t.room(proto.Size(task) + taskReserve) {
@@ -134,7 +135,7 @@ func (t *transition) beginEarly(known, task *Task, req wire.Request) {
 
 // admit makes the checks that come before a task is sent. It sets what only the configuration knows. The code is empty if the
 // task may be sent.
-func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
+func (t *transition) admit(task *peerrow.Task, req *wire.Request) wire.Code {
 	s := t.configuration()
 	var path wire.Path
 	if run := t.row.Run; run != nil {
@@ -165,7 +166,7 @@ func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
 }
 
 // find returns the task with an ID and a hash, nil if there is none.
-func (t *transition) find(taskID, peerID, hash string) *Task {
+func (t *transition) find(taskID, peerID, hash string) *peerrow.Task {
 	for _, x := range t.row.Tasks {
 		if x.Id == taskID && x.PeerId == peerID && x.Hash == hash {
 			return x
@@ -176,28 +177,28 @@ func (t *transition) find(taskID, peerID, hash string) *Task {
 
 // isTaken reports whether another task of the same topic has the ID of a task. The order of two topics is not the same after a
 // crash, so tasks of two topics are left to the peer, which refuses the second one.
-func (t *transition) isTaken(task *Task) bool {
-	return slices.ContainsFunc(t.row.Tasks, func(x *Task) bool {
-		return x.Id == task.Id && x.PeerId == task.PeerId && x.Agent == task.Agent && x.Hash != task.Hash && !x.isEarly()
+func (t *transition) isTaken(task *peerrow.Task) bool {
+	return slices.ContainsFunc(t.row.Tasks, func(x *peerrow.Task) bool {
+		return x.Id == task.Id && x.PeerId == task.PeerId && x.Agent == task.Agent && x.Hash != task.Hash && !isEarly(x)
 	})
 }
 
 func (t *transition) openTasks() (n int) {
 	for _, x := range t.row.Tasks {
-		if x.isOpen() {
+		if isOpen(x) {
 			n++
 		}
 	}
 	return n
 }
 
-func (t *transition) auditSent(task *Task, req wire.Request) {
+func (t *transition) auditSent(task *peerrow.Task, req wire.Request) {
 	t.audit(task, "sent", Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
 }
 
 // audit writes a record of the audit. All records of a task are in one chain, also if the instance gets another ID meanwhile. An
 // instance without an ID has no audit: its records would have no key.
-func (t *transition) audit(task *Task, step string, r topics.PeerAudit) {
+func (t *transition) audit(task *peerrow.Task, step string, r topics.PeerAudit) {
 	if r.InstanceID = task.InstanceId; r.InstanceID != "" {
 		r.Version = topics.PeerAuditVersion
 		t.emit(task.RunId+"/"+step, audited(r))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -94,25 +95,25 @@ func (w *dispatch) apply(e event) {
 }
 
 // checkAttempt checks that a task has one open attempt, and none after its end.
-func (w *dispatch) checkAttempt(before *State, a attemptAsked) {
+func (w *dispatch) checkAttempt(before *peerrow.State, a attemptAsked) {
 	if sent(w.tb, a).Cancel {
 		return
 	}
-	byRun := func(s *State) *Task {
-		i := slices.IndexFunc(s.GetTasks(), func(x *Task) bool { return x.RunId == a.DeliveryID })
+	byRun := func(s *peerrow.State) *peerrow.Task {
+		i := slices.IndexFunc(s.GetTasks(), func(x *peerrow.Task) bool { return x.RunId == a.DeliveryID })
 		if i < 0 {
 			return nil
 		}
 		return s.Tasks[i]
 	}
 	if x := byRun(before); x != nil {
-		require.Contains(w.tb, []Task_Phase{Task_PENDING, Task_ATTEMPT}, x.Phase, "no attempt after the end")
-		if x.Phase == Task_ATTEMPT {
+		require.Contains(w.tb, []peerrow.Task_Phase{peerrow.Task_PENDING, peerrow.Task_ATTEMPT}, x.Phase, "no attempt after the end")
+		if x.Phase == peerrow.Task_ATTEMPT {
 			require.LessOrEqual(w.tb, x.DueMs, w.now.UnixMilli(), "one attempt at a time")
 		}
 		require.EqualValues(w.tb, x.Attempts+1, a.Attempt)
 	}
-	require.Equal(w.tb, Task_ATTEMPT, byRun(w.state()).Phase)
+	require.Equal(w.tb, peerrow.Task_ATTEMPT, byRun(w.state()).Phase)
 }
 
 // wait moves the clock by d and fires the deadline of the row if it is due.
@@ -236,7 +237,7 @@ func (w *dispatch) finish(t *rapid.T) {
 		for _, log := range order {
 			w.drain(log)
 		}
-		open := slices.ContainsFunc(w.state().GetTasks(), (*Task).isOpen)
+		open := slices.ContainsFunc(w.state().GetTasks(), isOpen)
 		if !open && w.next[logCommands] == len(w.logs[logCommands]) {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,7 +30,7 @@ func failure[T ~string](reason T, text string) toolResult {
 }
 
 // result returns the result of the call of a task. Texts of the peer are marked as such.
-func (t *transition) result(task *Task, o *Outcome) toolResult {
+func (t *transition) result(task *peerrow.Task, o *peerrow.Outcome) toolResult {
 	r := resultOf(task, o)
 	if !t.fitsRecord(len(r.value)) {
 		return failure(wire.CodeNoRoom, "The result of peer "+strconv.Quote(task.PeerId)+" does not fit into a record.")
@@ -37,7 +38,7 @@ func (t *transition) result(task *Task, o *Outcome) toolResult {
 	return r
 }
 
-func resultOf(task *Task, o *Outcome) toolResult {
+func resultOf(task *peerrow.Task, o *peerrow.Outcome) toolResult {
 	if reply, ok := taskReply(task, o); ok {
 		text, failed := wire.ForModel(reply)
 		if failed {
@@ -58,7 +59,7 @@ func resultOf(task *Task, o *Outcome) toolResult {
 }
 
 // textOf says in English why a task has no reply. It has no text of the peer.
-func textOf(task *Task, code wire.Code) string {
+func textOf(task *peerrow.Task, code wire.Code) string {
 	peer := "peer " + strconv.Quote(task.PeerId)
 	switch code {
 	case wire.CodeToolForbidden:
@@ -99,7 +100,7 @@ func textOf(task *Task, code wire.Code) string {
 }
 
 // answerCall writes the result of a call.
-func (t *transition) answerCall(task *Task, r toolResult) {
+func (t *transition) answerCall(task *peerrow.Task, r toolResult) {
 	name, at := ToolName, topics.Timestamp(msTime(task.SettledMs))
 	id := task.CallId
 	if id == "" {

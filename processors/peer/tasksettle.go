@@ -5,28 +5,29 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // askSettle asks for the end of a task. The outcome stays in the row until the record was read, because the record is written
 // again if it does not come back.
-func (t *transition) askSettle(task *Task, outcome *Outcome) {
+func (t *transition) askSettle(task *peerrow.Task, outcome *peerrow.Outcome) {
 	t.changed = true
-	task.Phase, task.DueMs = Task_SETTLING, t.now.Add(writeAgain).UnixMilli()
+	task.Phase, task.DueMs = peerrow.Task_SETTLING, t.now.Add(writeAgain).UnixMilli()
 	task.Request, task.Outcome = nil, nil
 	t.emitSettle(task, outcome)
 	switch {
 	case t.room(len(outcome.Reply) + len(outcome.Detail)):
 	case len(outcome.Reply) > 0:
-		outcome = &Outcome{Code: string(wire.CodeNoRoom)}
+		outcome = &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
 	default:
 		outcome.Detail = ""
 	}
 	task.Outcome = outcome
 }
 
-func (t *transition) emitSettle(task *Task, o *Outcome) {
+func (t *transition) emitSettle(task *peerrow.Task, o *peerrow.Outcome) {
 	t.emit(task.RunId+"/settle", asked{
 		Kind: topics.PeerSettle, TaskID: task.Id, PeerID: task.PeerId, Hash: task.Hash, Reply: rawOf(o.Reply), Code: o.Code,
 		HTTPStatus: o.HttpStatus, RetryAfterMS: o.RetryAfterMs, Detail: o.Detail, Answered: o.Answered,
@@ -41,33 +42,33 @@ func (t *transition) settled(e commanded) {
 		t.deadLetter(reasonCommand)
 		return
 	}
-	outcome := &Outcome{
+	outcome := &peerrow.Outcome{
 		Reply: c.Reply, Code: c.Code, HttpStatus: c.HTTPStatus, RetryAfterMs: c.RetryAfterMS, Detail: c.Detail, Answered: c.Answered,
 	}
 	task := t.find(c.TaskID, c.PeerID, c.Hash)
 	switch {
 	case task == nil:
-		task = &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.record).UnixMilli()}
+		task = &peerrow.Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.record).UnixMilli()}
 		t.keep(task, outcome, t.rules.RowLimit) // also a large one, because the call must end as before the crash
 		if t.room(proto.Size(task) + taskReserve) {
 			t.row.Tasks = append(t.row.Tasks, task)
 			t.changed = true
 		}
-	case task.isOpen():
+	case isOpen(task):
 		task.SettledMs = t.timeOf(e.record).UnixMilli()
 		t.end(task, outcome)
 	}
 }
 
 // end ends a task and tells everyone who waits for it.
-func (t *transition) end(task *Task, outcome *Outcome) {
+func (t *transition) end(task *peerrow.Task, outcome *peerrow.Outcome) {
 	t.changed = true
-	if outcome.Code == string(wire.CodeCancelled) && task.Phase != Task_SETTLING {
+	if outcome.Code == string(wire.CodeCancelled) && task.Phase != peerrow.Task_SETTLING {
 		t.cancelAttempt(task) // the process that cancelled the task may have crashed before
 	}
 	t.auditEnd(task, outcome)
 	most := maxKept
-	if task.isCall() {
+	if isCall(task) {
 		t.answerCall(task, t.result(task, outcome))
 		most = maxKeptOfCall
 	} else {
@@ -79,16 +80,16 @@ func (t *transition) end(task *Task, outcome *Outcome) {
 }
 
 // keep keeps the outcome of a task that has ended, if it is small enough and there is room for it, and marks the task as ended.
-func (t *transition) keep(task *Task, outcome *Outcome, most int) {
+func (t *transition) keep(task *peerrow.Task, outcome *peerrow.Outcome, most int) {
 	if !task.Purged && len(outcome.Reply) <= most && t.room(proto.Size(outcome)+taskReserve) {
 		task.Outcome = outcome
 	}
-	task.Phase = Task_SETTLED
+	task.Phase = peerrow.Task_SETTLED
 }
 
 // auditEnd writes the end of a task to the audit. A call that was refused because another one has its task ID has no beginning
 // in the audit.
-func (t *transition) auditEnd(task *Task, o *Outcome) {
+func (t *transition) auditEnd(task *peerrow.Task, o *peerrow.Outcome) {
 	if o.Code == string(wire.CodeConflict) && task.Attempts == 0 {
 		return
 	}
@@ -102,7 +103,7 @@ func (t *transition) auditEnd(task *Task, o *Outcome) {
 }
 
 // taskReply returns the reply of a task; ok is false if it ended without one.
-func taskReply(task *Task, o *Outcome) (reply wire.Reply, ok bool) {
+func taskReply(task *peerrow.Task, o *peerrow.Outcome) (reply wire.Reply, ok bool) {
 	if len(o.Reply) == 0 {
 		return wire.Reply{}, false
 	}
@@ -111,7 +112,7 @@ func taskReply(task *Task, o *Outcome) (reply wire.Reply, ok bool) {
 }
 
 // codeOf returns the reason of a task that ended without a reply.
-func codeOf(o *Outcome) wire.Code {
+func codeOf(o *peerrow.Outcome) wire.Code {
 	if len(o.Reply) > 0 || o.Code == "" {
 		return wire.CodeMalformed
 	}
@@ -119,7 +120,7 @@ func codeOf(o *Outcome) wire.Code {
 }
 
 // tellTask tells a waiter how a task ended.
-func (t *transition) tellTask(task *Task, waiter string) {
+func (t *transition) tellTask(task *peerrow.Task, waiter string) {
 	if task.Outcome == nil {
 		t.reply(task, waiter, topics.PeerUnknown, nil)
 		return
@@ -128,7 +129,7 @@ func (t *transition) tellTask(task *Task, waiter string) {
 }
 
 // reply tells a waiter, or everyone who waits for the task if waiter is empty, how a task is.
-func (t *transition) reply(task *Task, waiter string, state topics.PeerState, o *Outcome) {
+func (t *transition) reply(task *peerrow.Task, waiter string, state topics.PeerState, o *peerrow.Outcome) {
 	r := topics.PeerReply{TaskID: task.Id, PeerID: task.PeerId, Waiter: waiter, State: state, Hash: task.Hash}
 	if o != nil {
 		if _, ok := taskReply(task, o); ok {
@@ -156,8 +157,8 @@ func rawOf(b []byte) topics.Raw {
 // forgetOldest forgets tasks that have ended while there are too many, oldest first.
 func (t *transition) forgetOldest() {
 	ended := len(t.row.Tasks) - t.openTasks()
-	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool {
-		if x.isOpen() || ended <= maxEnded {
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *peerrow.Task) bool {
+		if isOpen(x) || ended <= maxEnded {
 			return false
 		}
 		ended--

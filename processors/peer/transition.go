@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -19,7 +20,7 @@ type result struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
-	State *State
+	State *peerrow.State
 	// Effects are the records to write, in this order and before the row.
 	Effects []effect
 }
@@ -30,10 +31,10 @@ type result struct {
 // arguments and equal configurations give equal results.
 //
 // An event that was applied before begins no task and ends none.
-func apply(state *State, event event, configuration func() *settings.Settings, now time.Time, rules rules) result {
+func apply(state *peerrow.State, event event, configuration func() *settings.Settings, now time.Time, rules rules) result {
 	t := &transition{row: state, key: event.session(), current: configuration, now: now, rules: rules}
 	if t.row == nil {
-		t.row = &State{Version: rowVersion}
+		t.row = &peerrow.State{Version: peerrow.Version}
 	}
 	event.apply(t)
 	switch {
@@ -51,7 +52,7 @@ func apply(state *State, event event, configuration func() *settings.Settings, n
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
-	row      *State
+	row      *peerrow.State
 	key      string // the session ID
 	current  func() *settings.Settings
 	settings *settings.Settings // what current returned, nil before

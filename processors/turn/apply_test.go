@@ -5,22 +5,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // Who applies events by Apply and writes the row by EncodeState, both of them public, writes one that says what it is.
 func TestAppliedStateHasTheVersionThatItsFieldsNeed(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	e, ok := p.event("tool-use-result", []byte(toolResult("t1", said)))
 	require.True(t, ok)
 	out, err := Apply(s, e, nil, p.now, p.rules)
 	require.NoError(t, err)
 	require.NotEmpty(t, out.State.Turn.Results)
-	raw, err := EncodeState(out.State)
+	raw, err := turnrow.Table.Marshal(out.State)
 	require.NoError(t, err)
-	got, err := DecodeState(raw)
+	got, err := turnrow.Table.Unmarshal(raw)
 	require.NoError(t, err)
 	require.Equal(t, uint32(rowTurn), got.Version, "an older build takes t1 for open")
 }
@@ -31,7 +32,7 @@ func TestResponseReplacesATailThatIsInParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := midway(t)
 			asked := the[Enriched](t, p.result("t4", "x"))
-			s, err := DecodeState(p.row)
+			s, err := turnrow.Table.Unmarshal(p.row)
 			require.NoError(t, err)
 			require.NotEmpty(t, s.Turn.TailParts)
 			e, ok := p.event("think-request-response", []byte(response(asked, more)))
@@ -58,7 +59,7 @@ func TestApplyReadsOnlyThePartsThatTheEventNeeds(t *testing.T) {
 	unreadable := errors.New("disk failed")
 	from := &failing{err: unreadable}
 	apply := func(topic, value string) (Outcome, error) {
-		s, err := DecodeState(p.row)
+		s, err := turnrow.Table.Unmarshal(p.row)
 		require.NoError(t, err)
 		e, ok := p.event(topic, []byte(value))
 		require.True(t, ok)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
 )
 
 // BenchmarkTransition measures records a second through the transition alone, rows and records decoded and encoded as

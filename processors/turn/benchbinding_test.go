@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -162,12 +163,12 @@ func (d *dock) script(sessions ...string) {
 // toolMessage is what the model is asked with the results of a step's calls.
 func (d *dock) toolMessage(results ...string) string {
 	user := "mira"
-	turn := &OpenTurn{UserId: &user}
+	turn := &turnrow.OpenTurn{UserId: &user}
 	for _, r := range results {
 		value := d.topics.ToolUseResult.Codec().Unmarshal([]byte(r)).Value
-		turn.Calls = append(turn.Calls, &Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
+		turn.Calls = append(turn.Calls, &turnrow.Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
 	}
-	s := &transition{key: d.key, now: d.now, row: &State{Turn: turn}}
+	s := &transition{key: d.key, now: d.now, row: &turnrow.State{Turn: turn}}
 	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(copies{metadata: true}))))
 }
 

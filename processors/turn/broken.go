@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -16,7 +17,7 @@ func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 	if e.record() != nil {
 		return Outcome{Effects: deadLetterUnapplied(e, cause.Error(), internal, now, rules)}
 	}
-	state, err := StateOf(row)
+	state, err := stateOf(row)
 	if err != nil {
 		return Outcome{}
 	}
@@ -26,11 +27,11 @@ func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 // abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
 // with code internal and without routes, except to their origins; held records are dead-lettered. The conversation, the cost and the memories
 // stay.
-func abandon(state *State, key string, now time.Time, rules Rules) Outcome {
+func abandon(state *turnrow.State, key string, now time.Time, rules Rules) Outcome {
 	return abandonWith(state, key, internal, now, rules)
 }
 
-func abandonWith(state *State, key string, f failure, now time.Time, rules Rules) Outcome {
+func abandonWith(state *turnrow.State, key string, f failure, now time.Time, rules Rules) Outcome {
 	if state == nil {
 		return Outcome{}
 	}
@@ -45,7 +46,7 @@ func abandonWith(state *State, key string, f failure, now time.Time, rules Rules
 		o.SessionID, o.UserID, o.RequestID = &s.key, boundedID(a.UserId), boundedID(a.RequestId)
 		o.Cost, o.Timestamp = state.Cost, topics.Timestamp(now)
 		if len(a.Origin) <= topics.MaxOrigin && len(a.Task) <= maxTask {
-			o.ReplyTo = a.ownRoute()
+			o.ReplyTo = ownRoute(a)
 		}
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
@@ -55,7 +56,7 @@ func abandonWith(state *State, key string, f failure, now time.Time, rules Rules
 	unused := slices.Concat(numbersOf(state.Turn.GetTailParts()), numbersOf(state.Turn.GetResultsParts()),
 		numbersOf(state.Turn.GetPromptParts()))
 	state.Turn, state.Waiting, state.Routes, state.Early, state.OtherGates, state.DeadlineMs = nil, nil, nil, nil, nil, 0
-	state.dropMemoryKey()
-	state.Version = state.format()
+	dropMemoryKey(state)
+	state.Version = formatOf(state)
 	return Outcome{Changed: true, State: state, Effects: s.effects, UnusedParts: unused}
 }

@@ -5,20 +5,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // The table was written under processors.New, with its history in parts, and is read under a plain goka.NewProcessor.
 func TestHistoryInPartsIsNotReadByATableWithoutParts(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying(strings.Repeat("x", 5000)))
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.NotEmpty(t, s.HistoryParts)
 	require.Empty(t, s.CausesParts)
 	b := p.newBinding()
 	e0, _ := p.event("message-input", []byte(message("zero")))
 	_, err = b.decide(table{p.row, nil}, e0, p.now)
-	require.ErrorIs(t, err, ErrRowVersion)
+	require.ErrorIs(t, err, rows.ErrVersion)
 
 	e1, ok := p.event("reply-to", []byte(`{"callbackService":"x"}`))
 	require.True(t, ok)
@@ -27,17 +30,17 @@ func TestHistoryInPartsIsNotReadByATableWithoutParts(t *testing.T) {
 	require.True(t, d.Changed)
 	e2, _ := p.event("message-input", []byte(message("two")))
 	_, err = p.newBinding().decide(table{d.row, nil}, e2, p.now)
-	require.ErrorIs(t, err, ErrRowVersion)
+	require.ErrorIs(t, err, rows.ErrVersion)
 	_, err = b.decide(table{d.row, nil}, e2, p.now)
-	require.ErrorIs(t, err, ErrRowVersion)
+	require.ErrorIs(t, err, rows.ErrVersion)
 }
 
 // What is left of an array of nulls is small.
 func TestCachedConversationHasNoCapacityForDroppedNulls(t *testing.T) {
 	nulls := "[" + strings.Repeat("null,", 200_000) + `{"role":"user","content":"a"}]`
-	for said, kept := range map[string]func(*State) []byte{
-		saying("hi"):  func(s *State) []byte { return s.History },
-		calling("t1"): func(s *State) []byte { return s.Turn.Tail },
+	for said, kept := range map[string]func(*turnrow.State) []byte{
+		saying("hi"):  func(s *turnrow.State) []byte { return s.History },
+		calling("t1"): func(s *turnrow.State) []byte { return s.Turn.Tail },
 	} {
 		p := newPlay(t)
 		asked := p.ask("one")

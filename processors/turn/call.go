@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,12 +20,12 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 	items := itemsOf(r)
 	turn := s.row.Turn
 	s.keepOwn(r, previous)
-	turn.Calls = make([]*Call, 0, len(items))
+	turn.Calls = make([]*turnrow.Call, 0, len(items))
 	for i := range items {
 		item := &items[i]
 		*item = s.ofTurn(*item)
 		item.TotalTools = total
-		turn.Calls = append(turn.Calls, &Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
+		turn.Calls = append(turn.Calls, &turnrow.Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
 	}
 	turn.DeadlineMs, turn.StoppedMs = s.after(s.rules.ToolTimeout), 0
 	decisions := s.gateCalls(items)
@@ -68,7 +69,7 @@ func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
 
 // unusable returns the error result of an item that cannot be called, or nil if it can. The items before it must already
 // be in the turn's calls.
-func (s *transition) unusable(item topics.ToolUseItem) *Result {
+func (s *transition) unusable(item topics.ToolUseItem) *turnrow.Result {
 	text, reason := "", "invalid_tool_call"
 	switch {
 	case blank(item.ToolUseID):
@@ -90,9 +91,9 @@ func (s *transition) unusable(item topics.ToolUseItem) *Result {
 }
 
 // synthesise returns an error result for a call that has no result from its tool.
-func (s *transition) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
+func (s *transition) synthesise(id, name *string, total int, latency int64, text, reason string) *turnrow.Result {
 	session, status := s.key, statusError
-	return &Result{
+	return &turnrow.Result{
 		SessionId: &session,
 		ToolUseId: id,
 		Name:      name,
@@ -112,12 +113,12 @@ func errorResult(text, reason string) []byte {
 }
 
 // openCall returns the open call with this tool_use_id, or nil if there is none.
-func (s *transition) openCall(id string) *Call {
+func (s *transition) openCall(id string) *turnrow.Call {
 	if s.row.Turn == nil {
 		return nil
 	}
 	for _, c := range s.row.Turn.Calls {
-		if !c.ended() && c.GetToolUseId() == id {
+		if !ended(c) && c.GetToolUseId() == id {
 			return c
 		}
 	}
@@ -125,19 +126,19 @@ func (s *transition) openCall(id string) *Call {
 }
 
 // endCall ends a call that was handed out with its result.
-func (s *transition) endCall(c *Call, r *Result) {
+func (s *transition) endCall(c *turnrow.Call, r *turnrow.Result) {
 	s.measure(c, r)
 	s.keepEnd(c, r)
 }
 
 // keepEnd ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
-func (s *transition) keepEnd(c *Call, r *Result) {
+func (s *transition) keepEnd(c *turnrow.Call, r *turnrow.Result) {
 	s.changed = true
 	if c.Edited {
 		r.Result = markEdited(r.Result)
 	}
 	s.streamResult(slices.Index(s.row.Turn.Calls, c), r)
-	s.row.Turn.keepResult(c, r)
+	keepResult(s.row.Turn, c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
@@ -147,7 +148,7 @@ func (s *transition) timeOutCalls() {
 	text := fmt.Sprintf("async tool did not respond within %dms", ms)
 	for i, c := range turn.Calls {
 		switch {
-		case c.ended() || turn.callDeadline(c) > s.nowMS():
+		case ended(c) || callDeadline(turn, c) > s.nowMS():
 		case c.Gate != nil:
 			s.endGatedCall(i, topics.CauseParentEnded, timedOutText, reasonOfTimeout)
 		default:
@@ -161,7 +162,7 @@ func (s *transition) timeOutCalls() {
 func (s *transition) endOpenCalls(text, reason string) {
 	calls := s.row.Turn.Calls
 	for i, c := range calls {
-		if c.ended() {
+		if ended(c) {
 			continue
 		}
 		end := s.endCall
@@ -263,14 +264,14 @@ func (s *transition) completed() Completed {
 		Timestamp:     s.timestamp(),
 	}
 	for i, call := range turn.Calls {
-		c.Results[i] = call.Result.record()
+		c.Results[i] = resultRecord(call.Result)
 		c.Expected[i] = topics.ExpectedTool{ToolUseID: call.ToolUseId, Name: call.Name}
 	}
 	return c
 }
 
 // record converts a result to its topic's record type.
-func (r *Result) record() topics.ToolUseResult {
+func resultRecord(r *turnrow.Result) topics.ToolUseResult {
 	return topics.ToolUseResult{
 		SessionID: r.SessionId, ToolUseID: r.ToolUseId, ToolID: r.ToolId, Name: r.Name, Result: r.Result,
 		LatencyMS: r.LatencyMs, Status: r.Status, TotalTools: r.TotalTools, Timestamp: r.Timestamp,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +32,7 @@ func channelMember(name string) bool {
 
 // keepChannel stores what the metadata of a message says about channels. What is invalid is not stored. wrong says what is
 // invalid first, "" for nothing.
-func (a *Accepted) keepChannel(metadata topics.Raw) (wrong string) {
+func keepChannel(a *turnrow.Accepted, metadata topics.Raw) (wrong string) {
 	bad := func(name string) {
 		if wrong == "" {
 			wrong = "metadata." + name + " is invalid"
@@ -78,7 +79,7 @@ func (a *Accepted) keepChannel(metadata topics.Raw) (wrong string) {
 
 // ownRoute returns the reply descriptor of an output that goes to the origin of its message or to the agent that delegated the
 // task; nil if the message says neither.
-func (a *Accepted) ownRoute() topics.Raw {
+func ownRoute(a *turnrow.Accepted) topics.Raw {
 	switch {
 	case len(a.Task) > 0:
 		return topics.DelegationRoute(a.Task)
@@ -90,7 +91,7 @@ func (a *Accepted) ownRoute() topics.Raw {
 }
 
 // originOf returns the origin of a message, nil if it has none.
-func (a *Accepted) originOf() topics.Raw {
+func originOf(a *turnrow.Accepted) topics.Raw {
 	if len(a.GetOrigin()) == 0 {
 		return nil
 	}
@@ -98,17 +99,17 @@ func (a *Accepted) originOf() topics.Raw {
 }
 
 // fromChannel reports whether the row stores anything of a message that is only known since rows have channels.
-func (a *Accepted) fromChannel() bool {
+func fromChannel(a *turnrow.Accepted) bool {
 	return len(a.GetOrigin())+len(a.GetTask())+len(a.GetEphemeralPrompt()) > 0 || a.GetDepth() != 0 || a.GetResult() || a.GetNoRoute()
 }
 
 // hasChannels reports whether the session has an unfinished message of a channel or a delegation.
-func (s *State) hasChannels() bool {
-	return s.Turn.GetMessage().fromChannel() || slices.ContainsFunc(s.Waiting, (*Accepted).fromChannel)
+func hasChannels(s *turnrow.State) bool {
+	return fromChannel(s.Turn.GetMessage()) || slices.ContainsFunc(s.Waiting, fromChannel)
 }
 
 // waitingMessages returns how many messages wait that are not results of delegations.
-func (s *State) waitingMessages() (n int) {
+func stateWaitingMessages(s *turnrow.State) (n int) {
 	for _, a := range s.Waiting {
 		if !a.Result {
 			n++
@@ -119,7 +120,7 @@ func (s *State) waitingMessages() (n int) {
 
 // lastToGive returns the waiting message that is given up first for lack of room: the newest, but a result only when no other
 // message waits. There must be one.
-func (s *State) lastToGive() *Accepted {
+func lastToGive(s *turnrow.State) *turnrow.Accepted {
 	for _, a := range slices.Backward(s.Waiting) {
 		if !a.Result {
 			return a
@@ -131,6 +132,6 @@ func (s *State) lastToGive() *Accepted {
 // ofTurn returns a call's item with the origin and the depth of the open turn.
 func (s *transition) ofTurn(item topics.ToolUseItem) topics.ToolUseItem {
 	a := s.row.Turn.Message
-	item.Origin, item.Depth = a.originOf(), a.Depth
+	item.Origin, item.Depth = originOf(a), a.Depth
 	return item
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -135,11 +137,11 @@ func TestRowsWithMessagesOfChannelsAreRefusedByOlderBuildsAndKeepUnknownFields(t
 	require.Less(t, p.state().Version, uint32(rowChannels))
 	require.Empty(t, p.send("message-input", channelMessage("two", origin("ann"))))
 	require.EqualValues(t, rowChannels, p.state().Version, "for a message that waits")
-	older := layout
+	older := turnrow.Table
 	older.Version = rowGates
-	require.ErrorIs(t, older.Decode(p.row, &State{}), ErrRowVersion)
+	require.ErrorIs(t, func() error { _, err := older.Unmarshal(p.row); return err }(), rows.ErrVersion)
 
-	p.rewrite(func(s *State) {
+	p.rewrite(func(s *turnrow.State) {
 		unknown := protowire.AppendString(protowire.AppendTag(nil, 900, protowire.BytesType), "from a newer build")
 		s.Waiting[0].ProtoReflect().SetUnknown(unknown)
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -59,7 +60,7 @@ func (s *transition) askForSummary(input topics.Raw) bool {
 	if cut.bytes == 0 || size > s.rules.limit(s.rules.accepted.compaction) {
 		return false
 	}
-	turn.Message.Input, turn.Compaction = input, &Compacting{Front: uint64(cut.bytes)}
+	turn.Message.Input, turn.Compaction = input, &turnrow.Compacting{Front: uint64(cut.bytes)}
 	if !s.makeRoom() {
 		turn.Message.Input, turn.Compaction = nil, nil
 		return false
@@ -70,7 +71,9 @@ func (s *transition) askForSummary(input topics.Raw) bool {
 }
 
 // compactionID names the request of a turn's compaction: it is the request's turntable.id.
-func compactionID(a *Accepted) string { return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0) }
+func compactionID(a *turnrow.Accepted) string {
+	return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0)
+}
 
 // Compacted is a record of compaction-result.
 type Compacted struct {

@@ -55,7 +55,7 @@ func TestATurnOverTheLimitContinuesWithASummary(t *testing.T) {
 	require.NotContains(t, string(request.Messages), `"q4"`)
 	require.Equal(t, []string{request.CompactionID}, es.ids())
 	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), es[0].(Emit).DeadlineMS)
-	require.Contains(t, Describe(p.state()), "waits for the compactor")
+	require.Contains(t, describe(p.state()), "waits for the compactor")
 
 	es = p.send("compaction-result", summarized(request, `"summary":"The story.","cost":0.25`))
 

@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -51,8 +52,8 @@ func (s *transition) purge(f failure) {
 	for _, a := range s.row.Waiting {
 		s.reject(a, f)
 	}
-	s.giveUpEarly(reasonPurged, func(*Held) bool { return true })
-	s.row = &State{
+	s.giveUpEarly(reasonPurged, func(*turnrow.Held) bool { return true })
+	s.row = &turnrow.State{
 		Version: rowVersion, TouchedMs: s.nowMS(), UsedRoutesMs: s.row.UsedRoutesMs,
 		Causes: s.row.Causes, Requests: s.row.Requests, Calls: s.row.Calls, Steps: s.row.Steps,
 	}
@@ -67,5 +68,5 @@ func (s *transition) onlyMemoriesLeft() bool {
 func (s *transition) noConversationLeft() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
 		len(s.row.OtherGates) == 0 && s.row.LastTurn == "" &&
-		s.row.History == nil && s.row.HistoryParts == nil && s.row.hiddenSize() == 0 && s.row.UserId == nil
+		s.row.History == nil && s.row.HistoryParts == nil && hiddenSize(s.row) == 0 && s.row.UserId == nil
 }

@@ -155,10 +155,10 @@ func (s *transition) turnDeadline() int64 {
 		return math.MaxInt64
 	}
 	if len(s.row.Turn.Calls) > 0 {
-		return s.row.Turn.callsDeadline()
+		return callsDeadline(s.row.Turn)
 	}
 	at := s.row.Turn.DeadlineMs
-	if s.rules.Policy != Supersede || !s.thinking() || s.row.waitingMessages() == 0 {
+	if s.rules.Policy != Supersede || !s.thinking() || stateWaitingMessages(s.row) == 0 {
 		return at
 	}
 	return min(at, at-(s.rules.ThinkTimeout-s.rules.SupersedeAfter).Milliseconds())

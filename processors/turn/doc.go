@@ -148,7 +148,7 @@
 //
 // # Doors and tools
 //
-// Package door has the http.Handlers that accept messages and the results of asynchronous tools. Package token has the
+// Package turnhttp has the http.Handlers that accept messages and the results of asynchronous tools. Package token has the
 // tokens that callbacks need; packages tools, think and compact have the workers for tools, models and compactors that are
 // Go functions. They communicate with the processor through topics only, and can run in its process or in others.
 //
@@ -237,7 +237,7 @@
 //   - A purge always succeeds. A session whose row is damaged is erased with all its parts: messages that can be read end in
 //     an error output, code cancelled; those that cannot end without one, which is logged. A row of a newer format is not
 //     erased by a build that cannot read it, because that build would leave its messages without an output: the processor
-//     stops with ErrRowVersion and does not commit the purge, so a newer instance performs it. During a rolling deployment
+//     stops with rows.ErrVersion and does not commit the purge, so a newer instance performs it. During a rolling deployment
 //     that is the instance that takes over the partition; after a rollback, deploy the newer build again.
 //   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with
 //     error results, so that readers see a result for every call. The model is not asked.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // workerReply describes a worker's record: its kind, and which step or call it answers.
 type workerReply struct {
-	kind      Held_Kind
+	kind      turnrow.Held_Kind
 	failure   bool   // of a tool
 	toolUseID string // of a tool's record
 	tool      *string
@@ -28,14 +29,14 @@ type workerReply struct {
 }
 
 // held returns the reply as it is stored in the row. It copies the record's bytes, because the row outlives the record.
-func (r workerReply) held(from *Record) *Held {
-	h := &Held{
+func (r workerReply) held(from *Record) *turnrow.Held {
+	h := &turnrow.Held{
 		Kind: r.kind, Failure: r.failure, ToolUseId: r.toolUseID, Digest: r.digest[:],
 		TurnId: r.name.turn, Step: r.name.step, Call: r.name.call,
 		Topic: from.Topic, Partition: from.Partition, Offset: from.Offset,
 		Value: bytes.Clone(from.Value), Headers: from.cloneHeaders(),
 	}
-	if r.kind != Held_TOOL && r.name.turn == "" {
+	if r.kind != turnrow.Held_TOOL && r.name.turn == "" {
 		h.Input, h.InputHistoryLength, h.AnyLength = r.input[:], r.length, r.anyLength
 	}
 	return h
@@ -74,20 +75,20 @@ func (s *transition) deadLetterReply(r workerReply, reason string) {
 }
 
 // repeats reports whether a held record has the same kind and bytes.
-func (r workerReply) repeats(h *Held) bool {
+func (r workerReply) repeats(h *turnrow.Held) bool {
 	return h.Kind == r.kind && bytes.Equal(h.Digest, r.digest[:])
 }
 
 // name returns the output that a held record answers.
-func (h *Held) name() stepName { return stepName{h.TurnId, h.Step, h.Call} }
+func heldName(h *turnrow.Held) stepName { return stepName{h.TurnId, h.Step, h.Call} }
 
 // echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
-func (h *Held) echoes(input []byte) bool {
-	return h.Kind != Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
+func echoes(h *turnrow.Held, input []byte) bool {
+	return h.Kind != turnrow.Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
 }
 
 // isDue reports whether a held record can be applied now: its step is open, or can no longer open.
-func (s *transition) isDue(h *Held) bool {
+func (s *transition) isDue(h *turnrow.Held) bool {
 	turn := s.row.Turn
 	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
 		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step
@@ -107,7 +108,7 @@ func (s *transition) applyEarly() (any bool) {
 		any = true
 		h := s.row.Early[i]
 		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
-		e, err := h.event(s.key)
+		e, err := heldEvent(h, s.key)
 		if err != nil { // the row is damaged: the record was readable when it was held
 			s.giveUp(h, reasonUnreadable)
 			continue
@@ -120,22 +121,22 @@ func (s *transition) applyEarly() (any bool) {
 }
 
 // event decodes a held record into the event that it was when it arrived.
-func (h *Held) event(session string) (e Event, err error) {
+func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
 	r := &Record{
 		Session: session, Value: h.Value, Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Headers: h.Headers,
 	}
 	r.Cause = r.headerText(topics.HeaderID)
 	r.Own = r.Cause != ""
 	switch {
-	case h.Kind == Held_RESPONSE:
+	case h.Kind == turnrow.Held_RESPONSE:
 		var v topics.ThinkResponse
 		v, err = topics.DecodeThinkResponse(h.Value)
 		e = ThinkResponded{r, v}
-	case h.Kind == Held_THINK_FAILURE:
+	case h.Kind == turnrow.Held_THINK_FAILURE:
 		var v topics.ThinkFailure
 		v, err = topics.DecodeThinkFailure(h.Value)
 		e = ThinkFailed{r, v}
-	case h.Kind == Held_GATE_OUTCOME:
+	case h.Kind == turnrow.Held_GATE_OUTCOME:
 		var v topics.GateOutcome
 		v, err = topics.DecodeGateOutcome(h.Value)
 		e = GateEnded{r, v}
@@ -152,13 +153,13 @@ func (h *Held) event(session string) (e Event, err error) {
 }
 
 // releaseEarly gives up the records that are held for a message that has its output.
-func (s *transition) releaseEarly(a *Accepted) {
+func (s *transition) releaseEarly(a *turnrow.Accepted) {
 	var input digest
 	named := false
 	if len(s.row.Early) > 0 && a.Input != nil { // the message ended without a turn
 		input, named = s.digestOf(a.Input)
 	}
-	s.giveUpEarly(reasonTurnEnded, func(h *Held) bool {
+	s.giveUpEarly(reasonTurnEnded, func(h *turnrow.Held) bool {
 		return h.TurnId == a.TurnId || h.TurnId == "" && named && bytes.Equal(h.Input, input[:])
 	})
 }
@@ -172,25 +173,25 @@ func (d DeadlineCame) expireEarly(s *transition) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
 		}
 	}
-	s.giveUpEarly(reasonNotOpened, func(h *Held) bool {
+	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool {
 		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs)
 	})
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.
-func (s *transition) expects(h *Held) bool {
+func (s *transition) expects(h *turnrow.Held) bool {
 	if h.TurnId == "" {
 		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
 	}
 	return s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == h.TurnId ||
-		slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == h.TurnId })
+		slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == h.TurnId })
 }
 
-func (s *transition) giveUpEarly(reason string, which func(*Held) bool) {
+func (s *transition) giveUpEarly(reason string, which func(*turnrow.Held) bool) {
 	if len(s.row.Early) == 0 {
 		return
 	}
-	s.row.Early = slices.DeleteFunc(s.row.Early, func(h *Held) bool {
+	s.row.Early = slices.DeleteFunc(s.row.Early, func(h *turnrow.Held) bool {
 		if !which(h) {
 			return false
 		}

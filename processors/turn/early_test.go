@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -141,7 +142,7 @@ func TestAnswerThatArrivesBeforeItsStepIsAppliedOnce(t *testing.T) {
 
 // writes reports whether an id was written from an event on.
 func (p *past) writes(from int, id string) bool {
-	before, err := StateOf(table{p.rows[from], nil}.Value())
+	before, err := stateOf(table{p.rows[from], nil}.Value())
 	require.NoError(p.tb, err)
 	if before == nil {
 		return true
@@ -242,11 +243,11 @@ func TestTheSameResponseIsHeldOnce(t *testing.T) {
 }
 
 func TestAHeldRecordThatCannotBeReadIsGivenUp(t *testing.T) {
-	for _, kind := range []Held_Kind{Held_RESPONSE, Held_THINK_FAILURE, Held_TOOL} {
+	for _, kind := range []turnrow.Held_Kind{turnrow.Held_RESPONSE, turnrow.Held_THINK_FAILURE, turnrow.Held_TOOL} {
 		p, _, id := lostTurn(t)
 		turn, _, _ := strings.Cut(id, "/")
 		var err error
-		p.row, err = EncodeState(&State{Version: rowHeld, DeadlineMs: 1, Early: []*Held{
+		p.row, err = turnrow.Table.Marshal(&turnrow.State{Version: rowHeld, DeadlineMs: 1, Early: []*turnrow.Held{
 			{Kind: kind, TurnId: turn, Step: 1, Value: []byte("{"), ExpiresMs: p.now.Add(time.Hour).UnixMilli()},
 		}})
 		require.NoError(t, err)
@@ -262,12 +263,12 @@ func TestResultsThatAnOlderBuildHeldAreClaimed(t *testing.T) {
 	asked := p.ask("hi")
 	s := p.state()
 	s.Version = rowVersion
-	s.Turn.Held = []*Held{
-		{ToolUseId: "t1", Value: []byte("{"), Result: &Result{ToolUseId: ptr("t1"), Result: []byte(`{"said":"older"}`)}},
-		{ToolUseId: "t2", Value: []byte("{"), Failure: true, Result: &Result{ToolUseId: ptr("t2"), Result: []byte(`{"error":"broken"}`)}},
+	s.Turn.Held = []*turnrow.Held{
+		{ToolUseId: "t1", Value: []byte("{"), Result: &turnrow.Result{ToolUseId: ptr("t1"), Result: []byte(`{"said":"older"}`)}},
+		{ToolUseId: "t2", Value: []byte("{"), Failure: true, Result: &turnrow.Result{ToolUseId: ptr("t2"), Result: []byte(`{"error":"broken"}`)}},
 	}
 	var err error
-	p.row, err = EncodeState(s)
+	p.row, err = turnrow.Table.Marshal(s)
 	require.NoError(t, err)
 	content := string(the[ToolMessage](t, p.respond(asked, calling("t1", "t2"))).Content)
 	has(t, content, "older")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,10 +47,10 @@ func TestHeldRecordsAreBounded(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		open bool
-		held func(s *State) []*Held
+		held func(s *turnrow.State) []*turnrow.Held
 	}{
-		"for the open step":  {true, func(s *State) []*Held { return s.Turn.Held }},
-		"for a step to come": {false, func(s *State) []*Held { return s.Early }},
+		"for the open step":  {true, func(s *turnrow.State) []*turnrow.Held { return s.Turn.Held }},
+		"for a step to come": {false, func(s *turnrow.State) []*turnrow.Held { return s.Early }},
 	} {
 		start := func(t *testing.T, held int) *play {
 			p := newPlay(t)
@@ -72,7 +73,7 @@ func TestHeldRecordsAreBounded(t *testing.T) {
 				s.Early = list
 			}
 			var err error
-			p.row, err = EncodeState(s)
+			p.row, err = turnrow.Table.Marshal(s)
 			require.NoError(t, err)
 			return p
 		}

@@ -41,7 +41,7 @@ func TestHeldRecordExpires(t *testing.T) {
 			require.Empty(t, send(p, asked, id))
 			require.Equal(t, uint32(rowHeld), p.state().Version)
 			require.Equal(t, p.now.Add(p.rules.ThinkTimeout).UnixMilli(), p.state().DeadlineMs)
-			require.Contains(t, Describe(p.state()), "early")
+			require.Contains(t, describe(p.state()), "early")
 			require.Empty(t, p.wait(p.rules.ThinkTimeout-time.Millisecond))
 			out := p.wait(time.Millisecond)
 			require.Equal(t, letters(reasonNotOpened), out.letters())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +39,7 @@ func markEdited(result []byte) []byte {
 
 // showEdited replaces the arguments of a call in the open turn's conversation. It reports false, and changes nothing, if the
 // row has no room for them. A conversation that does not contain the call in a known form stays unchanged.
-func (s *transition) showEdited(c *Call, from, to topics.Raw) bool {
+func (s *transition) showEdited(c *turnrow.Call, from, to topics.Raw) bool {
 	if !s.replaceArguments(c, from, to) || s.makeRoomInHistory(false) {
 		return true
 	}
@@ -46,7 +47,7 @@ func (s *transition) showEdited(c *Call, from, to topics.Raw) bool {
 	return false
 }
 
-func (s *transition) replaceArguments(c *Call, from, to topics.Raw) bool {
+func (s *transition) replaceArguments(c *turnrow.Call, from, to topics.Raw) bool {
 	whole, length := s.history()
 	if s.err != nil {
 		return true

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -133,7 +134,7 @@ func TestEditOfACallThatIsInTheSharedHistory(t *testing.T) {
 	call := callingFor(wanted{"t1", "pay", payment})
 	es := p.respond(asked, strings.Replace(call, `"end_turn":false`, `"end_turn":true,"x":1`, 1))
 	g := the[GateRequested](t, es)
-	p.rewrite(func(s *State) {
+	p.rewrite(func(s *turnrow.State) {
 		s.History, s.HistoryLength = append([]byte(nil), s.Turn.Tail...), s.Turn.HistoryLength
 		s.Turn.Shared, s.Turn.Tail = uint64(len(s.History)), nil
 	})

@@ -3,6 +3,7 @@ package turn
 import (
 	"strconv"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,7 +27,7 @@ type Emit struct {
 // DeadLetter writes a record to the group's dead-letter topic.
 type DeadLetter struct {
 	// Held is the record if it was held in the row; nil means the record that is being applied.
-	Held *Held
+	Held *turnrow.Held
 	// Reason says why the record was not used.
 	Reason string
 }
@@ -107,7 +108,7 @@ func (s *transition) emit(turn string, step uint32, v Value, index int) {
 	case CompactionRequested:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
 	case Called:
-		e.DeadlineMS = s.row.Turn.callDeadline(s.row.Turn.Calls[index])
+		e.DeadlineMS = callDeadline(s.row.Turn, s.row.Turn.Calls[index])
 	}
 	s.effects = append(s.effects, e)
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,7 +36,7 @@ func (b *binding) erased(row any, purge *Record, now time.Time) (out Outcome) {
 			out = nothing
 		}
 	}()
-	state, err := StateOf(row)
+	state, err := stateOf(row)
 	if err != nil {
 		return nothing
 	}
@@ -48,9 +49,9 @@ func (b *binding) erased(row any, purge *Record, now time.Time) (out Outcome) {
 
 // eraseState is the purge of a row to which the transition cannot be applied: accepted messages get their error outputs,
 // without routes, and held records are given up. Of the memories, those that the row itself contains stay.
-func eraseState(state *State, purge *Record, now time.Time, rules Rules) Outcome {
+func eraseState(state *turnrow.State, purge *Record, now time.Time, rules Rules) Outcome {
 	memories := func(list []byte, entry int) []byte { return list[:len(list)-len(list)%entry] }
-	left := &State{
+	left := &turnrow.State{
 		Version: rowVersion, TouchedMs: now.UnixMilli(), NextPart: state.NextPart,
 		Causes: memories(state.Causes, memorySize), Requests: memories(state.Requests, memorySize),
 		Calls: memories(state.Calls, memorySize), Steps: memories(state.Steps, stepSize),
@@ -72,7 +73,7 @@ func unnamedParts(c *processors.Context, out Outcome) (unnamed []uint32, err err
 	}
 	var named []uint32
 	if out.State != nil {
-		for _, f := range out.State.largeFields() {
+		for _, f := range stateLargeFields(out.State) {
 			if f.hasParts() {
 				named = append(named, numbersOf(*f.parts)...)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +39,7 @@ type Record struct {
 	Topic     string
 	Partition int32
 	Offset    int64
-	Headers   []*Header
+	Headers   []*turnrow.Header
 
 	headers map[string][]byte // the record's headers if Headers is nil
 }
@@ -61,12 +62,12 @@ func (r *Record) headerText(name string) string {
 }
 
 // cloneHeaders returns deep copies of the headers. Those from the headers map are sorted by name.
-func (r *Record) cloneHeaders() (clones []*Header) {
+func (r *Record) cloneHeaders() (clones []*turnrow.Header) {
 	for _, h := range r.Headers {
-		clones = append(clones, &Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+		clones = append(clones, &turnrow.Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.headers)) {
-		clones = append(clones, &Header{Name: []byte(name), Value: bytes.Clone(r.headers[name])})
+		clones = append(clones, &turnrow.Header{Name: []byte(name), Value: bytes.Clone(r.headers[name])})
 	}
 	return clones
 }

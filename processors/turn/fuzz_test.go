@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // FuzzAnyBytesOnAnyInput hands arbitrary bytes to every input while a turn thinks, and while its tools run: nothing
@@ -74,10 +75,10 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte{0x3a, 0x00}) // a turn of nothing
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		ms, ok := rows.Deadline(raw)
-		s, err := DecodeState(raw)
+		s, err := turnrow.Table.Unmarshal(raw)
 		if err == nil && ok {
 			require.NotZero(t, ms)
 		}
-		_ = Describe(s)
+		_ = describe(s)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -62,7 +63,7 @@ func (s *transition) gateCalls(items []topics.ToolUseItem) []approval.Decision {
 		if d.Effect == approval.Allow || d.Shadow {
 			continue
 		}
-		c.Gate = &Gate{
+		c.Gate = &turnrow.Gate{
 			GateId: topics.GateID(s.key, s.row.Turn.Message.TurnId, s.callID(i)), ExpiresMs: s.after(d.TTL + gateGrace),
 			ToolId: item.ToolID, Input: bytes.Clone(item.Input), SessionId: item.SessionID, Timestamp: item.Timestamp,
 		}
@@ -92,7 +93,7 @@ func (s *transition) gateRequest(i int, item topics.ToolUseItem, d approval.Deci
 		Tool: *item.Name, ToolUseID: *item.ToolUseID, Args: item.Input, ArgsSHA256: topics.ArgsSHA256(item.Input),
 		Message: d.Message, Allowed: allowed, ResponseSchema: d.Schema, Dangerous: d.Dangerous,
 		Origin: topics.GateOrigin{Agent: s.rules.Agent, Via: via}, Effect: string(d.Effect), Shadow: d.Shadow,
-		ExpiresMS: s.after(d.TTL), Channel: s.row.Turn.Message.originOf(),
+		ExpiresMS: s.after(d.TTL), Channel: originOf(s.row.Turn.Message),
 	}
 }
 
@@ -122,7 +123,7 @@ func (s *transition) handOut(i int, item topics.ToolUseItem, decisions []approva
 }
 
 // item returns the item of a call that a gate holds back.
-func (g *Gate) item(c *Call, total int) topics.ToolUseItem {
+func itemOf(g *turnrow.Gate, c *turnrow.Call, total int) topics.ToolUseItem {
 	item := topics.ToolUseItem{
 		ToolUseID: c.ToolUseId, ToolID: g.ToolId, Name: c.Name, SessionID: g.SessionId, TotalTools: int64(total),
 		Timestamp: g.Timestamp,
@@ -136,7 +137,7 @@ func (g *Gate) item(c *Call, total int) topics.ToolUseItem {
 // refuseLargestGate ends the new call with the most stored arguments, whose request is not written yet, because the row has no
 // room for them. It reports whether there was one.
 func (s *transition) refuseLargestGate() bool {
-	i := s.row.Turn.largestGate()
+	i := largestGate(s.row.Turn)
 	if i < 0 {
 		return false
 	}
@@ -148,14 +149,14 @@ func (s *transition) refuseLargestGate() bool {
 const noRoomForGate = "the session's row has no room for a call that waits for approval"
 
 // ungated returns the error result of a call that cannot wait for its approval.
-func (s *transition) ungated(c *Call, text string) *Result {
+func (s *transition) ungated(c *turnrow.Call, text string) *turnrow.Result {
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), 0, text, "too_large")
 }
 
 // giveUpGate ends the waiting call with the most stored arguments and withdraws its gate, because the row has no room for
 // them. It reports whether there was one.
 func (s *transition) giveUpGate() bool {
-	i := s.row.Turn.largestGate()
+	i := largestGate(s.row.Turn)
 	if i < 0 {
 		return false
 	}
@@ -165,7 +166,7 @@ func (s *transition) giveUpGate() bool {
 }
 
 // largestGate returns the index of the waiting call with the most stored arguments; -1 if no call waits for approval.
-func (t *OpenTurn) largestGate() int {
+func largestGate(t *turnrow.OpenTurn) int {
 	if t == nil {
 		return -1
 	}
@@ -187,12 +188,12 @@ func (s *transition) endGatedCall(i int, cause topics.GateCause, text, reason st
 
 // endRefused ends a call that will not run with an error. Its held results are given up: the next call with its tool_use_id is
 // another one.
-func (s *transition) endRefused(c *Call, text, reason string) {
+func (s *transition) endRefused(c *turnrow.Call, text, reason string) {
 	turn := s.row.Turn
 	c.DeadlineMs = 0 // it does not run
 	s.keepEnd(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), 0, text, reason))
-	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
-		if h.Kind != Held_TOOL || h.ToolUseId != c.GetToolUseId() || !s.answers(h.name(), c) {
+	turn.Held = slices.DeleteFunc(turn.Held, func(h *turnrow.Held) bool {
+		if h.Kind != turnrow.Held_TOOL || h.ToolUseId != c.GetToolUseId() || !s.answers(heldName(h), c) {
 			return false
 		}
 		s.giveUp(h, reasonRefused)
@@ -246,7 +247,7 @@ func (s *transition) supersedeGates() {
 }
 
 // callDeadline returns when an open call times out, in milliseconds since the epoch.
-func (t *OpenTurn) callDeadline(c *Call) int64 {
+func callDeadline(t *turnrow.OpenTurn, c *turnrow.Call) int64 {
 	if c.Gate != nil {
 		return c.Gate.ExpiresMs
 	}
@@ -254,9 +255,9 @@ func (t *OpenTurn) callDeadline(c *Call) int64 {
 }
 
 // callsDeadline returns when the first of the open calls times out, in milliseconds since the epoch.
-func (t *OpenTurn) callsDeadline() (earliest int64) {
+func callsDeadline(t *turnrow.OpenTurn) (earliest int64) {
 	for _, c := range t.Calls {
-		if at := t.callDeadline(c); !c.ended() && (earliest == 0 || at < earliest) {
+		if at := callDeadline(t, c); !ended(c) && (earliest == 0 || at < earliest) {
 			earliest = at
 		}
 	}
@@ -264,7 +265,7 @@ func (t *OpenTurn) callsDeadline() (earliest int64) {
 }
 
 // gated reports whether a call has or had a gate.
-func (c *Call) gated() bool { return c.Gate != nil || c.DeadlineMs != 0 || c.Edited }
+func gated(c *turnrow.Call) bool { return c.Gate != nil || c.DeadlineMs != 0 || c.Edited }
 
 // abandonGates withdraws the gates of a turn that is ended without the transition.
 func (s *transition) abandonGates() {

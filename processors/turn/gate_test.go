@@ -137,7 +137,7 @@ func TestUngatedCallsKeepTheClockOfTheirStep(t *testing.T) {
 	require.Equal(t, p.now.Add(5*time.Minute).UnixMilli(), p.stored().DeadlineMs)
 	require.Empty(t, p.wait(5*time.Minute))
 	require.Contains(t, string(p.resultOf(0).Result), "async tool did not respond")
-	require.False(t, p.state().Turn.Calls[1].ended(), "its clock has not begun")
+	require.False(t, ended(p.state().Turn.Calls[1]), "its clock has not begun")
 	require.Equal(t, p.now.Add(20*time.Minute).UnixMilli(), p.stored().DeadlineMs, "5 minutes after the gate's")
 	p.send("gate-outcomes", outcome(g, topics.GateApproved))
 	es = p.resultFrom("pay", "t2", "paid")
@@ -279,9 +279,9 @@ func TestRowsWithoutGatedCallsAreTheSameWithAPolicy(t *testing.T) {
 
 func TestDescribeNamesTheGatesOfCalls(t *testing.T) {
 	p, g := waitForApproval(t)
-	text := Describe(p.state())
+	text := describe(p.state())
 	require.Contains(t, text, `call 0: pay "t1": waits for gate `+g.GateID+" until 2026-")
 	require.NotContains(t, text, "acme")
 	p.send("gate-outcomes", outcome(g, topics.GateApproved))
-	require.Contains(t, Describe(p.state()), `call 0: pay "t1": approved, open until 2026-`)
+	require.Contains(t, describe(p.state()), `call 0: pay "t1": approved, open until 2026-`)
 }

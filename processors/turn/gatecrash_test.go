@@ -74,7 +74,7 @@ func TestResultOfACallWhoseApprovalWasLostIsHeld(t *testing.T) {
 				opts = append(opts, header(topics.HeaderID, g.CallID+"/result"))
 			}
 			require.Empty(t, p.send("tool-use-result", `{"tool_use_id":"t1","name":"pay","result":{"said":"paid"}}`, opts...))
-			require.False(t, p.state().Turn.Calls[0].ended(), "no result counts before the approval")
+			require.False(t, ended(p.state().Turn.Calls[0]), "no result counts before the approval")
 			es := p.repeat(decided)
 			require.Equal(t, g.CallID, es.ids()[0])
 			require.Contains(t, string(the[Completed](t, es).Results[0].Result), "paid")

@@ -51,7 +51,7 @@ func TestWaitingCallIsGivenUpBeforeItsTurn(t *testing.T) {
 	require.Equal(t, GateRequested{GateID: requests[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentEnded}, the[GateRequested](t, es))
 	require.Empty(t, emitted[Answered](es))
 	turn := p.state().Turn
-	require.Contains(t, string(turn.result(turn.Calls[1]).Result), "no room for a call that waits")
+	require.Contains(t, string(resultOfCall(turn, turn.Calls[1]).Result), "no room for a call that waits")
 	require.Equal(t, 2, countOpenCalls(turn))
 	require.Len(t, emitted[Called](p.send("gate-outcomes", outcome(requests[0], topics.GateApproved))), 1)
 }

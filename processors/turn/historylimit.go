@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -124,7 +125,7 @@ func (s *transition) purgeHidden() bool {
 	switch {
 	case s.err != nil:
 		return false
-	case s.rules.Memoir != nil && s.row.hiddenSize() > 0:
+	case s.rules.Memoir != nil && hiddenSize(s.row) > 0:
 		s.rememberHidden()
 	case len(s.row.HiddenParts) > 0:
 		s.row.HiddenParts = s.row.HiddenParts[1:]
@@ -137,13 +138,13 @@ func (s *transition) purgeHidden() bool {
 }
 
 // hiddenSize returns the size of the hidden exchanges in bytes.
-func (s *State) hiddenSize() int { return lengthOf(s.HiddenParts) + len(s.Hidden) }
+func hiddenSize(s *turnrow.State) int { return lengthOf(s.HiddenParts) + len(s.Hidden) }
 
 // makeRoomInHistory is makeRoom for a turn that would end otherwise: it hides exchanges, too.
 func (s *transition) makeRoomInHistory(entirely bool) bool {
 	if s.makeRoom() {
 		return true
 	}
-	over := s.row.size() - s.givable(waitingMessages) - (s.rowLimit - rowReserve)
+	over := stateSize(s.row) - s.givable(waitingMessages) - (s.rowLimit - rowReserve)
 	return over > 0 && s.hideFor(over, entirely) && s.makeRoom()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -101,7 +102,7 @@ func TestHiddenExchangesGoWithTheConversation(t *testing.T) {
 		for n := range 20 {
 			p.exchange("q"+strconv.Itoa(n), strings.Repeat("a", 500))
 		}
-		row, err := DecodeState(p.row)
+		row, err := turnrow.Table.Unmarshal(p.row)
 		require.NoError(t, err)
 		require.NotEmpty(t, row.HiddenParts)
 		require.EqualValues(t, rowHidden, row.Version)
@@ -121,7 +122,7 @@ func TestDescribeStatesTheSizeOfHiddenExchanges(t *testing.T) {
 	p.exchange("q1", "a1")
 	p.exchange("q2", "a2")
 	p.ask("q3")
-	require.Contains(t, Describe(p.state()), "hidden: "+strconv.Itoa(len(p.state().Hidden))+" bytes")
+	require.Contains(t, describe(p.state()), "hidden: "+strconv.Itoa(len(p.state().Hidden))+" bytes")
 }
 
 // The references to the parts are written with every event.
@@ -130,7 +131,7 @@ func TestHiddenExchangesHaveABoundedNumberOfParts(t *testing.T) {
 	for n := range 300 {
 		p.exchange("q"+strconv.Itoa(n), strings.Repeat("a", 3000))
 	}
-	row, err := DecodeState(p.row)
+	row, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.Len(t, row.HiddenParts, maxHiddenParts)
 	require.Less(t, len(p.parts), maxHiddenParts+10, "the others are deleted")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/store"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 // BenchmarkIdleSessions measures sessions that wait for their end by inactivity: the memory of each, and a tick in which none or

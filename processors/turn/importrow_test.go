@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // imported returns the state that the rows of an importer are read back as, with all parts.
-func imported(t *testing.T, in Imported, opts ...Option) *State {
+func imported(t *testing.T, in Imported, opts ...Option) *turnrow.State {
 	t.Helper()
 	importer, err := NewImporter(opts...)
 	require.NoError(t, err)

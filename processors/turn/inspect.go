@@ -4,18 +4,34 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
+// TableCodec returns the codec of Graph's table, for a goka.View.
+func TableCodec() goka.Codec { return turnrow.Table.Codec() }
+
 // Describe formats a session's state for people: ids, sizes, deadlines, and what the session waits for. It includes no
-// text of the conversation. A nil state is a session without a row.
-func Describe(s *State) string {
+// text of the conversation. The row is a value of the table, as Processor.Get and a goka.View with TableCodec return
+// it; nil is a session without a row.
+func Describe(row any) (string, error) {
+	s, err := stateOf(row)
+	if err != nil {
+		return "", err
+	}
+	return describe(s), nil
+}
+
+func describe(s *turnrow.State) string {
 	if s == nil {
 		return "no state\n"
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("history: %d messages, %d bytes", s.HistoryLength, lengthOf(s.HistoryParts)+len(s.History))
-	if n := s.hiddenSize(); n > 0 {
+	if n := hiddenSize(s); n > 0 {
 		line("hidden: %d bytes", n)
 	}
 	if s.Cost != nil {
@@ -42,14 +58,14 @@ func Describe(s *State) string {
 	return b.String()
 }
 
-func describeTurn(line func(string, ...any), t *OpenTurn) {
+func describeTurn(line func(string, ...any), t *turnrow.OpenTurn) {
 	if t == nil {
 		line("turn: none")
 		return
 	}
 	message, waits := t.Message, "the model"
 	if message == nil {
-		message = &Accepted{} // this package writes no such row; describe a damaged one as far as possible
+		message = &turnrow.Accepted{} // this package writes no such row; describe a damaged one as far as possible
 	}
 	switch {
 	case len(t.Calls) > 0:
@@ -67,11 +83,11 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 		switch {
 		case c.Gate != nil:
 			state = fmt.Sprintf("waits for gate %s until %s", c.Gate.GateId, at(c.Gate.ExpiresMs))
-		case c.DeadlineMs != 0 && !c.ended():
+		case c.DeadlineMs != 0 && !ended(c):
 			state = "approved, open until " + at(c.DeadlineMs)
-		case c.ended():
+		case ended(c):
 			state = fmt.Sprintf("ended, %d bytes", c.ResultLength)
-			if r := t.result(c); r != nil {
+			if r := resultOfCall(t, c); r != nil {
 				state = fmt.Sprintf("%s, %d bytes", r.GetStatus(), len(r.Result))
 			}
 		}
@@ -83,7 +99,7 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 }
 
 // stepAwaited formats the step that a held record names; "" if it names none.
-func stepAwaited(h *Held) string {
+func stepAwaited(h *turnrow.Held) string {
 	if h.TurnId == "" {
 		return ""
 	}

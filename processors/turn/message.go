@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -50,8 +51,8 @@ func (e MessageArrived) apply(s *transition) {
 		s.open(a, &m)
 	case s.rules.Policy == Reject && !a.Result:
 		s.reject(a, failure{topics.CodeBusy, "another message of this session is being answered"})
-	case s.row.waitingMessages() >= s.rules.QueueLimit && !a.Result:
-		s.reject(a, queueFull(fmt.Sprintf("%d messages of this session wait already", s.row.waitingMessages())))
+	case stateWaitingMessages(s.row) >= s.rules.QueueLimit && !a.Result:
+		s.reject(a, queueFull(fmt.Sprintf("%d messages of this session wait already", stateWaitingMessages(s.row))))
 	default:
 		a.Input = topics.EncodeMessage(m)
 		s.row.Waiting = append(s.row.Waiting, a)
@@ -72,7 +73,7 @@ func (s *transition) hasTurn(id string) bool {
 	if s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == id {
 		return true
 	}
-	if slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == id }) {
+	if slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == id }) {
 		return true
 	}
 	return s.hasEnded(id)
@@ -90,9 +91,9 @@ func (e MessageArrived) hasToolRole() bool {
 }
 
 // accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
-func accept(e MessageArrived, rules Rules) (a *Accepted, wrong string) {
+func accept(e MessageArrived, rules Rules) (a *turnrow.Accepted, wrong string) {
 	m := e.Message
-	a = &Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
+	a = &turnrow.Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
 	if a.TimestampMs < 0 {
 		// The record has no timestamp. It takes the oldest open route, as if it were the newest message.
 		a.TimestampMs = latest
@@ -111,7 +112,7 @@ func accept(e MessageArrived, rules Rules) (a *Accepted, wrong string) {
 	a.RequestId = id
 	a.Bound = id == nil && e.headerText(topics.HeaderRoute) != ""
 	if rules.Channels {
-		if bad := a.keepChannel(m.Metadata); wrong == "" {
+		if bad := keepChannel(a, m.Metadata); wrong == "" {
 			wrong = bad
 		}
 	}

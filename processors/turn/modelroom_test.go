@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // What the oracle concedes to a small row: that a message, a result, a route or a record that came early finds no room.
@@ -65,7 +67,7 @@ func (o *oracle) dropHeld() {
 // rowHolds reports whether a record that came early is held in the row. A small row drops the failure of a tool without a
 // dead letter, and forgets which calls have ended before it refuses an event.
 func (o *oracle) rowHolds(r *modelRecord) bool {
-	return slices.ContainsFunc(append(o.state().GetTurn().GetHeld(), o.state().GetEarly()...), func(h *Held) bool {
+	return slices.ContainsFunc(append(o.state().GetTurn().GetHeld(), o.state().GetEarly()...), func(h *turnrow.Held) bool {
 		return h.Offset == r.offset && strings.HasSuffix(h.Topic, "-"+r.topic)
 	})
 }
@@ -81,7 +83,7 @@ func (o *oracle) failureClaimed(i int) bool {
 		return i+1 < len(entries) && strings.HasSuffix(entries[i+1], " error:tool_failed]")
 	}
 	calls := o.state().GetTurn().GetCalls()
-	return i < len(calls) && calls[i].ended()
+	return i < len(calls) && ended(calls[i])
 }
 
 // noRoom reports whether the record at hand was refused, as a small row may.

@@ -133,7 +133,7 @@ func (g generator) filling(a *askedStep) string {
 	if s == nil {
 		return ""
 	}
-	rest := g.rules.RowLimit - s.size() + len(g.history) - len(a.history) - len(a.input) - g.IntN(500)
+	rest := g.rules.RowLimit - stateSize(s) + len(g.history) - len(a.history) - len(a.input) - g.IntN(500)
 	return strings.Repeat("x", max(0, rest))
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -57,7 +58,7 @@ func (e GateOpened) apply(s *transition) {
 		expires = latest
 	}
 	expires += gateGrace.Milliseconds()
-	s.row.OtherGates = append(s.row.OtherGates, &OtherGate{GateId: g.GateID, TurnId: named, ExpiresMs: expires})
+	s.row.OtherGates = append(s.row.OtherGates, &turnrow.OtherGate{GateId: g.GateID, TurnId: named, ExpiresMs: expires})
 	if !s.makeRoomUpTo(memories) {
 		s.row.OtherGates = s.row.OtherGates[:len(s.row.OtherGates)-1]
 		s.deadLetter(reasonNoRoom)
@@ -94,11 +95,11 @@ func (s *transition) endedTurn(named string) bool {
 }
 
 func (s *transition) hasOtherGate(id string) bool {
-	return slices.ContainsFunc(s.row.OtherGates, func(g *OtherGate) bool { return g.GateId == id })
+	return slices.ContainsFunc(s.row.OtherGates, func(g *turnrow.OtherGate) bool { return g.GateId == id })
 }
 
 // namesTurn reports whether a gate names the turn of a message.
-func namesTurn(named string, a *Accepted) bool {
+func namesTurn(named string, a *turnrow.Accepted) bool {
 	return named == a.GetTurnId() || a.GetRequestId() != "" && named == a.GetRequestId()
 }
 
@@ -115,11 +116,11 @@ func (s *transition) otherGateEnded(o topics.GateOutcome) {
 	// Remembered, because after a crash the outcome can be read before the request.
 	s.changed = true
 	s.rememberCall(digests.Of(ofGate, o.GateID))
-	s.settleOthers(func(g *OtherGate) bool { return g.GateId == o.GateID })
+	s.settleOthers(func(g *turnrow.OtherGate) bool { return g.GateId == o.GateID })
 }
 
 // dropOthers no longer waits for some gates of other requesters.
-func (s *transition) dropOthers(which func(*OtherGate) bool) {
+func (s *transition) dropOthers(which func(*turnrow.OtherGate) bool) {
 	n := len(s.row.OtherGates)
 	s.row.OtherGates = slices.DeleteFunc(s.row.OtherGates, which)
 	if len(s.row.OtherGates) < n {
@@ -129,7 +130,7 @@ func (s *transition) dropOthers(which func(*OtherGate) bool) {
 }
 
 // settleOthers is dropOthers for gates that have ended while the turn goes on.
-func (s *transition) settleOthers(which func(*OtherGate) bool) {
+func (s *transition) settleOthers(which func(*turnrow.OtherGate) bool) {
 	stopped := s.row.Turn.GetStoppedMs() != 0
 	s.dropOthers(which)
 	if stopped && s.row.Turn.StoppedMs == 0 {
@@ -140,7 +141,7 @@ func (s *transition) settleOthers(which func(*OtherGate) bool) {
 // withdrawOthers withdraws the gates of other requesters that name the open turn.
 func (s *transition) withdrawOthers(cause topics.GateCause) {
 	a := s.row.Turn.Message
-	s.dropOthers(func(g *OtherGate) bool {
+	s.dropOthers(func(g *turnrow.OtherGate) bool {
 		if !namesTurn(g.TurnId, a) {
 			return false
 		}
@@ -157,7 +158,7 @@ func (s *transition) withdrawOthers(cause topics.GateCause) {
 
 // paused reports whether the clock of the open think step is stopped by a gate.
 func (s *transition) paused() bool {
-	return len(s.row.OtherGates) > 0 && s.thinking() && slices.ContainsFunc(s.row.OtherGates, func(g *OtherGate) bool {
+	return len(s.row.OtherGates) > 0 && s.thinking() && slices.ContainsFunc(s.row.OtherGates, func(g *turnrow.OtherGate) bool {
 		return namesTurn(g.TurnId, s.row.Turn.Message)
 	})
 }
@@ -179,5 +180,5 @@ func (s *transition) setClock() {
 
 // expireOthers no longer waits for gates whose outcome is overdue.
 func (s *transition) expireOthers() {
-	s.settleOthers(func(g *OtherGate) bool { return g.ExpiresMs <= s.nowMS() })
+	s.settleOthers(func(g *turnrow.OtherGate) bool { return g.ExpiresMs <= s.nowMS() })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -86,9 +87,9 @@ func TestHeldResultOfAnotherToolIsDeadLettered(t *testing.T) {
 func TestRowOfAnOlderBuildThatHoldsAResultOfAnotherTool(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("pay the bill")
-	p.rewrite(func(s *State) {
-		s.Turn.Held = []*Held{{
-			ToolUseId: "t1", Value: []byte("{"), Result: &Result{ToolUseId: ptr("t1"), Name: ptr("weather"), Result: []byte(`{}`)},
+	p.rewrite(func(s *turnrow.State) {
+		s.Turn.Held = []*turnrow.Held{{
+			ToolUseId: "t1", Value: []byte("{"), Result: &turnrow.Result{ToolUseId: ptr("t1"), Name: ptr("weather"), Result: []byte(`{}`)},
 		}}
 	})
 	require.Equal(t, []string{reasonOtherTool}, p.respond(asked, callingTool("t1", "pay")).letters())

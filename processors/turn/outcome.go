@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -37,7 +38,7 @@ func (e GateEnded) apply(s *transition) {
 	if o.Shadow { // the call did not wait for it
 		return
 	}
-	r := workerReply{kind: Held_GATE_OUTCOME, toolUseID: o.ToolUseID, digest: digests.Of(ofOutcome, e.Value), name: n}
+	r := workerReply{kind: turnrow.Held_GATE_OUTCOME, toolUseID: o.ToolUseID, digest: digests.Of(ofOutcome, e.Value), name: n}
 	switch s.placeOf(n) {
 	case stepToCome:
 		s.holdForStep(e.Record, r)
@@ -59,7 +60,7 @@ func (e GateEnded) apply(s *transition) {
 }
 
 // waiting returns the named call of the open step if it waits for the gate, else nil.
-func (s *transition) waiting(n stepName, gate string) *Call {
+func (s *transition) waiting(n stepName, gate string) *turnrow.Call {
 	calls := s.row.Turn.Calls
 	if int64(n.call) >= int64(len(calls)) || calls[n.call].Gate.GetGateId() != gate {
 		return nil
@@ -106,9 +107,9 @@ func (s *transition) endGate(i int, o topics.GateOutcome) (open bool) {
 // runApproved hands out an approved call. The outcome names the tool, and the arguments by their digest; they must be those
 // that run: after a crash another response of the model may count, whose call has the same gate. The policy is evaluated
 // again, because it may have changed and the arguments may have been edited: it can still deny the call.
-func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
+func (s *transition) runApproved(i int, gate *turnrow.Gate, o topics.GateOutcome) {
 	c := s.row.Turn.Calls[i]
-	item := s.ofTurn(gate.item(c, len(s.row.Turn.Calls)))
+	item := s.ofTurn(itemOf(gate, c, len(s.row.Turn.Calls)))
 	edited := o.EffectiveArgs != nil && string(o.EffectiveArgs) != string(item.Input)
 	mayEdit := !edited || s.rules.evaluate(c.Name, item.Input).Edit
 	if o.EffectiveArgs != nil {
@@ -145,13 +146,13 @@ func (s *transition) claimOutcomes() (open bool) {
 			continue
 		}
 		s.changed = true
-		e, err := h.event(s.key)
+		e, err := heldEvent(h, s.key)
 		outcome, ok := e.(GateEnded)
 		switch {
 		case err != nil || !ok:
 			s.giveUp(h, reasonUnreadable)
 		case !open && outcome.Outcome.Status == topics.GateCancelled:
-		case !open || s.waiting(h.name(), outcome.Outcome.GateID) == nil:
+		case !open || s.waiting(heldName(h), outcome.Outcome.GateID) == nil:
 			s.giveUp(h, reasonLateOutcome)
 		default:
 			open = s.endGate(int(h.Call), outcome.Outcome)
@@ -160,7 +161,7 @@ func (s *transition) claimOutcomes() (open bool) {
 	return open
 }
 
-func isOutcome(h *Held) bool { return h.Kind == Held_GATE_OUTCOME }
+func isOutcome(h *turnrow.Held) bool { return h.Kind == turnrow.Held_GATE_OUTCOME }
 
 // timedOutText tells the model that a call did not run because of time, and not because it was refused.
 const timedOutText = "no one answered in time whether the call may run, so it did not run; it was not refused"

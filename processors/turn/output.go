@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,7 +36,7 @@ func (f failure) withReason(reason *string) failure {
 func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
 // output ends a message with its only output, addressed to its origin or to the route of its request.
-func (s *transition) output(a *Accepted, o topics.Output) {
+func (s *transition) output(a *turnrow.Accepted, o topics.Output) {
 	o.SessionID = &s.key
 	o.RequestID = a.RequestId
 	o.ReplyTo = s.routeOf(a)
@@ -46,7 +47,7 @@ func (s *transition) output(a *Accepted, o topics.Output) {
 }
 
 // reject ends a message that got no turn with an error output.
-func (s *transition) reject(a *Accepted, f failure) {
+func (s *transition) reject(a *turnrow.Accepted, f failure) {
 	s.changed = true
 	s.output(a, s.errorOutput(a, f))
 }
@@ -58,7 +59,7 @@ func (s *transition) fail(f failure) {
 	s.close(s.errorOutput(s.row.Turn.Message, f))
 }
 
-func (s *transition) errorOutput(a *Accepted, f failure) topics.Output {
+func (s *transition) errorOutput(a *turnrow.Accepted, f failure) topics.Output {
 	o := errorOutput(f)
 	o.UserID = s.user(a)
 	o.Cost = s.row.Cost
@@ -178,7 +179,7 @@ func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, r
 	}
 	a, _ := accept(e, rules)
 	o := errorOutput(f)
-	o.ReplyTo = a.ownRoute()
+	o.ReplyTo = ownRoute(a)
 	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }

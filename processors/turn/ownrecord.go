@@ -47,5 +47,5 @@ func (c *stateCache) isToolMessage(session string, raw []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.states.Get(session)
-	return ok && s.state != nil && s.state.Turn.GetStep() > 1 && s.state.Turn.sent(s.full[prompt], raw)
+	return ok && s.state != nil && s.state.Turn.GetStep() > 1 && turnSent(s.state.Turn, s.full[prompt], raw)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -34,7 +35,7 @@ func (b *binding) encode(out *Outcome) (err error) {
 		}
 	}
 	if out.State != nil {
-		out.row, err = EncodeState(out.State)
+		out.row, err = turnrow.Table.Marshal(out.State)
 	}
 	return err
 }

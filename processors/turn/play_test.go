@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -113,7 +114,7 @@ func (p *play) apply(e Event) effects {
 	var want []byte
 	if fresh.State != nil {
 		var err error
-		want, err = EncodeState(fresh.State)
+		want, err = turnrow.Table.Marshal(fresh.State)
 		require.NoError(p.tb, err)
 	}
 	defer func() {
@@ -143,12 +144,12 @@ func (p *play) decide(b *binding, e Event) Outcome {
 }
 
 // rewrite changes the state and writes its row.
-func (p *play) rewrite(change func(*State)) {
+func (p *play) rewrite(change func(*turnrow.State)) {
 	p.tb.Helper()
-	s := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
+	s := &turnrow.State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
 	if p.row != nil {
 		var err error
-		s, err = DecodeState(p.row)
+		s, err = turnrow.Table.Unmarshal(p.row)
 		require.NoError(p.tb, err)
 	}
 	l := loadAll(p.tb, s, p.table(), nil)
@@ -184,7 +185,7 @@ func (p *play) keep(out Outcome) {
 		return
 	}
 	named := 0
-	for i, f := range out.State.largeFields() {
+	for i, f := range stateLargeFields(out.State) {
 		if f.absent() {
 			continue
 		}
@@ -192,13 +193,13 @@ func (p *play) keep(out Outcome) {
 		require.True(p.tb, i == results || i == hidden && len(*f.parts) <= maxHiddenParts || len(*f.parts) <= 24, "parts become one")
 	}
 	require.Len(p.tb, p.parts, named, "the row names every part")
-	raw, err := EncodeState(out.State)
+	raw, err := turnrow.Table.Marshal(out.State)
 	require.NoError(p.tb, err)
-	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), limit)
+	require.LessOrEqual(p.tb, len(raw)+partsSize(out.State), limit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
 	if t, full := out.State.Turn, out.full[prompt]; len(full) > 0 {
-		d, ok := (&transition{row: &State{}}).digestOf(full)
+		d, ok := (&transition{row: &turnrow.State{}}).digestOf(full)
 		require.True(p.tb, ok)
 		require.Equal(p.tb, d[:], t.Input, "the prompt has the digest that the row says")
 	}
@@ -209,7 +210,7 @@ func (p *play) keep(out Outcome) {
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {
 		require.True(p.tb, ok, "an open turn has a deadline")
-		require.True(p.tb, ms <= max(t.DeadlineMs, p.postponed) || out.State.hasGates(), "only gates stop the clocks of a turn")
+		require.True(p.tb, ms <= max(t.DeadlineMs, p.postponed) || hasGates(out.State), "only gates stop the clocks of a turn")
 	} else {
 		require.Empty(p.tb, out.State.Waiting, "nobody waits without an open turn")
 	}

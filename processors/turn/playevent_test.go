@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,7 +13,7 @@ type recordOption func(*Record)
 
 func header(name, value string) recordOption {
 	return func(r *Record) {
-		r.Headers = append(r.Headers, &Header{Name: []byte(name), Value: []byte(value)})
+		r.Headers = append(r.Headers, &turnrow.Header{Name: []byte(name), Value: []byte(value)})
 		if name == topics.HeaderID {
 			r.Own, r.Cause = true, value
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,10 +66,10 @@ func (p *play) respond(asked Enriched, more string) effects {
 }
 
 // resultOf is how the n-th call of the open step ended.
-func (p *play) resultOf(n int) *Result {
+func (p *play) resultOf(n int) *turnrow.Result {
 	p.tb.Helper()
 	t := p.state().Turn
-	return t.result(t.Calls[n])
+	return resultOfCall(t, t.Calls[n])
 }
 
 func (p *play) result(id, text string) effects {

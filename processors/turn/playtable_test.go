@@ -2,6 +2,8 @@ package turn
 
 import (
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // table is the row as the table has it.
@@ -32,29 +34,29 @@ func (t table) loader() Parts {
 }
 
 // state is the row with its parts.
-func (p *play) state() *State {
+func (p *play) state() *turnrow.State {
 	p.tb.Helper()
 	if p.row == nil {
 		return nil
 	}
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	loadAll(p.tb, s, p.table(), nil)
 	return s
 }
 
 // stored is the row without its parts.
-func (p *play) stored() *State {
+func (p *play) stored() *turnrow.State {
 	p.tb.Helper()
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return s
 }
 
 // loadAll loads all parts of a row.
-func loadAll(t require.TestingT, s *State, from table, cached *fullValues) *rowLayout {
+func loadAll(t require.TestingT, s *turnrow.State, from table, cached *fullValues) *rowLayout {
 	l := openLayout(t, s, from, cached)
-	for i, f := range s.largeFields() {
+	for i, f := range stateLargeFields(s) {
 		if f.hasParts() {
 			require.NoError(t, l.load(s, i))
 		}
@@ -63,7 +65,7 @@ func loadAll(t require.TestingT, s *State, from table, cached *fullValues) *rowL
 }
 
 // openLayout loads the parts of a row that every event needs.
-func openLayout(t require.TestingT, s *State, from table, cached *fullValues) *rowLayout {
+func openLayout(t require.TestingT, s *turnrow.State, from table, cached *fullValues) *rowLayout {
 	if cached == nil {
 		cached = &fullValues{}
 	}

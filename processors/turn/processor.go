@@ -8,8 +8,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -70,7 +72,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := append(processors.Edges(catalog.Group(), sources...), more...)
 	return goka.DefineGroup(catalog.Group(), append(edges,
-		goka.Persist(encodedRows{rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}}),
+		goka.Persist(encodedRows{timed.Of(turnrow.Table, b.onDeadline)}),
 		output(catalog.EnrichedMessageInput), output(catalog.ToolUse), output(catalog.ToolUseDLQ),
 		output(catalog.ToolUseAllComplete), output(catalog.MessageInput), output(catalog.MessageOutput),
 	)...), nil
@@ -161,7 +163,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 		return nil
 	}
 	out, err := b.decide(c, e, c.Now())
-	if errors.Is(err, ErrRowVersion) {
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -26,7 +27,7 @@ type bench struct {
 	looped    *processortest.Output[topics.Message]
 	answers   *processortest.Output[topics.Output]
 	letters   *processortest.Output[[]byte]
-	rows      *processortest.GroupTable[*turn.State]
+	rows      *processortest.GroupTable[*turnrow.State]
 }
 
 func start(t *testing.T, opts ...turn.Option) *bench {
@@ -46,7 +47,7 @@ func start(t *testing.T, opts ...turn.Option) *bench {
 		looped:    processortest.Out(d, c.MessageInput),
 		answers:   processortest.Out(d, c.MessageOutput),
 		letters:   processortest.OutRaw(d, c.DeadLetters()),
-		rows:      processortest.Table(d, c.Group(), turn.TableCodec()),
+		rows:      processortest.Table(d, c.Group(), turnrow.Table.Codec()),
 	}
 }
 
@@ -181,7 +182,7 @@ func TestBadRecordsOnEveryInputDoNotStopTheGroup(t *testing.T) {
 
 func TestDefectIsAnsweredAndDoesNotStopTheGroup(t *testing.T) {
 	b := start(t)
-	broken := &turn.State{Version: 1, Turn: &turn.OpenTurn{}} // no row has a turn without its message
+	broken := &turnrow.State{Version: 1, Turn: &turnrow.OpenTurn{}} // no row has a turn without its message
 	b.rows.Put("s1", broken)
 	m := say("s1", "hi")
 	m.Metadata = topics.Raw(`{"request_id":"r1"}`)
@@ -201,10 +202,10 @@ func TestDefectIsAnsweredAndDoesNotStopTheGroup(t *testing.T) {
 func TestDefectAtADeadlineEndsTheTurn(t *testing.T) {
 	b := start(t)
 	due := b.Now().Add(time.Second).UnixMilli()
-	b.rows.Put("s1", &turn.State{
+	b.rows.Put("s1", &turnrow.State{
 		Version: 1, DeadlineMs: due, History: []byte(`[]`),
-		Turn:    &turn.OpenTurn{DeadlineMs: due}, // no message: ending it panics
-		Waiting: []*turn.Accepted{{TurnId: "waits", Input: []byte(`{}`)}},
+		Turn:    &turnrow.OpenTurn{DeadlineMs: due}, // no message: ending it panics
+		Waiting: []*turnrow.Accepted{{TurnId: "waits", Input: []byte(`{}`)}},
 	})
 	b.Advance(2 * time.Second)
 	answer := b.answers.Next()

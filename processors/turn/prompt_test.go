@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -146,16 +147,16 @@ func TestLargePromptIsGivenUpBeforeHeldRecords(t *testing.T) {
 func TestGivableBytesOfALargePromptAreExact(t *testing.T) {
 	p, _ := prompted(t)
 	s := &transition{row: p.stored()}
-	size, givable := s.row.size(), s.givable(memories)
+	size, givable := stateSize(s.row), s.givable(memories)
 	require.True(t, s.forgetPrompt())
-	require.Equal(t, givable, size-s.row.size())
+	require.Equal(t, givable, size-stateSize(s.row))
 	require.Zero(t, s.givable(memories))
 }
 
 // An echo of a large prompt is compared without reading its parts; a response that omits it needs them.
 func TestOnlyAResponseThatOmitsALargePromptReadsIt(t *testing.T) {
 	p, asked := prompted(t)
-	p.rewrite(func(s *State) { // no other field has parts
+	p.rewrite(func(s *turnrow.State) { // no other field has parts
 		s.Turn.Responded, s.Turn.Tail, s.Turn.Shared = false, nil, 0
 	})
 	require.Len(t, p.parts, 1)

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors/processortest"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,12 +40,12 @@ func storedParts(raw *processortest.GroupTable[[]byte]) (numbers []uint32) {
 }
 
 func TestPurgeErasesADamagedRow(t *testing.T) {
-	damaged := func(change func(*turn.State)) func(*testing.T, []byte, *processortest.GroupTable[[]byte]) []byte {
+	damaged := func(change func(*turnrow.State)) func(*testing.T, []byte, *processortest.GroupTable[[]byte]) []byte {
 		return func(t *testing.T, row []byte, _ *processortest.GroupTable[[]byte]) []byte {
-			s, err := turn.DecodeState(row)
+			s, err := turnrow.Table.Unmarshal(row)
 			require.NoError(t, err)
 			change(s)
-			row, err = turn.EncodeState(s)
+			row, err = turnrow.Table.Marshal(s)
 			require.NoError(t, err)
 			return row
 		}
@@ -60,17 +60,17 @@ func TestPurgeErasesADamagedRow(t *testing.T) {
 		"truncated": {func(_ *testing.T, row []byte, _ *processortest.GroupTable[[]byte]) []byte {
 			return row[:len(row)-3]
 		}, 0},
-		"turn without its message": {damaged(func(s *turn.State) { s.Turn.Message = nil }), 0},
-		"a part is missing": {damaged(func(s *turn.State) {
-			s.CausesParts = append(s.CausesParts, &turn.Part{Number: 5, Length: 24})
+		"turn without its message": {damaged(func(s *turnrow.State) { s.Turn.Message = nil }), 0},
+		"a part is missing": {damaged(func(s *turnrow.State) {
+			s.CausesParts = append(s.CausesParts, &turnrow.Part{Number: 5, Length: 24})
 		}), 1},
-		"lists of no whole entries": {damaged(func(s *turn.State) {
+		"lists of no whole entries": {damaged(func(s *turnrow.State) {
 			s.Causes, s.Calls, s.Steps = s.Causes[:len(s.Causes)-1], []byte("x"), []byte("x")
-			s.CausesParts = append(s.CausesParts, &turn.Part{Number: 5, Length: 24})
+			s.CausesParts = append(s.CausesParts, &turnrow.Part{Number: 5, Length: 24})
 		}), 1},
-		"result that is not there": {damaged(func(s *turn.State) {
+		"result that is not there": {damaged(func(s *turnrow.State) {
 			id := "t1"
-			s.Turn.Calls = []*turn.Call{{ToolUseId: &id, ResultAt: 7, ResultLength: 9}}
+			s.Turn.Calls = []*turnrow.Call{{ToolUseId: &id, ResultAt: 7, ResultLength: 9}}
 		}), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +105,10 @@ func TestPurgeErasesADamagedRow(t *testing.T) {
 // start the session again.
 func TestPurgeOfADamagedRowRemembersRecords(t *testing.T) {
 	b, raw, purge := talk(t)
-	s, err := turn.DecodeState(raw.Raw("s1"))
+	s, err := turnrow.Table.Unmarshal(raw.Raw("s1"))
 	require.NoError(t, err)
-	s.Turn.Calls = []*turn.Call{{ToolUseId: proto.String("t1"), ResultAt: 7, ResultLength: 9}}
-	row, err := turn.EncodeState(s)
+	s.Turn.Calls = []*turnrow.Call{{ToolUseId: proto.String("t1"), ResultAt: 7, ResultLength: 9}}
+	row, err := turnrow.Table.Marshal(s)
 	require.NoError(t, err)
 	raw.Put("s1", row)
 	purge()

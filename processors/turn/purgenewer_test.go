@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -12,11 +14,9 @@ import (
 func TestPurgeOfARowOfANewerFormatWaitsForANewerBuild(t *testing.T) {
 	p := newPlay(t)
 	p.ask("hi")
-	newer := protowire.AppendVarint(protowire.AppendTag(p.row, 1, protowire.VarintType), layoutVersion()+1)
+	newer := protowire.AppendVarint(protowire.AppendTag(p.row, 1, protowire.VarintType), turnrow.Version+1)
 	e, ok := p.event("session-control", []byte(`{"action":"purge"}`))
 	require.True(t, ok)
 	_, err := p.newBinding().decide(table{newer, p.parts}, e, p.now)
-	require.ErrorIs(t, err, ErrRowVersion)
+	require.ErrorIs(t, err, rows.ErrVersion)
 }
-
-func layoutVersion() uint64 { return uint64(layout.Version) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -48,7 +49,7 @@ func (e ToolFailed) apply(s *transition) {
 }
 
 // failedResult returns the error result of a call whose tool failed. The reason is read from the failure's headers.
-func (s *transition) failedResult(c *Call, failure *Record) *Result {
+func (s *transition) failedResult(c *turnrow.Call, failure *Record) *turnrow.Result {
 	text := "the tool failed"
 	if reason := failure.headerText(topics.HeaderErrorReason); !blank(&reason) {
 		text = clipped(reason)
@@ -57,18 +58,18 @@ func (s *transition) failedResult(c *Call, failure *Record) *Result {
 }
 
 // endCallWith ends a call with a tool's own result, or with a too_large error if the row has no room for it.
-func (s *transition) endCallWith(c *Call, r *Result, same digest) {
+func (s *transition) endCallWith(c *turnrow.Call, r *turnrow.Result, same digest) {
 	s.endCall(c, r)
 	s.rememberCall(same)
 	if !s.makeRoomInHistory(false) {
-		s.row.Turn.dropLastResult(c)
-		s.row.Turn.keepResult(c, s.tooLargeResult(c, r))
+		dropLastResult(s.row.Turn, c)
+		keepResult(s.row.Turn, c, s.tooLargeResult(c, r))
 	}
 }
 
 // claimant returns the open call that a tool's reply answers. If there is none, it holds or dead-letters the reply and
 // returns nil.
-func (s *transition) claimant(from *Record, r workerReply) *Call {
+func (s *transition) claimant(from *Record, r workerReply) *turnrow.Call {
 	if n, ok := namedStep(from, Called{}.kind()); ok {
 		r.name = n
 		switch s.placeOf(n) {
@@ -102,7 +103,7 @@ func sameTool(reply, called *string) bool {
 
 // answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
 // call.
-func (s *transition) answers(n stepName, c *Call) bool {
+func (s *transition) answers(n stepName, c *turnrow.Call) bool {
 	turn := s.row.Turn
 	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
 		turn.Calls[n.call] == c
@@ -147,21 +148,21 @@ func (s *transition) holdForCall(from *Record, r workerReply) {
 // holdsBack reports whether a tool's reply answers a call that waits for its approval.
 func (s *transition) holdsBack(r workerReply) bool {
 	c := s.openCall(r.toolUseID)
-	return r.kind == Held_TOOL && c != nil && c.Gate != nil && s.answers(r.name, c)
+	return r.kind == turnrow.Held_TOOL && c != nil && c.Gate != nil && s.answers(r.name, c)
 }
 
 // answersAlike reports whether a record that is held for the open step answers the same call.
-func (r workerReply) answersAlike(h *Held) bool {
+func (r workerReply) answersAlike(h *turnrow.Held) bool {
 	return h.Kind == r.kind && h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
-		sameTool(h.tool(), r.tool)
+		sameTool(heldTool(h), r.tool)
 }
 
 // tool returns the name of the tool whose reply is held, or nil if it is not known.
-func (h *Held) tool() *string {
+func heldTool(h *turnrow.Held) *string {
 	if h.Result != nil { // written by an older build
 		return h.Result.Name
 	}
-	switch e, _ := h.event(""); e := e.(type) {
+	switch e, _ := heldEvent(h, ""); e := e.(type) {
 	case ToolAnswered:
 		return e.Result.Name
 	case ToolFailed:
@@ -174,15 +175,15 @@ func (h *Held) tool() *string {
 func (s *transition) claimHeld() {
 	turn := s.row.Turn
 	// One that named a step to come is held for the open step later than it came. The first one of its topic counts.
-	slices.SortStableFunc(turn.Held, func(a, b *Held) int {
+	slices.SortStableFunc(turn.Held, func(a, b *turnrow.Held) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Offset, b.Offset))
 	})
-	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
+	turn.Held = slices.DeleteFunc(turn.Held, func(h *turnrow.Held) bool {
 		call := s.openCall(h.ToolUseId)
-		if isOutcome(h) || call == nil || call.Gate != nil || !s.answers(h.name(), call) {
+		if isOutcome(h) || call == nil || call.Gate != nil || !s.answers(heldName(h), call) {
 			return false
 		}
-		if !sameTool(h.tool(), call.Name) {
+		if !sameTool(heldTool(h), call.Name) {
 			s.giveUp(h, reasonOtherTool)
 			return true
 		}
@@ -200,14 +201,14 @@ func (s *transition) claimHeld() {
 }
 
 // heldResult returns the result of a call from a held record. ok is false if the record cannot be decoded.
-func (s *transition) heldResult(h *Held, c *Call) (r *Result, ok bool) {
+func (s *transition) heldResult(h *turnrow.Held, c *turnrow.Call) (r *turnrow.Result, ok bool) {
 	if h.Result != nil { // written by an older build
 		if h.Failure {
 			h.Result.Name, h.Result.TotalTools = c.Name, int64(len(s.row.Turn.Calls))
 		}
 		return h.Result, true
 	}
-	e, err := h.event(s.key)
+	e, err := heldEvent(h, s.key)
 	if err != nil {
 		return nil, false
 	}
@@ -221,14 +222,14 @@ func (s *transition) heldResult(h *Held, c *Call) (r *Result, ok bool) {
 }
 
 // holdsValues reports whether the turn holds records whose results are decoded from their values.
-func (t *OpenTurn) holdsValues() bool {
-	return t != nil && slices.ContainsFunc(t.Held, func(h *Held) bool { return h.Result == nil })
+func holdsValues(t *turnrow.OpenTurn) bool {
+	return t != nil && slices.ContainsFunc(t.Held, func(h *turnrow.Held) bool { return h.Result == nil })
 }
 
 // resultOf returns a tool's result as it is stored in the row. Texts longer than maxID count as absent; none of them
 // identifies the result.
-func resultOf(t topics.ToolUseResult) *Result {
-	return &Result{
+func resultOf(t topics.ToolUseResult) *turnrow.Result {
+	return &turnrow.Result{
 		SessionId:  boundedID(t.SessionID),
 		ToolUseId:  t.ToolUseID,
 		ToolId:     boundedID(t.ToolID),

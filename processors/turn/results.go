@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // The encoded results of a step's calls are appended to one field in order of arrival. They are therefore written once,
@@ -13,13 +15,13 @@ import (
 // callsInline is the maximum size in bytes of the results that are stored in the calls.
 const callsInline = 1 << 10
 
-func (c *Call) ended() bool { return c.Result != nil || c.ResultLength > 0 }
+func ended(c *turnrow.Call) bool { return c.Result != nil || c.ResultLength > 0 }
 
 // keepResult ends a call with its result. The result of the last open call is not encoded, because the step ends.
-func (t *OpenTurn) keepResult(c *Call, r *Result) {
-	inline := r.bound()
+func keepResult(t *turnrow.OpenTurn, c *turnrow.Call, r *turnrow.Result) {
+	inline := proto.Size(r)
 	for _, c := range t.Calls {
-		inline += c.Result.bound()
+		inline += proto.Size(c.Result)
 	}
 	if countOpenCalls(t) == 1 || inline <= callsInline {
 		c.Result = r
@@ -35,7 +37,7 @@ func (t *OpenTurn) keepResult(c *Call, r *Result) {
 }
 
 // dropLastResult opens c again, which must be the call that ended last.
-func (t *OpenTurn) dropLastResult(c *Call) {
+func dropLastResult(t *turnrow.OpenTurn, c *turnrow.Call) {
 	t.Results = t.Results[:len(t.Results)-int(c.ResultLength)]
 	c.Result, c.ResultAt, c.ResultLength = nil, 0, 0
 }
@@ -48,7 +50,7 @@ func (s *transition) collectResults() bool {
 		return false
 	}
 	for _, c := range t.Calls {
-		if c.Result = t.result(c); c.Result == nil {
+		if c.Result = resultOfCall(t, c); c.Result == nil {
 			panic(fmt.Errorf("%w: a result cannot be read", errBroken))
 		}
 		c.ResultAt, c.ResultLength = 0, 0
@@ -58,22 +60,22 @@ func (s *transition) collectResults() bool {
 }
 
 // result returns the result of a call, or nil if it is not loaded.
-func (t *OpenTurn) result(c *Call) *Result {
+func resultOfCall(t *turnrow.OpenTurn, c *turnrow.Call) *turnrow.Result {
 	if c.Result != nil {
 		return c.Result
 	}
 	at := int(c.ResultAt) - lengthOf(t.ResultsParts)
 	end := at + int(c.ResultLength)
-	r := &Result{}
+	r := &turnrow.Result{}
 	if at < 0 || end > len(t.Results) || proto.Unmarshal(t.Results[at:end], r) != nil {
 		return nil
 	}
 	return r
 }
 
-func countOpenCalls(t *OpenTurn) (open int) {
+func countOpenCalls(t *turnrow.OpenTurn) (open int) {
 	for _, c := range t.Calls {
-		if !c.ended() {
+		if !ended(c) {
 			open++
 		}
 	}

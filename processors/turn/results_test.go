@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // said is what a tool says in these tests: so much that it is stored in parts.
@@ -19,7 +21,7 @@ func midway(t tb) *play {
 	p.respond(asked, calling("t2", "t3", "t4"))
 	p.result("t3", said+"third")
 	p.result("t2", said+"second")
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.NotEmpty(t, s.Turn.TailParts)
 	require.NotEmpty(t, s.Turn.ResultsParts)
@@ -34,7 +36,7 @@ func TestResultsInPartsAreReadWhenTheStepEnds(t *testing.T) {
 		has(t, content, said+text)
 	}
 	require.Less(t, strings.Index(content, "second"), strings.Index(content, "third"), "in the order of the calls")
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.Empty(t, s.Turn.ResultsParts)
 	require.Empty(t, s.Turn.Results)
@@ -60,7 +62,7 @@ func TestEndedTurnLeavesNoParts(t *testing.T) {
 			s := p.state()
 			require.Nil(t, s.Turn)
 			require.Equal(t, uint32(rowVersion), s.Version)
-			row, err := DecodeState(p.row)
+			row, err := turnrow.Table.Unmarshal(p.row)
 			require.NoError(t, err)
 			require.Len(t, p.parts, len(row.HistoryParts), "of what is left")
 		})
@@ -70,7 +72,7 @@ func TestEndedTurnLeavesNoParts(t *testing.T) {
 // A turn that a defect ends takes its parts along.
 func TestAbandonedTurnDeletesItsParts(t *testing.T) {
 	p := midway(t)
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	out := abandon(s, p.key, p.now, p.rules)
 	require.Equal(t, uint32(rowVersion), out.State.Version)
@@ -104,10 +106,10 @@ func TestResultsOfOlderRowsAreKept(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))
 	s := p.state()
-	s.Turn.Calls[1].Result = &Result{ToolUseId: s.Turn.Calls[1].ToolUseId, Result: []byte(`{"said":"older"}`)}
+	s.Turn.Calls[1].Result = &turnrow.Result{ToolUseId: s.Turn.Calls[1].ToolUseId, Result: []byte(`{"said":"older"}`)}
 	s.Version = rowVersion
 	var err error
-	p.row, err = EncodeState(s)
+	p.row, err = turnrow.Table.Marshal(s)
 	require.NoError(t, err)
 	p.partsOf[string(p.row)] = p.parts
 	require.Equal(t, []string{reasonNoCall}, p.result("t2", "again").letters())
@@ -121,10 +123,10 @@ func TestResultsOfOlderRowsAreKept(t *testing.T) {
 // A row whose results cannot be read ends its turn at the deadline, and not the processor.
 func TestResultThatCannotBeReadIsADefect(t *testing.T) {
 	p := midway(t)
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	s.Turn.Calls[0].ResultLength += 100_000
-	row, err := EncodeState(s)
+	row, err := turnrow.Table.Marshal(s)
 	require.NoError(t, err)
 	e, ok := p.event("tool-use-result", []byte(toolResult("t4", "x")))
 	require.True(t, ok)
@@ -137,9 +139,9 @@ func TestDescribeShowsTheSizeOfResultsInParts(t *testing.T) {
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7"))
 	p.result("t5", said)
 	p.result("t6", "short")
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
-	text := Describe(s)
+	text := describe(s)
 	require.Contains(t, text, `"t5": ended, 3`)
 	require.Contains(t, text, `"t6": success, 16 bytes`)
 	require.Contains(t, text, `"t7": open`)

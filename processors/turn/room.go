@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // If the row of a session would exceed Rules.RowLimit, the following is given up in this order: each kind entirely before
@@ -54,14 +56,11 @@ const (
 // rowReserve is the space in bytes for what every event adds to the row: memories, a deadline.
 const rowReserve = 256
 
-// size returns the size of a row with its parts, in bytes.
-func (s *State) size() int { return proto.Size(s) + s.partsSize() }
+// stateSize returns the size of a row with its parts, in bytes.
+func stateSize(s *turnrow.State) int { return proto.Size(s) + partsSize(s) }
 
 // within reports whether a row with its parts has at most limit bytes.
-func (s *State) within(limit int) bool {
-	// Nearly all rows are far below any limit, so the cheap upper bound suffices.
-	return s.bound()+s.partsSize() <= limit || s.size() <= limit
-}
+func within(s *turnrow.State, limit int) bool { return stateSize(s) <= limit }
 
 // makeRoom gives up hidden exchanges, memories, held records and waiting messages until the row fits. If that would not be
 // enough, it gives up only expired memories and reports false.
@@ -73,7 +72,7 @@ func (s *transition) makeRoomUpTo(most loss) bool {
 
 // trim makes the row fit after an event was applied. It reports false if the row must not be written.
 func (s *transition) trim() bool {
-	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they count towards the row's size
+	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row) // they count towards the row's size
 	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
 		if !s.giveUpGate() {
 			s.fail(tooLarge("no room in the session's row"))
@@ -84,26 +83,26 @@ func (s *transition) trim() bool {
 		return true
 	}
 	s.row.Calls = nil
-	return s.row.within(limit)
+	return within(s.row, limit)
 }
 
 // shrink gives up what most permits until the row has at most limit bytes. It reports whether the row fits.
 func (s *transition) shrink(limit int, most loss) bool {
-	if s.row.within(limit) {
+	if within(s.row, limit) {
 		return true
 	}
 	s.forgetExpired()
-	if s.row.size()-s.givable(most) > limit {
+	if stateSize(s.row)-s.givable(most) > limit {
 		return false
 	}
-	for !s.row.within(limit) {
+	for !within(s.row, limit) {
 		switch waiting := s.row.Waiting; {
 		case s.purgeHidden():
 		case s.forgetOlder():
 		case s.forgetPrompt():
 		case most >= heldRecords && s.dropHeld():
 		case most >= waitingMessages && len(waiting) > 0:
-			s.stopWaiting(s.row.lastToGive())
+			s.stopWaiting(lastToGive(s.row))
 		default:
 			return false
 		}
@@ -112,14 +111,14 @@ func (s *transition) shrink(limit int, most loss) bool {
 }
 
 // stopWaiting ends a waiting message with a queue_full error.
-func (s *transition) stopWaiting(a *Accepted) {
-	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *Accepted) bool { return w == a })
+func (s *transition) stopWaiting(a *turnrow.Accepted) {
+	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *turnrow.Accepted) bool { return w == a })
 	s.reject(a, queueFull("no room for a waiting message"))
 }
 
 // givable returns how many bytes shrink can give up.
 func (s *transition) givable(most loss) (bytes int) {
-	bytes = s.row.hiddenSize()
+	bytes = hiddenSize(s.row)
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}

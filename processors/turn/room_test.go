@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,9 +18,9 @@ import (
 func smallRow(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin }
 
 // keepState replaces the row by a state whose fields stand in the row itself.
-func (p *play) keepState(s *State) {
+func (p *play) keepState(s *turnrow.State) {
 	p.tb.Helper()
-	raw, err := EncodeState(s)
+	raw, err := turnrow.Table.Marshal(s)
 	require.NoError(p.tb, err)
 	p.row, p.parts = raw, map[uint32][]byte{}
 }
@@ -28,7 +29,7 @@ func (p *play) keepState(s *State) {
 // and of n applied records and ended calls.
 func (p *play) fill(n, left int) {
 	p.tb.Helper()
-	p.fillWith(n, left, func(s *State, size int) {
+	p.fillWith(n, left, func(s *turnrow.State, size int) {
 		s.HistoryLength, s.History = 1, []byte(`[{"role":"user","content":"`+strings.Repeat("h", size)+`"}]`)
 	})
 }
@@ -36,17 +37,17 @@ func (p *play) fill(n, left int) {
 // fillForGood is fill with a route instead of the history: nothing that can be given up.
 func (p *play) fillForGood(n, left int) {
 	p.tb.Helper()
-	p.fillWith(n, left, func(s *State, size int) {
-		s.Routes = []*ReplyRoute{{
+	p.fillWith(n, left, func(s *turnrow.State, size int) {
+		s.Routes = []*turnrow.ReplyRoute{{
 			RequestId: ptr("other"), ReplyTo: []byte(`{"to":"` + strings.Repeat("r", size) + `"}`),
 			ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
 		}}
 	})
 }
 
-func (p *play) fillWith(n, left int, filler func(s *State, size int)) {
+func (p *play) fillWith(n, left int, filler func(s *turnrow.State, size int)) {
 	p.tb.Helper()
-	s := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
+	s := &turnrow.State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
 	for i := range n {
 		d := fmt.Sprint(i)
 		s.Requests = remember(s.Requests, digests.Of(ofRequest, "r"+d), p.now, time.Hour, n)
@@ -54,18 +55,18 @@ func (p *play) fillWith(n, left int, filler func(s *State, size int)) {
 		s.Calls = remember(s.Calls, digests.Of(ofCall, d), p.now, time.Hour, n)
 	}
 	filler(s, 0)
-	size := p.rules.RowLimit - left - s.size() - 3 // the lengths get longer
+	size := p.rules.RowLimit - left - stateSize(s) - 3 // the lengths get longer
 	filler(s, size)
-	require.InDelta(p.tb, p.rules.RowLimit-left, s.size(), 3)
+	require.InDelta(p.tb, p.rules.RowLimit-left, stateSize(s), 3)
 	p.keepState(s)
 }
 
 // size is that of the row as it is written: with its parts, their names and its deadline.
 func (p *play) size() int {
 	p.tb.Helper()
-	s, err := DecodeState(p.row)
+	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
-	return len(p.row) + s.partsSize()
+	return len(p.row) + partsSize(s)
 }
 
 // recordOf is a record that is not delivered yet.
@@ -116,7 +117,7 @@ func TestMessageThatCannotBeRememberedIsAnsweredOnItsRoute(t *testing.T) {
 	p.fillForGood(recentMemories, 30)
 	s := p.state()
 	s.Requests, s.Calls = append(s.Requests, s.Calls...), nil // nothing is left to give up
-	s.Routes = append(s.Routes, &ReplyRoute{RequestId: ptr("n"), ReplyTo: []byte(`{}`), ExpiresMs: p.now.Add(time.Hour).UnixMilli()})
+	s.Routes = append(s.Routes, &turnrow.ReplyRoute{RequestId: ptr("n"), ReplyTo: []byte(`{}`), ExpiresMs: p.now.Add(time.Hour).UnixMilli()})
 	p.keepState(s)
 	before := p.row
 	es := p.send("message-input", requestMessage("hi", "n"))
@@ -207,7 +208,7 @@ func TestPartsOfForgottenMemoriesMakeRoom(t *testing.T) {
 		p.send("session-control", fmt.Sprintf(`{"action":"cancel","request_id":"none%d"}`, i))
 	}
 	asked := p.ask("one")
-	before, err := DecodeState(p.row)
+	before, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.NotEmpty(t, before.CausesParts)
 	out := p.respond(asked, saying(strings.Repeat("a", 50<<10)))

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -263,7 +263,7 @@ func TestLeastLossIsGivenUpFirst(t *testing.T) {
 		for i := range count("calls", 500) {
 			s.Calls = remember(s.Calls, digests.Of(ofCall, fmt.Sprint(i)), p.now, time.Hour, 1000)
 		}
-		if s.size() > p.rules.RowLimit {
+		if stateSize(s) > p.rules.RowLimit {
 			t.Skip("the row would be over its limit")
 		}
 		p.keepState(s)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,7 +30,7 @@ func (e RouteGiven) apply(s *transition) {
 			}
 			return
 		}
-		s.addRoute(&ReplyRoute{
+		s.addRoute(&turnrow.ReplyRoute{
 			RequestId:   notBlank(e.Route.RequestID),
 			TurnId:      turn,
 			ReplyTo:     bytes.Clone(e.descriptor(s)), // copied, because the row outlives the record
@@ -65,7 +66,7 @@ func (e RouteGiven) boundTurn() string {
 
 // mayServe reports whether a route without a request ID may be that of a message. A message takes a route that was written for
 // no particular message only if its own door wrote neither a route for it nor that it has none.
-func (r *ReplyRoute) mayServe(a *Accepted) bool {
+func mayServe(r *turnrow.ReplyRoute, a *turnrow.Accepted) bool {
 	switch {
 	case a.RequestId != nil || a.NoRoute || r.RequestId != nil:
 		return false
@@ -77,9 +78,9 @@ func (r *ReplyRoute) mayServe(a *Accepted) bool {
 }
 
 // addRoute stores a route: with the message that it serves if that has arrived, else until that arrives.
-func (s *transition) addRoute(r *ReplyRoute) {
+func (s *transition) addRoute(r *turnrow.ReplyRoute) {
 	for a := range s.unfinished() {
-		if before := a.Route; r.mayServe(a) && (a.Bound || s.live(before) == nil) {
+		if before := a.Route; mayServe(r, a) && (a.Bound || s.live(before) == nil) {
 			a.Route = r
 			s.keepRoute(func() { a.Route = before })
 			return
@@ -87,7 +88,7 @@ func (s *transition) addRoute(r *ReplyRoute) {
 	}
 	kept := s.row.Routes
 	if r.RequestId != nil {
-		same := func(k *ReplyRoute) bool { return sameRequest(k.RequestId, r.RequestId) }
+		same := func(k *turnrow.ReplyRoute) bool { return sameRequest(k.RequestId, r.RequestId) }
 		kept = slices.DeleteFunc(slices.Clone(kept), same)
 	}
 	if len(kept) >= maxRoutes {
@@ -105,7 +106,7 @@ func (s *transition) addRoute(r *ReplyRoute) {
 
 // unclaimed reports whether no unfinished message can use an open route. The oldest such route is evicted for a new one:
 // its message has not arrived, or ended before the route arrived. If the message arrives later, its output has no route.
-func (s *transition) unclaimed(r *ReplyRoute) bool {
+func (s *transition) unclaimed(r *turnrow.ReplyRoute) bool {
 	for a := range s.unfinished() {
 		if sameRequest(a.RequestId, r.RequestId) && !a.NoRoute {
 			return false
@@ -126,9 +127,9 @@ func (s *transition) keepRoute(undo func()) {
 
 // takeRoute gives a message without request id the open route that was written for it, or else the oldest open unnamed route that
 // is not newer than itself.
-func (s *transition) takeRoute(a *Accepted) {
+func (s *transition) takeRoute(a *turnrow.Accepted) {
 	for i, r := range s.row.Routes {
-		if s.live(r) != nil && r.mayServe(a) {
+		if s.live(r) != nil && mayServe(r, a) {
 			s.row.Routes = slices.Delete(s.row.Routes, i, i+1)
 			a.Route = r
 			return
@@ -138,7 +139,7 @@ func (s *transition) takeRoute(a *Accepted) {
 
 // expectRoute gives a message the descriptor that came with it, for the case that its route's own record is read after its turn has
 // ended. Only processors/delivery can serve such a route: it reads the token itself.
-func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
+func (s *transition) expectRoute(a *turnrow.Accepted, descriptor topics.Raw) {
 	if !s.rules.Delivery || a.Route != nil || a.NoRoute || len(descriptor) > maxDescriptor ||
 		topics.RouteIDOf(descriptor) == "" || topics.TokenOf(descriptor) != "" {
 		return
@@ -146,23 +147,23 @@ func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
 	if s.rules.Channels {
 		descriptor = topics.WithoutChannel(descriptor)
 	}
-	a.Route = &ReplyRoute{
+	a.Route = &turnrow.ReplyRoute{
 		RequestId: a.RequestId, ReplyTo: bytes.Clone(descriptor), TimestampMs: max(a.TimestampMs, 0),
 		ExpiresMs: s.after(s.rules.RouteTTL),
 	}
 }
 
 // routeOf returns the reply descriptor of the output of a message that ends, nil if there is none.
-func (s *transition) routeOf(a *Accepted) topics.Raw {
+func (s *transition) routeOf(a *turnrow.Accepted) topics.Raw {
 	if a.NoRoute {
-		return a.ownRoute()
+		return ownRoute(a)
 	}
 	return s.useRoute(a)
 }
 
 // useRoute removes the route of a message that ends and returns its descriptor, nil if it has none. Each route is used
 // once.
-func (s *transition) useRoute(a *Accepted) topics.Raw {
+func (s *transition) useRoute(a *turnrow.Accepted) topics.Raw {
 	if a.RequestId == nil {
 		r := s.live(a.Route)
 		if r == nil {
@@ -212,9 +213,9 @@ func (s *transition) withdrawRoute() {
 		s.row.UsedRoutesMs, s.changed = used[1:], true
 		return
 	}
-	var oldest *ReplyRoute
+	var oldest *turnrow.ReplyRoute
 	drop := func() {}
-	older := func(r *ReplyRoute) bool {
+	older := func(r *turnrow.ReplyRoute) bool {
 		return s.live(r) != nil && r.RequestId == nil && (oldest == nil || r.ExpiresMs < oldest.ExpiresMs)
 	}
 	for a := range s.unfinished() {
@@ -232,7 +233,7 @@ func (s *transition) withdrawRoute() {
 }
 
 // live returns the route, or nil if it has expired.
-func (s *transition) live(r *ReplyRoute) *ReplyRoute {
+func (s *transition) live(r *turnrow.ReplyRoute) *turnrow.ReplyRoute {
 	if r == nil || r.ExpiresMs <= s.nowMS() {
 		return nil
 	}
@@ -240,8 +241,8 @@ func (s *transition) live(r *ReplyRoute) *ReplyRoute {
 }
 
 // unfinished returns the messages that have no output yet, in order of arrival.
-func (s *transition) unfinished() iter.Seq[*Accepted] {
-	return func(yield func(*Accepted) bool) {
+func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
+	return func(yield func(*turnrow.Accepted) bool) {
 		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
 			return
 		}
@@ -256,7 +257,7 @@ func (s *transition) unfinished() iter.Seq[*Accepted] {
 // expireRoutes drops the routes that have expired.
 func (s *transition) expireRoutes() {
 	n := len(s.row.Routes)
-	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *ReplyRoute) bool { return s.live(r) == nil })
+	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *turnrow.ReplyRoute) bool { return s.live(r) == nil })
 	s.changed = s.changed || len(s.row.Routes) != n
 	for a := range s.unfinished() {
 		if a.Route != nil && s.live(a.Route) == nil {

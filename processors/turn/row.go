@@ -1,11 +1,9 @@
 package turn
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // A row that an older build would misinterpret has a higher version, which that build refuses to read. A new field alone
@@ -40,51 +38,33 @@ const (
 	// rowStream is the format of a row whose open turn writes events. An older build would not end its stream.
 	rowStream = 11
 	// rowBound is the format of a row with an open route that serves one message only. An older build would give it to another.
-	rowBound = 12
+	rowBound = turnrow.Version
 )
 
-// ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
-// parts and is read under plain goka.NewProcessor.
-var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
-
-var layout = rows.Format{Name: "turn", Version: rowBound, Newer: ErrRowVersion}
-
-// EncodeState encodes a row.
-func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
-
-// DecodeState decodes a row. For a row of a newer format it returns an error that wraps ErrRowVersion.
-func DecodeState(raw []byte) (*State, error) {
-	s := &State{}
-	if err := layout.Decode(raw, s); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // format returns the lowest row version that can represent this state.
-func (s *State) format() uint32 {
+func formatOf(s *turnrow.State) uint32 {
 	switch t := s.Turn; {
-	case slices.ContainsFunc(s.Routes, func(r *ReplyRoute) bool { return r.TurnId != "" }):
+	case slices.ContainsFunc(s.Routes, func(r *turnrow.ReplyRoute) bool { return r.TurnId != "" }):
 		return rowBound
 	case t.GetStream() != nil:
 		return rowStream
 	case s.LastTurn != "":
 		return rowMemoir
-	case s.hasChannels():
+	case hasChannels(s):
 		return rowChannels
-	case s.hasGates():
+	case hasGates(s):
 		return rowGates
 	case len(t.GetPromptParts()) > 0:
 		return rowPrompt
-	case s.hiddenSize() > 0 || t.GetCompaction() != nil:
+	case hiddenSize(s) > 0 || t.GetCompaction() != nil:
 		return rowHidden
-	case len(s.Early) > 0 || t.holdsValues():
+	case len(s.Early) > 0 || holdsValues(t):
 		return rowHeld
 	case t != nil && len(t.TailParts)+len(t.ResultsParts)+len(t.Results) > 0:
 		return rowTurn
 	case len(s.StepsParts) > 0:
 		return rowSteps
-	case s.partsSize() > 0: // builds without parts would read this row as a session without history and memories
+	case partsSize(s) > 0: // builds without parts would read this row as a session without history and memories
 		return rowVersion
 	default:
 		return min(s.Version, rowVersion)
@@ -92,8 +72,8 @@ func (s *State) format() uint32 {
 }
 
 // hasGates reports whether the session has open gates, calls that were approved, or held outcomes.
-func (s *State) hasGates() bool {
+func hasGates(s *turnrow.State) bool {
 	t := s.Turn
-	return len(s.OtherGates) > 0 || t.GetStoppedMs() != 0 || slices.ContainsFunc(t.GetCalls(), (*Call).gated) ||
+	return len(s.OtherGates) > 0 || t.GetStoppedMs() != 0 || slices.ContainsFunc(t.GetCalls(), gated) ||
 		slices.ContainsFunc(t.GetHeld(), isOutcome) || slices.ContainsFunc(s.Early, isOutcome)
 }

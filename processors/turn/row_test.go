@@ -11,6 +11,8 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 func TestUnknownFieldsOfARowSurvive(t *testing.T) {
@@ -28,15 +30,15 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowBound + 1})
+	raw, err := proto.Marshal(&turnrow.State{Version: rowBound + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = turnrow.Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
 	require.ErrorContains(t, err, "12")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
-	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, History: []byte("not read")})
+	raw, err := turnrow.Table.Marshal(&turnrow.State{Version: 1, DeadlineMs: 77, History: []byte("not read")})
 	require.NoError(t, err)
 	ms, ok := encodedRows{}.Deadline(raw)
 	require.True(t, ok)
@@ -56,24 +58,24 @@ func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 }
 
 func TestTableCodecYieldsStates(t *testing.T) {
-	raw, err := TableCodec().Encode(&State{Version: 1, HistoryLength: 3})
+	raw, err := turnrow.Table.Codec().Encode(&turnrow.State{Version: 1, HistoryLength: 3})
 	require.NoError(t, err)
-	v, err := TableCodec().Decode(raw)
+	v, err := turnrow.Table.Codec().Decode(raw)
 	require.NoError(t, err)
-	s, err := StateOf(v)
+	s, err := stateOf(v)
 	require.NoError(t, err)
 	require.Equal(t, uint32(3), s.HistoryLength)
 
-	v, err = TableCodec().Decode([]byte{0xff})
+	v, err = turnrow.Table.Codec().Decode([]byte{0xff})
 	require.NoError(t, err, "Goka is never told")
-	_, err = StateOf(v)
+	_, err = stateOf(v)
 	require.Error(t, err)
-	s, err = StateOf(nil)
+	s, err = stateOf(nil)
 	require.NoError(t, err)
 	require.Nil(t, s)
-	_, err = StateOf(7)
+	_, err = stateOf(7)
 	require.ErrorIs(t, err, codec.ErrType)
-	_, err = TableCodec().Encode(7)
+	_, err = turnrow.Table.Codec().Encode(7)
 	require.ErrorIs(t, err, codec.ErrType)
 }
 
@@ -113,7 +115,7 @@ func TestMemoriesAreDroppedBeforeAMessageIsRejected(t *testing.T) {
 	for i := range 1000 {
 		s.Causes = remember(s.Causes, digests.Of(ofCause, string(rune(i))), p.now, time.Hour, 1000)
 	}
-	p.row, _ = EncodeState(s)
+	p.row, _ = turnrow.Table.Marshal(s)
 	p.rules.RowLimit = len(p.row)
 	require.Empty(t, p.send("message-input", message("two")).letters())
 	require.NotEmpty(t, p.state().Causes)
@@ -121,7 +123,7 @@ func TestMemoriesAreDroppedBeforeAMessageIsRejected(t *testing.T) {
 
 func TestDescribeNamesIDsAndSizesOnly(t *testing.T) {
 	p := newPlay(t)
-	require.Equal(t, "no state\n", Describe(nil))
+	require.Equal(t, "no state\n", describe(nil))
 	p.respond(p.ask("secret one"), saying("secret answer"))
 	p.send("reply-to", namedRoute("r9"))
 	p.send("reply-to", `{"bearerToken":"secret"}`)
@@ -130,7 +132,7 @@ func TestDescribeNamesIDsAndSizesOnly(t *testing.T) {
 	p.result("t8", "secret")
 	p.respond(asked, calling("t1", "t2"))
 	p.result("t1", "secret result")
-	text := Describe(p.state())
+	text := describe(p.state())
 	require.NotContains(t, text, "secret")
 	for _, want := range []string{
 		"history: 2 messages", "step 1 waits for tools", `request "r2"`, `call 0: look "t1": success`,

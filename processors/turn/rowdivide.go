@@ -3,12 +3,14 @@ package turn
 import (
 	"bytes"
 	"slices"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // divide divides the changed fields into parts and row before the state is written. It returns the parts to write before
 // the row, and the numbers of the parts to delete after it. full are the full fields as the row will be read with them;
 // lazy fields are included only if they were loaded or cached. A nil state means that the row is deleted.
-func (l *rowLayout) divide(s *State, now int64) (write []NewPart, unused []uint32, full fullValues) {
+func (l *rowLayout) divide(s *turnrow.State, now int64) (write []NewPart, unused []uint32, full fullValues) {
 	if s == nil {
 		for _, f := range l.fields {
 			unused = append(unused, numbersOf(f.parts)...)
@@ -16,16 +18,16 @@ func (l *rowLayout) divide(s *State, now int64) (write []NewPart, unused []uint3
 		return nil, unused, full
 	}
 	if l.parts == nil {
-		for i, f := range s.largeFields() {
+		for i, f := range stateLargeFields(s) {
 			if !f.absent() && !f.hasParts() {
 				full[i] = *f.inline
 			}
 		}
 		return nil, nil, full
 	}
-	before, next := s.largeFields(), s.NextPart
+	before, next := stateLargeFields(s), s.NextPart
 	var values [largeFields]struct {
-		parts  []*Part
+		parts  []*turnrow.Part
 		inline []byte
 	}
 	for i, f := range before {
@@ -34,7 +36,7 @@ func (l *rowLayout) divide(s *State, now int64) (write []NewPart, unused []uint3
 		}
 	}
 	write, unused, full = l.divideFields(s, now, false)
-	if l.limit == 0 || s.within(l.limit) {
+	if l.limit == 0 || within(s, l.limit) {
 		return write, unused, full
 	}
 	for i, f := range before {
@@ -48,20 +50,20 @@ func (l *rowLayout) divide(s *State, now int64) (write []NewPart, unused []uint3
 
 // divideFields divides the large fields into parts and the bytes in the row itself. Entries that were dropped from a list
 // still take space in its parts. If compact is true, such a list is rewritten as one part without them.
-func (l *rowLayout) divideFields(s *State, now int64, compact bool) (write []NewPart, unused []uint32, full fullValues) {
+func (l *rowLayout) divideFields(s *turnrow.State, now int64, compact bool) (write []NewPart, unused []uint32, full fullValues) {
 	// If the session was removed and starts again, deletions of its old parts may still be in flight. Larger numbers
 	// keep the new parts safe from them.
 	s.NextPart = max(l.next, s.NextPart)
-	newPart := func(value []byte) *Part {
+	newPart := func(value []byte) *turnrow.Part {
 		if s.NextPart == 0 {
 			s.NextPart = uint32(now / 1000)
 		}
 		// Copied, because a slice would keep the whole conversation or response in memory until the part is written.
 		write = append(write, NewPart{s.NextPart, bytes.Clone(value)})
 		s.NextPart++
-		return &Part{Number: s.NextPart - 1, Length: uint32(len(value))}
+		return &turnrow.Part{Number: s.NextPart - 1, Length: uint32(len(value))}
 	}
-	for i, f := range s.largeFields() {
+	for i, f := range stateLargeFields(s) {
 		at := l.fields[i]
 		if !at.loaded && !f.hasParts() { // the turn has ended, or the row was replaced: the field begins anew
 			unused = append(unused, numbersOf(at.parts)...)
@@ -84,13 +86,13 @@ func (l *rowLayout) divideFields(s *State, now int64, compact bool) (write []New
 	if len(s.HiddenParts) > 0 {
 		full[hidden] = nil // no event reads it
 	}
-	s.Version = s.format()
+	s.Version = formatOf(s)
 	return write, unused, full
 }
 
 // divide divides a loaded field into the existing parts that it still begins with, a new part if too many bytes follow
 // them, and the bytes in the row itself. It returns the full field, and the numbers of the parts that are no longer used.
-func (l fieldLayout) divide(f largeField, newPart func([]byte) *Part, compact bool) (full []byte, unused []uint32) {
+func (l fieldLayout) divide(f largeField, newPart func([]byte) *turnrow.Part, compact bool) (full []byte, unused []uint32) {
 	value := *f.inline
 	kept, at, unused := l.keep(value, f.entry)
 	if compact && f.entry != 0 && (len(kept) > 1 || lengthOf(kept) > at) {
@@ -120,7 +122,7 @@ func (l fieldLayout) removed(f largeField) []uint32 {
 
 // extend moves the bytes that were appended to a field that was not loaded to a new part, if they are too many for the row.
 // It returns the full field if it is cached, else nil.
-func (l fieldLayout) extend(f largeField, newPart func([]byte) *Part) (full []byte) {
+func (l fieldLayout) extend(f largeField, newPart func([]byte) *turnrow.Part) (full []byte) {
 	value := *f.inline
 	if l.full != nil {
 		full = append(l.full, value[l.inline:]...)
@@ -142,7 +144,7 @@ func (l fieldLayout) extend(f largeField, newPart func([]byte) *Part) (full []by
 // begins with dropped entries is kept; readers drop them again. Of a part whose end has changed, the unchanged front is
 // kept if it is more than half of the part: a model that removes its last turn must not cause the whole history to be
 // rewritten.
-func (l fieldLayout) keep(value []byte, entry int) (kept []*Part, at int, left []uint32) {
+func (l fieldLayout) keep(value []byte, entry int) (kept []*turnrow.Part, at int, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.full[dropped:], value)
 	first, end := 0, 0
@@ -156,7 +158,7 @@ func (l fieldLayout) keep(value []byte, entry int) (kept []*Part, at int, left [
 			}
 			kept, at = l.parts[first:i+1:i+1], end-dropped
 		case end > common && 2*(common-start) > int(p.Length):
-			front := &Part{Number: p.Number, Length: uint32(common - start)}
+			front := &turnrow.Part{Number: p.Number, Length: uint32(common - start)}
 			kept, at = append(kept, front), common-dropped
 		default:
 			left = append(left, p.Number)

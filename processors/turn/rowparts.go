@@ -3,6 +3,9 @@ package turn
 import (
 	"errors"
 	"fmt"
+
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // A row is written with every event of its session. Its large fields change rarely, and mostly by appending: an answer
@@ -32,7 +35,7 @@ var (
 	// errBroken marks an event that cannot be applied because of a bug in this package or a damaged row.
 	errBroken = errors.New("turn: the event cannot be applied")
 	// errNoParts is returned for a row that was written under processors.New and is read under plain goka.NewProcessor.
-	errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
+	errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", rows.ErrVersion)
 )
 
 // The large fields of a row.
@@ -54,7 +57,7 @@ type fullValues [largeFields][]byte
 
 // largeField is a field of a row that may have parts. The zero value is a field of the turn if no turn is open.
 type largeField struct {
-	parts  *[]*Part
+	parts  *[]*turnrow.Part
 	inline *[]byte
 	// lazy marks a field that is loaded when the transition needs it. The others are loaded before the event.
 	lazy bool
@@ -78,7 +81,7 @@ const (
 	bracket = 1
 )
 
-func (s *State) largeFields() [largeFields]largeField {
+func stateLargeFields(s *turnrow.State) [largeFields]largeField {
 	fields := [largeFields]largeField{
 		history:  {&s.HistoryParts, &s.History, true, 0, historyInline, bracket},
 		causes:   {&s.CausesParts, &s.Causes, false, memorySize, memoryInline, 0},
@@ -111,8 +114,8 @@ func (f largeField) buffer(length int) []byte {
 }
 
 // partsSize returns how many bytes of a row are in parts that are not loaded.
-func (s *State) partsSize() (size int) {
-	for _, f := range s.largeFields() {
+func partsSize(s *turnrow.State) (size int) {
+	for _, f := range stateLargeFields(s) {
 		if f.hasParts() {
 			size += lengthOf(*f.parts)
 		}
@@ -120,7 +123,7 @@ func (s *State) partsSize() (size int) {
 	return size
 }
 
-func lengthOf(parts []*Part) (length int) {
+func lengthOf(parts []*turnrow.Part) (length int) {
 	for _, p := range parts {
 		length += int(p.Length)
 	}
@@ -128,7 +131,7 @@ func lengthOf(parts []*Part) (length int) {
 }
 
 // numbersOf returns the numbers of the parts.
-func numbersOf(parts []*Part) []uint32 {
+func numbersOf(parts []*turnrow.Part) []uint32 {
 	all := make([]uint32, len(parts))
 	for i, p := range parts {
 		all[i] = p.Number
@@ -147,7 +150,7 @@ type rowLayout struct {
 // fieldLayout is the layout of a field as the row was read: the parts that it begins with, and its full value if it was
 // loaded.
 type fieldLayout struct {
-	parts  []*Part
+	parts  []*turnrow.Part
 	inline int    // how many bytes the row itself contains
 	full   []byte // set also for a field that is cached but was not needed
 	loaded bool
@@ -155,9 +158,9 @@ type fieldLayout struct {
 
 // open takes the layout of a row and loads the fields that every event needs. cached are the full fields of a cached
 // state.
-func (l *rowLayout) open(s *State, parts Parts, cached *fullValues, limit int) error {
+func (l *rowLayout) open(s *turnrow.State, parts Parts, cached *fullValues, limit int) error {
 	l.next, l.parts, l.limit = s.NextPart, parts, limit
-	for i, f := range s.largeFields() {
+	for i, f := range stateLargeFields(s) {
 		if f.absent() {
 			continue
 		}
@@ -174,8 +177,8 @@ func (l *rowLayout) open(s *State, parts Parts, cached *fullValues, limit int) e
 
 // load replaces the parts of a field by its full value. It returns an error if a part is missing or too short. A lazy
 // field that is not needed is not loaded even if it is cached, so that outcomes do not depend on the cache.
-func (l *rowLayout) load(s *State, i int) error {
-	f, at := s.largeFields()[i], &l.fields[i]
+func (l *rowLayout) load(s *turnrow.State, i int) error {
+	f, at := stateLargeFields(s)[i], &l.fields[i]
 	switch appended := (*f.inline)[min(at.inline, len(*f.inline)):]; {
 	case at.full == nil:
 		full, err := l.read(f)
@@ -229,16 +232,16 @@ func (l *rowLayout) reserve() int {
 // load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
 // s.err, and the outcome of the event is discarded.
 func (s *transition) load(i int) {
-	f := s.row.largeFields()[i]
+	f := stateLargeFields(s.row)[i]
 	if s.err != nil || !f.hasParts() {
 		return
 	}
 	before := 0
 	if s.oversize > 0 {
-		before = s.row.size()
+		before = stateSize(s.row)
 	}
 	s.rowLimit -= partName * len(*f.parts) // they are named again when the row is written
 	if s.err = s.layout.load(s.row, i); s.err == nil && s.oversize > 0 {
-		s.oversize -= before - s.row.size()
+		s.oversize -= before - stateSize(s.row)
 	}
 }

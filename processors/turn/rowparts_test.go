@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // A table of one row and its parts.
@@ -21,8 +23,8 @@ type parted struct {
 }
 
 // change loads the row, changes it, and writes it as the binding does.
-func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
-	s := &State{}
+func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*turnrow.State)) (written int) {
+	s := &turnrow.State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
 	load := openLayout
 	if withHistory {
@@ -42,7 +44,7 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 		delete(p.parts, n)
 	}
 	named := 0
-	for _, f := range s.largeFields() {
+	for _, f := range stateLargeFields(s) {
 		if f.absent() {
 			continue
 		}
@@ -55,13 +57,13 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 	require.LessOrEqual(t, s.Version, uint32(rowSteps))
 	require.LessOrEqual(t, lengthOf(s.StepsParts)+len(s.Steps), 2*maxSteps*stepSize)
 	var err error
-	p.row, err = EncodeState(s)
+	p.row, err = turnrow.Table.Marshal(s)
 	require.NoError(t, err)
 	return written + len(p.row)
 }
 
-func (p *parted) whole(t require.TestingT) *State {
-	s := &State{}
+func (p *parted) whole(t require.TestingT) *turnrow.State {
+	s := &turnrow.State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
 	loadAll(t, s, table{parts: p.parts}, nil)
 	return s
@@ -69,9 +71,9 @@ func (p *parted) whole(t require.TestingT) *State {
 
 // joined is a field as its parts and the row have it.
 func (p *parted) joined(t require.TestingT, i int) (whole []byte) {
-	s := &State{}
+	s := &turnrow.State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	f := s.largeFields()[i]
+	f := stateLargeFields(s)[i]
 	for _, part := range *f.parts {
 		whole = append(whole, p.parts[part.Number][:part.Length]...)
 	}
@@ -83,26 +85,26 @@ func (p *parted) joined(t require.TestingT, i int) (whole []byte) {
 func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &parted{parts: map[uint32][]byte{}}
-		want := &State{History: []byte("[]")}
+		want := &turnrow.State{History: []byte("[]")}
 		now := time.UnixMilli(1_790_000_000_000)
 		n := 0
-		p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+		p.change(t, true, now, func(s *turnrow.State) { s.History = bytes.Clone(want.History) })
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
 				size := rapid.SampledFrom([]int{1, 300, 3000, 30_000}).Draw(t, "size")
 				more := "," + strings.Repeat(string(rune('a'+n%26)), size) + "]"
 				n++
 				want.History = append(bytes.Clone(want.History[:len(want.History)-1]), more...)
-				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+				p.change(t, true, now, func(s *turnrow.State) { s.History = bytes.Clone(want.History) })
 			},
 			"shorten": func(t *rapid.T) {
 				end := rapid.IntRange(1, len(want.History)-1).Draw(t, "end")
 				want.History = append(bytes.Clone(want.History[:end]), ']')
-				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+				p.change(t, true, now, func(s *turnrow.State) { s.History = bytes.Clone(want.History) })
 			},
 			"replace": func(t *rapid.T) {
 				want.History = []byte("[" + strings.Repeat("z", rapid.IntRange(0, 10_000).Draw(t, "size")) + "]")
-				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+				p.change(t, true, now, func(s *turnrow.State) { s.History = bytes.Clone(want.History) })
 			},
 			"remember": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * time.Second)
@@ -111,7 +113,7 @@ func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 					n++
 					d := digests.Of(ofCause, string(rune(n)))
 					want.Causes = remember(want.Causes, d, now, time.Hour, 300)
-					p.change(t, withHistory, now, func(s *State) { s.Causes = remember(s.Causes, d, now, time.Hour, 300) })
+					p.change(t, withHistory, now, func(s *turnrow.State) { s.Causes = remember(s.Causes, d, now, time.Hour, 300) })
 				}
 			},
 			"close steps": func(t *rapid.T) {
@@ -119,11 +121,13 @@ func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 				for range rapid.IntRange(1, 80).Draw(t, "count") {
 					n++
 					d := digests.Of(ofTurn, string(rune('a'+n%rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "kinds"))))
-					asked := func() *OpenTurn { return &OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)} }
-					last := &transition{row: &State{Steps: want.Steps, Turn: asked()}}
+					asked := func() *turnrow.OpenTurn {
+						return &turnrow.OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)}
+					}
+					last := &transition{row: &turnrow.State{Steps: want.Steps, Turn: asked()}}
 					last.rememberStep()
 					want.Steps = last.row.Steps
-					p.change(t, withHistory, now, func(s *State) {
+					p.change(t, withHistory, now, func(s *turnrow.State) {
 						s.Turn = asked()
 						(&transition{row: s}).rememberStep()
 						s.Turn = nil
@@ -132,11 +136,11 @@ func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 			},
 			"forget": func(t *rapid.T) {
 				want.Causes = forgetHalf(want.Causes, 0)
-				p.change(t, false, now, func(s *State) { s.Causes = bytes.Clone(want.Causes) })
+				p.change(t, false, now, func(s *turnrow.State) { s.Causes = bytes.Clone(want.Causes) })
 			},
 			"made anew": func(t *rapid.T) {
 				want.History, want.Causes, want.Steps = []byte("[]"), nil, nil
-				p.change(t, rapid.Bool().Draw(t, "with history"), now, func(s *State) {
+				p.change(t, rapid.Bool().Draw(t, "with history"), now, func(s *turnrow.State) {
 					proto.Reset(s)
 					s.History = bytes.Clone(want.History)
 				})
@@ -163,12 +167,12 @@ func TestHistoryIsNotWrittenWithEveryAnswer(t *testing.T) {
 	p := &parted{parts: map[uint32][]byte{}}
 	now := time.UnixMilli(1_790_000_000_000)
 	history := "[" + strings.Repeat("x", 100<<10) + "]"
-	p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+	p.change(t, true, now, func(s *turnrow.State) { s.History = []byte(history) })
 	written := 0
 	const turns = 200
 	for range turns {
 		history = history[:len(history)-1] + "," + strings.Repeat("y", 500) + "]"
-		written += p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+		written += p.change(t, true, now, func(s *turnrow.State) { s.History = []byte(history) })
 	}
 	require.Less(t, written/turns, 6<<10, "of a history of 100 to 200 KB")
 	require.Equal(t, history, string(p.whole(t).History))
@@ -179,27 +183,27 @@ func TestHistoryWhoseEndChangesKeepsItsParts(t *testing.T) {
 	p := &parted{parts: map[uint32][]byte{}}
 	now := time.UnixMilli(1_790_000_000_000)
 	past := "[" + strings.Repeat("x", 100<<10)
-	p.change(t, true, now, func(s *State) { s.History = []byte(past + strings.Repeat("y", 2000) + "]") })
+	p.change(t, true, now, func(s *turnrow.State) { s.History = []byte(past + strings.Repeat("y", 2000) + "]") })
 	for _, end := range []string{"z", "q", "z"} {
 		history := past + strings.Repeat(end, 2000) + "]"
-		written := p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+		written := p.change(t, true, now, func(s *turnrow.State) { s.History = []byte(history) })
 		require.Less(t, written, 8<<10)
 		require.Equal(t, history, string(p.whole(t).History))
 	}
-	p.change(t, true, now, func(s *State) { s.History = []byte(past[:30<<10] + "]") })
+	p.change(t, true, now, func(s *turnrow.State) { s.History = []byte(past[:30<<10] + "]") })
 	require.Equal(t, past[:30<<10]+"]", string(p.whole(t).History))
 }
 
 func TestMissingPartMakesTheRowUnreadable(t *testing.T) {
 	p := &parted{parts: map[uint32][]byte{}}
-	p.change(t, true, time.UnixMilli(1000), func(s *State) { s.History = []byte(strings.Repeat("x", 10_000)) })
+	p.change(t, true, time.UnixMilli(1000), func(s *turnrow.State) { s.History = []byte(strings.Repeat("x", 10_000)) })
 	require.Len(t, p.parts, 1)
 	clear(p.parts)
 	for want, from := range map[error]table{
-		errBroken:     {parts: map[uint32][]byte{}},
-		ErrRowVersion: {}, // under a plain goka.NewProcessor
+		errBroken:       {parts: map[uint32][]byte{}},
+		rows.ErrVersion: {}, // under a plain goka.NewProcessor
 	} {
-		s := &State{}
+		s := &turnrow.State{}
 		require.NoError(t, proto.Unmarshal(p.row, s))
 		require.ErrorIs(t, openLayout(t, s, from, nil).load(s, history), want)
 	}

@@ -30,7 +30,7 @@ func (s *transition) waitsForSomething() bool {
 // postponeEnd makes a record that changed nothing, such as one that is dead-lettered, count as activity of a session that
 // would end. It reports whether the row must be written.
 func (s *transition) postponeEnd() bool {
-	if _, ends := s.endsAt(); !ends || !s.row.within(max(s.rowLimit, s.oversize)) {
+	if _, ends := s.endsAt(); !ends || !within(s.row, max(s.rowLimit, s.oversize)) {
 		return false
 	}
 	s.changed, s.row.TouchedMs = true, s.nowMS()

@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,21 +26,21 @@ func (s *transition) turnUser(response *string) *string {
 // keepMemoryKey remembers whose conversation the history is before the user of the row changes, if the row does not say it:
 // it is imported, or from an older build.
 func (s *transition) keepMemoryKey() {
-	if s.rules.Memoir != nil && s.row.MemoryKey == "" && s.row.hasConversation() {
+	if s.rules.Memoir != nil && s.row.MemoryKey == "" && hasConversation(s.row) {
 		s.row.MemoryKey = topics.MemoryKey(s.key, s.row.UserId)
 	}
 }
 
 // dropMemoryKey forgets whose conversation the history is when a turn ends without one: it was cleared while the turn was open,
 // and the turn has no answer.
-func (s *State) dropMemoryKey() {
-	if !s.hasConversation() {
+func dropMemoryKey(s *turnrow.State) {
+	if !hasConversation(s) {
 		s.MemoryKey = ""
 	}
 }
 
 // hasConversation reports whether the history has messages, or had some that are hidden now.
-func (s *State) hasConversation() bool { return s.HistoryLength > 0 || s.hiddenSize() > 0 }
+func hasConversation(s *turnrow.State) bool { return s.HistoryLength > 0 || hiddenSize(s) > 0 }
 
 // joinMemory adds the user of the row, whose message is answered, to those of the history.
 func (s *transition) joinMemory() {
@@ -109,7 +110,7 @@ func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, re
 }
 
 // turnOf returns the message of the open or waiting turn that a model's record answers, nil if it is not known.
-func (s *transition) turnOf(own workerReply, at place) *Accepted {
+func (s *transition) turnOf(own workerReply, at place) *turnrow.Accepted {
 	turn := s.row.Turn
 	if at == stepOpen || turn != nil && own.name.turn == turn.Message.TurnId && own.name.turn != "" {
 		return turn.Message

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -193,7 +194,7 @@ func TestConversationAfterATombstoneAndAFailedTurnBelongsToItsOwnUser(t *testing
 
 // Imported rows and those of older builds do not say whose conversation they have.
 func TestRowThatDoesNotNameItsUsersIsNotGivenToTheNextUser(t *testing.T) {
-	older := func(change func(*State)) *play {
+	older := func(change func(*turnrow.State)) *play {
 		p := newPlay(t)
 		p.says("mira", "secret of mira", "mira")
 		p.rewrite(change)
@@ -202,20 +203,22 @@ func TestRowThatDoesNotNameItsUsersIsNotGivenToTheNextUser(t *testing.T) {
 		return p
 	}
 	t.Run("another user", func(t *testing.T) {
-		p := older(func(s *State) { s.History = []byte(strings.ReplaceAll(string(s.History), `"user_id":"mira",`, "")) })
+		p := older(func(s *turnrow.State) {
+			s.History = []byte(strings.ReplaceAll(string(s.History), `"user_id":"mira",`, ""))
+		})
 		p.says("otto", "two", "otto")
 		key, snapshot := p.end()
 		require.Contains(t, string(snapshot.Messages), "secret of mira")
 		require.Equal(t, "session/s1", key)
 	})
 	t.Run("the last response had another user", func(t *testing.T) {
-		p := older(func(s *State) { s.UserId = new("otto") })
+		p := older(func(s *turnrow.State) { s.UserId = new("otto") })
 		p.says("otto", "two", "otto")
 		key, _ := p.end()
 		require.Equal(t, "session/s1", key, "the messages name mira")
 	})
 	t.Run("the same user", func(t *testing.T) {
-		p := older(func(*State) {})
+		p := older(func(*turnrow.State) {})
 		p.says("mira", "two", "mira")
 		key, _ := p.end()
 		require.Equal(t, "mira", key)

@@ -3,6 +3,7 @@ package turn
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,7 +26,7 @@ func spellings(both bool) int {
 	return 1
 }
 
-func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
+func (s *transition) sizeOfOutput(o topics.Output, a *turnrow.Accepted) int {
 	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
 		quoted(a.RequestId)
 	if a.NoRoute {

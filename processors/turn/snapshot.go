@@ -1,11 +1,14 @@
 package turn
 
-import "github.com/turntable-streams/turntable/processors"
+import (
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
+	"github.com/turntable-streams/turntable/processors"
+)
 
 // snapshot is the state of a session before an event: a decoded row, and its parts, which are read only if the event needs
 // them. The other fields are cached. They save decoding and reading, and outcomes do not depend on them.
 type snapshot struct {
-	state *State // nil: the session has no row
+	state *turnrow.State // nil: the session has no row
 	parts Parts
 	full  fullValues
 
@@ -34,6 +37,6 @@ func (c *stateCache) read(from tableRow, session string) (at snapshot, err error
 			return at, nil
 		}
 	}
-	at.state, err = StateOf(row)
+	at.state, err = stateOf(row)
 	return at, err
 }

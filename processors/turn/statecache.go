@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // stateCache caches the states of the sessions with the most recent events, as cachedState, so that the next event need not
@@ -24,7 +26,7 @@ type stateCache struct {
 // cachedState is a state and the row that it was written as. The zero value is an entry whose state was taken.
 type cachedState struct {
 	row      []byte
-	state    *State
+	state    *turnrow.State
 	full     fullValues // the full values of its large fields; a lazy field that has parts may be missing
 	lazySize int        // bytes of the lazy fields in full that have parts
 	size     int        // bytes of the rest, without cacheEntry
@@ -61,7 +63,7 @@ func newStateCache() *stateCache {
 // not included.
 func (s *cachedState) measure() int {
 	size := 2 * len(s.row)
-	for i, f := range s.state.largeFields() {
+	for i, f := range stateLargeFields(s.state) {
 		if f.absent() {
 			continue
 		}
@@ -119,7 +121,7 @@ func (c *stateCache) put(session string, s cachedState) {
 		c.states.Add(session, at)
 		c.size += cacheEntry
 	}
-	for i, f := range s.state.largeFields() {
+	for i, f := range stateLargeFields(s.state) {
 		if f.lazy && f.hasParts() {
 			s.lazySize += cap(s.full[i])
 		}
@@ -149,7 +151,7 @@ func (c *stateCache) dropHistory(s *cachedState) {
 	}
 	less := *s
 	less.lazySize = 0
-	for i, f := range less.state.largeFields() {
+	for i, f := range stateLargeFields(less.state) {
 		if f.lazy && f.hasParts() {
 			less.full[i], *f.inline = nil, bytes.Clone(*f.inline)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // A state that is kept is as good as its row, when the memory of what its events came in is used for something else, and
@@ -41,24 +43,24 @@ func TestCachedStatesEqualTheirRowsAndShareNoMemoryWithEvents(t *testing.T) {
 
 // What is late and is in parts has a bound of its own: where there is more, the states stay without it.
 func TestCachedHistoriesAreBounded(t *testing.T) {
-	parts := func(n int) []*Part { return []*Part{{Number: 1, Length: uint32(n)}} }
+	parts := func(n int) []*turnrow.Part { return []*turnrow.Part{{Number: 1, Length: uint32(n)}} }
 	for name, c := range map[string]struct {
 		field int
-		state func(n int, end []byte) *State
-		end   func(*State) []byte
+		state func(n int, end []byte) *turnrow.State
+		end   func(*turnrow.State) []byte
 	}{
-		"history": {history, func(n int, end []byte) *State {
-			return &State{HistoryParts: parts(n), History: end}
-		}, (*State).GetHistory},
-		"tail": {tail, func(n int, end []byte) *State {
-			return &State{Turn: &OpenTurn{TailParts: parts(n), Tail: end}}
-		}, func(s *State) []byte { return s.Turn.Tail }},
-		"prompt": {prompt, func(n int, end []byte) *State {
-			return &State{Turn: &OpenTurn{PromptParts: parts(n), Prompt: end}}
-		}, func(s *State) []byte { return s.Turn.Prompt }},
-		"results": {results, func(n int, end []byte) *State {
-			return &State{Turn: &OpenTurn{ResultsParts: parts(n), Results: end}}
-		}, func(s *State) []byte { return s.Turn.Results }},
+		"history": {history, func(n int, end []byte) *turnrow.State {
+			return &turnrow.State{HistoryParts: parts(n), History: end}
+		}, (*turnrow.State).GetHistory},
+		"tail": {tail, func(n int, end []byte) *turnrow.State {
+			return &turnrow.State{Turn: &turnrow.OpenTurn{TailParts: parts(n), Tail: end}}
+		}, func(s *turnrow.State) []byte { return s.Turn.Tail }},
+		"prompt": {prompt, func(n int, end []byte) *turnrow.State {
+			return &turnrow.State{Turn: &turnrow.OpenTurn{PromptParts: parts(n), Prompt: end}}
+		}, func(s *turnrow.State) []byte { return s.Turn.Prompt }},
+		"results": {results, func(n int, end []byte) *turnrow.State {
+			return &turnrow.State{Turn: &turnrow.OpenTurn{ResultsParts: parts(n), Results: end}}
+		}, func(s *turnrow.State) []byte { return s.Turn.Results }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const sessions, size = 100, cacheHistories / 50
@@ -97,7 +99,7 @@ func TestCachedHistoriesAreBounded(t *testing.T) {
 func TestCachedStatesAreBounded(t *testing.T) {
 	r := newStateCache()
 	for n := range 10_000 {
-		r.put(fmt.Sprint(n), cachedState{row: make([]byte, cacheRow), state: &State{}})
+		r.put(fmt.Sprint(n), cachedState{row: make([]byte, cacheRow), state: &turnrow.State{}})
 		require.LessOrEqual(t, r.size, cacheSize)
 	}
 	require.NotZero(t, r.states.Len())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,7 +24,7 @@ func inputDigest(m topics.Message) digest {
 
 // digestOf returns the digest of an input. ok is false if the input cannot be decoded.
 func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
-	if turn := s.row.Turn; len(turn.GetInput()) == digestSize && turn.sent(s.layout.fields[prompt].full, input) {
+	if turn := s.row.Turn; len(turn.GetInput()) == digestSize && turnSent(turn, s.layout.fields[prompt].full, input) {
 		return digest(turn.Input), true
 	}
 	m, err := topics.DecodeMessage(input)
@@ -35,7 +36,7 @@ func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
 
 // sent reports whether message is byte for byte what the open step sent to the model. cached is the cached prompt; it
 // reports false if the prompt is in parts and is not cached. Outcomes do not depend on it: it saves decoding the message.
-func (t *OpenTurn) sent(cached, message []byte) bool {
+func turnSent(t *turnrow.OpenTurn, cached, message []byte) bool {
 	asked := t.GetPrompt()
 	if len(t.GetPromptParts()) > 0 {
 		asked = cached
@@ -53,8 +54,8 @@ func (s *transition) rememberStep() {
 	steps := append(withRoom(s.row.Steps, stepSize), turn.Input...)
 	steps = binary.BigEndian.AppendUint32(steps, turn.InputHistoryLength)
 	s.row.Steps = lastSteps(steps)
-	s.giveUpEarly(reasonOtherStep, func(h *Held) bool {
-		return h.echoes(turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
+	s.giveUpEarly(reasonOtherStep, func(h *turnrow.Held) bool {
+		return echoes(h, turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
 	})
 	turn.Input, turn.Prompt, turn.PromptParts = nil, nil, nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // The workers of packages think and tools derive the turntable.id of a record from that of the record that they answer.
@@ -90,7 +92,7 @@ func (s *transition) placeOf(n stepName) place {
 }
 
 // rememberEnded remembers that a message has its output, so that later answers to its turn are recognised as late.
-func (s *transition) rememberEnded(a *Accepted) {
+func (s *transition) rememberEnded(a *turnrow.Accepted) {
 	if d, ok := turnDigest(a.TurnId); ok {
 		s.rememberCause(d)
 	}

@@ -7,13 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // closeSteps gives the session a past of closed steps, two a row, which are in parts where they are many.
 func (p *play) closeSteps(count int) {
 	p.tb.Helper()
 	for n := 0; n < count; n += 2 {
-		p.rewrite(func(s *State) {
+		p.rewrite(func(s *turnrow.State) {
 			for m := n; m < min(n+2, count); m++ {
 				closeStep(s, m)
 			}
@@ -25,9 +27,9 @@ func (p *play) closeSteps(count int) {
 	}
 }
 
-func closeStep(s *State, n int) {
+func closeStep(s *turnrow.State, n int) {
 	d := digests.Of(ofTurn, fmt.Sprint("step ", n))
-	s.Turn = &OpenTurn{Input: d[:], InputHistoryLength: uint32(n)}
+	s.Turn = &turnrow.OpenTurn{Input: d[:], InputHistoryLength: uint32(n)}
 	(&transition{row: s}).rememberStep()
 	s.Turn = nil
 }
@@ -42,7 +44,7 @@ func TestLateResponseIsRecognizedByAStepInAPart(t *testing.T) {
 		p.respond(asked, saying("answer"))
 		past = append(past, asked)
 	}
-	row, err := DecodeState(p.row)
+	row, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
 	require.NotEmpty(t, row.StepsParts)
 	require.Greater(t, lengthOf(row.StepsParts)+len(row.Steps), maxSteps*stepSize, "a part has some that were dropped")
@@ -63,17 +65,17 @@ func TestOlderRowsGetPartsWhenTheyAreWritten(t *testing.T) {
 	for version := uint32(1); version <= rowVersion; version++ {
 		for _, count := range []int{3, 12, 13, maxSteps} {
 			p := newPlay(t)
-			s := &State{Version: version, TouchedMs: p.now.UnixMilli()}
+			s := &turnrow.State{Version: version, TouchedMs: p.now.UnixMilli()}
 			for n := range count {
 				closeStep(s, n)
 			}
 			var err error
-			p.row, err = EncodeState(s)
+			p.row, err = turnrow.Table.Marshal(s)
 			require.NoError(t, err)
 			steps := string(s.Steps)
 			p.ask("one")
 			require.Equal(t, steps, string(p.state().Steps))
-			written, err := DecodeState(p.row)
+			written, err := turnrow.Table.Unmarshal(p.row)
 			require.NoError(t, err)
 			if count <= 12 {
 				require.Equal(t, version, written.Version)
@@ -88,7 +90,7 @@ func TestOlderRowsGetPartsWhenTheyAreWritten(t *testing.T) {
 
 // A table that takes no parts keeps the steps in the row, as ever.
 func TestStepsStayInTheRowOfATableWithoutParts(t *testing.T) {
-	s := &State{Version: rowVersion}
+	s := &turnrow.State{Version: rowVersion}
 	l := loadAll(t, s, table{}, nil)
 	for n := range maxSteps {
 		closeStep(s, n)
@@ -105,7 +107,7 @@ func TestStepsInPartsAreNotReadByATableWithoutParts(t *testing.T) {
 	p.closeSteps(30)
 	e, _ := p.event("message-input", []byte(message("one")))
 	_, err := p.newBinding().decide(table{p.row, nil}, e, p.now)
-	require.ErrorIs(t, err, ErrRowVersion)
+	require.ErrorIs(t, err, rows.ErrVersion)
 }
 
 // A session that was purged knows the steps that are in parts, and its row says so.

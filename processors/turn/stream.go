@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,8 +66,8 @@ func (s *transition) silentUntil() int64 {
 		until = ended + max(0, turn.DeadlineMs-turn.StoppedMs)
 	}
 	for _, c := range turn.Calls {
-		if !c.ended() {
-			until = max(until, turn.callDeadline(c))
+		if !ended(c) {
+			until = max(until, callDeadline(turn, c))
 		}
 	}
 	return until
@@ -109,7 +110,7 @@ func stepEvent(kind string, step uint32) topics.Raw {
 }
 
 // requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
-func requestOf(a *Accepted) topics.Raw {
+func requestOf(a *turnrow.Accepted) topics.Raw {
 	if blank(a.RequestId) {
 		return nil
 	}
@@ -123,7 +124,7 @@ func (s *transition) settle(from *Record, r topics.ThinkResponse) {
 	attempt, stop, ok := topics.Events([]byte(header))
 	begins := ok || header == topics.NoEvents && s.rules.EventsExist
 	if turn := s.row.Turn; begins && turn.Stream == nil && turn.Step == 1 {
-		turn.Stream = &TurnStream{}
+		turn.Stream = &turnrow.TurnStream{}
 		s.streamStart()
 	}
 	if !s.streams() {
@@ -143,7 +144,7 @@ func (s *transition) settle(from *Record, r topics.ThinkResponse) {
 
 // streamResult writes the result of a call. A call that the stream does not show has none: one without an ID or with one
 // that is too long for an event, and one with the ID of a call before it.
-func (s *transition) streamResult(i int, r *Result) {
+func (s *transition) streamResult(i int, r *turnrow.Result) {
 	if !s.streams() || blank(r.ToolUseId) || len(*r.ToolUseId) > maxID {
 		return
 	}
@@ -196,7 +197,7 @@ func (s *transition) abandonStream(f failure) {
 }
 
 // usageOf returns the usage of a turn's steps; nil if there is none.
-func usageOf(used *TurnStream) topics.Raw {
+func usageOf(used *turnrow.TurnStream) topics.Raw {
 	if used == nil || used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -129,7 +130,7 @@ func TestEveryEndOfATurnEndsItsStream(t *testing.T) {
 
 func TestTurnThatEndsBeforeItsFirstStepHasAStream(t *testing.T) {
 	p := newPlay(t, withEvents, func(r *Rules) { r.MaxCost = 1 })
-	p.rewrite(func(s *State) { s.Cost = new(2.0) })
+	p.rewrite(func(s *turnrow.State) { s.Cost = new(2.0) })
 	out := p.send("message-input", requestMessage("hi", "r1"))
 	require.Len(t, stream(out), 1)
 	require.Contains(t, stream(out)[0], `1/1000000 {"ok":false`)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -125,7 +126,7 @@ func (w *replyEvents) call(id, name *string, input topics.Raw) {
 }
 
 // resultEvent returns the event of a call's result. An error takes the place of a result that is too large for an event.
-func (s *transition) resultEvent(r *Result) topics.Raw {
+func (s *transition) resultEvent(r *turnrow.Result) topics.Raw {
 	limit := s.rules.eventLimit()
 	failed := r.Status != nil && *r.Status == statusError
 	output := topics.Raw(appendResult(nil, r))
@@ -188,7 +189,7 @@ func (s *transition) streamGate(i int, g GateRequested) {
 }
 
 // streamOutcome writes the outcome of a call's gate.
-func (s *transition) streamOutcome(i int, gate *Gate, o topics.GateOutcome) {
+func (s *transition) streamOutcome(i int, gate *turnrow.Gate, o topics.GateOutcome) {
 	if !s.streams() {
 		return
 	}

@@ -34,7 +34,7 @@ func (w *twin) unloaded(e Event) {
 	if w.small() {
 		return
 	}
-	s, err := StateOf(w.table().Value())
+	s, err := stateOf(w.table().Value())
 	require.NoError(w.tb, err)
 	out, err := Apply(s, e, w.table(), w.now, w.rules)
 	require.NoError(w.tb, err)
@@ -51,7 +51,7 @@ func (w *twin) unloaded(e Event) {
 		for _, p := range out.NewParts {
 			parts[p.Number] = p.Value
 		}
-		for i, f := range out.State.largeFields() {
+		for i, f := range stateLargeFields(out.State) {
 			if f.absent() || f.entry != 0 {
 				continue
 			}
@@ -197,7 +197,7 @@ func (w *twin) accounted() {
 		return
 	}
 	held := 0
-	for i, f := range kept.state.largeFields() {
+	for i, f := range stateLargeFields(kept.state) {
 		if f.absent() {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,7 +27,7 @@ func (e ThinkResponded) apply(s *transition) {
 		s.deadLetter(reasonSameResponse)
 		return
 	}
-	own := workerReply{kind: Held_RESPONSE, digest: same}
+	own := workerReply{kind: turnrow.Held_RESPONSE, digest: same}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
 		own.length, own.anyLength = previous, r.Compaction || r.PreviousMessages == nil
@@ -131,7 +132,7 @@ func (e ThinkFailed) apply(s *transition) {
 		s.deadLetter(reasonSameFailure)
 		return
 	}
-	own := workerReply{kind: Held_THINK_FAILURE, digest: same, anyLength: true}
+	own := workerReply{kind: turnrow.Held_THINK_FAILURE, digest: same, anyLength: true}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
 		p = s.failurePlace(&own, e.Failure.LatestInput)

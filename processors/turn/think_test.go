@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -307,7 +308,7 @@ func TestCostOfAFailedStepCountsForTheSession(t *testing.T) {
 			p.respond(p.ask("one"), saying("first")) // for 0.5
 			failed := `{"latest_input":` + string(p.ask("two").LatestInput) + `}`
 			opt := func(r *Record) {
-				r.Headers = append(r.Headers, &Header{Name: []byte(topics.HeaderCost), Value: []byte(header)})
+				r.Headers = append(r.Headers, &turnrow.Header{Name: []byte(topics.HeaderCost), Value: []byte(header)})
 			}
 			o := the[Answered](t, p.send("think-dlq", failed, opt))
 			require.InDelta(t, want, *o.Cost, 1e-9)

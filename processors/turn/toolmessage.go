@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -60,7 +61,7 @@ func (s *transition) sizeOfCompleted() int {
 func (s *transition) shortenResults(room int, with copies) {
 	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed)
 	calls := slices.Clone(s.row.Turn.Calls)
-	slices.SortStableFunc(calls, func(a, b *Call) int {
+	slices.SortStableFunc(calls, func(a, b *turnrow.Call) int {
 		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
 	})
 	for _, c := range calls {
@@ -79,12 +80,12 @@ func (s *transition) shortenResults(room int, with copies) {
 }
 
 // sizeAsText returns the size of the copy of a result as text in a tool message, at most.
-func sizeAsText(r *Result) int {
+func sizeAsText(r *turnrow.Result) int {
 	return len(`,"content":`) + max(quotedBytes(topics.Raw(r.Result)), len(`"{}"`))
 }
 
 // tooLargeResult returns the error that replaces a result that does not fit.
-func (s *transition) tooLargeResult(c *Call, r *Result) *Result {
+func (s *transition) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow.Result {
 	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
 	short := s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
 	if c.Edited {
@@ -104,7 +105,7 @@ func (s *transition) buildToolMessage(with copies) ToolMessage {
 			content, metadata = append(content, ','), append(metadata, ',')
 		}
 		content = appendEntry(content, c, with.text)
-		r := c.Result.record()
+		r := resultRecord(c.Result)
 		if !with.metadata {
 			r.Result = nil // it is in the content
 		}
@@ -124,7 +125,7 @@ func (s *transition) buildToolMessage(with copies) ToolMessage {
 }
 
 // appendEntry appends a call as the model sees it, with the id and the name that the model gave.
-func appendEntry(b []byte, c *Call, text bool) []byte {
+func appendEntry(b []byte, c *turnrow.Call, text bool) []byte {
 	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
 	b = appendText(append(b, `,"name":`...), c.Name)
 	b = appendResult(append(b, `,"result":`...), c.Result)
@@ -135,7 +136,7 @@ func appendEntry(b []byte, c *Call, text bool) []byte {
 	return append(b, '}')
 }
 
-func appendResult(b []byte, r *Result) []byte {
+func appendResult(b []byte, r *turnrow.Result) []byte {
 	if len(r.Result) == 0 {
 		return append(b, `{}`...)
 	}
@@ -144,7 +145,7 @@ func appendResult(b []byte, r *Result) []byte {
 
 // appendResultText appends a result as a JSON string that contains its JSON text. FlightDeck's Java worker gives the model
 // the same text.
-func appendResultText(b []byte, r *Result) []byte {
+func appendResultText(b []byte, r *turnrow.Result) []byte {
 	b, _ = jsontext.AppendQuote(b, appendResult(nil, r)) // invalid UTF-8 is replaced
 	return b
 }
@@ -170,7 +171,7 @@ func (s *transition) sortedContent(size int, text bool) topics.Raw {
 }
 
 // sizesOf returns upper bounds of the sizes of a tool message's content and metadata.
-func sizesOf(calls []*Call, text bool) (content, metadata int) {
+func sizesOf(calls []*turnrow.Call, text bool) (content, metadata int) {
 	const entry, result = 64, 224 // field names, punctuation, numbers
 	for _, c := range calls {
 		r := c.Result
@@ -184,7 +185,7 @@ func sizesOf(calls []*Call, text bool) (content, metadata int) {
 	return content, metadata
 }
 
-func expectedSize(calls []*Call) int {
+func expectedSize(calls []*turnrow.Call) int {
 	size := 0
 	for _, c := range calls {
 		size += 32 + quoted(c.ToolUseId) + quoted(c.Name)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,7 +13,7 @@ type Outcome struct {
 	// Changed reports that the row must be written, or deleted if State is nil. If it is false the row stays unchanged.
 	Changed bool
 	// State is the new row if Changed is true.
-	State *State
+	State *turnrow.State
 	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
 	Effects []Effect
 	// NewParts are the parts of the row to write before the row.
@@ -33,7 +34,7 @@ type Outcome struct {
 //
 // An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
 // row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
-func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (Outcome, error) {
+func Apply(state *turnrow.State, event Event, parts Parts, now time.Time, rules Rules) (Outcome, error) {
 	return apply(snapshot{state: state, parts: parts}, event, now, rules)
 }
 
@@ -44,14 +45,14 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	}
 	s := &transition{row: from.state, key: event.session(), now: now, rules: rules, spendings: from.spendings}
 	if s.row == nil {
-		s.row, s.isNew = &State{Version: rowVersion}, true
+		s.row, s.isNew = &turnrow.State{Version: rowVersion}, true
 	}
 	if err := s.layout.open(s.row, from.parts, &from.full, rules.RowLimit); err != nil {
 		return Outcome{}, err
 	}
 	s.rowLimit = rules.RowLimit - s.layout.reserve()
-	if !s.row.within(s.rowLimit) {
-		s.oversize = s.row.size()
+	if !within(s.row, s.rowLimit) {
+		s.oversize = stateSize(s.row)
 	}
 	record := event.record()
 	var cause digest
@@ -87,12 +88,12 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	case !fits && record != nil:
 		return Outcome{Effects: s.deadLetterForSize(event)}, nil
 	}
-	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format()
+	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row)
 	return s.outcome(s.row), nil
 }
 
 // outcome returns the outcome of a changed session; a nil row is deleted.
-func (s *transition) outcome(row *State) Outcome {
+func (s *transition) outcome(row *turnrow.State) Outcome {
 	out := Outcome{Changed: true, State: row, Effects: s.effects}
 	out.NewParts, out.UnusedParts, out.full = s.layout.divide(row, s.nowMS())
 	return out
@@ -100,7 +101,7 @@ func (s *transition) outcome(row *State) Outcome {
 
 // transition is a row while an event is applied to it.
 type transition struct {
-	row       *State
+	row       *turnrow.State
 	layout    rowLayout
 	rowLimit  int   // maximum size of the row before divide, in bytes
 	oversize  int   // the size of the stored row if it exceeded its limit, else 0
@@ -121,7 +122,7 @@ type transition struct {
 
 	settled *settlement // of the open step, between its response and its end in the event stream
 
-	replaying *Held // the held record that is being applied, nil for the event itself
+	replaying *turnrow.Held // the held record that is being applied, nil for the event itself
 }
 
 func (s *transition) nowMS() int64 { return s.now.UnixMilli() }

@@ -3,16 +3,17 @@ package turn
 import (
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // open starts the turn of an accepted message. read is the decoded message, or nil to decode it from a.
-func (s *transition) open(a *Accepted, read *topics.Message) {
+func (s *transition) open(a *turnrow.Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
-	s.row.Turn = &OpenTurn{Message: a}
+	s.row.Turn = &turnrow.OpenTurn{Message: a}
 	if s.rules.Events {
-		s.row.Turn.Stream = &TurnStream{}
+		s.row.Turn.Stream = &turnrow.TurnStream{}
 	}
 	f, ok := s.mayAsk()
 	switch {
@@ -110,7 +111,7 @@ func (s *transition) historySize() int {
 }
 
 // user returns the user id for a turn's records: the message's, else that of the last think-response.
-func (s *transition) user(a *Accepted) *string {
+func (s *transition) user(a *turnrow.Accepted) *string {
 	if !blank(a.UserId) {
 		return a.UserId
 	}
@@ -127,7 +128,7 @@ func (s *transition) close(o topics.Output) {
 	s.rememberStep()
 	s.streamEnd(o)
 	s.row.Turn = nil
-	s.row.dropMemoryKey()
+	dropMemoryKey(s.row)
 	if s.rules.Memoir != nil || s.row.LastTurn != "" { // an instance without it may run beside others: IDs of ends must be new
 		s.row.LastTurn = turn.Message.TurnId
 	}
@@ -151,7 +152,7 @@ func (s *transition) next() {
 
 // giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
 // record of a dead-letter topic.
-func (s *transition) giveUp(h *Held, reason string) {
+func (s *transition) giveUp(h *turnrow.Held, reason string) {
 	s.changed = true
 	if !h.Failure {
 		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -16,7 +17,7 @@ var _ reading = (*processors.Context)(nil)
 
 // withUnread returns the deadline with what may be unread, if it may have to wait for that: Progress can ask each broker of an
 // input, and blocks while one does not answer.
-func (d DeadlineCame) withUnread(state *State, now time.Time, rules Rules, from reading) DeadlineCame {
+func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules Rules, from reading) DeadlineCame {
 	if state == nil || !(&transition{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
 		return d
 	}
@@ -29,17 +30,17 @@ func (d DeadlineCame) withUnread(state *State, now time.Time, rules Rules, from 
 // DeadlineCame.Unread. It reads no parts.
 func (s *transition) mayPostpone() bool {
 	due := func(at int64) bool { return at <= s.nowMS() }
-	gateDue := func(g *OtherGate) bool { return due(g.ExpiresMs) }
+	gateDue := func(g *turnrow.OtherGate) bool { return due(g.ExpiresMs) }
 	switch row := s.row; {
-	case slices.ContainsFunc(row.Early, func(h *Held) bool { return due(h.ExpiresMs) }):
+	case slices.ContainsFunc(row.Early, func(h *turnrow.Held) bool { return due(h.ExpiresMs) }):
 		return true
 	case row.Turn != nil: // without the gate, the clock of the step runs again
 		return due(s.turnDeadline()) || slices.ContainsFunc(row.OtherGates, gateDue)
 	case len(row.Early) > 0:
 		return false
 	case len(row.Routes)+len(row.OtherGates) > 0: // without them, the session may be idle
-		return !slices.ContainsFunc(row.Routes, func(r *ReplyRoute) bool { return !due(r.ExpiresMs) }) &&
-			!slices.ContainsFunc(row.OtherGates, func(g *OtherGate) bool { return !gateDue(g) })
+		return !slices.ContainsFunc(row.Routes, func(r *turnrow.ReplyRoute) bool { return !due(r.ExpiresMs) }) &&
+			!slices.ContainsFunc(row.OtherGates, func(g *turnrow.OtherGate) bool { return !gateDue(g) })
 	}
 	at, ok := s.idleAt()
 	return ok && due(at)

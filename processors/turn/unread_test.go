@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -30,9 +31,9 @@ func (p *play) checkUnread(d DeadlineCame, out Outcome) {
 	require.Equal(p.tb, out.Changed, other.Changed)
 	require.Equal(p.tb, out.State == nil, other.State == nil)
 	if out.State != nil {
-		a, err := EncodeState(out.State)
+		a, err := turnrow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
-		b, err := EncodeState(other.State)
+		b, err := turnrow.Table.Marshal(other.State)
 		require.NoError(p.tb, err)
 		require.Equal(p.tb, a, b)
 	}
@@ -75,7 +76,7 @@ func TestProgressIsAskedOnceForADeadlineThatMayWait(t *testing.T) {
 			out, _ = p.fire(p.now)
 			want := p.decide(p.newBinding(), DeadlineCame{Session: p.key})
 			require.Len(t, out.Effects, len(want.Effects))
-			row, err := EncodeState(want.State)
+			row, err := turnrow.Table.Marshal(want.State)
 			require.NoError(t, err)
 			require.Equal(t, row, out.row, "as without unread records")
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,7 +28,7 @@ type world struct {
 	early   map[string]int // by tool_use_id, the script that used it first, where its result comes early
 	// inMemory keeps the state as Apply returned it, instead of encoding and decoding it.
 	inMemory bool
-	live     *State
+	live     *turnrow.State
 	// once are the ids that the workers answered, where they answer none twice. They name what they answer then.
 	once map[string]bool
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	channeldoor "github.com/turntable-streams/turntable/processors/channel/door"
+	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/channel/slack"
-	crewdoor "github.com/turntable-streams/turntable/processors/crew/door"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
-	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/crew/crewhttp"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -102,32 +102,32 @@ func channelDoor() (http.Handler, error) {
 func followingDoor(name string, brokers []string) (http.Handler, error) {
 	switch name {
 	case "gate":
-		index, err := gatedoor.NewIndex(agent)
+		index, err := gatehttp.NewIndex(agent)
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return gatedoor.New(index, acknowledging{}, gatedoor.WithAuthenticate(identify))
+		return gatehttp.New(index, acknowledging{}, gatehttp.WithAuthenticate(identify))
 	case "delegation":
-		index, err := channeldoor.NewIndex(agent)
+		index, err := delegationhttp.NewIndex(agent)
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return channeldoor.New(index, channeldoor.WithAuthenticate(identify))
+		return delegationhttp.New(index, delegationhttp.WithAuthenticate(identify))
 	case "crew":
-		index, err := crewdoor.NewIndex(agent)
+		index, err := crewhttp.NewIndex(agent)
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return crewdoor.New(index, acknowledging{}, crewdoor.WithAuthenticate(identify))
+		return crewhttp.New(index, acknowledging{}, crewhttp.WithAuthenticate(identify))
 	}
 	return peersDoor(brokers)
 }
@@ -157,7 +157,7 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	replies, err := peerdoor.NewReplies(agent)
+	replies, err := peerhttp.NewReplies(agent)
 	if err == nil {
 		err = ready(replies, brokers)
 	}
@@ -172,7 +172,7 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return peerdoor.New(replies, peers{c, to}, func() *peersettings.Settings { return s })
+	return peerhttp.New(replies, peers{c, to}, func() *peersettings.Settings { return s })
 }
 
 // peers is the group of tasks: each ends when it has begun.
@@ -213,13 +213,13 @@ func pathOf(door string) string {
 	case "callback":
 		return "/api/tools/response"
 	case "gate":
-		return gatedoor.GatesPath + "/none/decision"
+		return gatehttp.GatesPath + "/none/decision"
 	case "delegation":
-		return channeldoor.DelegationsPath
+		return delegationhttp.DelegationsPath
 	case "crew":
 		return "/api/agents"
 	case "peer":
-		return peerdoor.DelegatePath
+		return peerhttp.DelegatePath
 	}
 	return "/"
 }
@@ -228,9 +228,9 @@ func pathOf(door string) string {
 func listOf(door, session string) string {
 	switch door {
 	case "gate":
-		return gatedoor.GatesPath + "?session_id=" + session
+		return gatehttp.GatesPath + "?session_id=" + session
 	case "delegation":
-		return channeldoor.DelegationsPath + "?session_id=" + session
+		return delegationhttp.DelegationsPath + "?session_id=" + session
 	case "crew":
 		return "/api/agents"
 	}

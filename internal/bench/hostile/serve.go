@@ -21,7 +21,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/httpserver"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,7 +58,7 @@ func identify(r *http.Request) (auth.Caller, error) {
 func handler(name string, brokers []string) (http.Handler, error) {
 	switch name {
 	case "chat", "callback":
-		return door.New(agent, acknowledging{}, door.WithAuthenticate(identify), door.WithCallbackSecrets(os.Getenv(secretVariable)))
+		return turnhttp.New(agent, acknowledging{}, turnhttp.WithAuthenticate(identify), turnhttp.WithCallbackSecrets(os.Getenv(secretVariable)))
 	case "invoke":
 		buffered, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 			time.Sleep(acknowledgement)

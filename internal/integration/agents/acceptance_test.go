@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
@@ -55,7 +55,7 @@ func both(w *world, t *testing.T) {
 	id := w.task()
 	require.Equal(t, "down", w.proxy(id, "say down").body["result"])
 	up := w.do(request{
-		url: w.client.doors[0].URL + door.ProxyPath, body: `{"peerId":"hq","taskId":"up","content":"say up"}`,
+		url: w.client.doors[0].URL + peerhttp.ProxyPath, body: `{"peerId":"hq","taskId":"up","content":"say up"}`,
 	})
 	require.Equal(t, []any{"up", "hq-1"}, []any{up.body["result"], up.body["peerInstanceId"]}, up.text)
 	w.hq.audited("up", topics.PeerReceived, topics.PeerCompleted)
@@ -71,7 +71,7 @@ func tokens(w *world, t *testing.T) {
 	w.client.configure(`{"enabled":true,"instanceId":"client-1","inboundTokens":[%s,%s]}`, strings.Join(entries, ","), hash)
 	for token, label := range map[string]string{"T-other-0": "other-0", "T-other-49": "other-49", "T-hashed": "hashed"} {
 		id := w.task()
-		g := w.do(request{url: w.client.doors[1].URL + door.DelegatePath, body: body(id, "say x"), token: token})
+		g := w.do(request{url: w.client.doors[1].URL + peerhttp.DelegatePath, body: body(id, "say x"), token: token})
 		require.Equal(t, 200, g.status, g.text)
 		w.client.audited(id, topics.PeerReceived, topics.PeerCompleted)
 		for _, r := range w.client.chain() {
@@ -79,7 +79,7 @@ func tokens(w *world, t *testing.T) {
 		}
 	}
 	for _, token := range []string{"T-other", "T-other-490", "T-hashe", "T-hashed-"} {
-		require.Equal(t, 401, w.do(request{url: w.client.doors[0].URL + door.DelegatePath, body: body("x", "say x"), token: token}).status)
+		require.Equal(t, 401, w.do(request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body("x", "say x"), token: token}).status)
 	}
 }
 
@@ -104,7 +104,7 @@ func slots(w *world, t *testing.T) {
 			require.NoError(t, err)
 			conns = append(conns, conn)
 			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
-				door.DelegatePath, c.tokens[i%len(c.tokens)], len(text), text[:len(text)-1])
+				peerhttp.DelegatePath, c.tokens[i%len(c.tokens)], len(text), text[:len(text)-1])
 			require.NoError(t, err)
 			reading.Go(func() {
 				if raw, _ := io.ReadAll(conn); len(raw) > 0 {
@@ -126,7 +126,7 @@ func slots(w *world, t *testing.T) {
 		reading.Wait()
 		require.Empty(t, refused, name)
 		require.Eventually(t, func() bool {
-			g := w.do(request{url: w.client.doors[0].URL + door.DelegatePath, body: body("fast-"+c.more, "say x"), token: "A"})
+			g := w.do(request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body("fast-"+c.more, "say x"), token: "A"})
 			return g.status == 200
 		}, waitLimit, 5*time.Millisecond, "the slots are free again")
 	}
@@ -167,7 +167,7 @@ func disconnected(w *world, t *testing.T) {
 	id := w.task()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := try(ctx, request{url: w.client.doors[0].URL + door.DelegatePath, body: body(id, "wait"), token: "T-hq"})
+		_, err := try(ctx, request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body(id, "wait"), token: "T-hq"})
 		ended <- err
 	}()
 	w.client.audited(id, topics.PeerReceived)
@@ -195,7 +195,7 @@ func sessions(w *world, t *testing.T) {
 	seen := map[any]string{}
 	for _, id := range []string{"日本", "中国", "a:b", "a_b", long + "1", long + "2", "..", " ", "\u0000"} {
 		g := w.do(request{
-			url: w.client.doors[0].URL + door.DelegatePath, token: "T-hq",
+			url: w.client.doors[0].URL + peerhttp.DelegatePath, token: "T-hq",
 			body: `{"taskId":` + quoted(id) + `,"parentInstanceId":"","content":` + quoted("say "+id) + `}`,
 		})
 		require.Equal(t, 200, g.status, g.text)
@@ -209,9 +209,9 @@ func again(w *world, t *testing.T) {
 	id := w.task()
 	first := w.delegate(id, "say 42 rows")
 	for _, d := range w.client.doors {
-		g := w.do(request{url: d.URL + door.DelegatePath, body: body(id, "say 42 rows", `,"timeoutMs":5`), token: "T-hq"})
+		g := w.do(request{url: d.URL + peerhttp.DelegatePath, body: body(id, "say 42 rows", `,"timeoutMs":5`), token: "T-hq"})
 		require.Equal(t, first.text, g.text)
-		require.Equal(t, 409, w.do(request{url: d.URL + door.DelegatePath, body: body(id, "say 43 rows"), token: "T-hq"}).status)
+		require.Equal(t, 409, w.do(request{url: d.URL + peerhttp.DelegatePath, body: body(id, "say 43 rows"), token: "T-hq"}).status)
 	}
 	require.Len(t, w.client.script.ran(wire.SessionID("hq-b", id)), 1, "it ran once")
 
@@ -220,12 +220,12 @@ func again(w *world, t *testing.T) {
 	answers := make(chan got, 2)
 	for _, d := range w.client.doors {
 		go func() {
-			g, _ := try(context.Background(), request{url: d.URL + door.DelegatePath, body: body(id, "wait"), token: "T-hq"})
+			g, _ := try(context.Background(), request{url: d.URL + peerhttp.DelegatePath, body: body(id, "wait"), token: "T-hq"})
 			answers <- g
 		}()
 	}
 	w.client.audited(id, topics.PeerReceived)
-	at := w.client.doors[1].URL + door.TasksPath + id
+	at := w.client.doors[1].URL + peerhttp.TasksPath + id
 	require.Eventually(t, func() bool { return w.do(request{method: "DELETE", url: at, token: "T-hq"}).status == 200 }, waitLimit, 5*time.Millisecond)
 	one, other := <-answers, <-answers
 	require.Equal(t, []any{200, "cancelled"}, []any{one.status, one.body["error"]}, one.text)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -16,11 +16,11 @@ import (
 func TestAsynchronousTaskIsFollowedFromAnotherDoor(t *testing.T) {
 	w := newWorld(t)
 	id := w.task()
-	async := request{url: w.client.doors[0].URL + door.DelegatePath, body: body(id, "wait"), token: "T-hq", prefer: "respond-async"}
+	async := request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body(id, "wait"), token: "T-hq", prefer: "respond-async"}
 	g := w.do(async)
 	require.Equal(t, 202, g.status, g.text)
 	require.Equal(t, map[string]any{"taskId": id, "status": "running"}, g.body)
-	base, err := url.Parse(w.client.doors[1].URL + door.DelegatePath)
+	base, err := url.Parse(w.client.doors[1].URL + peerhttp.DelegatePath)
 	require.NoError(t, err)
 	at, err := base.Parse(g.header.Get("Location"))
 	require.NoError(t, err)
@@ -43,20 +43,20 @@ func TestAsynchronousTaskIsFollowedFromAnotherDoor(t *testing.T) {
 func TestTaskOutlivesTheDoorThatAcceptedIt(t *testing.T) {
 	w := newWorld(t)
 	id := w.task()
-	g := w.do(request{url: w.client.doors[0].URL + door.DelegatePath, body: body(id, "wait"), token: "T-hq", prefer: "respond-async"})
+	g := w.do(request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body(id, "wait"), token: "T-hq", prefer: "respond-async"})
 	require.Equal(t, 202, g.status, g.text)
 	w.client.doors[0].Close()
-	at := w.client.doors[1].URL + door.TasksPath + id
+	at := w.client.doors[1].URL + peerhttp.TasksPath + id
 	require.Equal(t, 202, w.do(request{method: "GET", url: at, token: "T-hq"}).status)
 	w.client.door() // a restart
-	g = w.do(request{method: "DELETE", url: w.client.doors[2].URL + door.TasksPath + id + "?wait=60", token: "T-hq"})
+	g = w.do(request{method: "DELETE", url: w.client.doors[2].URL + peerhttp.TasksPath + id + "?wait=60", token: "T-hq"})
 	require.Equal(t, 200, g.status, g.text)
 }
 
 func TestRevokedTokenIsRefusedInTheNextRequest(t *testing.T) {
 	w := newWorld(t)
 	id := w.task()
-	async := request{url: w.client.doors[0].URL + door.DelegatePath, body: body(id, "say x"), token: "T-hq", prefer: "respond-async, wait=60"}
+	async := request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body(id, "say x"), token: "T-hq", prefer: "respond-async, wait=60"}
 	require.Equal(t, 200, w.do(async).status)
 	w.client.configure(`{"enabled":true,"instanceId":"client-1","inboundTokens":[{"id":"hq-b","token":"T-hq-new"}]}`)
 	require.Equal(t, 401, w.do(async).status)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -21,7 +21,7 @@ func TestProtocolsOwnTests(t *testing.T) {
 		test func(t *testing.T)
 	}{
 		{"the card has the protocol and the instance, and delegates if enabled", func(t *testing.T) {
-			g := w.do(request{method: http.MethodGet, url: at + door.CardPath})
+			g := w.do(request{method: http.MethodGet, url: at + peerhttp.CardPath})
 			card, err := wire.ReadCard([]byte(g.text))
 			require.NoError(t, err)
 			require.Equal(t, wire.Card{
@@ -33,12 +33,12 @@ func TestProtocolsOwnTests(t *testing.T) {
 		}},
 		{"no bearer token is refused, and nothing runs", func(t *testing.T) {
 			id := w.task()
-			require.Equal(t, 401, w.do(request{url: at + door.DelegatePath, body: body(id, "say x")}).status)
+			require.Equal(t, 401, w.do(request{url: at + peerhttp.DelegatePath, body: body(id, "say x")}).status)
 			require.Empty(t, w.client.script.ran(wire.SessionID("hq-b", id)))
 		}},
 		{"a wrong bearer token is refused, and nothing runs", func(t *testing.T) {
 			id := w.task()
-			require.Equal(t, 401, w.do(request{url: at + door.DelegatePath, body: body(id, "say x"), token: "T-wrong"}).status)
+			require.Equal(t, 401, w.do(request{url: at + peerhttp.DelegatePath, body: body(id, "say x"), token: "T-wrong"}).status)
 			require.Empty(t, w.client.script.ran(wire.SessionID("hq-b", id)))
 		}},
 		{"a task runs once and is answered", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestInboundRows(t *testing.T) {
 	w := newWorld(t)
 	at := w.client.doors[0].URL
 	post := func(token, body string) request {
-		return request{url: at + door.DelegatePath, body: body, token: token}
+		return request{url: at + peerhttp.DelegatePath, body: body, token: token}
 	}
 	off := func() { w.client.configure(`{"enabled":false,"instanceId":"client-1"}`) }
 	for _, c := range []struct {
@@ -117,10 +117,10 @@ func TestInboundRows(t *testing.T) {
 		status    int
 		code      string
 	}{
-		{"the card of a disabled instance", off, request{method: "GET", url: at + door.CardPath}, 200, ""},
-		{"the card with a body is no card", nil, request{url: at + door.CardPath}, 405, "method_not_allowed"},
+		{"the card of a disabled instance", off, request{method: "GET", url: at + peerhttp.CardPath}, 200, ""},
+		{"the card with a body is no card", nil, request{url: at + peerhttp.CardPath}, 405, "method_not_allowed"},
 		{"disabled comes before the token", off, post("", ""), 503, "disabled"},
-		{"the proxy of a disabled instance", off, request{url: at + door.ProxyPath, body: `{}`}, 503, "disabled"},
+		{"the proxy of a disabled instance", off, request{url: at + peerhttp.ProxyPath, body: `{}`}, 503, "disabled"},
 		{"no header", nil, post("", "{"), 401, "missing_token"},
 		{"unknown token", nil, post("T", "{"), 401, "unknown_token"},
 		{"the token that replaces another one", nil, post("T-hq-new", body("row-1", "say x")), 200, ""},
@@ -138,8 +138,8 @@ func TestInboundRows(t *testing.T) {
 		{"the default agent by name", nil, post("T-hq", body("row-8", "say x", `,"agentId":" `+w.client.agent+` "`)), 200, ""},
 		{"an agent that does not exist", nil, post("T-hq", body("row-9", "say x", `,"agentId":"none"`)), 404, "unknown_agent"},
 		{"another task with the ID", nil, post("T-hq", body("row-8", "say y")), 409, "conflict"},
-		{"the same ID under another label", nil, request{method: "GET", url: at + door.TasksPath + "row-8", token: "T-listed"}, 404, "unknown_task"},
-		{"the task under its label", nil, request{method: "GET", url: at + door.TasksPath + "row-8", token: "T-hq-new"}, 200, ""},
+		{"the same ID under another label", nil, request{method: "GET", url: at + peerhttp.TasksPath + "row-8", token: "T-listed"}, 404, "unknown_task"},
+		{"the task under its label", nil, request{method: "GET", url: at + peerhttp.TasksPath + "row-8", token: "T-hq-new"}, 200, ""},
 		{"the removed duplicate of the card", nil, request{method: "GET", url: at + "/api/peers", token: "T-hq"}, 404, "not_found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

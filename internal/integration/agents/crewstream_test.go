@@ -24,7 +24,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
-	"github.com/turntable-streams/turntable/processors/crew/door"
+	"github.com/turntable-streams/turntable/processors/crew/crewhttp"
 	"github.com/turntable-streams/turntable/processors/crew/host"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -117,14 +117,14 @@ func newStreamRig(b *testing.B) *streamRig {
 	})
 	require.NoError(b, err)
 	group.Go(func() error { return h.Run(ctx) })
-	index, err := door.NewIndex(agent)
+	index, err := crewhttp.NewIndex(agent)
 	require.NoError(b, err)
 	group.Go(func() error { return index.Run(ctx, r.brokers) })
-	handler, err := door.New(index, r.to)
+	handler, err := crewhttp.New(index, r.to)
 	require.NoError(b, err)
 	server := httptest.NewServer(handler)
 	<-index.Ready()
-	r.client, _, err = ws.Dial(ctx, strings.Replace(server.URL, "http", "ws", 1)+door.SocketPath, nil)
+	r.client, _, err = ws.Dial(ctx, strings.Replace(server.URL, "http", "ws", 1)+crewhttp.SocketPath, nil)
 	require.NoError(b, err)
 	r.client.SetReadLimit(16 << 20)
 	require.NoError(b, r.client.Write(ctx, ws.MessageText, []byte(`{"type":"subscribe"}`)))

@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/topics"
@@ -124,11 +124,11 @@ func (i *instance) group(build func(string, ...peer.Option) (*goka.GroupGraph, e
 // door is the door of another process.
 func (i *instance) door() {
 	i.t.Helper()
-	replies, err := door.NewReplies(i.agent)
+	replies, err := peerhttp.NewReplies(i.agent)
 	require.NoError(i.t, err)
 	i.background(func(ctx context.Context) error { return replies.Run(ctx, i.brokers) })
-	handler, err := door.New(replies, i.to, i.config.Load, door.WithOpenProxy(), door.WithAppVersion("1.2"),
-		door.WithLimits(auth.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
+	handler, err := peerhttp.New(replies, i.to, i.config.Load, peerhttp.WithOpenProxy(), peerhttp.WithAppVersion("1.2"),
+		peerhttp.WithLimits(auth.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
 	require.NoError(i.t, err)
 	server := httptest.NewServer(handler)
 	i.t.Cleanup(server.Close)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -31,9 +31,9 @@ func newFake(t *testing.T, delegate func(w http.ResponseWriter, r *http.Request,
 	f := &fake{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case door.CardPath:
+		case peerhttp.CardPath:
 			_, _ = w.Write(wire.Card{InstanceID: "fake-1", AppVersion: "1", Delegate: true}.Body())
-		case door.DelegatePath:
+		case peerhttp.DelegatePath:
 			var raw strings.Builder
 			buffer := make([]byte, 64<<10)
 			for {

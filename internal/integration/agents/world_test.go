@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -121,7 +121,7 @@ func body(taskID, content string, more ...string) string {
 // delegate sends a task to the first door of the client.
 func (w *world) delegate(taskID, content string, more ...string) got {
 	w.t.Helper()
-	return w.do(request{url: w.client.doors[0].URL + door.DelegatePath, body: body(taskID, content, more...), token: "T-hq"})
+	return w.do(request{url: w.client.doors[0].URL + peerhttp.DelegatePath, body: body(taskID, content, more...), token: "T-hq"})
 }
 
 // proxy sends a task through hq.
@@ -132,7 +132,7 @@ func (w *world) proxy(taskID, content string, more ...string) got {
 
 func (w *world) forward(peerID, taskID, content string, more ...string) request {
 	return request{
-		url:  w.hq.doors[0].URL + door.ProxyPath,
+		url:  w.hq.doors[0].URL + peerhttp.ProxyPath,
 		body: fmt.Sprintf(`{"peerId":%q,"taskId":%q,"content":%q%s}`, peerID, taskID, content, strings.Join(more, "")),
 	}
 }

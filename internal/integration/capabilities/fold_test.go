@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
@@ -48,12 +49,12 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 		now := clock.NewFake(time.Now())
 		g := r.run(processors.WithClock(now))
 		r.watch()
-		open := func(session string, is func(*group.Turn) bool) {
+		open := func(session string, is func(*foldrow.Turn) bool) {
 			t.Helper()
 			require.Eventually(t, func() bool {
 				value, err := g.Get(session)
 				require.NoError(t, err)
-				row, err := group.RowOf(value)
+				row, err := foldrow.Table.Of(value)
 				require.NoError(t, err)
 				return row != nil && len(row.Open) == 1 && is(row.Open[0])
 			}, waitLimit, time.Millisecond)
@@ -73,7 +74,7 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 		require.NoError(t, r.producer.Flush(t.Context()))
 		r.send(good[52:99]...)
 		// The last record of the valid turn is sent after the records with a wrong key have arrived.
-		open("session-1", func(turn *group.Turn) bool { return turn.Seq == 99 })
+		open("session-1", func(turn *foldrow.Turn) bool { return turn.Seq == 99 })
 		r.send(good[99])
 
 		holed := turnOf("session-2", "gap", 50)
@@ -88,9 +89,9 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 			SessionID: "session-4", TurnID: "huge", Attempt: 1, Seq: 2, Event: topics.Raw(`{"type":"done","data":{}}`),
 		})
 		r.await(2)
-		open("session-2", func(turn *group.Turn) bool { return len(turn.Held) == 19 })
-		open("session-3", func(turn *group.Turn) bool { return turn.Seq == 29 })
-		open("session-4", func(turn *group.Turn) bool { return turn.Done })
+		open("session-2", func(turn *foldrow.Turn) bool { return len(turn.Held) == 19 })
+		open("session-3", func(turn *foldrow.Turn) bool { return turn.Seq == 29 })
+		open("session-4", func(turn *foldrow.Turn) bool { return turn.Done })
 		for i, limit := range []time.Duration{grace, gap, silence} {
 			now.Advance(limit)
 			r.await(3 + i)

@@ -15,15 +15,15 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	delegations "github.com/turntable-streams/turntable/processors/channel/door"
+	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/channel/webchat"
-	crew "github.com/turntable-streams/turntable/processors/crew/door"
+	"github.com/turntable-streams/turntable/processors/crew/crewhttp"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
-	gates "github.com/turntable-streams/turntable/processors/gate/door"
-	peers "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	chat "github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 // nothing is a publisher that drops all records.
@@ -49,31 +49,31 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		require.NoError(t, err)
 		return h
 	}
-	chatOptions := []chat.Option{chat.WithCORS(pageOfOurs)}
-	gateOptions := []gates.Option{gates.WithCORS(pageOfOurs)}
+	chatOptions := []turnhttp.Option{turnhttp.WithCORS(pageOfOurs)}
+	gateOptions := []gatehttp.Option{gatehttp.WithCORS(pageOfOurs)}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
-	delegationOptions := []delegations.Option{delegations.WithCORS(pageOfOurs)}
-	crewOptions := []crew.Option{crew.WithOrigins(pageOfOurs)}
+	delegationOptions := []delegationhttp.Option{delegationhttp.WithCORS(pageOfOurs)}
+	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
-	peerOptions := []peers.Option{peers.WithCORS(pageOfOurs)}
+	peerOptions := []peerhttp.Option{peerhttp.WithCORS(pageOfOurs)}
 	if authenticated {
-		chatOptions = append(chatOptions, chat.WithAuthenticate(known))
-		gateOptions = append(gateOptions, gates.WithAuthenticate(known))
+		chatOptions = append(chatOptions, turnhttp.WithAuthenticate(known))
+		gateOptions = append(gateOptions, gatehttp.WithAuthenticate(known))
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
-		delegationOptions = append(delegationOptions, delegations.WithAuthenticate(known))
-		crewOptions = append(crewOptions, crew.WithAuthenticate(known))
+		delegationOptions = append(delegationOptions, delegationhttp.WithAuthenticate(known))
+		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
 		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
-		peerOptions = append(peerOptions, peers.WithAuthenticate(known))
+		peerOptions = append(peerOptions, peerhttp.WithAuthenticate(known))
 	} else {
-		peerOptions = append(peerOptions, peers.WithOpenProxy())
+		peerOptions = append(peerOptions, peerhttp.WithOpenProxy())
 	}
-	gateIndex, err := gates.NewIndex("pilot")
+	gateIndex, err := gatehttp.NewIndex("pilot")
 	require.NoError(t, err)
-	delegationIndex, err := delegations.NewIndex("pilot")
+	delegationIndex, err := delegationhttp.NewIndex("pilot")
 	require.NoError(t, err)
-	crewIndex, err := crew.NewIndex("pilot")
+	crewIndex, err := crewhttp.NewIndex("pilot")
 	require.NoError(t, err)
-	replies, err := peers.NewReplies("pilot")
+	replies, err := peerhttp.NewReplies("pilot")
 	require.NoError(t, err)
 	agent, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 		return nil, io.EOF
@@ -84,26 +84,26 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error { return nil }))
 	require.NoError(t, err)
 	t.Cleanup(site.Close)
-	chats := must(chat.New("pilot", to, chatOptions...))
-	gate := must(gates.New(gateIndex, to, gateOptions...))
-	board := must(crew.New(crewIndex, to, crewOptions...))
-	peer := must(peers.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerOptions...))
+	chats := must(turnhttp.New("pilot", to, chatOptions...))
+	gate := must(gatehttp.New(gateIndex, to, gateOptions...))
+	board := must(crewhttp.New(crewIndex, to, crewOptions...))
+	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerOptions...))
 	return map[string]siteDoor{
-		"chat":        {chats, "POST", chat.ChatPath, false, authenticated},
-		"callback":    {chats, "POST", chat.ToolResponsePath, false, true},
-		"gate":        {gate, "POST", gates.GatesPath + "/g/decision", false, authenticated},
-		"gates":       {gate, "GET", gates.GatesPath, false, authenticated},
-		"grant":       {gate, "DELETE", gates.GrantsPath + "/g", false, authenticated},
+		"chat":        {chats, "POST", turnhttp.ChatPath, false, authenticated},
+		"callback":    {chats, "POST", turnhttp.ToolResponsePath, false, true},
+		"gate":        {gate, "POST", gatehttp.GatesPath + "/g/decision", false, authenticated},
+		"gates":       {gate, "GET", gatehttp.GatesPath, false, authenticated},
+		"grant":       {gate, "DELETE", gatehttp.GrantsPath + "/g", false, authenticated},
 		"invoke":      {must(invoke.New(agent, invokeOptions...)), "POST", "/invoke", false, authenticated},
-		"delegations": {must(delegations.New(delegationIndex, delegationOptions...)), "GET", delegations.DelegationsPath, false, authenticated},
+		"delegations": {must(delegationhttp.New(delegationIndex, delegationOptions...)), "GET", delegationhttp.DelegationsPath, false, authenticated},
 		"crew":        {board, "POST", "/api/agents/a/input", false, authenticated},
 		"crew list":   {board, "GET", "/api/agents", false, authenticated},
-		"crew socket": {board, "GET", crew.SocketPath, true, authenticated},
+		"crew socket": {board, "GET", crewhttp.SocketPath, true, authenticated},
 		"websocket":   {must(websocket.New("pilot", socketOptions...)), "GET", "/", true, authenticated},
 		"web chat":    {site, "GET", "/", true, true},
-		"peer":        {peer, "POST", peers.DelegatePath, false, true},
-		"peer task":   {peer, "DELETE", peers.TasksPath + "t", false, true},
-		"peer proxy":  {peer, "POST", peers.ProxyPath, false, authenticated},
+		"peer":        {peer, "POST", peerhttp.DelegatePath, false, true},
+		"peer task":   {peer, "DELETE", peerhttp.TasksPath + "t", false, true},
+		"peer proxy":  {peer, "POST", peerhttp.ProxyPath, false, authenticated},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -61,7 +61,7 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			outputs <- catalog.MessageOutput.Codec().Unmarshal(r.Value).Value
 			return nil
 		})
-		doors, err := door.New(c.agent, to, door.WithCallbackServices(func(string) bool { return true }))
+		doors, err := turnhttp.New(c.agent, to, turnhttp.WithCallbackServices(func(string) bool { return true }))
 		require.NoError(t, err)
 
 		routes := 0
@@ -74,7 +74,7 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			}
 			posts.Go(func() {
 				w := httptest.NewRecorder()
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, door.ChatPath, strings.NewReader(body+"}"))
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, turnhttp.ChatPath, strings.NewReader(body+"}"))
 				r.Header.Set("Content-Type", "application/json")
 				doors.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {

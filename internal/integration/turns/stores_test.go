@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
-	"github.com/turntable-streams/turntable/processors/turn"
 )
 
 // changelog is the topic of the group's table.
@@ -137,9 +137,9 @@ func (f *field) names(s *store.Store, part string) bool {
 	key, number, _ := strings.Cut(part, "\x00")
 	raw, err := s.Get(key)
 	require.NoError(f, err)
-	row, err := turn.DecodeState(raw)
+	row, err := turnrow.Table.Unmarshal(raw)
 	require.NoError(f, err)
-	for _, parts := range [][]*turn.Part{
+	for _, parts := range [][]*turnrow.Part{
 		row.HistoryParts, row.CausesParts, row.RequestsParts, row.CallsParts, row.StepsParts,
 		row.GetTurn().GetTailParts(), row.GetTurn().GetPromptParts(), row.GetTurn().GetResultsParts(),
 	} {

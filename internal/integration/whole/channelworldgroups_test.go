@@ -5,6 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -37,7 +40,7 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 		if e != nil {
 			r := &turn.Record{Session: key, Cause: e.cause, Own: e.id != "", At: e.at, Value: e.value, Topic: e.topic}
 			if e.id != "" {
-				r.Headers = []*turn.Header{{Name: []byte(topics.HeaderID), Value: []byte(e.id)}}
+				r.Headers = []*turnrow.Header{{Name: []byte(topics.HeaderID), Value: []byte(e.id)}}
 			}
 			switch e.topic {
 			case c.MessageInput.Name():
@@ -52,10 +55,10 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 				event = turn.Controlled{Record: r, Control: decode(h, c.SessionControl, e)}
 			}
 		}
-		var state *turn.State
+		var state *turnrow.State
 		var err error
 		if row != nil {
-			state, err = turn.DecodeState(bytes.Clone(row))
+			state, err = turnrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
 		o, err := turn.Apply(state, event, nil, h.now, rules)
@@ -83,7 +86,7 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 		case o.State == nil:
 			return nil, out
 		}
-		row, err = turn.EncodeState(o.State)
+		row, err = turnrow.Table.Marshal(o.State)
 		require.NoError(h.t, err)
 		return row, out
 	}}
@@ -110,10 +113,10 @@ func (h *harbor) delegations(c topics.Catalog) *reader {
 				event = channel.Controlled{Record: r, Control: decode(h, c.SessionControl, e)}
 			}
 		}
-		var state *channel.State
+		var state *delegationrow.State
 		var err error
 		if row != nil {
-			state, err = channel.DecodeState(bytes.Clone(row))
+			state, err = delegationrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
 		o := channel.Apply(state, event, func(topics.Origin) string { return "" }, h.now, rules)
@@ -144,7 +147,7 @@ func (h *harbor) delegations(c topics.Catalog) *reader {
 		case o.State == nil:
 			return nil, out
 		}
-		row, err = channel.EncodeState(o.State)
+		row, err = delegationrow.Table.Marshal(o.State)
 		require.NoError(h.t, err)
 		return row, out
 	}}
@@ -168,10 +171,10 @@ func (h *harbor) deliveries() *reader {
 				event = delivery.ReceiptArrived{Record: r, Receipt: decode(h, c.DeliveryReceipts, e)}
 			}
 		}
-		var state *delivery.State
+		var state *deliveryrow.State
 		var err error
 		if row != nil {
-			state, err = delivery.DecodeState(bytes.Clone(row))
+			state, err = deliveryrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
 		o := delivery.Apply(state, event, func(string) delivery.Gate { return delivery.Gate{} }, h.now, rules)
@@ -195,7 +198,7 @@ func (h *harbor) deliveries() *reader {
 		case o.State == nil:
 			return nil, out
 		}
-		row, err = delivery.EncodeState(o.State)
+		row, err = deliveryrow.Table.Marshal(o.State)
 		require.NoError(h.t, err)
 		return row, out
 	}}

@@ -30,9 +30,9 @@ import (
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -288,7 +288,7 @@ func (c *combined) lookup(ctx context.Context, in at) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+door.ToolResponsePath, bytes.NewReader(raw))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+turnhttp.ToolResponsePath, bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
 	}

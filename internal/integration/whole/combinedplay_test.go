@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/agent"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
-	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -90,7 +90,7 @@ func (c *combined) pays() {
 	done := make(chan string, 1)
 	go func() { done <- c.invoke("pay", "pay for it", "text/event-stream") }()
 	if c.on.has(asksPeople) {
-		r, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.url+gatedoor.GatesPath+"?session_id=pay&status=pending&wait=50s", nil)
+		r, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.url+gatehttp.GatesPath+"?session_id=pay&status=pending&wait=50s", nil)
 		require.NoError(c.t, err)
 		status, body := c.do(r)
 		require.Equal(c.t, http.StatusOK, status, body)
@@ -103,7 +103,7 @@ func (c *combined) pays() {
 		require.NoError(c.t, json.Unmarshal([]byte(body), &list))
 		require.Len(c.t, list.Gates, 1, body)
 		require.Equal(c.t, before, c.paid(), "nothing is paid without the approval")
-		status, body = c.post(gatedoor.GatesPath+"/"+list.Gates[0].ID+"/decision?wait=20s", "application/json",
+		status, body = c.post(gatehttp.GatesPath+"/"+list.Gates[0].ID+"/decision?wait=20s", "application/json",
 			fmt.Sprintf(`{"verdict":"approve","args_sha256":%q}`, list.Gates[0].Digest))
 		require.Equal(c.t, http.StatusOK, status, body)
 	}
@@ -173,7 +173,7 @@ func (c *combined) chats(frames <-chan string) {
 	if c.on.has(delivers) {
 		reply = `,"reply":{"callbackService":"harbor","bearerToken":"t"}`
 	}
-	status, body := c.post(door.ChatPath, "application/json", `{"session_id":"chat","user_id":"mira","content":"hello chat"`+reply+`}`)
+	status, body := c.post(turnhttp.ChatPath, "application/json", `{"session_id":"chat","user_id":"mira","content":"hello chat"`+reply+`}`)
 	require.Equal(c.t, http.StatusOK, status, body)
 	c.frame(frames, "heard: hello chat")
 	if c.on.has(delivers) {
@@ -212,7 +212,7 @@ func (c *combined) isOverBudget() {
 func (c *combined) say(session, user, text, want string) string {
 	c.t.Helper()
 	frames := c.subscribe(session)
-	status, body := c.post(door.ChatPath, "application/json", fmt.Sprintf(`{"session_id":%q,"user_id":%q,"content":%q}`, session, user, text))
+	status, body := c.post(turnhttp.ChatPath, "application/json", fmt.Sprintf(`{"session_id":%q,"user_id":%q,"content":%q}`, session, user, text))
 	require.Equal(c.t, http.StatusOK, status, body)
 	return c.frame(frames, want)
 }

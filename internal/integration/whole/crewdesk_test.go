@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/crew/agent"
 	"github.com/turntable-streams/turntable/processors/crew/repository"
 	"github.com/turntable-streams/turntable/processors/crew/view"
@@ -29,7 +30,7 @@ type crewDriver struct {
 	outcomes  *processortest.Output[topics.GateOutcome]
 	letters   *processortest.Output[[]byte]
 	agents    *processortest.GroupTable[*agent.State]
-	gates     *processortest.GroupTable[*gate.State]
+	gates     *processortest.GroupTable[*gaterow.State]
 	number    int64
 	run       string
 }
@@ -54,8 +55,8 @@ func newCrewDriver(t *testing.T) *crewDriver {
 		locks: processortest.In(d, c.CrewRepositoryInputs), decisions: processortest.In(d, c.GateDecisions),
 		actions: processortest.Out(d, c.CrewActions), events: processortest.Out(d, c.CrewEvents),
 		outcomes: processortest.Out(d, c.GateOutcomes), letters: processortest.OutRaw(d, "quay-gate-streams-dlq"),
-		agents: processortest.Table(d, c.CrewAgentsGroup(), agent.TableCodec()),
-		gates:  processortest.Table(d, c.GateGroup(), gate.TableCodec()),
+		agents: processortest.Table(d, c.CrewAgentsGroup(), agent.Table.Codec()),
+		gates:  processortest.Table(d, c.GateGroup(), gaterow.Table.Codec()),
 	}
 	others := processortest.Out(d, c.CrewInputs)
 	given := processortest.Out(d, c.GateGrants)

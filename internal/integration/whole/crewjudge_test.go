@@ -254,21 +254,21 @@ func (y *crewWorld) verified() error {
 	agents, crews, repositories := l.rows[string(c.CrewAgentsGroup())+"-table"], l.rows[string(c.CrewsGroup())+"-table"],
 		l.rows[string(c.CrewRepositoriesGroup())+"-table"]
 	for key, inputs := range l.inputs[c.CrewAgentInputs.Name()] {
-		if err := verified(key, agents[key], l, agent.TableCodec(), func(s *agent.State) ([]topics.CrewEvent, error) {
+		if err := verified(key, agents[key], l, agent.Table.Codec(), func(s *agent.State) ([]topics.CrewEvent, error) {
 			return agent.Verify(y.agent, key, s, inputs, agent.WithRestartDelay(50*time.Millisecond))
 		}); err != nil {
 			return err
 		}
 	}
 	for key, inputs := range l.inputs[c.CrewInputs.Name()] {
-		if err := verified(key, crews[key], l, team.TableCodec(), func(s *team.State) ([]topics.CrewEvent, error) {
+		if err := verified(key, crews[key], l, team.Table.Codec(), func(s *team.State) ([]topics.CrewEvent, error) {
 			return team.Verify(y.agent, key, s, inputs)
 		}); err != nil {
 			return err
 		}
 	}
 	for key, inputs := range l.inputs[c.CrewRepositoryInputs.Name()] {
-		if err := verified(key, repositories[key], l, repository.TableCodec(), func(s *repository.State) ([]topics.CrewEvent, error) {
+		if err := verified(key, repositories[key], l, repository.Table.Codec(), func(s *repository.State) ([]topics.CrewEvent, error) {
 			return repository.Verify(y.agent, key, s, inputs)
 		}); err != nil {
 			return err

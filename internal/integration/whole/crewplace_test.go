@@ -119,7 +119,7 @@ func (w *permissionWorld) view() view.Agent {
 	if err != nil {
 		return view.Agent{}
 	}
-	s, err := agent.RowOf(row)
+	s, err := agent.Table.Of(row)
 	if err != nil {
 		return view.Agent{}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
-	"github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -49,12 +49,12 @@ func runGates(ctx context.Context, c child) error {
 	turns, turnsErr := turn.Graph(agent, turn.WithApproval(gatePolicy()))
 	gates, gatesErr := gate.Graph(agent, gate.WithPolicy(gatePolicy()))
 	grants, grantsErr := gate.GrantsGraph(agent)
-	index, indexErr := door.NewIndex(agent, door.WithLogger(logger))
+	index, indexErr := gatehttp.NewIndex(agent, gatehttp.WithLogger(logger))
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, gatesErr, grantsErr, indexErr, toErr); err != nil {
 		return err
 	}
-	handler, err := door.New(index, to, door.WithLogger(logger))
+	handler, err := gatehttp.New(index, to, gatehttp.WithLogger(logger))
 	if err != nil {
 		return err
 	}

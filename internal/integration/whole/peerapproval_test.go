@@ -15,9 +15,9 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
-	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/peer"
-	peerdoor "github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -58,15 +58,15 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 		return map[string]any{"receipt": p.paid.Add(1)}, nil
 	}}, tools.WithOthersLeft()))
 	p.serve(func(ctx context.Context) error { return own.Run(ctx, p.brokers) })
-	replies := must(peerdoor.NewReplies(p.agent))
+	replies := must(peerhttp.NewReplies(p.agent))
 	p.serve(func(ctx context.Context) error { return replies.Run(ctx, p.brokers) })
-	index := must(gatedoor.NewIndex(p.agent))
+	index := must(gatehttp.NewIndex(p.agent))
 	p.serve(func(ctx context.Context) error { return index.Run(ctx, p.brokers) })
 	mux := http.NewServeMux()
-	mux.Handle("/", must(peerdoor.New(replies, p.to, current, peerdoor.WithOpenProxy())))
-	gates := must(gatedoor.New(index, p.to))
-	mux.Handle(gatedoor.GatesPath, gates)
-	mux.Handle(gatedoor.GatesPath+"/", gates)
+	mux.Handle("/", must(peerhttp.New(replies, p.to, current, peerhttp.WithOpenProxy())))
+	gates := must(gatehttp.New(index, p.to))
+	mux.Handle(gatehttp.GatesPath, gates)
+	mux.Handle(gatehttp.GatesPath+"/", gates)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	p.address = server.URL
@@ -107,13 +107,13 @@ func (p *payer) task(method, path, body string, headers ...string) (int, wire.Re
 
 func (p *payer) delegate(id string, headers ...string) (int, wire.Reply) {
 	p.t.Helper()
-	return p.task(http.MethodPost, peerdoor.DelegatePath, string(wire.Request{TaskID: id, ParentInstanceID: "hq", Content: `{"eur":12.5}`}.Body()), headers...)
+	return p.task(http.MethodPost, peerhttp.DelegatePath, string(wire.Request{TaskID: id, ParentInstanceID: "hq", Content: `{"eur":12.5}`}.Body()), headers...)
 }
 
 // pending returns the gates of a session that a person can decide about.
 func (p *payer) pending(session string) (gates []gate.View) {
 	p.t.Helper()
-	_, body := p.http(http.MethodGet, gatedoor.GatesPath+"?status=pending&session_id="+session, "")
+	_, body := p.http(http.MethodGet, gatehttp.GatesPath+"?status=pending&session_id="+session, "")
 	var list struct {
 		Gates []gate.View `json:"gates"`
 	}
@@ -127,7 +127,7 @@ func (p *payer) approve(session string) {
 	gates := p.pending(session)
 	require.NotEmpty(p.t, gates)
 	require.JSONEq(p.t, `{"eur":12.5}`, gates[0].Args.String(), "a person sees what would run")
-	status, body := p.http(http.MethodPost, gatedoor.GatesPath+"/"+gates[0].GateID+"/decision", `{"verdict":"approve","args_sha256":"`+gates[0].ArgsSHA256+`"}`)
+	status, body := p.http(http.MethodPost, gatehttp.GatesPath+"/"+gates[0].GateID+"/decision", `{"verdict":"approve","args_sha256":"`+gates[0].ArgsSHA256+`"}`)
 	require.Equal(p.t, http.StatusOK, status, "%s", body)
 }
 
@@ -157,7 +157,7 @@ func TestApprovalOfARejectedTaskIsForItsRetry(t *testing.T) {
 		require.EqualValues(t, 1, p.paid.Load())
 
 		p.eventually(func() bool { return len(p.pending(last.PeerSessionID)) == 1 })
-		status, _ := p.task(http.MethodDelete, peerdoor.TasksPath+"pay-3", "")
+		status, _ := p.task(http.MethodDelete, peerhttp.TasksPath+"pay-3", "")
 		require.Equal(t, http.StatusOK, status)
 		p.eventually(func() bool { return len(p.pending(last.PeerSessionID)) == 0 })
 	})
@@ -170,10 +170,10 @@ func TestTaskThatMayWaitIsPaidAfterItsApproval(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, status)
 		session := wire.SessionID("hq", "pay-1")
 		p.eventually(func() bool { return len(p.pending(session)) == 1 })
-		status, _ = p.task(http.MethodGet, peerdoor.TasksPath+"pay-1?wait=2s", "")
+		status, _ = p.task(http.MethodGet, peerhttp.TasksPath+"pay-1?wait=2s", "")
 		require.Equal(t, http.StatusAccepted, status, "longer than the grace")
 		p.approve(session)
-		_, reply := p.task(http.MethodGet, peerdoor.TasksPath+"pay-1?wait=60s", "")
+		_, reply := p.task(http.MethodGet, peerhttp.TasksPath+"pay-1?wait=60s", "")
 		require.Equal(t, wire.StatusSuccess, reply.Status)
 		require.EqualValues(t, 1, p.paid.Load())
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -57,11 +57,11 @@ func runPeer(ctx context.Context, c child) error {
 	if c.Role == dispatcherRole {
 		return sendTasks(ctx, group, brokers, agent, to, file, logger)
 	}
-	replies, err := door.NewReplies(agent, door.WithLogger(logger))
+	replies, err := peerhttp.NewReplies(agent, peerhttp.WithLogger(logger))
 	if err != nil {
 		return err
 	}
-	handler, err := door.New(replies, to, file.Settings, door.WithLogger(logger))
+	handler, err := peerhttp.New(replies, to, file.Settings, peerhttp.WithLogger(logger))
 	if err != nil {
 		return err
 	}

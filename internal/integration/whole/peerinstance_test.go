@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/door"
+	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -56,10 +56,10 @@ func instance(
 	sender, err := sink.New(agent, to, sink.ForPeers(), sink.WithTransport(topics.KindPeer, requests))
 	require.NoError(tb, err)
 	group.Go(func() error { return sender.Run(ctx, brokers) })
-	replies, err := door.NewReplies(agent)
+	replies, err := peerhttp.NewReplies(agent)
 	require.NoError(tb, err)
 	group.Go(func() error { return replies.Run(ctx, brokers) })
-	handler, err := door.New(replies, to, current, door.WithOpenProxy())
+	handler, err := peerhttp.New(replies, to, current, peerhttp.WithOpenProxy())
 	require.NoError(tb, err)
 	server := httptest.NewServer(handler)
 	tb.Cleanup(server.Close)

@@ -270,7 +270,7 @@ func TestLifeOfAnAgent(t *testing.T) {
 		}
 		row, err := s.current.Get(theAgent)
 		require.NoError(t, err)
-		state, err := agent.RowOf(row)
+		state, err := agent.Table.Of(row)
 		require.NoError(t, err)
 		require.Equal(t, view.Terminated, agent.View(theAgent, state).Status)
 	})

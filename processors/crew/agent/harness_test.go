@@ -70,7 +70,7 @@ func (w *world) apply(l logged) []mailbox.Effect {
 	row := w.group.New()
 	if w.row != nil {
 		var err error
-		row, err = DecodeState(w.row)
+		row, err = Table.Unmarshal(w.row)
 		require.NoError(w.tb, err)
 	}
 	keep, changed, effects := w.group.Step(row, agentID, l.in, l.at, l.at)
@@ -81,7 +81,7 @@ func (w *world) apply(l logged) []mailbox.Effect {
 	w.row = nil
 	if keep {
 		var err error
-		w.row, err = EncodeState(row)
+		w.row, err = Table.Marshal(row)
 		require.NoError(w.tb, err)
 	}
 	return effects
@@ -158,7 +158,7 @@ func (w *world) state() *State {
 	if w.row == nil {
 		return nil
 	}
-	s, err := DecodeState(w.row)
+	s, err := Table.Unmarshal(w.row)
 	require.NoError(w.tb, err)
 	return s
 }

@@ -27,8 +27,7 @@ func Graph(name string, opts ...Option) (*goka.GroupGraph, error) {
 func groupOf(catalog topics.Catalog, r rules) mailbox.Group[*State] {
 	return mailbox.Group[*State]{
 		Topics: catalog, Name: catalog.CrewAgentsGroup(), Input: catalog.CrewAgentInputs, Kind: mailbox.OfAgent,
-		Codec: TableCodec(), New: func() *State { return &State{Mailbox: &mailbox.Mailbox{}} }, Apply: r.apply,
-		SetDeadline: func(s *State, ms int64) { s.DeadlineMs = ms },
-		Newer:       ErrRowVersion, Outcomes: true,
+		Table: Table, New: func() *State { return &State{Mailbox: &mailbox.Mailbox{}} }, Apply: r.apply,
+		SetDeadline: func(s *State, ms int64) { s.DeadlineMs = ms }, Outcomes: true,
 	}
 }

@@ -8,21 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestRowsOfNewerBuildsAreRejected(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowVersion + 1})
+	raw, err := Table.Marshal(&State{Version: rowVersion + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = RowOf(TableCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = RowOf(7)
+	_, err = Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = Table.Of(Table.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
+	_, err = Table.Of(7)
 	require.ErrorIs(t, err, codec.ErrType)
-	s, err := RowOf(nil)
+	s, err := Table.Of(nil)
 	require.NoError(t, err)
 	require.Nil(t, s)
 }

@@ -152,7 +152,7 @@ func TestStateOfANewSessionIsKeptFromItsBeginning(t *testing.T) {
 	state := w.state()
 	state.CanLoad = false // the next process begins a new session
 	var err error
-	w.row, err = EncodeState(state)
+	w.row, err = Table.Marshal(state)
 	require.NoError(t, err)
 	w.exit(0)
 	require.Empty(t, w.view().Plan)

@@ -9,15 +9,16 @@
 package agent
 
 import (
+	reflect "reflect"
+	sync "sync"
+	unsafe "unsafe"
+
 	command "github.com/turntable-streams/turntable/processors/crew/internal/command"
 	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	permission "github.com/turntable-streams/turntable/processors/crew/internal/permission"
 	transcript "github.com/turntable-streams/turntable/processors/crew/internal/transcript"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	reflect "reflect"
-	sync "sync"
-	unsafe "unsafe"
 )
 
 const (

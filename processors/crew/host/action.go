@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/host/git"
+	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/topics"
 )
 

@@ -77,12 +77,12 @@ func (h *Host) onRow(r processors.Inbound) {
 	switch {
 	case r.Value == nil:
 	case subject == mailbox.Agent(key):
-		d := agent.TableCodec().Unmarshal(r.Value)
+		d := agent.Table.Codec().Unmarshal(r.Value)
 		if err = d.Err; err == nil {
 			box, waits = d.Value.GetMailbox(), agent.Live(d.Value) && agent.HostOf(d.Value) == h.config.Name
 		}
 	default:
-		d := repository.TableCodec().Unmarshal(r.Value)
+		d := repository.Table.Codec().Unmarshal(r.Value)
 		if err = d.Err; err == nil {
 			box, waits = d.Value.GetMailbox(), repository.HasOpenActions(d.Value, h.config.Name)
 		}

@@ -105,7 +105,7 @@ func TestRowTellsTheHostWhatItHasApplied(t *testing.T) {
 	subject := mailbox.Agent(agentID)
 	r.h.out.admit(subject, 1)
 	r.h.out.sent(subject, 7, item{body: topics.CrewUpdates{}, size: 1})
-	raw, err := agent.TableCodec().Marshal(&agent.State{Mailbox: &mailbox.Mailbox{Heard: map[string]int64{"host/h1": 6}}})
+	raw, err := agent.Table.Marshal(&agent.State{Mailbox: &mailbox.Mailbox{Heard: map[string]int64{"host/h1": 6}}})
 	require.NoError(t, err)
 	r.h.onRow(processors.Inbound{Topic: string(goka.GroupTable(r.h.catalog.CrewAgentsGroup())), Key: []byte(agentID), Value: raw})
 	require.EqualValues(t, 6, r.h.out.share(subject).heard)

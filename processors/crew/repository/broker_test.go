@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/host/git"
+	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -169,7 +169,7 @@ func (s *stage) row() *State {
 	if err != nil {
 		return nil
 	}
-	row, err := RowOf(value)
+	row, err := Table.Of(value)
 	if err != nil {
 		s.t.Error(err)
 	}

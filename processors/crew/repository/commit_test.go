@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/crew/host/git"
+	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/topics"
 )
 

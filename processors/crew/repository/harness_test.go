@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -57,7 +57,7 @@ func (h *harness) state() *State {
 	if h.row == nil {
 		return newState()
 	}
-	s, err := DecodeState(h.row)
+	s, err := Table.Unmarshal(h.row)
 	require.NoError(h.tb, err)
 	return s
 }
@@ -66,7 +66,7 @@ func (h *harness) state() *State {
 func (h *harness) set(s *State) {
 	h.tb.Helper()
 	var err error
-	h.row, err = EncodeState(s)
+	h.row, err = Table.Marshal(s)
 	require.NoError(h.tb, err)
 }
 
@@ -89,7 +89,7 @@ func (h *harness) apply(in topics.CrewInput) effects {
 	keep, changed, list := h.group.Step(row, h.key, in, h.now, h.now)
 	require.True(h.tb, keep)
 	if changed {
-		raw, err := EncodeState(row)
+		raw, err := Table.Marshal(row)
 		require.NoError(h.tb, err)
 		require.Less(h.tb, len(raw), 512<<10)
 		h.row = raw

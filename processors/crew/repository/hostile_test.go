@@ -87,7 +87,7 @@ func TestHostileInputsNeitherPanicNorGrowTheRow(t *testing.T) {
 			keep, changed, list := h.group.Step(row, h.key, in, h.now, h.now)
 			require.True(t, keep)
 			if changed {
-				raw, err := EncodeState(row)
+				raw, err := Table.Marshal(row)
 				require.NoError(t, err)
 				require.Less(t, len(raw), 100<<10)
 				h.row = raw

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -297,14 +298,14 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestRowsOfNewerBuildsAreRefused(t *testing.T) {
-	raw, err := EncodeState(&State{Version: rowVersion + 1})
+	raw, err := Table.Marshal(&State{Version: rowVersion + 1})
 	require.NoError(t, err)
-	_, err = DecodeState(raw)
-	require.ErrorIs(t, err, ErrRowVersion)
-	row, err := RowOf(TableCodec().Unmarshal([]byte{8, rowVersion}))
+	_, err = Table.Unmarshal(raw)
+	require.ErrorIs(t, err, rows.ErrVersion)
+	row, err := Table.Of(Table.Codec().Unmarshal([]byte{8, rowVersion}))
 	require.NoError(t, err)
 	require.NotNil(t, row.Mailbox)
-	_, err = RowOf(7)
+	_, err = Table.Of(7)
 	require.Error(t, err)
 }
 

@@ -27,7 +27,7 @@ func Graph(name string, opts ...Option) (*goka.GroupGraph, error) {
 func group(catalog topics.Catalog, r rules) mailbox.Group[*State] {
 	return mailbox.Group[*State]{
 		Topics: catalog, Name: catalog.CrewRepositoriesGroup(), Input: catalog.CrewRepositoryInputs, Kind: mailbox.OfRepository,
-		Codec: TableCodec(), New: newState, Apply: r.apply, Newer: ErrRowVersion,
+		Table: Table, New: newState, Apply: r.apply,
 		SetDeadline: func(row *State, ms int64) { row.DeadlineMs = ms },
 	}
 }

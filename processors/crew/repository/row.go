@@ -1,48 +1,18 @@
 package repository
 
 import (
-	"fmt"
-
-	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
 const rowVersion = 1
 
-// ErrRowVersion is wrapped by the error of a row that a newer build wrote.
-var ErrRowVersion = fmt.Errorf("%w: crew repository: row has a newer version", processors.ErrKeepRecord)
-
-var layout = rows.Format{Name: "crew repository", Version: rowVersion, Newer: ErrRowVersion}
-
-func newState() *State { return &State{Version: rowVersion, Mailbox: &mailbox.Mailbox{}} }
-
-// EncodeState encodes a row.
-func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
-
-// DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
-func DecodeState(raw []byte) (*State, error) {
-	s := &State{}
-	if err := layout.Decode(raw, s); err != nil {
-		return nil, err
-	}
+// Table is the format of the row of a repository.
+var Table = rows.Table[*State]{Name: "crew repository", Version: rowVersion, Loaded: func(s *State) error {
 	if s.Mailbox == nil {
 		s.Mailbox = &mailbox.Mailbox{}
 	}
-	return s, nil
-}
+	return nil
+}}
 
-// TableCodec returns the codec of Graph's table, for views and tools that read it. Decode returns a codec.Decoded[*State];
-// pass that to RowOf.
-func TableCodec() codec.Codec[*State] { return codec.Of[*State](stateFormat{}) }
-
-type stateFormat struct{}
-
-func (stateFormat) Marshal(s *State) ([]byte, error)     { return EncodeState(s) }
-func (stateFormat) Unmarshal(raw []byte) (*State, error) { return DecodeState(raw) }
-
-// RowOf returns the row in a value of Graph's table, as Processor.Get, a goka.View or a test harness returns it. A nil value is a
-// repository without a row and returns nil. The error is that of DecodeState, or wraps codec.ErrType if the value is of another
-// type.
-func RowOf(value any) (*State, error) { return rows.Of[*State](value, "package repository") }
+func newState() *State { return &State{Version: rowVersion, Mailbox: &mailbox.Mailbox{}} }

@@ -9,12 +9,13 @@
 package repository
 
 import (
-	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (

@@ -230,7 +230,7 @@ func TestDelegationIsReportedAcrossKills(t *testing.T) {
 			}
 			row, err := s.current.Get(crewID)
 			require.NoError(t, err)
-			state, err := team.RowOf(row)
+			state, err := team.Table.Of(row)
 			require.NoError(t, err)
 			require.Equal(t, "completed", team.Delegations(state)[0].Status)
 			require.Equal(t, "/src", team.SettingsOf(crewID, state).Cwd)

@@ -106,7 +106,7 @@ func (h *harness) step(in topics.CrewInput) []mailbox.Effect {
 	}
 	h.row = nil
 	if keep {
-		raw, err := layout.Encode(row)
+		raw, err := Table.Marshal(row)
 		require.NoError(h.tb, err)
 		require.Less(h.tb, len(raw), 512<<10)
 		h.row = raw
@@ -119,7 +119,7 @@ func (h *harness) state() *State {
 	if h.row == nil {
 		return newState()
 	}
-	s, err := stateFormat{}.Unmarshal(h.row)
+	s, err := Table.Unmarshal(h.row)
 	require.NoError(h.tb, err)
 	return s
 }

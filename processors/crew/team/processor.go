@@ -36,8 +36,8 @@ func groupOf(name string, opts []Option) (g mailbox.Group[*State], err error) {
 
 func group(catalog topics.Catalog, rules Rules) mailbox.Group[*State] {
 	return mailbox.Group[*State]{
-		Topics: catalog, Name: catalog.CrewsGroup(), Input: catalog.CrewInputs, Kind: mailbox.OfCrew, Codec: TableCodec(),
-		New: newState, Apply: rules.apply, Newer: ErrRowVersion,
+		Topics: catalog, Name: catalog.CrewsGroup(), Input: catalog.CrewInputs, Kind: mailbox.OfCrew, Table: Table,
+		New: newState, Apply: rules.apply,
 		SetDeadline: func(s *State, ms int64) { s.DeadlineMs = ms },
 	}
 }

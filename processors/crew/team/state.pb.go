@@ -9,15 +9,16 @@
 package team
 
 import (
+	reflect "reflect"
+	sync "sync"
+	unsafe "unsafe"
+
 	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	manifest "github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	roster "github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	talk "github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	reflect "reflect"
-	sync "sync"
-	unsafe "unsafe"
 )
 
 const (

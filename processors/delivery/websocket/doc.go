@@ -24,7 +24,7 @@
 // # Gates
 //
 // With WithGates, clients also see what waits for a person's decision in their session, as the door of package
-// processors/gate/door shows it: after a subscription each gate that is open, then each that is opened or has ended.
+// processors/gate/gatehttp shows it: after a subscription each gate that is open, then each that is opened or has ended.
 //
 //	{"type":"gate_opened","data":{"gate_id":"...","status":"pending","tool":"pay","args":{},...},"session_id":"s"}
 //	{"type":"gate_closed","data":{"gate_id":"...","status":"approved","outcome":{},...},"session_id":"s"}

@@ -41,7 +41,7 @@ func ExampleWithOperators() {
 	http.Handle("/operators/ws", server)
 }
 
-// paying is a source of gates: one is open in every session. Use an Index of package processors/gate/door instead.
+// paying is a source of gates: one is open in every session. Use an Index of package processors/gate/gatehttp instead.
 type paying struct{}
 
 func (paying) Watch(

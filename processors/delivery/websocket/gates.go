@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Gates is where a server gets the gates of sessions from. *door.Index of package processors/gate/door implements it.
+// Gates is where a server gets the gates of sessions from. *gatehttp.Index implements it.
 type Gates interface {
 	// Watch returns the open gates of a session, each as JSON, and calls show for each later change, in order, until stop is
 	// called: with opened true for a new gate, with false for one that has ended. show does not block. Watch may block until

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -12,7 +13,7 @@ import (
 const stopPaused = `"paused"`
 
 // answer emits what the turn processor continues with: a think-response, or a think failure.
-func (s *transition) answer(t *Turn, b topics.BatchMessage) {
+func (s *transition) answer(t *foldrow.Turn, b topics.BatchMessage) {
 	request := s.request(t)
 	switch {
 	case b.State == topics.BatchComplete && string(b.StopReason) == stopPaused:
@@ -20,7 +21,7 @@ func (s *transition) answer(t *Turn, b topics.BatchMessage) {
 	case b.State == topics.BatchComplete:
 		r := s.thinkResponse(b, request)
 		if s.thinkSize(r) <= s.rules.RecordLimit {
-			s.think(t, ThinkResponse(r))
+			s.think(t, thinkResponse(r))
 			return
 		}
 		reason := topics.ReasonTooLarge
@@ -30,16 +31,16 @@ func (s *transition) answer(t *Turn, b topics.BatchMessage) {
 	// of the next message, if the step of this turn was cancelled or timed out. Therefore a failure without an input is not
 	// written. If the step of this turn is still open, its think timeout ends it.
 	if _, err := topics.DecodeMessage(request.LatestInput); err == nil {
-		s.think(t, ThinkFailure{LatestInput: request.LatestInput, Reason: b.Reason})
+		s.think(t, thinkFailure{LatestInput: request.LatestInput, Reason: b.Reason})
 	}
 }
 
-func (s *transition) think(t *Turn, v Value) {
+func (s *transition) think(t *foldrow.Turn, v Value) {
 	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "think"), Value: v})
 }
 
 // request returns the enriched message that the turn answers; empty if it is unknown.
-func (s *transition) request(t *Turn) (m topics.EnrichedMessage) {
+func (s *transition) request(t *foldrow.Turn) (m topics.EnrichedMessage) {
 	if t.Request == 0 {
 		return m
 	}

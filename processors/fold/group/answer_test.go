@@ -24,9 +24,9 @@ func (es effects) answers() (responses []topics.ThinkResponse, failures []topics
 			continue
 		}
 		switch v := m.Value.(type) {
-		case ThinkResponse:
+		case thinkResponse:
 			responses = append(responses, topics.ThinkResponse(v))
-		case ThinkFailure:
+		case thinkFailure:
 			failures = append(failures, topics.ThinkFailure(v))
 		}
 	}
@@ -120,7 +120,7 @@ func TestRequestIsKeptOnlyForThinkResponses(t *testing.T) {
 }
 
 func TestFailureThatCannotNameItsInputIsNotWritten(t *testing.T) {
-	cancel := ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}}
+	cancel := controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}}
 	endings := map[string]func(p *play) effects{
 		"cancelled by a control record": func(p *play) effects { return p.handle(cancel) },
 		"cancelled by its run": func(p *play) effects {
@@ -163,7 +163,7 @@ func TestCancelledTurnWithARequestNamesItsInput(t *testing.T) {
 	p.handle(streamRecord(t, topics.AgentEvent{
 		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
 	}))
-	_, failures := p.handle(ControlReceived{
+	_, failures := p.handle(controlReceived{
 		Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel},
 	}).answers()
 	require.Len(t, failures, 1)

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/internal/merge"
 	"github.com/turntable-streams/turntable/topics"
@@ -39,7 +40,7 @@ func byResult(r topics.AgentResult) ending {
 }
 
 // close closes a turn: it emits the batch, deletes the turn's parts and remembers the turn.
-func (s *transition) close(t *Turn, e ending) {
+func (s *transition) close(t *foldrow.Turn, e ending) {
 	if t.Stepped {
 		merge.Settle(merged{s, t})
 	}
@@ -57,7 +58,7 @@ func (s *transition) close(t *Turn, e ending) {
 	if t.Request != 0 {
 		s.drop(t.Request)
 	}
-	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *Turn) bool { return o == t })
+	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *foldrow.Turn) bool { return o == t })
 	s.changed, s.row.TouchedMs = true, s.nowMS()
 	s.remember(digests.Of(ofTurn, t.Id), t.Attempt)
 }
@@ -69,7 +70,7 @@ func recordID(session, turn, kind string) string {
 }
 
 // logs returns the events of a turn. If a part is missing, it returns the events before that part and false.
-func (s *transition) logs(t *Turn) (logs []fold.Log, whole bool) {
+func (s *transition) logs(t *foldrow.Turn) (logs []fold.Log, whole bool) {
 	for _, x := range t.Parts {
 		for i := range x.Count {
 			part, ok := s.read(x.First + i)
@@ -84,7 +85,7 @@ func (s *transition) logs(t *Turn) (logs []fold.Log, whole bool) {
 
 // fit folds a turn. If the batch does not fit into a record, it folds as many of the turn's events as fit, with the ending
 // tooLarge.
-func (s *transition) fit(t *Turn, logs []fold.Log, e ending) topics.BatchMessage {
+func (s *transition) fit(t *foldrow.Turn, logs []fold.Log, e ending) topics.BatchMessage {
 	b := s.foldAll(t, logs, e)
 	if s.fits(b) {
 		return b
@@ -107,7 +108,7 @@ func folderOf(logs []fold.Log) (f *fold.Folder, whole bool) {
 }
 
 // foldAll returns the batch message of a turn's events and its ending.
-func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMessage {
+func (s *transition) foldAll(t *foldrow.Turn, logs []fold.Log, e ending) topics.BatchMessage {
 	f, whole := folderOf(logs)
 	if !whole { // the batch has the events before the damage
 		e = internalError
@@ -120,7 +121,7 @@ func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMes
 	if t.Asked > 0 && !t.Paused && !t.Done { // the last done event was that of a pause
 		_ = f.Add(fold.Done(nil))
 	}
-	e.end.Decided = t.decided(f)
+	e.end.Decided = decided(t, f)
 	batch, err := f.Batch(e.end)
 	if err != nil { // a terminal stop reason that is not a string, which the codec does not produce
 		decided := e.end.Decided

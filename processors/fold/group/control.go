@@ -9,11 +9,11 @@ import (
 )
 
 // purges reports whether the control purges its session.
-func (c ControlReceived) purges() bool { return !c.Tombstone && c.Control.Action == topics.ActionPurge }
+func (c controlReceived) purges() bool { return !c.Tombstone && c.Control.Action == topics.ActionPurge }
 
 // apply closes open turns as cancelled: the turn that the control names, or all of the session. A control that names
 // another turn is ignored: the turn processor reads the same topic.
-func (c ControlReceived) apply(s *transition) {
+func (c controlReceived) apply(s *transition) {
 	if c.Tombstone || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
 		return
 	}

@@ -1,8 +1,12 @@
 package group
 
-import "slices"
+import (
+	"slices"
 
-func (d DeadlineReached) apply(s *transition) {
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+)
+
+func (d deadlineReached) apply(s *transition) {
 	for _, t := range slices.Clone(s.row.Open) {
 		switch gapAt, graceAt := s.gapEnds(t), s.graceEnds(t); {
 		case gapAt != 0 && gapAt <= s.nowMS():
@@ -42,7 +46,7 @@ func (s *transition) deadline() int64 {
 }
 
 // gapEnds returns when a turn with a missing record is closed, 0 if none is missing.
-func (s *transition) gapEnds(t *Turn) int64 {
+func (s *transition) gapEnds(t *foldrow.Turn) int64 {
 	if len(t.Held)+len(t.Queue) == 0 {
 		return 0
 	}
@@ -51,7 +55,7 @@ func (s *transition) gapEnds(t *Turn) int64 {
 
 // graceEnds returns when a turn with a done event is closed without its terminal record, 0 if there is no done event or a
 // record is missing. The missing record may be the done event with the stop reason, so the turn waits for it first.
-func (s *transition) graceEnds(t *Turn) int64 {
+func (s *transition) graceEnds(t *foldrow.Turn) int64 {
 	if !t.Done || len(t.Held) > 0 {
 		return 0
 	}
@@ -59,7 +63,7 @@ func (s *transition) graceEnds(t *Turn) int64 {
 }
 
 // silenceEnds returns when a turn without records expires: after the time for which it has announced to be silent, if any. While a gate is open, it expires only if no outcome arrives.
-func (s *transition) silenceEnds(t *Turn) int64 {
+func (s *transition) silenceEnds(t *foldrow.Turn) int64 {
 	if len(t.Gates) > 0 {
 		return t.GatesMs + s.rules.gateWait().Milliseconds()
 	}

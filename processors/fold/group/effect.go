@@ -32,25 +32,25 @@ func (DeadLetter) effect()  {}
 func (PartWritten) effect() {}
 func (PartDeleted) effect() {}
 
-// Value is the value of an output record: a BatchMessage, a ThinkResponse, a ThinkFailure or a GateRequest.
+// Value is the value of an output record: a BatchMessage, a thinkResponse, a thinkFailure or a gateRequest.
 type Value interface{ value() }
 
 // The values of the output topics.
 type (
 	// BatchMessage goes to batch-messages.
 	BatchMessage topics.BatchMessage
-	// ThinkResponse goes to think-request-response.
-	ThinkResponse topics.ThinkResponse
-	// ThinkFailure goes to think-dlq.
-	ThinkFailure topics.ThinkFailure
-	// GateRequest goes to gate-requests. The name of the agent is added when it is written.
-	GateRequest topics.GateRequest
+	// thinkResponse goes to think-request-response.
+	thinkResponse topics.ThinkResponse
+	// thinkFailure goes to think-dlq.
+	thinkFailure topics.ThinkFailure
+	// gateRequest goes to gate-requests. The name of the agent is added when it is written.
+	gateRequest topics.GateRequest
 )
 
 func (BatchMessage) value()  {}
-func (ThinkResponse) value() {}
-func (ThinkFailure) value()  {}
-func (GateRequest) value()   {}
+func (thinkResponse) value() {}
+func (thinkFailure) value()  {}
+func (gateRequest) value()   {}
 
 // deadLetter sends the current input record to the dead-letter topic.
 func (s *transition) deadLetter(reason string) {

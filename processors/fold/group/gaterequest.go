@@ -1,6 +1,7 @@
 package group
 
 import (
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -20,7 +21,7 @@ const (
 )
 
 // gateRequest returns the request for a decision about an interaction.
-func (s *transition) gateRequest(t *Turn, a fold.Interaction) topics.GateRequest {
+func (s *transition) gateRequest(t *foldrow.Turn, a fold.Interaction) topics.GateRequest {
 	call := fold.GateCall(t.Id, int64(t.Attempt), a.Index)
 	r := topics.GateRequest{
 		GateID: topics.GateID(s.key, t.Id, call), SessionID: s.key, TurnID: t.Id, CallID: call,

@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -13,7 +14,7 @@ import (
 
 // pausesAt reports whether a terminal record is the end of a run that paused, and not the end of its turn. One without a stop
 // reason has that of the done event before it.
-func (s *transition) pausesAt(t *Turn, r *topics.AgentResult) bool {
+func (s *transition) pausesAt(t *foldrow.Turn, r *topics.AgentResult) bool {
 	switch {
 	case !s.rules.Gates || r == nil || !r.OK:
 		return false
@@ -30,7 +31,7 @@ func pausedDone(e fold.Event) bool {
 }
 
 // takePause applies the terminal record of a run that paused. Its usage counts as an event.
-func (s *transition) takePause(t *Turn, e topics.AgentEvent) {
+func (s *transition) takePause(t *foldrow.Turn, e topics.AgentEvent) {
 	if uint64(e.Seq) != t.Seq+1 {
 		s.hold(t, e)
 		return
@@ -53,7 +54,7 @@ func usageIn(r *topics.AgentResult) (e fold.Event, ok bool) {
 
 // pauseByResult pauses a turn at its terminal record. It returns false if that closed the turn, because nothing waits for a
 // decision.
-func (s *transition) pauseByResult(t *Turn) (open bool) {
+func (s *transition) pauseByResult(t *foldrow.Turn) (open bool) {
 	waits, open := true, true
 	if !t.Paused { // otherwise by the done event before
 		waits, open = s.pause(t)
@@ -69,7 +70,7 @@ func (s *transition) pauseByResult(t *Turn) (open bool) {
 
 // pause opens the gates of a run that has paused. waits is false if none of its interaction requests lacks an answer, and
 // open is false if it closed the turn.
-func (s *transition) pause(t *Turn) (waits, open bool) {
+func (s *transition) pause(t *foldrow.Turn) (waits, open bool) {
 	logs, whole := s.logs(t)
 	f, sound := folderOf(logs)
 	if !whole || !sound {
@@ -103,9 +104,9 @@ func (s *transition) pause(t *Turn) (waits, open bool) {
 }
 
 // openGate requests a decision. A gate whose outcome was received before is decided at once.
-func (s *transition) openGate(t *Turn, a fold.Interaction) {
+func (s *transition) openGate(t *foldrow.Turn, a fold.Interaction) {
 	r := s.gateRequest(t, a)
-	s.effects = append(s.effects, Emit{Key: s.key, ID: r.GateID + "/0/gate-request/0", Value: GateRequest(r)})
+	s.effects = append(s.effects, Emit{Key: s.key, ID: r.GateID + "/0/gate-request/0", Value: gateRequest(r)})
 	if !s.takeEarly(r.GateID) {
 		t.Gates = append(t.Gates, uint32(a.Index))
 		t.GatesMs = s.nowMS()
@@ -113,7 +114,7 @@ func (s *transition) openGate(t *Turn, a fold.Interaction) {
 }
 
 // withdrawGates ends the open gates of a turn that ends or begins again.
-func (s *transition) withdrawGates(t *Turn) {
+func (s *transition) withdrawGates(t *foldrow.Turn) {
 	cause := topics.CauseParentEnded
 	if s.purges {
 		cause = topics.CausePurged
@@ -122,14 +123,14 @@ func (s *transition) withdrawGates(t *Turn) {
 		id := topics.GateID(s.key, t.Id, fold.GateCall(t.Id, int64(t.Attempt), int(index)))
 		s.effects = append(s.effects, Emit{
 			Key: s.key, ID: id + "/0/gate-withdrawal/0",
-			Value: GateRequest{GateID: id, SessionID: s.key, Withdrawn: cause},
+			Value: gateRequest{GateID: id, SessionID: s.key, Withdrawn: cause},
 		})
 	}
 	t.Gates = nil
 }
 
 // decided returns the interaction requests before the last pause that have an answer or an outcome.
-func (t *Turn) decided(f *fold.Folder) (indexes []int) {
+func decided(t *foldrow.Turn, f *fold.Folder) (indexes []int) {
 	if t.Asked == 0 {
 		return nil
 	}

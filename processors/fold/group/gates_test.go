@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -47,7 +49,7 @@ func TestPausedRunRequestsADecisionAndStaysOpen(t *testing.T) {
 func (es effects) gates() (list []topics.GateRequest) {
 	for _, e := range es {
 		if m, ok := e.(Emit); ok {
-			if r, ok := m.Value.(GateRequest); ok {
+			if r, ok := m.Value.(gateRequest); ok {
 				list = append(list, topics.GateRequest(r))
 			}
 		}
@@ -128,7 +130,7 @@ func TestUsageOfAPausedRunIsKept(t *testing.T) {
 		result.Usage = topics.Raw(`{"input":7}`)
 		p.send("t", 1, events...)
 		p.handle(terminalRecord(t, "t", int64(len(events)+1), result))
-		p.handle(ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+		p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
 		require.Equal(t, `{"input":7}`, p.only("t").Usage.String())
 	}
 }
@@ -248,12 +250,12 @@ func TestRowWithGatesIsRefusedByOlderBuilds(t *testing.T) {
 	p.send("t", 1, asks("r1", "c1"))
 	require.EqualValues(t, rowVersion, p.state().Version, "no gate yet")
 	p.send("t", 2, doneWith("paused"))
-	older := layout
+	older := foldrow.Table
 	older.Version = rowVersion
-	require.ErrorIs(t, older.Decode(p.row, &Row{}), ErrRowVersion)
-	require.Contains(t, Describe(p.state()), "waits for 1 decisions")
+	require.ErrorIs(t, func() error { _, err := older.Unmarshal(p.row); return err }(), rows.ErrVersion)
+	require.Contains(t, describe(p.state()), "waits for 1 decisions")
 	p.handle(outcomeRecord(t, "t", 1, 0, topics.GateApproved))
-	require.Contains(t, Describe(p.state()), "waits for its runner")
+	require.Contains(t, describe(p.state()), "waits for its runner")
 	p.handle(terminalRecord(t, "t", 3, okResult("end_turn")))
-	require.NoError(t, older.Decode(p.row, &Row{}), "without open turns any build can read it")
+	require.NoError(t, func() error { _, err := older.Unmarshal(p.row); return err }(), "without open turns any build can read it")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/processortest"
@@ -16,7 +17,7 @@ func TestPausedTurnWaitsForItsOutcome(t *testing.T) {
 	b := newBench(t, group.WithGates(), group.WithGateTimeout(time.Hour))
 	requests := processortest.Out(b.Driver, b.topics.GateRequests)
 	outcomes := processortest.In(b.Driver, b.topics.GateOutcomes)
-	table := processortest.Table(b.Driver, b.topics.FoldGroup(), group.TableCodec())
+	table := processortest.Table(b.Driver, b.topics.FoldGroup(), foldrow.Table.Codec())
 
 	b.say("t", "Paying.")
 	b.event("t", 2, `{"type":"interaction_request","data":{"id":"r1","kind":"user_approval","payload":{"toolCall":{"name":"pay","input":{"eur":1}}}}}`)
@@ -31,7 +32,9 @@ func TestPausedTurnWaitsForItsOutcome(t *testing.T) {
 	require.NoError(t, b.Replay())
 	require.Empty(t, b.batches.Drain())
 	row, _ := table.Get("s")
-	require.Contains(t, group.Describe(row), "waits for 1 decisions")
+	text, err := group.Describe(row)
+	require.NoError(t, err)
+	require.Contains(t, text, "waits for 1 decisions")
 
 	call := fold.GateCall("t", 1, 0)
 	outcomes.Pipe("s", topics.GateOutcome{

@@ -16,26 +16,26 @@ type (
 		Tombstone bool
 		Event     topics.AgentEvent
 	}
-	// ControlReceived is a record of session-control.
-	ControlReceived struct {
+	// controlReceived is a record of session-control.
+	controlReceived struct {
 		Session   string
 		Cause     string // the record's cause ID, which identifies a redelivered control
 		Tombstone bool
 		Control   topics.Control
 	}
-	// OutcomeReceived is a record of gate-outcomes.
-	OutcomeReceived struct {
+	// outcomeReceived is a record of gate-outcomes.
+	outcomeReceived struct {
 		Session   string
 		Tombstone bool
 		Outcome   topics.GateOutcome
 	}
-	// DeadlineReached states that the row's earliest deadline is due.
-	DeadlineReached struct {
+	// deadlineReached states that the row's earliest deadline is due.
+	deadlineReached struct {
 		Session string
 	}
 )
 
 func (a EventReceived) sessionID() string   { return a.Session }
-func (c ControlReceived) sessionID() string { return c.Session }
-func (o OutcomeReceived) sessionID() string { return o.Session }
-func (d DeadlineReached) sessionID() string { return d.Session }
+func (c controlReceived) sessionID() string { return c.Session }
+func (o outcomeReceived) sessionID() string { return o.Session }
+func (d deadlineReached) sessionID() string { return d.Session }

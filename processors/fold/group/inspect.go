@@ -4,11 +4,27 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 )
 
+// tableCodec returns the codec of Graph's table, for a goka.View.
+func tableCodec() goka.Codec { return foldrow.Table.Codec() }
+
 // Describe returns a readable description of a session's turns: ids, counts, sizes and deadlines, without any text of the
-// turns. A nil row is a session without state.
-func Describe(r *Row) string {
+// turns. The row is a value of the table, as Processor.Get and a goka.View with tableCodec return
+// it; nil is a session without a row.
+func Describe(row any) (string, error) {
+	r, err := foldrow.Table.Of(row)
+	if err != nil {
+		return "", err
+	}
+	return describe(r), nil
+}
+
+func describe(r *foldrow.Row) string {
 	if r == nil {
 		return "no state\n"
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 )
 
 // Closed turns are remembered as digests, each with the time it was closed and its attempt. Entries have a fixed size and
@@ -41,7 +42,7 @@ func (s *transition) remember(d digest, attempt uint64) {
 	entries = append(entries, d[:]...)
 	entries = binary.BigEndian.AppendUint64(entries, uint64(s.nowMS()))
 	entries = binary.BigEndian.AppendUint64(entries, attempt)
-	page := &Page{Part: s.number(), Count: count + 1, LastMs: s.nowMS()}
+	page := &foldrow.Page{Part: s.number(), Count: count + 1, LastMs: s.nowMS()}
 	s.write(page.Part, entries)
 	s.row.Closed = append(s.row.Closed, page)
 	s.forget()

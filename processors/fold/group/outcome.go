@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -12,7 +13,7 @@ import (
 //
 // After a crash under processors.AtLeastOnce, the request of a gate can be written although the row is not. The outcome can
 // then arrive before the records that open the gate arrive again. It is held until then.
-func (o OutcomeReceived) apply(s *transition) {
+func (o outcomeReceived) apply(s *transition) {
 	if o.Tombstone {
 		s.deadLetter(reasonTombstone)
 		return
@@ -41,10 +42,10 @@ func (o OutcomeReceived) apply(s *transition) {
 // holdEarly holds the outcome of a gate that was not opened yet. Beyond maxGates, the oldest is dropped.
 func (s *transition) holdEarly(gate string) {
 	s.forgetEarly()
-	if slices.ContainsFunc(s.row.Early, func(e *Early) bool { return e.Gate == gate }) {
+	if slices.ContainsFunc(s.row.Early, func(e *foldrow.Early) bool { return e.Gate == gate }) {
 		return
 	}
-	s.row.Early = append(s.row.Early, &Early{Gate: gate, AtMs: s.nowMS()})
+	s.row.Early = append(s.row.Early, &foldrow.Early{Gate: gate, AtMs: s.nowMS()})
 	if over := len(s.row.Early) - maxGates; over > 0 {
 		s.row.Early = s.row.Early[over:]
 	}
@@ -56,11 +57,11 @@ func (s *transition) holdEarly(gate string) {
 func (s *transition) takeEarly(gate string) bool {
 	s.forgetEarly()
 	n := len(s.row.Early)
-	s.row.Early = slices.DeleteFunc(s.row.Early, func(e *Early) bool { return e.Gate == gate })
+	s.row.Early = slices.DeleteFunc(s.row.Early, func(e *foldrow.Early) bool { return e.Gate == gate })
 	return len(s.row.Early) < n
 }
 
 // forgetEarly drops the outcomes that have been held for as long as closed turns are remembered.
 func (s *transition) forgetEarly() {
-	s.row.Early = slices.DeleteFunc(s.row.Early, func(e *Early) bool { return s.forgotten(e.AtMs) })
+	s.row.Early = slices.DeleteFunc(s.row.Early, func(e *foldrow.Early) bool { return s.forgotten(e.AtMs) })
 }

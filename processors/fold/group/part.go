@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // errNoParts is returned if a row was written under processors.New and is read under goka.NewProcessor.
-var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
+var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", rows.ErrVersion)
 
 // The events of a turn are collected in the tail of the row and moved to a part of the row when the tail is full, so that
 // each is written to a part once. The parts of a turn have consecutive numbers, so that the row can refer to many parts in
@@ -33,9 +35,9 @@ func (s *transition) numbers(n uint32) (first uint32) {
 }
 
 // numberOf returns the number of the next part of a turn's events.
-func (s *transition) numberOf(t *Turn) uint32 {
+func (s *transition) numberOf(t *foldrow.Turn) uint32 {
 	if len(t.Parts) == 0 {
-		t.Parts = []*Extent{{First: s.numbers(1), Room: 1}}
+		t.Parts = []*foldrow.Extent{{First: s.numbers(1), Room: 1}}
 	}
 	last := t.Parts[len(t.Parts)-1]
 	switch {
@@ -45,7 +47,7 @@ func (s *transition) numberOf(t *Turn) uint32 {
 		last.Room++
 	default:
 		room := min(max(2*last.Count, leastRoom), mostRoom)
-		last = &Extent{First: s.numbers(room), Room: room}
+		last = &foldrow.Extent{First: s.numbers(room), Room: room}
 		t.Parts = append(t.Parts, last)
 	}
 	last.Count++
@@ -55,7 +57,7 @@ func (s *transition) numberOf(t *Turn) uint32 {
 // write writes a new part.
 func (s *transition) write(n uint32, value []byte) {
 	if s.parts == nil {
-		s.row.Inline = append(s.row.Inline, &Inline{Number: n, Value: value})
+		s.row.Inline = append(s.row.Inline, &foldrow.Inline{Number: n, Value: value})
 		return
 	}
 	s.written = append(s.written, PartWritten{Number: n, Value: value})
@@ -90,7 +92,7 @@ func (s *transition) drop(n uint32) {
 		s.written = slices.Delete(s.written, i, i+1)
 		return
 	}
-	if i := slices.IndexFunc(s.row.Inline, func(p *Inline) bool { return p.Number == n }); i >= 0 {
+	if i := slices.IndexFunc(s.row.Inline, func(p *foldrow.Inline) bool { return p.Number == n }); i >= 0 {
 		s.row.Inline = slices.Delete(s.row.Inline, i, i+1)
 		return
 	}
@@ -98,7 +100,7 @@ func (s *transition) drop(n uint32) {
 }
 
 // dropEvents deletes the parts of a turn's events.
-func (s *transition) dropEvents(t *Turn) {
+func (s *transition) dropEvents(t *foldrow.Turn) {
 	for _, x := range t.Parts {
 		for i := range x.Count {
 			s.drop(x.First + i)
@@ -134,16 +136,16 @@ func (s *transition) roomFor(more int) bool {
 		return true
 	}
 	for _, t := range s.row.Open {
-		more += t.size()
+		more += turnSize(t)
 	}
 	return more <= s.rules.SessionLimit
 }
 
 // size returns how many bytes the row and its parts have for a turn, without its fields of fixed size.
-func (t *Turn) size() int {
+func turnSize(t *foldrow.Turn) int {
 	size := int(t.PartsSize+t.HeldSize+t.RequestSize) + len(t.Tail)
 	for _, run := range t.Runs {
-		size += run.size()
+		size += turnSize(run)
 	}
 	for _, q := range t.Queue {
 		size += int(q.Size)
@@ -154,7 +156,7 @@ func (t *Turn) size() int {
 // keepRequest stores the enriched message that the turn answers, if think-responses are written. If it does not fit, it is
 // stored without its history, so that the turn processor can still tell which message was answered. If that does not fit
 // either, it is not stored.
-func (s *transition) keepRequest(t *Turn, request topics.Raw) {
+func (s *transition) keepRequest(t *foldrow.Turn, request topics.Raw) {
 	if !s.rules.ThinkResponses || request == nil || t.Request != 0 {
 		return
 	}

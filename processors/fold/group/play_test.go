@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -131,7 +132,7 @@ func (p *play) do(e Effect) {
 			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
 			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.rules.RecordLimit)
 		}
-		if r, ok := e.Value.(GateRequest); ok {
+		if r, ok := e.Value.(gateRequest); ok {
 			p.gate(e.ID, topics.GateRequest(r))
 		}
 	case PartWritten:
@@ -166,14 +167,14 @@ func (p *play) perform(in Input, out Outcome) {
 		require.NotNil(p.tb, p.row, "a row that is not there need not go")
 		p.row = nil
 	default:
-		raw, err := EncodeRow(out.Row)
+		raw, err := foldrow.Table.Marshal(out.Row)
 		require.NoError(p.tb, err)
 		require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
 		p.row = raw
 		p.written += len(raw)
 		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row goes one day")
-		if _, timer := in.(DeadlineReached); timer {
+		if _, timer := in.(deadlineReached); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
 		}
 	}
@@ -188,7 +189,7 @@ func (p *play) perform(in Input, out Outcome) {
 // named returns the parts that the row refers to.
 func (p *play) named() (numbers []uint32) {
 	row := p.state()
-	for _, n := range row.parts() {
+	for _, n := range partsOf(row) {
 		if n != 0 {
 			numbers = append(numbers, n)
 		}
@@ -200,12 +201,12 @@ func (p *play) named() (numbers []uint32) {
 	return slices.DeleteFunc(numbers, func(n uint32) bool { return inline[n] })
 }
 
-func (p *play) state() *Row {
+func (p *play) state() *foldrow.Row {
 	p.tb.Helper()
 	if p.row == nil {
 		return nil
 	}
-	r, err := DecodeRow(p.row)
+	r, err := foldrow.Table.Unmarshal(p.row)
 	require.NoError(p.tb, err)
 	return r
 }
@@ -223,7 +224,7 @@ func (p *play) until(d time.Duration) (all effects) {
 		if due := time.UnixMilli(at).UTC(); due.After(p.now) {
 			p.now = due
 		}
-		all = append(all, p.handle(DeadlineReached{Session: "s"})...)
+		all = append(all, p.handle(deadlineReached{Session: "s"})...)
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +37,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 			processors.KeyedBy(func(o topics.GateOutcome) *string { return &o.SessionID })))
 	}
 	edges := processors.Edges(catalog.FoldGroup(), inputs...)
-	edges = append(edges, goka.Persist(rows.Timed[*Row]{Codec: TableCodec(), Due: b.onDeadline}), output(catalog.BatchMessages))
+	edges = append(edges, goka.Persist(timed.Of(foldrow.Table, b.onDeadline)), output(catalog.BatchMessages))
 	if rules.Gates {
 		edges = append(edges, output(catalog.GateRequests))
 	}
@@ -58,29 +60,29 @@ func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEv
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return b.apply(c, ControlReceived{c.Key(), c.CauseID(), in.Tombstone(), in.Value})
+	return b.apply(c, controlReceived{c.Key(), c.CauseID(), in.Tombstone(), in.Value})
 }
 
 func (b *binding) onOutcome(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
-	return b.apply(c, OutcomeReceived{c.Key(), in.Tombstone(), in.Value})
+	return b.apply(c, outcomeReceived{c.Key(), in.Tombstone(), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineReached{c.Key()})
+	return b.apply(c, deadlineReached{c.Key()})
 }
 
 // apply applies an input to its session's row. A row of a newer format stops the processor: overwriting it would lose
 // data. If the bytes of the row are damaged, a purge deletes it; any other record is dead-lettered and the row is not changed.
 func (b *binding) apply(c *processors.Context, in Input) error {
-	if control, ok := in.(ControlReceived); ok && control.purges() {
+	if control, ok := in.(controlReceived); ok && control.purges() {
 		return b.purge(c, in)
 	}
 	return b.applyTo(c, in)
 }
 
 func (b *binding) applyTo(c *processors.Context, in Input) error {
-	row, err := RowOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+	row, err := foldrow.Table.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
@@ -94,7 +96,7 @@ func (b *binding) applyTo(c *processors.Context, in Input) error {
 }
 
 // outcome applies an input to a row.
-func (b *binding) outcome(c *processors.Context, row *Row, in Input) (Outcome, error) {
+func (b *binding) outcome(c *processors.Context, row *foldrow.Row, in Input) (Outcome, error) {
 	parts, rules := Parts(c.Part), b.rules
 	if limit := c.MaxRecordBytes(); limit > 0 {
 		rules.RecordLimit = min(rules.RecordLimit, limit) // the producer rejects larger records at every retry
@@ -140,11 +142,11 @@ func (b *binding) emit(c *processors.Context, e Emit) error {
 	switch v := e.Value.(type) {
 	case BatchMessage:
 		return processors.EmitWithID(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), e.ID)
-	case ThinkResponse:
+	case thinkResponse:
 		return processors.EmitWithID(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), e.ID)
-	case ThinkFailure:
+	case thinkFailure:
 		return processors.EmitWithID(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), e.ID)
-	case GateRequest:
+	case gateRequest:
 		r := topics.GateRequest(v)
 		r.Origin.Agent = b.topics.Agent
 		return processors.EmitWithID(c, b.topics.GateRequests, e.Key, r, e.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -73,11 +74,13 @@ func TestTurnEmitsOneBatchUnderItsSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, elements, 101)
 	require.NoError(t, b.Replay())
-	table := processortest.Table(b.Driver, b.topics.FoldGroup(), group.TableCodec())
+	table := processortest.Table(b.Driver, b.topics.FoldGroup(), foldrow.Table.Codec())
 	row, ok := table.Get("s")
 	require.True(t, ok)
 	require.Empty(t, row.Open)
-	require.Contains(t, group.Describe(row), "remembered: 1")
+	text, err := group.Describe(row)
+	require.NoError(t, err)
+	require.Contains(t, text, "remembered: 1")
 	b.Advance(25 * time.Hour)
 	require.Empty(t, table.Keys())
 }

@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -15,7 +17,7 @@ import (
 // input, until a newer build has the partition.
 func (b *binding) purge(c *processors.Context, in Input) error {
 	out, err := b.purged(c, in)
-	if errors.Is(err, ErrRowVersion) {
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
@@ -38,7 +40,7 @@ func (b *binding) purged(c *processors.Context, in Input) (out Outcome, err erro
 			out, err = Outcome{}, fmt.Errorf("fold: the purge cannot be applied to the row: panic: %T", thrown)
 		}
 	}()
-	row, err := RowOf(c.Value())
+	row, err := foldrow.Table.Of(c.Value())
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -51,7 +53,7 @@ func withoutUnnamedParts(c *processors.Context, out Outcome) (Outcome, error) {
 	if err != nil {
 		return out, fmt.Errorf("fold: purge: list the parts of the row: %w", err)
 	}
-	kept := out.Row.parts()
+	kept := partsOf(out.Row)
 	for _, e := range out.Effects {
 		if deleted, ok := e.(PartDeleted); ok {
 			kept = append(kept, deleted.Number) // it is deleted already
@@ -67,9 +69,9 @@ func withoutUnnamedParts(c *processors.Context, out Outcome) (Outcome, error) {
 }
 
 // parts returns the numbers of the parts that a row names.
-func (r *Row) parts() (numbers []uint32) {
+func partsOf(r *foldrow.Row) (numbers []uint32) {
 	for _, t := range r.GetOpen() {
-		numbers = t.appendParts(numbers)
+		numbers = appendParts(t, numbers)
 	}
 	for _, p := range r.GetClosed() {
 		numbers = append(numbers, p.Part)
@@ -78,7 +80,7 @@ func (r *Row) parts() (numbers []uint32) {
 }
 
 // appendParts appends the numbers of the parts that a turn names.
-func (t *Turn) appendParts(numbers []uint32) []uint32 {
+func appendParts(t *foldrow.Turn, numbers []uint32) []uint32 {
 	for _, x := range t.Parts {
 		for i := range x.Count {
 			numbers = append(numbers, x.First+i)
@@ -88,7 +90,7 @@ func (t *Turn) appendParts(numbers []uint32) []uint32 {
 		numbers = append(numbers, h.Part)
 	}
 	for _, run := range t.Runs {
-		numbers = run.appendParts(numbers)
+		numbers = appendParts(run, numbers)
 	}
 	for _, q := range t.Queue {
 		numbers = append(numbers, q.Part)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -19,11 +19,11 @@ func TestPurgeDeletesADamagedRowAndAllParts(t *testing.T) {
 		"no Protobuf": func(*testing.T, []byte) []byte { return []byte("\xff\xff no row") },
 		"truncated":   func(_ *testing.T, row []byte) []byte { return row[:len(row)-3] },
 		"turn is not a fold": func(t *testing.T, row []byte) []byte {
-			r, err := group.DecodeRow(row)
+			r, err := foldrow.Table.Unmarshal(row)
 			require.NoError(t, err)
 			r.Open[0].Tail = []byte("\xff\xff\xff")
-			r.Open[0].Parts = append(r.Open[0].Parts, &group.Extent{First: 3, Count: 2})
-			row, err = group.EncodeRow(r)
+			r.Open[0].Parts = append(r.Open[0].Parts, &foldrow.Extent{First: 3, Count: 2})
+			row, err = foldrow.Table.Marshal(r)
 			require.NoError(t, err)
 			return row
 		},

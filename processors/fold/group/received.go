@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -60,9 +61,9 @@ func (a EventReceived) apply(s *transition) {
 }
 
 // repeats reports whether the record was applied or held before.
-func (s *transition) repeats(t *Turn, e topics.AgentEvent) bool {
+func (s *transition) repeats(t *foldrow.Turn, e topics.AgentEvent) bool {
 	seq := uint64(e.Seq)
-	_, held := t.heldIndex(seq)
+	_, held := heldIndex(t, seq)
 	if e.Result != nil && !s.pausesAt(t, e.Result) {
 		if seq <= t.Seq {
 			s.deadLetter(reasonTaken)
@@ -91,7 +92,7 @@ func (s *transition) eventOf(e topics.AgentEvent) (event fold.Event, ok, invalid
 }
 
 // take applies the next record in order. It returns false if that closed the turn.
-func (s *transition) take(t *Turn, e topics.AgentEvent) bool {
+func (s *transition) take(t *foldrow.Turn, e topics.AgentEvent) bool {
 	event, ok, invalid := s.eventOf(e)
 	if invalid {
 		t.Refused++
@@ -105,7 +106,7 @@ func (s *transition) take(t *Turn, e topics.AgentEvent) bool {
 
 // fold appends the next event to the turn. It returns false if that closed the turn: either the event is the second done
 // event, which names the stop reason, or there is no space for it and it is left out.
-func (s *transition) fold(t *Turn, e fold.Event) bool {
+func (s *transition) fold(t *foldrow.Turn, e fold.Event) bool {
 	if !s.store(t, e) {
 		return false
 	}
@@ -131,7 +132,7 @@ func (s *transition) fold(t *Turn, e fold.Event) bool {
 
 // store appends an event to those of the turn, or of an attempt at a step of a turn. It returns false if there is no space for it:
 // that closes the turn.
-func (s *transition) store(t *Turn, e fold.Event) bool {
+func (s *transition) store(t *foldrow.Turn, e fold.Event) bool {
 	tail, size := fold.Log(slices.Clone(t.Tail)).Append(e), int(t.PartsSize)
 	if owner := s.ownerOf(t); owner != t {
 		size += int(owner.PartsSize) + len(owner.Tail)
@@ -147,13 +148,13 @@ func (s *transition) store(t *Turn, e fold.Event) bool {
 }
 
 // flushTail moves the tail of a turn to a part.
-func (s *transition) flushTail(t *Turn) {
+func (s *transition) flushTail(t *foldrow.Turn) {
 	s.write(s.numberOf(t), t.Tail)
 	t.PartsSize, t.Tail = t.PartsSize+uint64(len(t.Tail)), nil
 }
 
 // end closes the turn with its terminal record; with a gap if records before it are missing.
-func (s *transition) end(t *Turn, seq uint64, r topics.AgentResult) {
+func (s *transition) end(t *foldrow.Turn, seq uint64, r topics.AgentResult) {
 	if seq != t.Seq+1 {
 		s.close(t, gap)
 		return

@@ -1,6 +1,10 @@
 package group
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+)
 
 // Upper bounds of the size of a row without its parts, in bytes: a turn with its id, tail and part numbers; a held record;
 // an open gate; an early outcome; the fields of the session.
@@ -28,12 +32,12 @@ func (s *transition) shrink(more int) {
 	for len(s.row.Open) > 0 {
 		size := more + earlyCost*len(s.row.Early)
 		for _, t := range s.row.Open {
-			size += t.rowSize()
+			size += rowSize(t)
 		}
 		if size <= s.rowLimit() {
 			return
 		}
-		widest := slices.MaxFunc(s.row.Open, func(a, b *Turn) int { return len(a.Held) - len(b.Held) })
+		widest := slices.MaxFunc(s.row.Open, func(a, b *foldrow.Turn) int { return len(a.Held) - len(b.Held) })
 		if len(widest.Held) > 0 {
 			s.close(widest, gap)
 		} else {
@@ -43,15 +47,15 @@ func (s *transition) shrink(more int) {
 }
 
 // rowSize returns an upper bound of what a turn takes in the row.
-func (t *Turn) rowSize() int {
+func rowSize(t *foldrow.Turn) int {
 	size := turnCost + heldCost*(len(t.Held)+len(t.Queue)) + gateCost*(len(t.Gates)+len(t.Seen))
 	for _, run := range t.Runs {
-		size += run.rowSize()
+		size += rowSize(run)
 	}
 	return size
 }
 
 // leastRecentlyActive returns the open turn whose last record is the oldest.
-func (s *transition) leastRecentlyActive() *Turn {
-	return slices.MinFunc(s.row.Open, func(a, b *Turn) int { return int(a.TouchedMs - b.TouchedMs) })
+func (s *transition) leastRecentlyActive() *foldrow.Turn {
+	return slices.MinFunc(s.row.Open, func(a, b *foldrow.Turn) int { return int(a.TouchedMs - b.TouchedMs) })
 }

@@ -7,23 +7,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // The largest windows and the most open turns that the options allow, with the smallest record limit.
 func TestRowWithManyHeldRecordsFitsIntoARecord(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit, r.WindowCount = minRecord, maxOpen, maxWindow })
-	row := &Row{Version: rowVersion, DeadlineMs: 1}
+	row := &foldrow.Row{Version: rowVersion, DeadlineMs: 1}
 	for i := range 4 {
-		turn := &Turn{Id: "t" + strconv.Itoa(i), Attempt: 1, Seq: 1, TouchedMs: p.now.UnixMilli(), GapMs: p.now.UnixMilli()}
+		turn := &foldrow.Turn{Id: "t" + strconv.Itoa(i), Attempt: 1, Seq: 1, TouchedMs: p.now.UnixMilli(), GapMs: p.now.UnixMilli()}
 		for seq := range 1200 + i {
-			turn.Held = append(turn.Held, &Held{Seq: uint64(3+seq) << 40})
+			turn.Held = append(turn.Held, &foldrow.Held{Seq: uint64(3+seq) << 40})
 		}
 		row.Open = append(row.Open, turn)
 	}
 	var err error
-	p.row, err = EncodeRow(row)
+	p.row, err = foldrow.Table.Marshal(row)
 	require.NoError(t, err)
 	ahead := streamRecord(t, topics.AgentEvent{
 		TurnID: "t0", Seq: 1 << 60, Author: topics.AuthorUser, Event: topics.Raw(`{"type":"message"}`),
@@ -49,14 +50,14 @@ func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 	was, _ := rows.Deadline(p.row)
 	p.rules.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
-	out := p.decide(DeadlineReached{Session: "s"})
+	out := p.decide(deadlineReached{Session: "s"})
 	require.True(t, out.Changed, "a row that is not written has its deadline forgotten")
 	require.Empty(t, out.Effects)
 	require.Equal(t, was+p.rules.Silence.Milliseconds()/2, out.Row.DeadlineMs)
-	p.perform(DeadlineReached{Session: "s"}, out)
+	p.perform(deadlineReached{Session: "s"}, out)
 	p.until(p.rules.Silence)
 	require.Equal(t, "expired silence", outcomeOf(p.only("t")))
-	require.False(t, p.decideWithout(DeadlineReached{Session: "s"}).Changed, "there is no row to write")
+	require.False(t, p.decideWithout(deadlineReached{Session: "s"}).Changed, "there is no row to write")
 }
 
 // decideWithout applies an input to a session without a row.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/internal/merge"
 	"github.com/turntable-streams/turntable/topics"
@@ -50,7 +51,7 @@ func (s *transition) receiveOfStep(e topics.AgentEvent) {
 }
 
 // receiveOfRun applies an event of an attempt at a step.
-func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
+func (s *transition) receiveOfRun(t *foldrow.Turn, e topics.AgentEvent) {
 	step := uint64(e.Step)
 	if step < t.Step || step == t.Step && t.Settled {
 		return
@@ -58,7 +59,7 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 	if !merge.Begin(merged{s, t}, e) {
 		return
 	}
-	run := t.run(step, uint64(e.Attempt))
+	run := runOf(t, step, uint64(e.Attempt))
 	if run != nil && s.repeats(run, e) {
 		return
 	}
@@ -81,7 +82,7 @@ func (s *transition) receiveOfRun(t *Turn, e topics.AgentEvent) {
 }
 
 // run returns an attempt at a step; nil if there is none.
-func (t *Turn) run(step, attempt uint64) *Turn {
+func runOf(t *foldrow.Turn, step, attempt uint64) *foldrow.Turn {
 	for _, run := range t.Runs {
 		if run.Step == step && run.Attempt == attempt {
 			return run
@@ -95,24 +96,24 @@ const ownAttempt = 1
 
 // beginRun adds an attempt. If there are maxRuns, the one with the lowest number is dropped of those that nothing speaks for: an
 // attempt of the turn itself, one that is shown, or one that the turn has named is kept. It returns nil if all are.
-func (s *transition) beginRun(t *Turn, step, attempt uint64) *Turn {
+func (s *transition) beginRun(t *foldrow.Turn, step, attempt uint64) *foldrow.Turn {
 	if len(t.Runs) >= maxRuns {
-		others := slices.DeleteFunc(slices.Clone(t.Runs), func(run *Turn) bool {
+		others := slices.DeleteFunc(slices.Clone(t.Runs), func(run *foldrow.Turn) bool {
 			return run.Attempt == ownAttempt || run.Step == t.Step && run.Attempt == t.Shown || s.isNamed(t, run)
 		})
 		if len(others) == 0 {
 			return nil
 		}
-		s.dropRun(t, slices.MinFunc(others, func(a, b *Turn) int { return cmp.Compare(a.Attempt, b.Attempt) }))
+		s.dropRun(t, slices.MinFunc(others, func(a, b *foldrow.Turn) int { return cmp.Compare(a.Attempt, b.Attempt) }))
 	}
-	run := &Turn{Stepped: true, Step: step, Attempt: attempt}
+	run := &foldrow.Turn{Stepped: true, Step: step, Attempt: attempt}
 	t.Runs = append(t.Runs, run)
 	return run
 }
 
 // isNamed reports whether a record of the turn that waits names the attempt as that of its step.
-func (s *transition) isNamed(t, run *Turn) bool {
-	return slices.ContainsFunc(t.Queue, func(q *Queued) bool {
+func (s *transition) isNamed(t, run *foldrow.Turn) bool {
+	return slices.ContainsFunc(t.Queue, func(q *foldrow.Queued) bool {
 		if q.Step != run.Step {
 			return false
 		}
@@ -122,13 +123,13 @@ func (s *transition) isNamed(t, run *Turn) bool {
 	})
 }
 
-func (s *transition) dropRun(t, run *Turn) {
+func (s *transition) dropRun(t, run *foldrow.Turn) {
 	s.dropEvents(run)
-	t.Runs = slices.DeleteFunc(t.Runs, func(o *Turn) bool { return o == run })
+	t.Runs = slices.DeleteFunc(t.Runs, func(o *foldrow.Turn) bool { return o == run })
 }
 
 // ownerOf returns the open turn of an attempt; a turn is its own.
-func (s *transition) ownerOf(t *Turn) *Turn {
+func (s *transition) ownerOf(t *foldrow.Turn) *foldrow.Turn {
 	for _, o := range s.row.Open {
 		if slices.Contains(o.Runs, t) {
 			return o
@@ -138,13 +139,13 @@ func (s *transition) ownerOf(t *Turn) *Turn {
 }
 
 // receiveOfTurn applies a record of the turn itself, or keeps it until it can be applied.
-func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
+func (s *transition) receiveOfTurn(t *foldrow.Turn, e topics.AgentEvent) {
 	step, seq := uint64(e.Step), uint64(e.Seq)
 	known := step < t.Step || step == t.Step && slices.Contains(t.Seen, seq)
 	if known && seq == merge.SeqStepStart && step == t.Step && e.UntilMS > t.UntilMs { // also one whose clock a gate has stopped
 		t.UntilMs, s.changed = e.UntilMS, true
 	}
-	if known && e.Result == nil || slices.ContainsFunc(t.Queue, func(q *Queued) bool { return q.Step == step && q.Seq == seq }) {
+	if known && e.Result == nil || slices.ContainsFunc(t.Queue, func(q *foldrow.Queued) bool { return q.Step == step && q.Seq == seq }) {
 		return
 	}
 	s.changed, t.TouchedMs, t.UntilMs = true, s.nowMS(), e.UntilMS
@@ -154,7 +155,7 @@ func (s *transition) receiveOfTurn(t *Turn, e topics.AgentEvent) {
 // merged is a turn in a row as merge.Turn. A method that returns false has closed it.
 type merged struct {
 	s *transition
-	t *Turn
+	t *foldrow.Turn
 }
 
 func (m merged) At() merge.Place {
@@ -169,7 +170,7 @@ func (m merged) Move(to merge.Place) {
 }
 
 func (m merged) Received(step, attempt int64) int64 {
-	return int64(m.t.run(uint64(step), uint64(attempt)).GetSeq())
+	return int64(runOf(m.t, uint64(step), uint64(attempt)).GetSeq())
 }
 
 func (m merged) Greatest() (attempt int64) {
@@ -190,7 +191,7 @@ func (m merged) Show(attempt int64, _ *topics.AgentAttempt) bool {
 
 func (m merged) Settle() {
 	s, t := m.s, m.t
-	if run := t.run(t.Step, t.Shown); run != nil {
+	if run := runOf(t, t.Step, t.Shown); run != nil {
 		if len(t.Tail) > 0 {
 			s.flushTail(t)
 		}
@@ -229,7 +230,7 @@ func (m merged) Wait(e topics.AgentEvent) {
 		s.close(t, gap)
 		return
 	}
-	q := &Queued{Step: uint64(e.Step), Seq: uint64(e.Seq), Part: s.number(), Size: uint64(len(raw))}
+	q := &foldrow.Queued{Step: uint64(e.Step), Seq: uint64(e.Seq), Part: s.number(), Size: uint64(len(raw))}
 	s.write(q.Part, raw)
 	t.Queue = append(t.Queue, q)
 	s.shrink(0)

@@ -113,7 +113,7 @@ func TestTurnWritesHowItEndsAfterACancel(t *testing.T) {
 	p := newPlay(t)
 	p.handle(turnRecord(t, 1, 1))
 	p.handle(runRecord(t, 1, 5, 1, "one"))
-	p.handle(ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+	p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
 	require.Empty(t, p.batches)
 	p.handle(turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{OK: true, StopReason: new("cancelled"), Code: topics.CodeCancelled})))
 	b := p.only("t")
@@ -123,7 +123,7 @@ func TestTurnWritesHowItEndsAfterACancel(t *testing.T) {
 	p.handle(turnRecord(t, 1, 1))
 	p.handle(runRecord(t, 1, 5, 1, "one"))
 	p.handle(runRecord(t, 2, 5, 1, strings.Repeat("x", 1000)))
-	p.handle(ControlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionPurge}})
+	p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionPurge}})
 	require.Equal(t, topics.BatchCancelled, p.only("t").State)
 	p.settle()
 }

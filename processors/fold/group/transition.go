@@ -1,13 +1,17 @@
 package group
 
-import "time"
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+)
 
 // Outcome is the result of applying an input.
 type Outcome struct {
 	// Changed reports that the row must be written, or deleted if Row is nil. If it is false, do not write the row.
 	Changed bool
 	// Row is the new row, if Changed is set.
-	Row *Row
+	Row *foldrow.Row
 	// Effects are executed before the row is written, except that parts are deleted after it.
 	Effects []Effect
 }
@@ -22,10 +26,10 @@ type Parts func(number uint32) ([]byte, error)
 //
 // An input that was applied before does not change the row and has no effects, except that an invalid record is
 // dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
-func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome, error) {
+func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome, error) {
 	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, rules: rules}
 	if s.row == nil {
-		s.row = &Row{Version: rowVersion}
+		s.row = &foldrow.Row{Version: rowVersion}
 	}
 	in.apply(s)
 	switch {
@@ -36,13 +40,13 @@ func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome
 	case s.erased:
 		return Outcome{Changed: row != nil, Effects: s.allEffects()}, nil
 	}
-	s.row.Version, s.row.DeadlineMs = s.row.format(), s.deadline()
+	s.row.Version, s.row.DeadlineMs = formatOf(s.row), s.deadline()
 	return Outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
 }
 
 // transition is a row to which an input is being applied.
 type transition struct {
-	row     *Row
+	row     *foldrow.Row
 	key     string
 	parts   Parts
 	now     time.Time
@@ -59,7 +63,7 @@ type transition struct {
 func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
 
 // find returns the open turn with that id, nil if there is none.
-func (s *transition) find(id string) *Turn {
+func (s *transition) find(id string) *foldrow.Turn {
 	for _, t := range s.row.Open {
 		if t.Id == id {
 			return t
@@ -69,18 +73,18 @@ func (s *transition) find(id string) *Turn {
 }
 
 // begin opens a turn.
-func (s *transition) begin(id string, attempt int64) *Turn {
+func (s *transition) begin(id string, attempt int64) *foldrow.Turn {
 	if len(s.row.Open) >= s.rules.OpenLimit {
 		s.close(s.leastRecentlyActive(), tooManyTurns)
 	}
 	s.shrink(turnCost)
-	t := &Turn{Id: id, Attempt: uint64(attempt)}
+	t := &foldrow.Turn{Id: id, Attempt: uint64(attempt)}
 	s.row.Open = append(s.row.Open, t)
 	return t
 }
 
 // restart drops the events of the older attempt and withdraws its gates. The request that the turn answers is kept.
-func (s *transition) restart(t *Turn, attempt int64) {
+func (s *transition) restart(t *foldrow.Turn, attempt int64) {
 	s.dropEvents(t)
 	s.withdrawGates(t)
 	t.Asked, t.GatesMs, t.Paused, t.Stopped = 0, 0, false, false

@@ -246,8 +246,8 @@ func TestSilentTurnExpiresWithItsEvents(t *testing.T) {
 func TestControlCancelsOpenTurns(t *testing.T) {
 	p := newPlay(t)
 	id := "a"
-	cancel := ControlReceived{Session: "s", Cause: "1", Control: topics.Control{Action: topics.ActionCancel, RequestID: &id}}
-	all := ControlReceived{Session: "s", Cause: "2", Control: topics.Control{Action: topics.ActionPurge}}
+	cancel := controlReceived{Session: "s", Cause: "1", Control: topics.Control{Action: topics.ActionCancel, RequestID: &id}}
+	all := controlReceived{Session: "s", Cause: "2", Control: topics.Control{Action: topics.ActionPurge}}
 	p.begin("a")
 	p.begin("b")
 	p.handle(cancel)
@@ -257,7 +257,7 @@ func TestControlCancelsOpenTurns(t *testing.T) {
 	require.Equal(t, helloMessages, p.only("b").Messages.String())
 	p.begin("c")
 	require.Empty(t, p.handle(all), "a repeat does not cancel what came after it")
-	require.Empty(t, p.handle(ControlReceived{Session: "s", Tombstone: true}))
+	require.Empty(t, p.handle(controlReceived{Session: "s", Tombstone: true}))
 }
 
 func TestInvalidRecordIsDeadLetteredAndNoOtherIsLost(t *testing.T) {

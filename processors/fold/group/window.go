@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -10,8 +11,8 @@ import (
 // The window of a turn: the records that arrived before a missing one, in Turn.Held.
 
 // hold stores a record that arrived before a missing one.
-func (s *transition) hold(t *Turn, e topics.AgentEvent) {
-	h := &Held{Seq: uint64(e.Seq), Paused: e.Result != nil}
+func (s *transition) hold(t *foldrow.Turn, e topics.AgentEvent) {
+	h := &foldrow.Held{Seq: uint64(e.Seq), Paused: e.Result != nil}
 	var event fold.Event
 	ok := false
 	if h.Paused {
@@ -33,7 +34,7 @@ func (s *transition) hold(t *Turn, e topics.AgentEvent) {
 	if len(t.Held) == 0 {
 		t.GapMs = s.nowMS()
 	}
-	at, _ := t.heldIndex(h.Seq)
+	at, _ := heldIndex(t, h.Seq)
 	t.Held = slices.Insert(t.Held, at, h)
 	t.HeldSize += h.Size
 	s.shrink(0)
@@ -41,7 +42,7 @@ func (s *transition) hold(t *Turn, e topics.AgentEvent) {
 
 // overflow ends the wait for a missing record, because too many follow it. It closes the turn; an attempt at a step is dropped,
 // because another one may be that of the step.
-func (s *transition) overflow(t *Turn) {
+func (s *transition) overflow(t *foldrow.Turn) {
 	if owner := s.ownerOf(t); owner != t {
 		s.dropRun(owner, t)
 		return
@@ -50,7 +51,7 @@ func (s *transition) overflow(t *Turn) {
 }
 
 // release applies the held records that follow the last applied record.
-func (s *transition) release(t *Turn) {
+func (s *transition) release(t *foldrow.Turn) {
 	if len(t.Held) == 0 || t.Held[0].Seq != t.Seq+1 {
 		return
 	}
@@ -88,8 +89,8 @@ func (s *transition) release(t *Turn) {
 }
 
 // heldIndex returns the index of the held record with that seq, or the index at which to insert it.
-func (t *Turn) heldIndex(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(t.Held, seq, func(h *Held, seq uint64) int {
+func heldIndex(t *foldrow.Turn, seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(t.Held, seq, func(h *foldrow.Held, seq uint64) int {
 		switch {
 		case h.Seq < seq:
 			return -1

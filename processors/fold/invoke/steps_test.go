@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
@@ -137,7 +138,7 @@ func foldedByReader(t require.TestingT, events []topics.AgentEvent) string {
 
 // foldedByGroup returns the batch that the fold group writes.
 func foldedByGroup(t require.TestingT, records []topics.AgentEvent) (string, topics.BatchMessage) {
-	var row *group.Row
+	var row *foldrow.Row
 	parts := map[uint32][]byte{}
 	var batches []topics.BatchMessage
 	for i, e := range records {
@@ -158,9 +159,9 @@ func foldedByGroup(t require.TestingT, records []topics.AgentEvent) (string, top
 			}
 		}
 		if out.Changed {
-			raw, err := group.EncodeRow(out.Row)
+			raw, err := foldrow.Table.Marshal(out.Row)
 			require.NoError(t, err)
-			row, err = group.DecodeRow(raw)
+			row, err = foldrow.Table.Unmarshal(raw)
 			require.NoError(t, err)
 		}
 	}

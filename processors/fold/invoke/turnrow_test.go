@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 	"github.com/turntable-streams/turntable/topics"
@@ -22,9 +23,9 @@ func stored(t require.TestingT, row *turnrow.Row) *turnrow.Row {
 	if row == nil {
 		return nil
 	}
-	raw, err := turnrow.Format{}.Marshal(row)
+	raw, err := turnrow.Table.Marshal(row)
 	require.NoError(t, err)
-	back, err := turnrow.Format{}.Unmarshal(raw)
+	back, err := turnrow.Table.Unmarshal(raw)
 	require.NoError(t, err)
 	return back
 }
@@ -118,8 +119,8 @@ func TestRowKeepsFieldsOfNewerBuilds(t *testing.T) {
 	require.True(t, changed)
 	require.Equal(t, unknown, []byte(row.ProtoReflect().GetUnknown()))
 	require.Equal(t, unknown, []byte(row.Turns[0].ProtoReflect().GetUnknown()))
-	_, err := turnrow.Format{}.Unmarshal([]byte{0x08, 0x02})
-	require.ErrorIs(t, err, turnrow.ErrVersion)
+	_, err := turnrow.Table.Unmarshal([]byte{0x08, 0x02})
+	require.ErrorIs(t, err, rows.ErrVersion)
 }
 
 func TestTextsThatAreNotUTF8AreStored(t *testing.T) {

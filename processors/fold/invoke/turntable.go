@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -47,22 +47,8 @@ func TurnTable(agent string, opts ...TurnTableOption) (*goka.GroupGraph, error) 
 		b.input(catalog.BatchMessages.Spec()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
-	edges = append(edges, goka.Persist(turnRows{codec.Of[*turnrow.Row](turnrow.Format{}), b.onDeadline}))
+	edges = append(edges, goka.Persist(timed.Of(turnrow.Table, b.onDeadline)))
 	return goka.DefineGroup(catalog.TurnsGroup(), edges...), nil
-}
-
-// turnRows is the codec of the table. It also implements the deadlines of the rows.
-type turnRows struct {
-	codec.Codec[*turnrow.Row]
-	onDeadline func(c *processors.Context) error
-}
-
-var _ processors.Timed = turnRows{}
-
-func (turnRows) Deadline(raw []byte) (ms int64, ok bool) { return rows.Deadline(raw) }
-
-func (r turnRows) OnDeadline(ctx goka.Context, _ processors.Due) {
-	processors.OnDeadline(ctx, r.onDeadline)
 }
 
 // turnTable connects the rules of the table to Goka.
@@ -138,14 +124,11 @@ func (b *turnTable) within(c *processors.Context) tableRules {
 // rowIn returns the row of the context's session, nil if there is none. A row that cannot be decoded stops the group: without
 // it the table would lack turns. Pipelines then read the records since the last committed offsets.
 func rowIn(c *processors.Context) (*turnrow.Row, error) {
-	d, ok := c.Value().(codec.Decoded[*turnrow.Row])
-	if !ok {
-		return nil, nil
+	row, err := turnrow.Table.Of(c.Value())
+	if err != nil {
+		return nil, fmt.Errorf("%w: row of the table of turns: %w", processors.ErrKeepRecord, err)
 	}
-	if d.Err != nil {
-		return nil, fmt.Errorf("%w: invoke: row of the table of turns: %w", processors.ErrKeepRecord, d.Err)
-	}
-	return d.Value, nil
+	return row, nil
 }
 
 func write(c *processors.Context, row *turnrow.Row) error {

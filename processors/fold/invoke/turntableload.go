@@ -118,7 +118,7 @@ func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*tur
 			mu.Lock()
 			defer mu.Unlock()
 			for session, raw := range values {
-				row, err := turnrow.Format{}.Unmarshal(raw)
+				row, err := turnrow.Table.Unmarshal(raw)
 				if err != nil {
 					return fmt.Errorf("%w: %s/%d: %w", errTableUnusable, table, partition, err)
 				}

@@ -18,8 +18,8 @@ type Option func(*Rules)
 // Rules are the settings of a transition.
 type Rules struct{ window digests.Window }
 
-// DefaultRules returns the defaults of all options.
-func DefaultRules() Rules { return Rules{window: digests.DefaultWindow} }
+// defaultRules returns the defaults of all options.
+func defaultRules() Rules { return Rules{window: digests.DefaultWindow} }
 
 // WithRemembered sets for how long a row remembers the IDs of the records that it has added, and how many of them (default 24
 // hours, 1000; 1 s to 10 years, 1 to 10,000). A record that is repeated later is added twice. Each takes 12 bytes, which are
@@ -34,7 +34,7 @@ func configure(agent string, opts []Option) (topics.Catalog, Rules, error) {
 	if err != nil {
 		return catalog, Rules{}, fmt.Errorf("cost: %w", err)
 	}
-	rules := DefaultRules()
+	rules := defaultRules()
 	for _, opt := range opts {
 		opt(&rules)
 	}

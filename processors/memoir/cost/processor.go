@@ -6,8 +6,10 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,9 +24,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := &sessions{topics: catalog, rules: rules}
 	edges := processors.Edges(catalog.SessionCostsGroup(), processors.Input(catalog.ModelCosts, b.onCost))
 	return goka.DefineGroup(catalog.SessionCostsGroup(), append(edges,
-		goka.Persist(rows.Timed[*SessionTotals]{
-			Codec: SessionCodec(), Due: func(c *processors.Context) error { return b.apply(c, nil) },
-		}),
+		goka.Persist(timed.Of(costrow.SessionTable, func(c *processors.Context) error { return b.apply(c, nil) })),
 		goka.Output(catalog.SessionCost.Stream(), catalog.SessionCost.Codec()),
 		goka.Output(catalog.ScopeCosts.Stream(), catalog.ScopeCosts.Codec()),
 	)...), nil
@@ -40,14 +40,12 @@ func SpendingGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := &scopes{topics: catalog, rules: rules}
 	edges := processors.Edges(catalog.SpendingGroup(), processors.Input(catalog.ScopeCosts, b.onCost))
 	return goka.DefineGroup(catalog.SpendingGroup(), append(edges,
-		goka.Persist(rows.Timed[*ScopeTotals]{
-			Codec: ScopeCodec(), Due: func(c *processors.Context) error { return b.apply(c, nil) },
-		}),
+		goka.Persist(timed.Of(costrow.ScopeTable, func(c *processors.Context) error { return b.apply(c, nil) })),
 		goka.Output(catalog.Spending.Stream(), catalog.Spending.Codec()),
 	)...), nil
 }
 
-// sessions connects ApplySession to Goka.
+// sessions connects applySession to Goka.
 type sessions struct {
 	topics topics.Catalog
 	rules  Rules
@@ -57,20 +55,20 @@ func (b *sessions) onCost(c *processors.Context, in codec.Decoded[topics.ModelCo
 	if in.Tombstone() {
 		return c.DeadLetter(reasonTombstone)
 	}
-	return b.apply(c, &Record{ID: c.CauseID(), Value: in.Value})
+	return b.apply(c, &record{ID: c.CauseID(), Value: in.Value})
 }
 
 // apply applies a record, or a deadline, to the row of a session. A row with a newer version stops the processor. A row that
 // cannot be decoded is left unchanged and the record is dead-lettered.
-func (b *sessions) apply(c *processors.Context, r *Record) error {
-	row, err := SessionOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+func (b *sessions) apply(c *processors.Context, r *record) error {
+	row, err := costrow.SessionTable.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := ApplySession(row, c.Key(), r, c.Now(), b.rules)
+	out := applySession(row, c.Key(), r, c.Now(), b.rules)
 	if out.Reason != "" {
 		return c.DeadLetter(out.Reason)
 	}
@@ -90,7 +88,7 @@ func (b *sessions) apply(c *processors.Context, r *Record) error {
 	return c.SetValue(out.Row)
 }
 
-// scopes connects ApplyScope to Goka.
+// scopes connects applyScope to Goka.
 type scopes struct {
 	topics topics.Catalog
 	rules  Rules
@@ -100,19 +98,19 @@ func (b *scopes) onCost(c *processors.Context, in codec.Decoded[topics.ModelCost
 	if in.Tombstone() {
 		return c.DeadLetter(reasonTombstone)
 	}
-	return b.apply(c, &Record{ID: c.CauseID(), Value: in.Value})
+	return b.apply(c, &record{ID: c.CauseID(), Value: in.Value})
 }
 
 // apply applies a record, or a deadline, to the row of a scope, as sessions.apply does to that of a session.
-func (b *scopes) apply(c *processors.Context, r *Record) error {
-	row, err := ScopeOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+func (b *scopes) apply(c *processors.Context, r *record) error {
+	row, err := costrow.ScopeTable.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := ApplyScope(row, c.Key(), r, c.Now(), b.rules)
+	out := applyScope(row, c.Key(), r, c.Now(), b.rules)
 	if out.Reason != "" {
 		return c.DeadLetter(out.Reason)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/processors/memoir/cost"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -23,8 +24,8 @@ type fixture struct {
 	sessions *processortest.Output[topics.SessionCost]
 	spending *processortest.Output[topics.Spending]
 	letters  *processortest.Output[[]byte]
-	table    *processortest.GroupTable[*cost.SessionTotals]
-	scopes   *processortest.GroupTable[*cost.ScopeTotals]
+	table    *processortest.GroupTable[*costrow.SessionTotals]
+	scopes   *processortest.GroupTable[*costrow.ScopeTotals]
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -40,8 +41,8 @@ func newFixture(t *testing.T) *fixture {
 		Driver: d, costs: processortest.In(d, c.ModelCosts), shares: processortest.In(d, c.ScopeCosts),
 		sessions: processortest.Out(d, c.SessionCost), spending: processortest.Out(d, c.Spending),
 		letters: processortest.OutRaw(d, "quay-session-costs-dlq"),
-		table:   processortest.Table(d, c.SessionCostsGroup(), cost.SessionCodec()),
-		scopes:  processortest.Table(d, c.SpendingGroup(), cost.ScopeCodec()),
+		table:   processortest.Table(d, c.SessionCostsGroup(), costrow.SessionTable.Codec()),
+		scopes:  processortest.Table(d, c.SpendingGroup(), costrow.ScopeTable.Codec()),
 	}
 }
 

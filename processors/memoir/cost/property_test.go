@@ -10,13 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // entry is a record of a topic in the model.
 type entry struct {
 	key string
-	Record
+	record
 }
 
 // group is a group under the guarantee at least once: a crash returns it to its last cut, but its outputs stay.
@@ -58,25 +59,25 @@ func (g *group[R]) crash() {
 // distinct records, although a row remembers fewer of them than there are.
 func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rules := DefaultRules()
+		rules := defaultRules()
 		WithRemembered(time.Hour, 40)(&rules)
 		now := noon
 		var costs, shares []entry
-		sessions := &group[*SessionTotals]{
-			input: &costs, rows: map[string]*SessionTotals{}, saved: map[string]*SessionTotals{},
-			apply: func(row *SessionTotals, e entry) (*SessionTotals, bool) {
-				out := ApplySession(row, e.key, &e.Record, now, rules)
+		sessions := &group[*costrow.SessionTotals]{
+			input: &costs, rows: map[string]*costrow.SessionTotals{}, saved: map[string]*costrow.SessionTotals{},
+			apply: func(row *costrow.SessionTotals, e entry) (*costrow.SessionTotals, bool) {
+				out := applySession(row, e.key, &e.record, now, rules)
 				require.Empty(t, out.Reason)
 				for _, s := range out.Shares {
-					shares = append(shares, entry{s.Cost.Scope, Record{s.ID, s.Cost}})
+					shares = append(shares, entry{s.Cost.Scope, record{s.ID, s.Cost}})
 				}
 				return out.Row, out.Row != nil
 			},
 		}
-		scopes := &group[*ScopeTotals]{
-			input: &shares, rows: map[string]*ScopeTotals{}, saved: map[string]*ScopeTotals{},
-			apply: func(row *ScopeTotals, e entry) (*ScopeTotals, bool) {
-				out := ApplyScope(row, e.key, &e.Record, now, rules)
+		scopes := &group[*costrow.ScopeTotals]{
+			input: &shares, rows: map[string]*costrow.ScopeTotals{}, saved: map[string]*costrow.ScopeTotals{},
+			apply: func(row *costrow.ScopeTotals, e entry) (*costrow.ScopeTotals, bool) {
+				out := applyScope(row, e.key, &e.record, now, rules)
 				require.Empty(t, out.Reason)
 				return out.Row, out.Row != nil
 			},
@@ -93,7 +94,7 @@ func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 				names = append(names, topics.UserScope(*m.UserID), topics.TenantScope("acme"))
 			}
 			written++
-			costs = append(costs, entry{session, Record{fmt.Sprint("id-", written), m}})
+			costs = append(costs, entry{session, record{fmt.Sprint("id-", written), m}})
 			amount, err := AmountOf(*m.CostUSD)
 			require.NoError(t, err)
 			for _, name := range names {

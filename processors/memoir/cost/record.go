@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Record is a record of model-costs or scope-costs.
-type Record struct {
+// record is a record of model-costs or scope-costs.
+type record struct {
 	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
 	ID string
 	// Value is its decoded value.

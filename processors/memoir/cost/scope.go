@@ -5,13 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ScopeOutcome is what a record, or a deadline, changes.
-type ScopeOutcome struct {
+// scopeOutcome is what a record, or a deadline, changes.
+type scopeOutcome struct {
 	// Row is the new row. It is nil if nothing changes.
-	Row *ScopeTotals
+	Row *costrow.ScopeTotals
 	// ID is the turntable.id of Spending.
 	ID string
 	// Spending is the new value of the topic spending. It is nil if the record is a repeat, or a deadline.
@@ -20,30 +21,30 @@ type ScopeOutcome struct {
 	Reason string
 }
 
-// ApplyScope adds a record of scope-costs to the row of its scope, nil if it has none. A nil record is the row's deadline. It
+// applyScope adds a record of scope-costs to the row of its scope, nil if it has none. A nil record is the row's deadline. It
 // does not modify row.
 //
 // The newest day counts, by the times of the records: a record of an earlier day is not in the sum of the day, and one of an
 // earlier month is not in that of the month. All are in the total.
-func ApplyScope(row *ScopeTotals, scope string, r *Record, now time.Time, rules Rules) ScopeOutcome {
+func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time, rules Rules) scopeOutcome {
 	if r == nil {
-		return ScopeOutcome{Row: forgetScope(row, now, rules)}
+		return scopeOutcome{Row: forgetScope(row, now, rules)}
 	}
 	m := r.Value
 	if reason := reject(m); reason != "" {
-		return ScopeOutcome{Reason: reason}
+		return scopeOutcome{Reason: reason}
 	}
 	if m.Scope != scope {
-		return ScopeOutcome{Reason: reasonScope}
+		return scopeOutcome{Reason: reasonScope}
 	}
 	if rules.window.Has(row.GetSeen(), r.ID, now) {
-		return ScopeOutcome{}
+		return scopeOutcome{}
 	}
-	next := &ScopeTotals{}
+	next := &costrow.ScopeTotals{}
 	if row != nil {
 		next = proto.CloneOf(row)
 	}
-	next.Version = rowVersion
+	next.Version = costrow.Version
 	next.LlmCalls = add(next.LlmCalls, m.LLMCalls)
 	next.InputTokens = add(next.InputTokens, m.InputTokens)
 	next.OutputTokens = add(next.OutputTokens, m.OutputTokens)
@@ -69,11 +70,11 @@ func ApplyScope(row *ScopeTotals, scope string, r *Record, now time.Time, rules 
 	if next.DeadlineMs == 0 {
 		next.DeadlineMs = rules.forgetAt(now)
 	}
-	return ScopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: next.record(scope)}
+	return scopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: scopeRecord(next, scope)}
 }
 
 // record returns the record of the topic spending that says what a row says.
-func (s *ScopeTotals) record(scope string) *topics.Spending {
+func scopeRecord(s *costrow.ScopeTotals, scope string) *topics.Spending {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
 	return &topics.Spending{
 		Scope: scope, LLMCalls: s.LlmCalls, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens,
@@ -83,7 +84,7 @@ func (s *ScopeTotals) record(scope string) *topics.Spending {
 }
 
 // forgetScope returns the row at its deadline: without IDs if the last one is old enough.
-func forgetScope(row *ScopeTotals, now time.Time, rules Rules) *ScopeTotals {
+func forgetScope(row *costrow.ScopeTotals, now time.Time, rules Rules) *costrow.ScopeTotals {
 	if row == nil {
 		return nil
 	}

@@ -5,13 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// SessionOutcome is what a record, or a deadline, changes.
-type SessionOutcome struct {
+// sessionOutcome is what a record, or a deadline, changes.
+type sessionOutcome struct {
 	// Row is the new row. It is nil if nothing changes.
-	Row *SessionTotals
+	Row *costrow.SessionTotals
 	// ID is the turntable.id of Cost.
 	ID string
 	// Cost is the new value of session-cost. It is nil if the record is a repeat, or a deadline.
@@ -28,28 +29,28 @@ type Share struct {
 	Cost topics.ModelCost
 }
 
-// ApplySession adds a record of model-costs to the row of its session, nil if it has none. A nil record is the row's deadline.
+// applySession adds a record of model-costs to the row of its session, nil if it has none. A nil record is the row's deadline.
 // It does not modify row.
-func ApplySession(row *SessionTotals, session string, r *Record, now time.Time, rules Rules) SessionOutcome {
+func applySession(row *costrow.SessionTotals, session string, r *record, now time.Time, rules Rules) sessionOutcome {
 	if r == nil {
-		return SessionOutcome{Row: forgetSession(row, now, rules)}
+		return sessionOutcome{Row: forgetSession(row, now, rules)}
 	}
 	m := r.Value
 	if reason := reject(m); reason != "" {
-		return SessionOutcome{Reason: reason}
+		return sessionOutcome{Reason: reason}
 	}
 	if m.SessionID != nil && *m.SessionID != session {
-		return SessionOutcome{Reason: reasonSession}
+		return sessionOutcome{Reason: reasonSession}
 	}
 	if rules.window.Has(row.GetSeen(), r.ID, now) {
-		return SessionOutcome{}
+		return sessionOutcome{}
 	}
-	next := &SessionTotals{}
+	next := &costrow.SessionTotals{}
 	if row != nil {
 		next = proto.CloneOf(row)
 	}
 	at := when(m, now)
-	next.Version = rowVersion
+	next.Version = costrow.Version
 	next.LlmCalls = add(next.LlmCalls, m.LLMCalls)
 	next.InputTokens = add(next.InputTokens, m.InputTokens)
 	next.OutputTokens = add(next.OutputTokens, m.OutputTokens)
@@ -64,7 +65,7 @@ func ApplySession(row *SessionTotals, session string, r *Record, now time.Time, 
 	if next.DeadlineMs == 0 {
 		next.DeadlineMs = rules.forgetAt(now)
 	}
-	out := SessionOutcome{Row: next, ID: derive("session", r.ID, session), Cost: next.record(session)}
+	out := sessionOutcome{Row: next, ID: derive("session", r.ID, session), Cost: sessionRecord(next, session)}
 	m.SessionID, m.AtMS = &session, at.UnixMilli()
 	for _, scope := range scopesOf(m) {
 		m.Scope = scope
@@ -74,7 +75,7 @@ func ApplySession(row *SessionTotals, session string, r *Record, now time.Time, 
 }
 
 // record returns the record of session-cost that says what a row says.
-func (s *SessionTotals) record(session string) *topics.SessionCost {
+func sessionRecord(s *costrow.SessionTotals, session string) *topics.SessionCost {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
 	c := &topics.SessionCost{
 		SessionID: &session, UserID: s.UserId, LLMCalls: int32Of(s.LlmCalls), TotalInputTokens: int32Of(s.InputTokens),
@@ -113,7 +114,7 @@ func (r Rules) forgetAt(added time.Time) int64 {
 }
 
 // forgetSession returns the row at its deadline: without IDs if the last one is old enough.
-func forgetSession(row *SessionTotals, now time.Time, rules Rules) *SessionTotals {
+func forgetSession(row *costrow.SessionTotals, now time.Time, rules Rules) *costrow.SessionTotals {
 	if row == nil {
 		return nil
 	}

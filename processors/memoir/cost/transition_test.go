@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -80,10 +82,10 @@ func TestSumsDoNotDrift(t *testing.T) {
 }
 
 func TestCostOfASession(t *testing.T) {
-	rules := DefaultRules()
+	rules := defaultRules()
 	m := call(0.0018, noon.Add(-time.Hour))
 	m.UserID, m.TenantID = ptr("mira"), ptr("acme")
-	out := ApplySession(nil, "s1", &Record{"a", m}, noon, rules)
+	out := applySession(nil, "s1", &record{"a", m}, noon, rules)
 	require.Equal(t, &topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 1, TotalInputTokens: 912, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
@@ -98,35 +100,35 @@ func TestCostOfASession(t *testing.T) {
 	require.NotEqual(t, out.ID, out.Shares[0].ID)
 
 	// A call without a price and without a user: the user and the cost stay, the newest time too.
-	row := stored(t, SessionCodec(), out.Row)
+	row := stored(t, costrow.SessionTable.Codec(), out.Row)
 	free := topics.ModelCost{LLMCalls: 2, InputTokens: 1, AtMS: noon.Add(-2 * time.Hour).UnixMilli()}
-	out = ApplySession(row, "s1", &Record{"b", free}, noon, rules)
+	out = applySession(row, "s1", &record{"b", free}, noon, rules)
 	require.Equal(t, &topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 3, TotalInputTokens: 913, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
 	}, out.Cost)
 	require.Empty(t, out.Shares)
-	require.Equal(t, SessionOutcome{}, ApplySession(out.Row, "s1", &Record{"a", m}, noon, rules), "a repeat changes nothing")
+	require.Equal(t, sessionOutcome{}, applySession(out.Row, "s1", &record{"a", m}, noon, rules), "a repeat changes nothing")
 }
 
 func TestSessionWithoutAPriceHasNoCost(t *testing.T) {
-	out := ApplySession(nil, "s1", &Record{"a", topics.ModelCost{LLMCalls: 1}}, noon, DefaultRules())
+	out := applySession(nil, "s1", &record{"a", topics.ModelCost{LLMCalls: 1}}, noon, defaultRules())
 	require.Nil(t, out.Cost.EstimatedCostUSD)
 	require.Equal(t, ptr("2026-09-21T12:00:00Z"), out.Cost.Timestamp, "a record without a time has the time at which it is added")
-	row := stored(t, SessionCodec(), out.Row)
-	out = ApplySession(row, "s1", &Record{"b", call(0, noon)}, noon, DefaultRules())
+	row := stored(t, costrow.SessionTable.Codec(), out.Row)
+	out = applySession(row, "s1", &record{"b", call(0, noon)}, noon, defaultRules())
 	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD, "a cost of 0 is known")
-	row = stored(t, SessionCodec(), out.Row)
-	out = ApplySession(row, "s1", &Record{"c", topics.ModelCost{LLMCalls: 1}}, noon, DefaultRules())
+	row = stored(t, costrow.SessionTable.Codec(), out.Row)
+	out = applySession(row, "s1", &record{"c", topics.ModelCost{LLMCalls: 1}}, noon, defaultRules())
 	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD)
 }
 
 func TestCountsSaturate(t *testing.T) {
 	m := topics.ModelCost{LLMCalls: math.MaxInt32, InputTokens: math.MaxInt64, OutputTokens: math.MaxInt64 - 1, UserID: ptr("mira")}
-	var row *SessionTotals
-	var out SessionOutcome
+	var row *costrow.SessionTotals
+	var out sessionOutcome
 	for _, id := range []string{"a", "b", "c"} {
-		out = ApplySession(row, "s1", &Record{id, m}, noon, DefaultRules())
+		out = applySession(row, "s1", &record{id, m}, noon, defaultRules())
 		row = out.Row
 	}
 	require.EqualValues(t, math.MaxInt32, out.Cost.LLMCalls)
@@ -135,9 +137,9 @@ func TestCountsSaturate(t *testing.T) {
 	require.EqualValues(t, 3*int64(math.MaxInt32), row.LlmCalls)
 	require.EqualValues(t, math.MaxInt64, row.InputTokens)
 	m.Scope = "user/mira"
-	var scope *ScopeTotals
+	var scope *costrow.ScopeTotals
 	for _, id := range []string{"a", "b"} {
-		scope = ApplyScope(scope, "user/mira", &Record{id, m}, noon, DefaultRules()).Row
+		scope = applyScope(scope, "user/mira", &record{id, m}, noon, defaultRules()).Row
 	}
 	require.EqualValues(t, math.MaxInt64, scope.InputTokens)
 }
@@ -159,19 +161,19 @@ func TestInvalidCostsAreDeadLettered(t *testing.T) {
 		"another session": {topics.ModelCost{SessionID: ptr("s2")}, reasonSession},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, SessionOutcome{Reason: c.reason}, ApplySession(nil, "s1", &Record{"a", c.m}, noon, DefaultRules()))
+			require.Equal(t, sessionOutcome{Reason: c.reason}, applySession(nil, "s1", &record{"a", c.m}, noon, defaultRules()))
 			if c.reason == reasonSession {
 				c.reason = reasonScope // it has none
 			} else {
 				c.m.Scope = "user/mira"
 			}
-			require.Equal(t, ScopeOutcome{Reason: c.reason}, ApplyScope(nil, "user/mira", &Record{"a", c.m}, noon, DefaultRules()))
+			require.Equal(t, scopeOutcome{Reason: c.reason}, applyScope(nil, "user/mira", &record{"a", c.m}, noon, defaultRules()))
 		})
 	}
 }
 
 func TestDaysAndMonthsOfAScope(t *testing.T) {
-	var row *ScopeTotals
+	var row *costrow.ScopeTotals
 	now := time.Date(2026, 10, 3, 0, 30, 0, 0, time.UTC)
 	for i, step := range []struct {
 		at               time.Time
@@ -189,39 +191,39 @@ func TestDaysAndMonthsOfAScope(t *testing.T) {
 	} {
 		m := call(0.1, step.at)
 		m.Scope = "user/mira"
-		out := ApplyScope(row, "user/mira", &Record{strconv.Itoa(i), m}, now, DefaultRules())
+		out := applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaultRules())
 		require.Equal(t, step.date, out.Spending.Day, "step %d", i)
 		require.Equal(t, step.month, out.Spending.Month)
 		require.InDelta(t, step.total, out.Spending.CostUSD, 0)
 		require.InDelta(t, step.day, out.Spending.DayCostUSD, 0, "step %d", i)
 		require.InDelta(t, step.mont, out.Spending.MonthCostUSD, 0, "step %d", i)
-		row = stored(t, ScopeCodec(), out.Row)
-		require.Equal(t, ScopeOutcome{}, ApplyScope(row, "user/mira", &Record{strconv.Itoa(i), m}, now, DefaultRules()))
+		row = stored(t, costrow.ScopeTable.Codec(), out.Row)
+		require.Equal(t, scopeOutcome{}, applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaultRules()))
 	}
 	require.EqualValues(t, 8, row.LlmCalls)
 }
 
 func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
-	rules := DefaultRules()
+	rules := defaultRules()
 	m := call(0.1, noon)
 	m.Scope = "user/mira"
-	session := ApplySession(nil, "s1", &Record{"a", m}, noon, rules).Row
-	session = ApplySession(session, "s1", &Record{"b", m}, noon.Add(time.Hour), rules).Row
-	scope := ApplyScope(nil, "user/mira", &Record{"a", m}, noon, rules).Row
-	scope = ApplyScope(scope, "user/mira", &Record{"b", m}, noon.Add(time.Hour), rules).Row
+	session := applySession(nil, "s1", &record{"a", m}, noon, rules).Row
+	session = applySession(session, "s1", &record{"b", m}, noon.Add(time.Hour), rules).Row
+	scope := applyScope(nil, "user/mira", &record{"a", m}, noon, rules).Row
+	scope = applyScope(scope, "user/mira", &record{"b", m}, noon.Add(time.Hour), rules).Row
 	for _, want := range []struct {
 		at   time.Time
 		seen int
 	}{{noon.Add(24*time.Hour + time.Second), 12}, {noon.Add(25*time.Hour + time.Second), 0}} {
 		for _, c := range []rows.Message{session, scope} {
-			raw, err := layout.Encode(c)
+			raw, err := proto.Marshal(c)
 			require.NoError(t, err)
 			at, ok := rows.Deadline(raw)
 			require.True(t, ok)
 			require.Equal(t, want.at, time.UnixMilli(at).UTC())
 		}
-		session = ApplySession(session, "s1", nil, want.at, rules).Row
-		scope = ApplyScope(scope, "user/mira", nil, want.at, rules).Row
+		session = applySession(session, "s1", nil, want.at, rules).Row
+		scope = applyScope(scope, "user/mira", nil, want.at, rules).Row
 		require.Len(t, session.Seen, want.seen)
 		require.Len(t, scope.Seen, want.seen)
 	}
@@ -229,32 +231,32 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 	require.Zero(t, scope.DeadlineMs)
 	require.InDelta(t, 0.2, amountFrom(session.Cost).Dollars(), 0)
 	require.InDelta(t, 0.2, amountFrom(scope.Cost).Dollars(), 0)
-	require.Nil(t, ApplySession(nil, "s1", nil, noon, rules).Row)
-	require.Nil(t, ApplyScope(nil, "user/mira", nil, noon, rules).Row)
+	require.Nil(t, applySession(nil, "s1", nil, noon, rules).Row)
+	require.Nil(t, applyScope(nil, "user/mira", nil, noon, rules).Row)
 }
 
 // A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
 func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
-	rules, m := DefaultRules(), call(0.1, noon)
-	row := ApplySession(nil, "s1", &Record{"a", m}, noon, rules).Row
-	row = ApplySession(row, "s1", &Record{"b", m}, noon.Add(24*time.Hour-time.Minute), rules).Row
-	row = ApplySession(row, "s1", &Record{"c", m}, noon.Add(time.Minute), rules).Row
+	rules, m := defaultRules(), call(0.1, noon)
+	row := applySession(nil, "s1", &record{"a", m}, noon, rules).Row
+	row = applySession(row, "s1", &record{"b", m}, noon.Add(24*time.Hour-time.Minute), rules).Row
+	row = applySession(row, "s1", &record{"c", m}, noon.Add(time.Minute), rules).Row
 	deadlines := 0
 	for ; row.DeadlineMs != 0; deadlines++ {
 		require.Less(t, deadlines, 5)
-		row = ApplySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), rules).Row
+		row = applySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), rules).Row
 	}
 	require.Nil(t, row.Seen)
 }
 
 func TestNewerRowsStopTheProcessor(t *testing.T) {
-	raw, err := layout.Encode(&SessionTotals{Version: rowVersion + 1})
+	raw, err := costrow.SessionTable.Marshal(&costrow.SessionTotals{Version: costrow.Version + 1})
 	require.NoError(t, err)
-	_, err = SessionOf(SessionCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = costrow.SessionTable.Of(costrow.SessionTable.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
 	require.ErrorIs(t, err, processors.ErrKeepRecord)
-	_, err = ScopeOf(ScopeCodec().Unmarshal(raw))
-	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = costrow.ScopeTable.Of(costrow.ScopeTable.Codec().Unmarshal(raw))
+	require.ErrorIs(t, err, rows.ErrVersion)
 }
 
 // The sum of any costs is the same in each order, and the one of exact arithmetic on the numbers in the records.
@@ -284,24 +286,24 @@ func TestSumsAreExactInEachOrder(t *testing.T) {
 func BenchmarkApplyScope(b *testing.B) {
 	for _, n := range []int{1, 2000} {
 		b.Run("calls="+strconv.Itoa(n), func(b *testing.B) {
-			var row *ScopeTotals
+			var row *costrow.ScopeTotals
 			i := 0
 			add := func() {
 				m := call(0.0018, noon)
 				m.Scope = "tenant/acme"
 				i++
-				row = ApplyScope(row, m.Scope, &Record{strconv.Itoa(i), m}, noon, DefaultRules()).Row
+				row = applyScope(row, m.Scope, &record{strconv.Itoa(i), m}, noon, defaultRules()).Row
 			}
 			for range n {
 				add()
 			}
-			raw, err := ScopeCodec().Marshal(row)
+			raw, err := costrow.ScopeTable.Codec().Marshal(row)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				row = ScopeCodec().Unmarshal(raw).Value
+				row = costrow.ScopeTable.Codec().Unmarshal(raw).Value
 				add()
-				if _, err := ScopeCodec().Marshal(row); err != nil {
+				if _, err := costrow.ScopeTable.Codec().Marshal(row); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 )
 
 // Aggregate is how long the calls of a tool took, from when a call was handed out until its result. It is immutable and safe
@@ -22,9 +24,17 @@ type Aggregate struct {
 	bins  []bin
 }
 
-// AggregateOf returns the aggregate in a row of Graph's table. A nil row has no calls. It returns an error if the sketch of the
-// row is invalid.
-func AggregateOf(tool string, row *ToolLatencies) (Aggregate, error) {
+// AggregateOf returns the aggregate in a value of Graph's table, as Processor.Get and a goka.View return it. A nil value is a tool
+// without calls. It returns an error if the row cannot be decoded, or the value is of another type.
+func AggregateOf(tool string, value any) (Aggregate, error) {
+	row, err := rowFormat.Of(value)
+	if err != nil {
+		return Aggregate{}, err
+	}
+	return aggregateOf(tool, row)
+}
+
+func aggregateOf(tool string, row *latencyrow.ToolLatencies) (Aggregate, error) {
 	if row == nil {
 		return Aggregate{Tool: tool}, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/memoir/latency"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func ExampleGraph() {
@@ -30,33 +29,16 @@ func ExampleFollow() {
 	go func() {
 		<-table.Ready()
 		tools, _ := table.All()
+		var all latency.Aggregate
 		for _, a := range tools {
 			p99, _ := a.Quantile(0.99)
 			fmt.Println(a.Tool, a.Count, a.Errors, p99)
+			all = all.Merge(a)
 		}
+		median, _ := all.Quantile(0.5)
+		fmt.Println(all.Count, all.Longest, all.Mean(), median)
 	}()
 	if err := table.Run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-}
-
-func ExampleAggregate_Merge() {
-	now := time.UnixMilli(1_790_000_000_000)
-	aggregate := func(tool string, latencies ...int64) latency.Aggregate {
-		var row *latency.ToolLatencies
-		for i, ms := range latencies {
-			row = latency.Apply(row, tool, &latency.Record{
-				ID: fmt.Sprint(tool, i), Value: topics.ToolLatency{LatencyMS: ms},
-			}, now, latency.DefaultRules()).Row
-		}
-		a, err := latency.AggregateOf(tool, row)
-		if err != nil {
-			panic(err)
-		}
-		return a
-	}
-	all := aggregate("berth_lookup", 100, 110, 120).Merge(aggregate("tide_table", 5))
-	median, _ := all.Quantile(0.5)
-	fmt.Println(all.Count, all.Longest, all.Mean(), median.Round(10*time.Millisecond))
-	// Output: 4 120ms 83.75ms 100ms
 }

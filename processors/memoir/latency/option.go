@@ -21,8 +21,8 @@ type Rules struct {
 	window digests.Window
 }
 
-// DefaultRules returns the defaults of all options.
-func DefaultRules() Rules { return Rules{expiry: 30 * 24 * time.Hour, window: digests.DefaultWindow} }
+// defaultRules returns the defaults of all options.
+func defaultRules() Rules { return Rules{expiry: 30 * 24 * time.Hour, window: digests.DefaultWindow} }
 
 // WithExpiry sets how long after its last call a tool's row is removed (default 30 days, 1 s to 10 years).
 func WithExpiry(d time.Duration) Option {
@@ -42,7 +42,7 @@ func configure(agent string, opts []Option) (topics.Catalog, Rules, error) {
 	if err != nil {
 		return catalog, Rules{}, fmt.Errorf("latency: %w", err)
 	}
-	rules := DefaultRules()
+	rules := defaultRules()
 	for _, opt := range opts {
 		opt(&rules)
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,29 +21,27 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	edges := processors.Edges(catalog.LatenciesGroup(), processors.Input(catalog.ToolUseLatency, rules.onLatency))
-	return goka.DefineGroup(catalog.LatenciesGroup(), append(edges, goka.Persist(rows.Timed[*ToolLatencies]{
-		Codec: TableCodec(), Due: func(c *processors.Context) error { return rules.apply(c, nil) },
-	}))...), nil
+	return goka.DefineGroup(catalog.LatenciesGroup(), append(edges, goka.Persist(timed.Of(rowFormat, func(c *processors.Context) error { return rules.apply(c, nil) })))...), nil
 }
 
 func (r Rules) onLatency(c *processors.Context, in codec.Decoded[topics.ToolLatency]) error {
 	if in.Tombstone() {
 		return c.DeadLetter(reasonTombstone)
 	}
-	return r.apply(c, &Record{ID: c.CauseID(), Value: in.Value})
+	return r.apply(c, &measurement{ID: c.CauseID(), Value: in.Value})
 }
 
 // apply applies a record, or a deadline, to the row of a tool. A row with a newer version stops the processor. A row that
 // cannot be decoded is left unchanged and the record is dead-lettered.
-func (r Rules) apply(c *processors.Context, record *Record) error {
-	row, err := RowOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
+func (r Rules) apply(c *processors.Context, record *measurement) error {
+	row, err := rowFormat.Of(c.Value())
+	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := Apply(row, c.Key(), record, c.Now(), r)
+	out := apply(row, c.Key(), record, c.Now(), r)
 	switch {
 	case out.Reason != "":
 		return c.DeadLetter(out.Reason)

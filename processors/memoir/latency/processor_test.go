@@ -1,4 +1,4 @@
-package latency_test
+package latency
 
 import (
 	"testing"
@@ -7,22 +7,19 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/memoir/latency"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-var noon = time.UnixMilli(1_790_000_000_000).UTC()
-
 func TestLatenciesAreAggregatedByTool(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	graph, err := latency.Graph("quay")
+	graph, err := Graph("quay")
 	require.NoError(t, err)
 	d := processortest.New(t, noon, graph)
 	in := processortest.In(d, c.ToolUseLatency)
 	letters := processortest.OutRaw(d, "quay-latencies-dlq")
-	table := processortest.Table(d, c.LatenciesGroup(), latency.TableCodec())
+	table := processortest.Table(d, c.LatenciesGroup(), rowFormat.Codec())
 
 	in.PipeRaw("berth_lookup", []byte(`{"tool_name":"berth_lookup","latency_ms":212,"session_id":"harbor-s19","timestamp":"2026-06-20T08:15:05.9Z"}`))
 	record := in.Pipe("berth_lookup", topics.ToolLatency{LatencyMS: 30_000, Status: "error"},
@@ -31,7 +28,7 @@ func TestLatenciesAreAggregatedByTool(t *testing.T) {
 	in.Pipe("tide_table", topics.ToolLatency{LatencyMS: 1})
 	require.Equal(t, []string{"berth_lookup", "tide_table"}, table.Keys())
 	row, _ := table.Get("berth_lookup")
-	a, err := latency.AggregateOf("berth_lookup", row)
+	a, err := AggregateOf("berth_lookup", row)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, a.Count)
 	require.EqualValues(t, 1, a.Errors)
@@ -50,16 +47,16 @@ func TestLatenciesAreAggregatedByTool(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for _, opt := range []latency.Option{
-		latency.WithExpiry(0), latency.WithRemembered(0, 10), latency.WithRemembered(time.Hour, 0),
+	for _, opt := range []Option{
+		WithExpiry(0), WithRemembered(0, 10), WithRemembered(time.Hour, 0),
 	} {
-		_, err := latency.Graph("quay", opt)
-		require.ErrorIs(t, err, latency.ErrOption)
+		_, err := Graph("quay", opt)
+		require.ErrorIs(t, err, ErrOption)
 	}
-	_, err := latency.Graph(" ")
+	_, err := Graph(" ")
 	require.ErrorContains(t, err, "latency: ")
-	_, err = latency.Follow([]string{"localhost:9092"}, " ")
+	_, err = Follow([]string{"localhost:9092"}, " ")
 	require.ErrorContains(t, err, "latency: ")
-	_, err = latency.Follow(nil, "quay")
+	_, err = Follow(nil, "quay")
 	require.Error(t, err)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/store"
+
+	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 )
 
 // Accuracy is the relative accuracy of quantiles: a quantile is at most 1 % above or below the exact one.
@@ -39,7 +41,7 @@ type bin struct {
 var errSketch = errors.New("latency: decode row: its sketch is invalid")
 
 // binsOf returns the bins of a row in order of their indexes.
-func binsOf(row *ToolLatencies) ([]bin, error) {
+func binsOf(row *latencyrow.ToolLatencies) ([]bin, error) {
 	if len(row.IndexDeltas) != len(row.BinCounts) || len(row.IndexDeltas) > maxBins {
 		return nil, errSketch
 	}
@@ -61,7 +63,7 @@ func binsOf(row *ToolLatencies) ([]bin, error) {
 }
 
 // checkCounts returns an error if the counts of a row contradict each other.
-func checkCounts(row *ToolLatencies, measured uint64) error {
+func checkCounts(row *latencyrow.ToolLatencies, measured uint64) error {
 	if measured != row.Count || row.Errors > row.Count {
 		return errSketch
 	}
@@ -69,7 +71,7 @@ func checkCounts(row *ToolLatencies, measured uint64) error {
 }
 
 // putBins writes bins to a row.
-func putBins(row *ToolLatencies, bins []bin) {
+func putBins(row *latencyrow.ToolLatencies, bins []bin) {
 	row.IndexDeltas, row.BinCounts = make([]int32, 0, len(bins)), make([]uint64, 0, len(bins))
 	before := int32(0)
 	for _, b := range bins {

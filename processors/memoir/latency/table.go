@@ -74,12 +74,12 @@ func (t *Table) take(r processors.Inbound) {
 		t.remove(tool, false)
 		return
 	}
-	row, err := rowFormat{}.Unmarshal(r.Value)
+	row, err := rowFormat.Unmarshal(r.Value)
 	if err != nil {
 		t.remove(tool, true)
 		return
 	}
-	a, err := AggregateOf(tool, row)
+	a, err := aggregateOf(tool, row)
 	if err != nil {
 		t.remove(tool, true)
 		return

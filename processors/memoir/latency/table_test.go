@@ -6,15 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 	"github.com/turntable-streams/turntable/processors"
 )
 
 func TestTableHasTheLatestRowOfEachTool(t *testing.T) {
 	table := newTable()
-	take := func(tool string, row *ToolLatencies) {
+	take := func(tool string, row *latencyrow.ToolLatencies) {
 		r := processors.Inbound{Key: []byte(tool)}
 		if row != nil {
-			raw, err := TableCodec().Marshal(row)
+			raw, err := rowFormat.Marshal(row)
 			require.NoError(t, err)
 			r.Value = raw
 		}
@@ -43,7 +44,7 @@ func TestTableHasTheLatestRowOfEachTool(t *testing.T) {
 
 func TestTableKeepsALimitedNumberOfTools(t *testing.T) {
 	table := newTable()
-	raw, err := TableCodec().Marshal(measured(t, nil, "a", 5, "", noon))
+	raw, err := rowFormat.Marshal(measured(t, nil, "a", 5, "", noon))
 	require.NoError(t, err)
 	for i := range maxTools + 5 {
 		table.take(processors.Inbound{Key: []byte(strconv.Itoa(i)), Value: raw})

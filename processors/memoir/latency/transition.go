@@ -5,21 +5,22 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Record is a record of tool-use-latency.
-type Record struct {
+// record is a record of tool-use-latency.
+type measurement struct {
 	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
 	ID string
 	// Value is its decoded value.
 	Value topics.ToolLatency
 }
 
-// Outcome is what a record, or a deadline, changes.
-type Outcome struct {
+// outcome is what a record, or a deadline, changes.
+type outcome struct {
 	// Row is the new row, nil if it is removed.
-	Row *ToolLatencies
+	Row *latencyrow.ToolLatencies
 	// Changed is false if the row stays as it is, as for a repeated record.
 	Changed bool
 	// Reason says why the record is dead-lettered, empty if it is not.
@@ -41,28 +42,28 @@ const (
 	maxName = 256
 )
 
-// Apply adds a record to the row of its tool, nil if it has none. A nil record is the row's deadline. Apply does not modify
+// apply adds a record to the row of its tool, nil if it has none. A nil record is the row's deadline. It does not modify
 // row.
-func Apply(row *ToolLatencies, tool string, r *Record, now time.Time, rules Rules) Outcome {
+func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.Time, rules Rules) outcome {
 	if r == nil {
 		return expire(row, now, rules)
 	}
 	switch v := r.Value; {
 	case tool == "" || len(tool) > maxName:
-		return Outcome{Reason: reasonLongName}
+		return outcome{Reason: reasonLongName}
 	case v.ToolName != nil && *v.ToolName != tool:
-		return Outcome{Reason: reasonTool}
+		return outcome{Reason: reasonTool}
 	case v.LatencyMS < 0:
-		return Outcome{Reason: reasonNegative}
+		return outcome{Reason: reasonNegative}
 	case rules.window.Has(row.GetSeen(), r.ID, now):
-		return Outcome{Row: row}
+		return outcome{Row: row}
 	}
-	next := &ToolLatencies{}
+	next := &latencyrow.ToolLatencies{}
 	if row != nil {
 		next = proto.CloneOf(row)
 	}
-	if err := next.measure(r.Value.LatencyMS); err != nil {
-		return Outcome{Reason: reasonBroken}
+	if err := measureTools(next, r.Value.LatencyMS); err != nil {
+		return outcome{Reason: reasonBroken}
 	}
 	next.Version = rowVersion
 	if r.Value.Status == statusError {
@@ -72,11 +73,11 @@ func Apply(row *ToolLatencies, tool string, r *Record, now time.Time, rules Rule
 	if next.DeadlineMs == 0 {
 		next.DeadlineMs = rules.deadline(next)
 	}
-	return Outcome{Row: next, Changed: true}
+	return outcome{Row: next, Changed: true}
 }
 
 // measure adds a latency.
-func (t *ToolLatencies) measure(ms int64) error {
+func measureTools(t *latencyrow.ToolLatencies, ms int64) error {
 	bins, err := binsOf(t)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (t *ToolLatencies) measure(ms int64) error {
 
 // deadline returns when the IDs of a row are forgotten, or the row is removed. It is set once, not with each record: if records
 // were added after it was set, the deadline moves when it comes.
-func (r Rules) deadline(row *ToolLatencies) int64 {
+func (r Rules) deadline(row *latencyrow.ToolLatencies) int64 {
 	after := r.expiry
 	if row.Seen != nil {
 		after = min(after, r.window.For+time.Second)
@@ -104,12 +105,12 @@ func (r Rules) deadline(row *ToolLatencies) int64 {
 
 // expire returns the row at its deadline: without IDs if the last one is old enough, and without the row if its tool had no
 // call for long enough.
-func expire(row *ToolLatencies, now time.Time, rules Rules) Outcome {
+func expire(row *latencyrow.ToolLatencies, now time.Time, rules Rules) outcome {
 	if row == nil {
-		return Outcome{}
+		return outcome{}
 	}
 	if !time.UnixMilli(row.AddedMs).Add(rules.expiry).After(now) {
-		return Outcome{Changed: true}
+		return outcome{Changed: true}
 	}
 	next := proto.CloneOf(row)
 	next.Seen = rules.window.Prune(next.Seen, now)
@@ -120,5 +121,5 @@ func expire(row *ToolLatencies, now time.Time, rules Rules) Outcome {
 		forgotten := now.Add(rules.window.For + time.Second)
 		next.DeadlineMs = max(min(removed.UnixMilli(), forgotten.UnixMilli()), now.UnixMilli()+1)
 	}
-	return Outcome{Row: next, Changed: true}
+	return outcome{Row: next, Changed: true}
 }

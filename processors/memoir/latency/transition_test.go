@@ -14,41 +14,42 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
 // measured returns the row after a record with this latency. The row is encoded and decoded, as in a broker.
-func measured(t require.TestingT, row *ToolLatencies, id string, ms int64, status string, now time.Time) *ToolLatencies {
-	out := Apply(row, "berth_lookup", &Record{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, DefaultRules())
+func measured(t require.TestingT, row *latencyrow.ToolLatencies, id string, ms int64, status string, now time.Time) *latencyrow.ToolLatencies {
+	out := apply(row, "berth_lookup", &measurement{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, defaultRules())
 	require.Empty(t, out.Reason)
 	return stored(t, out.Row)
 }
 
-func stored(t require.TestingT, row *ToolLatencies) *ToolLatencies {
-	raw, err := TableCodec().Marshal(row)
+func stored(t require.TestingT, row *latencyrow.ToolLatencies) *latencyrow.ToolLatencies {
+	raw, err := rowFormat.Marshal(row)
 	require.NoError(t, err)
-	d := TableCodec().Unmarshal(raw)
+	d := rowFormat.Codec().Unmarshal(raw)
 	require.NoError(t, d.Err)
 	return d.Value
 }
 
-func aggregateOf(t require.TestingT, row *ToolLatencies) Aggregate {
-	a, err := AggregateOf("berth_lookup", row)
+func aggregateIn(t require.TestingT, row *latencyrow.ToolLatencies) Aggregate {
+	a, err := aggregateOf("berth_lookup", row)
 	require.NoError(t, err)
 	return a
 }
 
 func TestCallsOfAToolAreAggregated(t *testing.T) {
-	var row *ToolLatencies
+	var row *latencyrow.ToolLatencies
 	for i, ms := range []int64{100, 0, 300, 200} {
 		row = measured(t, row, strconv.Itoa(i), ms, "", noon)
 	}
 	row = measured(t, row, "late", 30_000, "error", noon.Add(time.Minute))
-	a := aggregateOf(t, row)
+	a := aggregateIn(t, row)
 	require.EqualValues(t, 5, a.Count)
 	require.EqualValues(t, 1, a.Errors)
 	require.Equal(t, 30_600*time.Millisecond, a.Sum)
@@ -74,7 +75,7 @@ func TestCallsOfAToolAreAggregated(t *testing.T) {
 
 func TestRepeatedLatencyIsAddedOnce(t *testing.T) {
 	row := measured(t, nil, "a", 5, "", noon)
-	out := Apply(row, "berth_lookup", &Record{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), DefaultRules())
+	out := apply(row, "berth_lookup", &measurement{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), defaultRules())
 	require.False(t, out.Changed)
 	require.EqualValues(t, 2, measured(t, row, "b", 5, "", noon).Count)
 }
@@ -85,27 +86,27 @@ func TestInvalidLatenciesAreDeadLettered(t *testing.T) {
 		reasonNegative: {LatencyMS: -1},
 		reasonTool:     {ToolName: &other},
 	} {
-		require.Equal(t, Outcome{Reason: reason}, Apply(nil, "t", &Record{ID: "a", Value: r}, noon, DefaultRules()))
+		require.Equal(t, outcome{Reason: reason}, apply(nil, "t", &measurement{ID: "a", Value: r}, noon, defaultRules()))
 	}
 	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
-		require.Equal(t, reasonLongName, Apply(nil, name, &Record{ID: "a"}, noon, DefaultRules()).Reason)
+		require.Equal(t, reasonLongName, apply(nil, name, &measurement{ID: "a"}, noon, defaultRules()).Reason)
 	}
 }
 
 func TestAbsurdLatencyCountsAsTheLongest(t *testing.T) {
 	row := measured(t, nil, "a", math.MaxInt64, "", noon)
-	require.Equal(t, Longest, aggregateOf(t, row).Longest)
-	p50, _ := aggregateOf(t, row).Quantile(0.5)
+	require.Equal(t, Longest, aggregateIn(t, row).Longest)
+	p50, _ := aggregateIn(t, row).Quantile(0.5)
 	require.InEpsilon(t, Longest, p50, Accuracy)
 }
 
 // A row with every latency that there can be is the largest row.
 func TestRowIsBounded(t *testing.T) {
-	rules := DefaultRules()
-	row := &ToolLatencies{Version: rowVersion, DeadlineMs: math.MaxInt64 / 2}
+	rules := defaultRules()
+	row := &latencyrow.ToolLatencies{Version: rowVersion, DeadlineMs: math.MaxInt64 / 2}
 	calls := 0
 	for ms := 0.6; ms < 1.1*float64(Longest.Milliseconds()); ms *= 1.01 {
-		require.NoError(t, row.measure(int64(math.Ceil(ms))))
+		require.NoError(t, measureTools(row, int64(math.Ceil(ms))))
 		calls++
 	}
 	for i := range row.BinCounts {
@@ -116,7 +117,7 @@ func TestRowIsBounded(t *testing.T) {
 		row.Seen = rules.window.Add(row.Seen, strconv.Itoa(i), noon)
 	}
 	row = stored(t, row)
-	raw, err := TableCodec().Marshal(row)
+	raw, err := rowFormat.Marshal(row)
 	require.NoError(t, err)
 	require.Less(t, len(row.BinCounts), 1086)
 	require.Less(t, len(raw), 24<<10)
@@ -124,10 +125,10 @@ func TestRowIsBounded(t *testing.T) {
 }
 
 func TestToolWithoutCallsExpires(t *testing.T) {
-	rules := DefaultRules()
+	rules := defaultRules()
 	row := measured(t, nil, "a", 5, "", noon)
 	deadline := func() time.Time {
-		raw, err := TableCodec().Marshal(row)
+		raw, err := rowFormat.Marshal(row)
 		require.NoError(t, err)
 		ms, ok := rows.Deadline(raw)
 		require.True(t, ok)
@@ -138,20 +139,20 @@ func TestToolWithoutCallsExpires(t *testing.T) {
 	require.Equal(t, noon.Add(24*time.Hour+time.Second), deadline().UTC())
 
 	at := deadline()
-	row = stored(t, Apply(row, "berth_lookup", nil, at, rules).Row)
+	row = stored(t, apply(row, "berth_lookup", nil, at, rules).Row)
 	require.Len(t, row.Seen, 12, "the ID of the first call is forgotten")
 	require.Equal(t, later.Add(24*time.Hour+time.Second), deadline().UTC())
 
 	at = deadline()
-	row = stored(t, Apply(row, "berth_lookup", nil, at, rules).Row)
+	row = stored(t, apply(row, "berth_lookup", nil, at, rules).Row)
 	require.Empty(t, row.Seen)
 	require.Equal(t, later.Add(30*24*time.Hour), deadline().UTC())
 	require.EqualValues(t, 2, row.Count)
 
-	out := Apply(row, "berth_lookup", nil, deadline(), rules)
+	out := apply(row, "berth_lookup", nil, deadline(), rules)
 	require.True(t, out.Changed)
 	require.Nil(t, out.Row)
-	require.Equal(t, Outcome{}, Apply(nil, "berth_lookup", nil, noon, rules))
+	require.Equal(t, outcome{}, apply(nil, "berth_lookup", nil, noon, rules))
 }
 
 // A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
@@ -162,37 +163,37 @@ func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
 	deadlines := 0
 	for ; row != nil; deadlines++ {
 		require.Less(t, deadlines, 6)
-		row = Apply(row, "berth_lookup", nil, time.UnixMilli(row.DeadlineMs), DefaultRules()).Row
+		row = apply(row, "berth_lookup", nil, time.UnixMilli(row.DeadlineMs), defaultRules()).Row
 	}
 }
 
 func TestRowsWithInvalidSketchesAreRejected(t *testing.T) {
 	good := measured(t, measured(t, nil, "a", 5, "", noon), "b", 700, "", noon)
-	for name, breakIt := range map[string]func(*ToolLatencies){
-		"another length":  func(r *ToolLatencies) { r.BinCounts = r.BinCounts[:1] },
-		"another order":   func(r *ToolLatencies) { r.IndexDeltas[1] = -1 },
-		"empty bin":       func(r *ToolLatencies) { r.BinCounts[1] = 0 },
-		"too far":         func(r *ToolLatencies) { r.IndexDeltas[1] = math.MaxInt32 },
-		"another count":   func(r *ToolLatencies) { r.Count = 7 },
-		"counts overflow": func(r *ToolLatencies) { r.BinCounts[0], r.BinCounts[1] = math.MaxUint64, 3 },
-		"more errors":     func(r *ToolLatencies) { r.Errors = 3 },
+	for name, breakIt := range map[string]func(*latencyrow.ToolLatencies){
+		"another length":  func(r *latencyrow.ToolLatencies) { r.BinCounts = r.BinCounts[:1] },
+		"another order":   func(r *latencyrow.ToolLatencies) { r.IndexDeltas[1] = -1 },
+		"empty bin":       func(r *latencyrow.ToolLatencies) { r.BinCounts[1] = 0 },
+		"too far":         func(r *latencyrow.ToolLatencies) { r.IndexDeltas[1] = math.MaxInt32 },
+		"another count":   func(r *latencyrow.ToolLatencies) { r.Count = 7 },
+		"counts overflow": func(r *latencyrow.ToolLatencies) { r.BinCounts[0], r.BinCounts[1] = math.MaxUint64, 3 },
+		"more errors":     func(r *latencyrow.ToolLatencies) { r.Errors = 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := proto.CloneOf(good)
 			breakIt(row)
-			raw, err := layout.Encode(row)
+			raw, err := rowFormat.Marshal(row)
 			require.NoError(t, err)
-			require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, errSketch)
-			_, err = AggregateOf("x", row)
+			require.ErrorIs(t, rowFormat.Codec().Unmarshal(raw).Err, errSketch)
+			_, err = aggregateOf("x", row)
 			require.ErrorIs(t, err, errSketch)
 		})
 	}
 	newer := proto.CloneOf(good)
 	newer.Version = rowVersion + 1
-	raw, err := layout.Encode(newer)
+	raw, err := rowFormat.Marshal(newer)
 	require.NoError(t, err)
-	require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, ErrRowVersion)
-	require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, processors.ErrKeepRecord)
+	require.ErrorIs(t, rowFormat.Codec().Unmarshal(raw).Err, rows.ErrVersion)
+	require.ErrorIs(t, rowFormat.Codec().Unmarshal(raw).Err, processors.ErrKeepRecord)
 }
 
 // Latencies of any distribution: the quantiles of the aggregate are within Accuracy of the exact ones, and the aggregates of
@@ -202,8 +203,8 @@ func TestQuantilesAndMergesAreAccurate(t *testing.T) {
 		n := rapid.IntRange(1, 200).Draw(t, "calls")
 		spread := rapid.Float64Range(0, 20).Draw(t, "spread")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		parts := make([]*ToolLatencies, rapid.IntRange(1, 4).Draw(t, "parts"))
-		var whole *ToolLatencies
+		parts := make([]*latencyrow.ToolLatencies, rapid.IntRange(1, 4).Draw(t, "parts"))
+		var whole *latencyrow.ToolLatencies
 		var exact []float64
 		for i := range n {
 			ms := int64(math.Exp(spread * random.Float64()))
@@ -222,9 +223,9 @@ func TestQuantilesAndMergesAreAccurate(t *testing.T) {
 		random.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 		merged := Aggregate{Tool: "berth_lookup"}
 		for _, p := range parts {
-			merged = merged.Merge(aggregateOf(t, p))
+			merged = merged.Merge(aggregateIn(t, p))
 		}
-		require.Equal(t, aggregateOf(t, whole), merged)
+		require.Equal(t, aggregateIn(t, whole), merged)
 		for _, q := range []float64{0, 0.5, 0.95, 0.99, 1, rapid.Float64Range(0, 1).Draw(t, "q")} {
 			got, ok := merged.Quantile(q)
 			require.True(t, ok)
@@ -246,23 +247,23 @@ func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000} {
 		b.Run(fmt.Sprintf("calls=%d", n), func(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))
-			var row *ToolLatencies
+			var row *latencyrow.ToolLatencies
 			add := func(i int) {
-				r := &Record{ID: strconv.Itoa(i), Value: topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))}}
-				row = Apply(row, "t", r, noon, DefaultRules()).Row
+				r := &measurement{ID: strconv.Itoa(i), Value: topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))}}
+				row = apply(row, "t", r, noon, defaultRules()).Row
 			}
 			for i := range n {
 				add(i)
 			}
-			raw, err := TableCodec().Marshal(row)
+			raw, err := rowFormat.Marshal(row)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			i := n
 			for b.Loop() {
-				d := TableCodec().Unmarshal(raw)
+				d := rowFormat.Codec().Unmarshal(raw)
 				row = d.Value
 				add(i)
-				if _, err := TableCodec().Marshal(row); err != nil {
+				if _, err := rowFormat.Marshal(row); err != nil {
 					b.Fatal(err)
 				}
 				i++

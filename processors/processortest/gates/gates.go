@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -18,7 +19,7 @@ const Person = "test"
 type Gates struct {
 	tb        processortest.TB
 	driver    *processortest.Driver
-	table     *processortest.GroupTable[*gate.State]
+	table     *processortest.GroupTable[*gaterow.State]
 	decisions *processortest.Input[topics.GateDecision]
 	written   int
 }
@@ -32,7 +33,7 @@ func New(tb processortest.TB, d *processortest.Driver, agent string) *Gates {
 		tb.Fatalf("gates: %v", err)
 	}
 	return &Gates{
-		tb: tb, driver: d, table: processortest.Table(d, catalog.GateGroup(), gate.TableCodec()),
+		tb: tb, driver: d, table: processortest.Table(d, catalog.GateGroup(), gaterow.Table.Codec()),
 		decisions: processortest.In(d, catalog.GateDecisions),
 	}
 }
@@ -110,7 +111,11 @@ func (g *Gates) Expire(v gate.View) {
 func (g *Gates) views(session string, which func(gate.View) bool) (views []gate.View) {
 	g.tb.Helper()
 	s, _ := g.table.Get(session)
-	for _, v := range gate.Gates(session, s) {
+	all, err := gate.Gates(session, s)
+	if err != nil {
+		g.tb.Fatalf("gates: %v", err)
+	}
+	for _, v := range all {
 		if which(v) {
 			views = append(views, v)
 		}

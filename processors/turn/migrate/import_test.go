@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 )
 
 const (
@@ -115,7 +115,7 @@ func TestImportTakesOldSessionsFromFlightDecksStore(t *testing.T) {
 	rows := f.latest(f.catalog.Table())
 	require.Len(t, rows, 3)
 	for _, session := range []string{"new", "open", "old"} {
-		s, err := turn.DecodeState(rows[session].Value)
+		s, err := turnrow.Table.Unmarshal(rows[session].Value)
 		require.NoError(t, err)
 		require.Equal(t, history, string(s.History), session)
 	}
@@ -162,7 +162,7 @@ func TestImportContinuesAfterAStop(t *testing.T) {
 	rows := f.latest(f.catalog.Table())
 	require.Len(t, rows, sessions)
 	for key, r := range rows {
-		s, err := turn.DecodeState(r.Value)
+		s, err := turnrow.Table.Unmarshal(r.Value)
 		require.NoError(t, err)
 		require.Equal(t, history, string(s.History), key)
 	}

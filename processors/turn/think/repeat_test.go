@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -190,7 +191,7 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 				Record:  &turn.Record{Session: "s", Cause: "m1", At: noon, Value: value, Topic: c.MessageInput.Name()},
 				Message: c.MessageInput.Codec().Unmarshal(value).Value,
 			}
-			var row *turn.State
+			var row *turnrow.State
 			var outputs int
 			read := 0 // number of the worker's records that were read
 			apply := func(e turn.Event) {

@@ -1,5 +1,5 @@
 // Package token mints and verifies callback tokens. A client with the token of a tool call may send its result to the
-// callback door (door.Handler.ToolResponse), any number of times until the token expires.
+// callback door (turnhttp.Handler.ToolResponse), any number of times until the token expires.
 //
 //	token = base64url(payload) "." base64url(HMAC-SHA256(secret, payload))
 //

@@ -14,8 +14,8 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
 func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
@@ -33,7 +33,7 @@ func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
 		p.chat("s", "berth broken ask unknown")
 		minted := take(t, tokens)
 		for range 2 { // the second is late
-			status := p.post(door.ToolResponsePath, `{"status":"error","error":"asleep"}`, "Authorization", "Bearer "+minted)
+			status := p.post(turnhttp.ToolResponsePath, `{"status":"error","error":"asleep"}`, "Authorization", "Bearer "+minted)
 			require.Equal(t, 202, status)
 		}
 		out := take(t, p.outputs)
@@ -133,7 +133,7 @@ func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		p.work(map[string]tools.Func{"berth": returning("N4", nil)})
 		p.chat("s", "berth")
-		other, err := door.New("pilot", p.to)
+		other, err := turnhttp.New("pilot", p.to)
 		require.NoError(t, err)
 		p.http = httptest.NewServer(other) // it has not seen the key
 		t.Cleanup(p.http.Close)

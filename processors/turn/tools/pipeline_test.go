@@ -17,8 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
-	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -71,7 +71,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 		p.results <- r
 		return nil
 	})
-	doors, err := door.New("pilot", p.to, door.WithCallbackSecrets(secret))
+	doors, err := turnhttp.New("pilot", p.to, turnhttp.WithCallbackSecrets(secret))
 	require.NoError(t, err)
 	p.http = httptest.NewServer(doors)
 	t.Cleanup(p.http.Close)
@@ -167,14 +167,14 @@ func (p *pilot) post(path, body string, headers ...string) int {
 func (p *pilot) chat(session, content string) {
 	p.t.Helper()
 	body := `{"session_id":"` + session + `","content":"` + content + `"}`
-	require.Equal(p.t, 200, p.post(door.ChatPath, body, "Idempotency-Key", session+" "+content))
+	require.Equal(p.t, 200, p.post(turnhttp.ChatPath, body, "Idempotency-Key", session+" "+content))
 }
 
 // callBack posts a result as the holder of a token.
 func (p *pilot) callBack(minted, body string, headers ...string) {
 	p.t.Helper()
 	headers = append([]string{"Authorization", "Bearer " + minted}, headers...)
-	require.Equal(p.t, 202, p.post(door.ToolResponsePath, body, headers...))
+	require.Equal(p.t, 202, p.post(turnhttp.ToolResponsePath, body, headers...))
 }
 
 // cancel ends the open turn of a session.

@@ -9,8 +9,9 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -29,7 +30,7 @@ type Group[R Row] struct {
 	Input  topics.Topic[topics.CrewInput]
 	// Kind is the kind of the row's subject, such as OfAgent.
 	Kind  string
-	Codec codec.Codec[R]
+	Table rows.Table[R]
 	// New returns an empty row with an empty mailbox.
 	New func() R
 	// Apply applies an input to a row and collects the effects in the step. It returns the earliest deadline of the row in Unix
@@ -37,8 +38,6 @@ type Group[R Row] struct {
 	Apply func(row R, in topics.CrewInput, step *Step) (deadlineMS int64, keep bool)
 	// SetDeadline sets the row's deadline_ms.
 	SetDeadline func(row R, ms int64)
-	// Newer is wrapped by the error of a row that a newer build wrote.
-	Newer error
 	// Outcomes says that the outcomes of gates of the row are forwarded to its input.
 	Outcomes bool
 }
@@ -63,7 +62,7 @@ func (g Group[R]) Graph() *goka.GroupGraph {
 		outputs = append(outputs, output(g.Topics.GateRequests))
 	}
 	edges := append(processors.Edges(g.Name, inputs...), outputs...)
-	return goka.DefineGroup(g.Name, append(edges, goka.Persist(rows.Timed[R]{Codec: g.Codec, Due: g.onDeadline}))...)
+	return goka.DefineGroup(g.Name, append(edges, goka.Persist(timed.Of(g.Table, g.onDeadline)))...)
 }
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
@@ -93,7 +92,7 @@ func (g Group[R]) onInput(c *processors.Context, in codec.Decoded[topics.CrewInp
 	}
 	row, known, err := g.row(c)
 	switch {
-	case errors.Is(err, g.Newer):
+	case errors.Is(err, rows.ErrVersion):
 		return err
 	case err != nil:
 		return c.DeadLetter(reasonBroken)
@@ -119,7 +118,7 @@ func (g Group[R]) row(c *processors.Context) (row R, known bool, err error) {
 	if value == nil {
 		return g.New(), false, nil
 	}
-	row, err = rows.Of[R](value, string(g.Name))
+	row, err = g.Table.Of(value)
 	return row, true, err
 }
 
@@ -141,7 +140,7 @@ func (g Group[R]) onOutcome(c *processors.Context, in codec.Decoded[topics.GateO
 func (g Group[R]) onDeadline(c *processors.Context) error {
 	row, known, err := g.row(c)
 	switch {
-	case errors.Is(err, g.Newer):
+	case errors.Is(err, rows.ErrVersion):
 		return err
 	case err != nil || !known || row.GetDeadlineMs() == 0:
 		return nil

@@ -37,15 +37,13 @@ func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok boo
 			continue
 		}
 		// A row is encoded and decoded between two inputs.
-		raw, err := g.Codec.Encode(row)
+		raw, err := g.Table.Marshal(row)
 		if err != nil {
 			return row, ok, events, err
 		}
-		next := g.Codec.Unmarshal(raw)
-		if next.Err != nil {
-			return row, ok, events, fmt.Errorf("crew: replay: %w", next.Err)
+		if row, err = g.Table.Unmarshal(raw); err != nil {
+			return row, ok, events, fmt.Errorf("crew: replay: %w", err)
 		}
-		row = next.Value
 	}
 	return row, ok, events, nil
 }

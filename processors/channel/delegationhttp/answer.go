@@ -1,0 +1,129 @@
+package delegationhttp
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Delegation is a delegation in the answers of the door. Times are ISO 8601.
+type Delegation struct {
+	CallbackID string                  `json:"callback_id"`
+	SessionID  string                  `json:"session_id"`
+	Agent      string                  `json:"agent"`
+	Target     string                  `json:"target"`
+	Status     topics.DelegationStatus `json:"status"`
+	// Result is the text of a completed task, absent in lists and with another status.
+	Result *string `json:"result,omitzero"`
+	// Error says what went wrong with another one, and Code is its error code. Error is absent in lists.
+	Error string `json:"error,omitzero"`
+	Code  string `json:"code,omitzero"`
+	Depth int64  `json:"depth"`
+	// Channel is where the result is announced; empty if it is not.
+	Channel    string `json:"channel,omitzero"`
+	StartedAt  string `json:"started_at"`
+	DeadlineAt string `json:"deadline_at"`
+	// EndedAt is empty while the delegation is open.
+	EndedAt string `json:"ended_at,omitzero"`
+}
+
+func shown(d topics.Delegation) Delegation {
+	v := Delegation{
+		CallbackID: d.CallbackID, SessionID: d.SessionID, Agent: d.Agent, Target: d.Target, Status: d.Status, Error: d.Error,
+		Code: d.Code, Depth: d.Depth, Channel: d.Channel, StartedAt: isoOf(d.StartedMS), DeadlineAt: isoOf(d.DeadlineMS),
+	}
+	if d.EndedMS != 0 {
+		v.EndedAt = isoOf(d.EndedMS)
+	}
+	return v
+}
+
+func isoOf(ms int64) string { return topics.Timestamp(time.UnixMilli(ms)) }
+
+// answer is an HTTP response.
+type answer struct {
+	status     int
+	body       []byte // JSON; nil for no body
+	retryAfter time.Duration
+}
+
+// retryAfter is the Retry-After of a door whose index is not ready.
+const retryAfter = time.Second
+
+func (a answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	if a.body != nil {
+		h.Set("Content-Type", "application/json")
+	}
+	if a.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(a.retryAfter.Seconds())))
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(a.status)
+	// An error means that the client has disconnected.
+	_, _ = w.Write(a.body)
+}
+
+// lenient writes texts that are not UTF-8, with replacements.
+var lenient = jsontext.AllowInvalidUTF8(true)
+
+func jsonAnswer(value any) answer {
+	body, err := json.Marshal(value, lenient)
+	if err != nil {
+		return errorAnswer(http.StatusInternalServerError, "Internal server error")
+	}
+	return answer{status: http.StatusOK, body: body}
+}
+
+func delegationAnswer(d topics.Delegation) answer {
+	v := shown(d)
+	if d.Status == topics.DelegationCompleted {
+		v.Result = &d.Result
+	}
+	return jsonAnswer(v)
+}
+
+func listAnswer(entries []entry) answer {
+	list := []Delegation{}
+	for _, e := range entries {
+		list = append(list, shown(e.Delegation))
+	}
+	return jsonAnswer(map[string][]Delegation{"delegations": list})
+}
+
+func errorAnswer(status int, text string) answer {
+	quoted, _ := jsontext.AppendQuote([]byte(`{"error":`), text)
+	return answer{status: status, body: append(quoted, '}')}
+}
+
+// notFound is the answer about a delegation that does not exist, and about one that the caller may not see.
+func notFound() answer { return errorAnswer(http.StatusNotFound, "Unknown delegation") }
+
+func notReady() answer {
+	a := errorAnswer(http.StatusServiceUnavailable, "The delegations are not known yet")
+	a.retryAfter = retryAfter
+	return a
+}
+
+// refused returns the answer to a request that its entrance refused.
+func refused(w http.ResponseWriter, r *entrance.Refusal) answer {
+	r.SetHeader(w.Header())
+	return errorAnswer(r.Status, r.Text)
+}
+
+// copied returns a delegation whose texts do not keep its record in memory.
+func copied(d topics.Delegation) topics.Delegation {
+	for _, text := range []*string{&d.SessionID, &d.CallbackID, &d.Agent, &d.Target, (*string)(&d.Status), &d.Code, &d.Channel} {
+		*text = strings.Clone(*text)
+	}
+	d.Result, d.Error = "", ""
+	return d
+}

@@ -1,0 +1,198 @@
+package delegationhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+)
+
+// DelegationsPath is the URL path that Handler serves, also with an ID behind it.
+const DelegationsPath = "/api/delegations"
+
+const (
+	// maxID is the length of the longest ID of a delegation, in bytes.
+	maxID       = 512
+	defaultPage = 100
+	maxPage     = 500
+)
+
+// Handler is the HTTP handler of an agent's delegations. It is safe for concurrent use and need not be closed. The caller owns the
+// index. Connections and the headers of requests are limited by the http.Server: use package processors/httpserver.
+type Handler struct {
+	index    *Index
+	options  options
+	entrance *entrance.Entrance
+	cors     entrance.CORS
+}
+
+// New returns the HTTP handler of the delegations of an index. Without WithAuthenticate everyone may read all results, and New
+// logs a warning. WithDelegationLimit and WithLookback have no effect. Its error wraps ErrConfig and joins all problems.
+func New(index *Index, opts ...Option) (*Handler, error) {
+	o := newOptions(opts)
+	if index == nil {
+		o.invalid("no index")
+		index = &Index{}
+	}
+	e := o.entrance(index.agent)
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	if o.authenticate == nil {
+		o.logger.Warn("delegation door is open: requests are not authenticated and may read every result",
+			zap.String("agent", index.agent))
+	}
+	return &Handler{index: index, options: o, entrance: e, cors: o.cors()}, nil
+}
+
+// request is one request and its visit.
+type request struct {
+	*http.Request
+	*entrance.Visit
+	w http.ResponseWriter
+}
+
+// idOf returns the ID in a path, empty for the list; ok is false for an unknown path.
+func idOf(escaped string) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(escaped, DelegationsPath)
+	if !ok || rest == "" {
+		return "", ok
+	}
+	if rest[0] != '/' || strings.Contains(rest[1:], "/") {
+		return "", false
+	}
+	id, err := url.PathUnescape(rest[1:])
+	return id, err == nil && id != ""
+}
+
+// ServeHTTP implements http.Handler. It answers other paths with 404.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, ok := idOf(r.URL.EscapedPath())
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	v, refusal := h.entrance.Open(w, r)
+	defer v.Close()
+	h.cors.Set(w, r)
+	if refusal != nil {
+		refused(w, refusal).write(w)
+		return
+	}
+	h.serve(&request{r, v, w}, id).write(w)
+}
+
+func (h *Handler) serve(r *request, id string) answer {
+	switch r.Method {
+	case http.MethodOptions:
+		return answer{status: http.StatusNoContent}
+	case http.MethodGet:
+	default:
+		return errorAnswer(http.StatusMethodNotAllowed, "Method not allowed")
+	}
+	if refusal := r.Authenticate(auth.Read); refusal != nil {
+		return refused(r.w, refusal)
+	}
+	switch {
+	case len(id) > maxID:
+		return notFound()
+	case !h.index.isReady():
+		return notReady()
+	case id == "":
+		return h.list(r)
+	}
+	return h.get(r, id)
+}
+
+// list answers with the delegations of a session.
+func (h *Handler) list(r *request) answer {
+	query := r.URL.Query()
+	session, limit := query.Get("session_id"), defaultPage
+	if session == "" {
+		return errorAnswer(http.StatusBadRequest, "session_id is required")
+	}
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return errorAnswer(http.StatusBadRequest, "limit is no number above 0")
+		}
+		limit = min(n, maxPage)
+	}
+	if rejection, ok := h.enter(r, session); !ok {
+		return rejection
+	}
+	if err := h.index.catchUp(r.Context()); err != nil {
+		return h.unreadable(err)
+	}
+	return listAnswer(h.index.of(session, limit))
+}
+
+// get answers with one delegation.
+func (h *Handler) get(r *request, id string) answer {
+	session := r.URL.Query().Get("session_id")
+	found := h.find(r, session, id)
+	if len(found) == 0 || !found[0].ended() {
+		if err := h.index.catchUp(r.Context()); err != nil {
+			return h.unreadable(err)
+		}
+		found = h.find(r, session, id)
+	}
+	switch {
+	case len(found) == 0:
+		return notFound()
+	case len(found) > 1:
+		return errorAnswer(http.StatusConflict, "Several sessions have a delegation with this ID: name one with session_id")
+	}
+	e := found[0]
+	if rejection, ok := h.enter(r, e.SessionID); !ok {
+		return rejection
+	}
+	if !e.ended() {
+		return delegationAnswer(e.Delegation)
+	}
+	d, ok, err := h.index.read(r.Context(), r.Key(), e)
+	switch {
+	case err != nil:
+		return h.unreadable(err)
+	case !ok:
+		return notFound() // the topic keeps it no longer
+	}
+	return delegationAnswer(d)
+}
+
+// find returns the delegations with an ID that the caller may see.
+func (h *Handler) find(r *request, session, id string) (found []entry) {
+	for _, e := range h.index.named(session, id) {
+		if r.Caller.Allowed(e.SessionID) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// enter enters a session. One that the caller may not use is answered as one without the delegation.
+func (h *Handler) enter(r *request, session string) (rejection answer, ok bool) {
+	refusal := r.Session(session)
+	switch {
+	case refusal == nil:
+		return answer{}, true
+	case refusal.Status == http.StatusForbidden:
+		return notFound(), false
+	}
+	return refused(r.w, refusal), false
+}
+
+// unreadable returns the answer to a request for which the brokers cannot be asked.
+func (h *Handler) unreadable(err error) answer {
+	if !errors.Is(err, context.Canceled) {
+		h.options.logger.Warn("delegation door cannot read the delegations", zap.String("agent", h.index.agent), zap.Error(err))
+	}
+	return notReady()
+}

@@ -1,0 +1,188 @@
+package crewhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// listAgents answers with the agents that the caller may use: with crewId or projectId those of one.
+func (h *Handler) listAgents(r *request) answer {
+	q := r.URL.Query()
+	wanted := wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId"))
+	h.index.prepare(wanted)
+	h.index.mu.Lock()
+	agents, left := h.index.shownAgents(wanted)
+	h.index.mu.Unlock()
+	a := shown(agents)
+	if left {
+		r.w.Header().Set("X-Incomplete", "true")
+	}
+	return a
+}
+
+func (h *Handler) getAgent(r *request) answer {
+	row, rejection, ok := h.agent(r, r.parts[0])
+	if !ok {
+		return rejection
+	}
+	return shown(h.index.shownAgent(row))
+}
+
+func (h *Handler) listRoles(*request) answer { return shown(h.options.roles) }
+
+// spawn asks for an agent. Members that do what other requests do with the right Control need that right here too: autopilot
+// answers all permission requests, cwd leaves the directory that the crew is configured with, and sessionId continues a session
+// as a restart does.
+func (h *Handler) spawn(r *request) answer {
+	b, err := read[struct {
+		CrewID    string `json:"crewId"`
+		RoleID    string `json:"roleId"`
+		ParentID  string `json:"parentId"`
+		Task      string `json:"task"`
+		Context   string `json:"context"`
+		Model     string `json:"model"`
+		Provider  string `json:"provider"`
+		Cwd       string `json:"cwd"`
+		SessionID string `json:"sessionId"`
+		Autopilot bool   `json:"autopilot"`
+		NoRestart bool   `json:"noRestart"`
+	}](r.body)
+	if err != nil {
+		return badBody(err)
+	}
+	if rejection, ok := h.crew(r, b.CrewID); !ok {
+		return rejection
+	}
+	known := slices.ContainsFunc(h.options.roles, func(role view.Role) bool { return role.ID == b.RoleID })
+	switch {
+	case !known:
+		return errorAnswer(http.StatusBadRequest, "roleId is not the ID of a role")
+	case len(b.Task)+len(b.Context) > maxText || len(b.Cwd) > maxPath || len(b.Model)+len(b.Provider)+len(b.SessionID) > 3*maxID ||
+		b.ParentID != "" && !usable(b.ParentID):
+		return badBody(errBody)
+	}
+	if (b.Autopilot || b.Cwd != "" || b.SessionID != "") && !r.Caller.Can(auth.Control) {
+		return forbidden(r, "Forbidden: autopilot, cwd and sessionId need the right control")
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	if wait := h.spawns.take(r.Key(), h.options.clock.Now()); wait > 0 {
+		return tooMany("Too many agents: at most 30 per minute", wait)
+	}
+	agent := uuidOf(id)
+	return h.sendFirst(r, mailbox.Agent(agent), b.CrewID, id, topics.CrewSpawnAsked{
+		AgentID: agent, RoleID: b.RoleID, ParentID: b.ParentID, Task: b.Task, Context: b.Context, Model: b.Model, Provider: b.Provider,
+		Cwd: b.Cwd, SessionID: b.SessionID, Autopilot: b.Autopilot, NoRestart: b.NoRestart, By: nameOf(r.Caller),
+	}, "id", agent, "agentId", agent, "crewId", b.CrewID)
+}
+
+// told writes an input about the agent of a request, to its crew or to the agent itself.
+func (h *Handler) told(
+	r *request, toCrew bool, body func(row *agentRow) (topics.CrewBody, answer, bool),
+) answer {
+	row, rejection, ok := h.agent(r, r.parts[0])
+	if !ok {
+		return rejection
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	b, rejection, ok := body(row)
+	if !ok {
+		return rejection
+	}
+	if toCrew {
+		return h.send(r, h.topics.CrewInputs, row.view.CrewID, id, b, "agentId", row.view.ID)
+	}
+	return h.send(r, h.topics.CrewAgentInputs, row.view.ID, id, b, "agentId", row.view.ID)
+}
+
+func (h *Handler) terminate(r *request) answer {
+	b, err := read[struct {
+		Reason string `json:"reason"`
+	}](r.body)
+	if err != nil || len(b.Reason) > maxText {
+		return badBody(errBody)
+	}
+	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
+		return topics.CrewTerminateAsked{AgentID: row.view.ID, Reason: b.Reason, By: nameOf(r.Caller)}, answer{}, true
+	})
+}
+
+func (h *Handler) restart(r *request) answer {
+	if _, err := read[struct{}](r.body); err != nil {
+		return badBody(err)
+	}
+	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
+		return topics.CrewRestartAsked{AgentID: row.view.ID, By: nameOf(r.Caller)}, answer{}, true
+	})
+}
+
+func (h *Handler) interrupt(r *request) answer {
+	b, err := read[struct {
+		Text string `json:"text"`
+	}](r.body)
+	if err != nil || len(b.Text) > maxText {
+		return badBody(errBody)
+	}
+	return h.told(r, false, func(*agentRow) (topics.CrewBody, answer, bool) {
+		return topics.CrewInterrupt{Text: b.Text, FromID: person}, answer{}, true
+	})
+}
+
+// input gives an agent text as it is, before what else waits for it.
+func (h *Handler) input(r *request) answer {
+	b, err := read[struct {
+		Text string `json:"text"`
+	}](r.body)
+	if err != nil || strings.TrimSpace(b.Text) == "" || len(b.Text) > maxText {
+		return badBody(errBody)
+	}
+	return h.told(r, false, func(row *agentRow) (topics.CrewBody, answer, bool) {
+		if rejection, ok := h.mayTell(r, row); !ok {
+			return nil, rejection, false
+		}
+		return topics.CrewPrompt{Text: b.Text, Priority: true, FromID: person}, answer{}, true
+	})
+}
+
+func (h *Handler) autopilot(r *request) answer {
+	b, err := read[struct {
+		On      *bool `json:"on"`
+		Enabled *bool `json:"enabled"`
+	}](r.body)
+	if err != nil || (b.On == nil) == (b.Enabled == nil) {
+		return badBody(errBody)
+	}
+	on := b.On
+	if on == nil {
+		on = b.Enabled
+	}
+	return h.told(r, false, func(*agentRow) (topics.CrewBody, answer, bool) {
+		return topics.CrewAutopilot{On: *on}, answer{}, true
+	})
+}
+
+// mayTell checks that an agent is one to which messages are delivered, and the caller's limit of messages.
+func (h *Handler) mayTell(r *request, row *agentRow) (rejection answer, ok bool) {
+	if view.Ended(row.view.Status) {
+		return errorAnswer(http.StatusConflict, "The agent has ended"), false
+	}
+	return h.mayWrite(r)
+}
+
+func (h *Handler) mayWrite(r *request) (rejection answer, ok bool) {
+	if wait := h.messages.take(r.Key(), h.options.clock.Now()); wait > 0 {
+		return tooMany("Too many messages: at most 50 per 10 seconds", wait), false
+	}
+	return answer{}, true
+}

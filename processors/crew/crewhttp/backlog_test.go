@@ -1,0 +1,198 @@
+package crewhttp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	ws "github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+)
+
+// unread makes the only client of a rig look like one that has not read the last frame of a replay. read ends that.
+func (r *rig) unread() (read func()) {
+	r.t.Helper()
+	r.index.mu.Lock()
+	defer r.index.mu.Unlock()
+	require.Len(r.t, r.index.clients, 1)
+	var q *queue
+	for c := range r.index.clients {
+		q = c.queue
+	}
+	change := func(n int) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.replayed += n
+		signal(q.caught)
+	}
+	change(1)
+	return func() { change(-1) }
+}
+
+// The goroutine that reads frames also reads pongs: a slow client must not be disconnected because it asks for more.
+func TestPongsAreReadWhileAResumeWaitsForAReplay(t *testing.T) {
+	r := newRig(t, WithKeepalive(time.Millisecond, 10*time.Second, waitLimit))
+	pings := make(chan struct{}, 1)
+	conn, _, err := ws.Dial(t.Context(), "ws"+strings.TrimPrefix(r.http.URL, "http")+"/ws", &ws.DialOptions{
+		OnPingReceived: func(context.Context, []byte) bool {
+			signal(pings)
+			return true
+		},
+	})
+	require.NoError(t, err)
+	b := &browser{Conn: conn, t: t}
+	defer func() { _ = b.CloseNow() }()
+	b.next("init")
+	read := r.unread()
+	b.send(`{"type":"resume","from":{}}`)
+	answered := make(chan error, 1)
+	go func() { // reads, and so answers pings, until the resume is carried out
+		f, err := b.read()
+		if err == nil && f.Type != "resumed" {
+			err = fmt.Errorf("unexpected frame %s", f.raw)
+		}
+		answered <- err
+	}()
+	for range 4 { // the door sends a ping when it has read the pong of the one before, which follows the resume
+		select {
+		case <-pings:
+		case err := <-answered:
+			require.FailNow(t, "the socket ended", "%v", err)
+		}
+	}
+	read()
+	require.NoError(t, <-answered)
+}
+
+func TestPermissionIsAnsweredWhileAResumeWaitsForAReplay(t *testing.T) {
+	r := newRig(t)
+	r.agent("a", "c", "p", asks("g"))
+	b, _ := r.open()
+	read := r.unread()
+	b.send(`{"type":"resume","from":{}}`)
+	b.send(`{"type":"subscribe-project","projectId":"p"}`)
+	b.send(`{"type":"permission_response","agentId":"a","approved":true,"requestId":"g"}`)
+	require.Eventually(t, func() bool { return len(r.decisions()) == 1 }, 20*time.Second, time.Millisecond)
+	read()
+	b.next("resumed")
+	b.next("init")
+}
+
+func TestFramesThatWaitForAReplayKeepTheirOrder(t *testing.T) {
+	r := newRig(t)
+	for _, id := range []string{"a", "b"} {
+		r.agent(id, "c", "p"+id, func(row *agentRow) { row.seq = 2 })
+		r.text(id, "text of "+id)
+		r.status(id, view.Idle)
+	}
+	b, _ := r.open()
+	read := r.unread()
+	b.send(resumption("a", "b"))
+	b.send(`{"type":"subscribe","agentId":"a"}`)
+	b.send(`{"type":"subscribe-project","projectId":"pa"}`)
+	b.send(resumption("a", "b"))
+	b.send(`{"type":"unsubscribe","agentId":"a"}`)
+	b.send(`{"type":"subscribe-project","projectId":null}`)
+	b.send(resumption("b"))
+	b.done()
+	r.status("b", view.Running) // the filter does not apply yet
+	require.Equal(t, int64(3), b.next("agent:status").Seq)
+	read()
+
+	require.Equal(t, "agent/a", b.next("agent:status").Subject) // without text
+	require.Equal(t, "agent/b", b.next("agent:status").Subject)
+	require.Equal(t, "agent/b", b.next("agent:status").Subject)
+	b.next("resumed")
+	require.Equal(t, "text of a", b.next("agent:buffer").Data)
+	require.Len(t, b.next("init").Agents, 1)
+	require.Equal(t, "text of a", b.next("agent:text").Text)
+	require.Equal(t, "agent/a", b.next("agent:status").Subject)
+	b.next("resumed")
+	require.Equal(t, "agent/b", b.next("agent:status").Subject) // of each project
+	require.Equal(t, "agent/b", b.next("agent:status").Subject)
+	b.next("resumed")
+	b.done()
+}
+
+func TestClientWithTooManyWaitingFramesIsToldWhy(t *testing.T) {
+	r := newRig(t, WithFrameLimit(100))
+	r.agent("a", "c", "")
+	b, _ := r.open()
+	r.unread()
+	frame := resumption("a")
+	for range maxBacklog * 100 / len(frame) {
+		b.send(frame)
+	}
+	b.done()
+	go func() {
+		for range 2 { // the backlog does not include the frame that waits
+			if b.Write(t.Context(), ws.MessageText, []byte(frame)) != nil {
+				return
+			}
+		}
+	}()
+	code, reason := b.closed()
+	require.Equal(t, ws.StatusTryAgainLater, code)
+	require.Equal(t, reasonBacklog, reason)
+}
+
+// receiver returns a session whose frames a test passes to receive, and whose queue it reads.
+func (r *rig) receiver() *session {
+	return &session{
+		handler: r.door, client: newClient(&r.door.options, auth.Caller{}, "id"),
+		frames: rate.NewLimiter(framesPerSecond, frameBurst), heavy: rate.NewLimiter(heavyPerSecond, heavyBurst),
+	}
+}
+
+// waiting returns how many frames of replays wait.
+func (q *queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.replayed
+}
+
+// A client that asks again and again without reading does not collect replays.
+func TestOneReplayWaitsForAClientAtATime(t *testing.T) {
+	r := newRig(t)
+	r.agent("a", "c", "")
+	for range 9 {
+		r.status("a", view.Idle)
+	}
+	s := r.receiver()
+	q := s.client.queue
+	for range 3 {
+		s.receive([]byte(resumption("a")))
+	}
+	for range 3 {
+		<-q.more
+		for left := 10; left > 0; left-- {
+			require.Equal(t, left, q.waiting())
+			_, _ = q.take()
+		}
+	}
+	s.client.end(0, "")
+	s.release()
+	require.Empty(t, q.more)
+}
+
+func TestFramesThatWaitAreDroppedWhenTheirClientDisconnects(t *testing.T) {
+	r := newRig(t)
+	r.agent("a", "c", "")
+	r.status("a", view.Idle)
+	s := r.receiver()
+	for range 3 {
+		s.receive([]byte(resumption("a")))
+	}
+	s.receive([]byte(`{"type":"subscribe"}`))
+	s.client.end(0, "")
+	s.release()
+	require.Equal(t, 2, s.client.queue.waiting(), "one replay")
+	require.False(t, s.client.all)
+	require.Empty(t, s.backlog.frames)
+}

@@ -1,0 +1,188 @@
+package crewhttp
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+)
+
+const (
+	// rowWait is how long a request waits for rows that are behind what clients have seen.
+	rowWait = 5 * time.Second
+	// maxExpected is how many rows are expected at once because of the door's own answers.
+	maxExpected = 2000
+)
+
+// expected is a row that an answer of the door has promised: of an agent that is asked for, or of a crew that is configured.
+type expected struct {
+	crew  string
+	until time.Time
+}
+
+// expect remembers that a row comes into being.
+func (x *Index) expect(subject, crew string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.options.clock.Now()
+	if len(x.expected) >= maxExpected {
+		for s, e := range x.expected {
+			if !now.Before(e.until) {
+				delete(x.expected, s)
+			}
+		}
+	}
+	if len(x.expected) < maxExpected && x.rowSeq(subject) < 0 {
+		x.expected[subject] = expected{crew, now.Add(rowWait)}
+	}
+}
+
+// rowSeq returns the seq of the last event that the row of a subject knows, -1 if there is no row. The caller holds the lock.
+func (x *Index) rowSeq(subject string) int64 {
+	if id, ok := cutPrefix(subject, mailbox.OfAgent); ok {
+		if r := x.agents[id]; r != nil {
+			return r.seq
+		}
+	} else if id, ok := cutPrefix(subject, mailbox.OfCrew); ok {
+		if r := x.crews[id]; r != nil {
+			return r.seq
+		}
+	} else if r := x.repositories[mailbox.ID(subject)]; r != nil {
+		return r.seq
+	}
+	return -1
+}
+
+// rowSet tells those that wait for rows that one has changed. The caller holds the lock.
+func (x *Index) rowSet(subject string) {
+	delete(x.expected, subject)
+	if x.moved != nil {
+		close(x.moved)
+		x.moved = nil
+	}
+}
+
+// look blocks until found returns true, or until the index has the rows that an answer of "unknown" depends on: all that are
+// committed, and those of the subjects that of accepts as far as clients have seen their events or were promised them. At least
+// once, a row is written up to seconds after its events. It waits for a few seconds at most, and only for crews that the caller
+// may use: the time of an answer must not tell what exists in others. The error wraps ErrNotReady. found is called without the lock,
+// and once more after the last row that it depends on.
+func (x *Index) look(ctx context.Context, c auth.Caller, of func(subject string) bool, found func() bool) error {
+	if found() {
+		return nil
+	}
+	return x.lookNewest(ctx, c, of, found)
+}
+
+// lookNewest is look for what may have changed: what it finds is as new as what was committed when it was called.
+func (x *Index) lookNewest(ctx context.Context, c auth.Caller, of func(subject string) bool, found func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, rowWait)
+	defer cancel()
+	if err := x.catchUp(ctx); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	wanted := x.behind(c, of)
+	x.mu.Unlock()
+	for !found() && len(wanted) > 0 {
+		if err := x.awaitRow(ctx, wanted); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// wantedRow is a row that is behind: the seq that it has, -1 if there is no row, and the one that it will have at least, 0 for any.
+type wantedRow struct{ has, needs int64 }
+
+// awaitRow blocks until one of the rows has changed since it was noted, or ctx ends, and leaves out of wanted what is not behind any
+// more. It returns ErrNotReady if the index ends.
+func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error {
+	for {
+		changed := false
+		x.mu.Lock()
+		for subject, w := range wanted {
+			_, expected := x.expected[subject]
+			switch has := x.rowSeq(subject); {
+			case has >= w.needs || w.needs == 0 && !expected:
+				delete(wanted, subject)
+				changed = true
+			case has != w.has:
+				wanted[subject] = wantedRow{has, w.needs}
+				changed = true
+			}
+		}
+		if changed {
+			x.mu.Unlock()
+			return nil
+		}
+		if x.moved == nil {
+			x.moved = make(chan struct{})
+		}
+		moved := x.moved
+		x.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil
+		case <-x.ended:
+			return ErrNotReady
+		}
+	}
+}
+
+// behind returns the subjects whose rows are older than what clients have seen lately. The caller holds the lock.
+func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]wantedRow {
+	wanted, now := map[string]wantedRow{}, x.options.clock.Now()
+	for at := x.streams.used.Back(); at != nil; at = at.Prev() {
+		s := at.Value.(*stream)
+		if now.Sub(s.applied) >= rowWait {
+			break
+		}
+		has := x.rowSeq(s.subject)
+		if !of(s.subject) || has < 0 && (x.full || s.last.Type == spawnErrorEvent) { // it was left out, or there is none
+			continue
+		}
+		for _, e := range slices.Backward(s.events) { // those of a repository are of several crews
+			if e.Seq <= has {
+				break
+			}
+			if mayUse(c, x.crewOf(e)) {
+				wanted[s.subject] = wantedRow{has, e.Seq}
+				break
+			}
+			if !ofRepositories(s.subject) {
+				break
+			}
+		}
+	}
+	for subject, e := range x.expected {
+		if _, known := wanted[subject]; !known && !x.full && of(subject) && now.Before(e.until) && mayUse(c, e.crew) {
+			wanted[subject] = wantedRow{has: -1} // whatever the row is
+		}
+	}
+	return wanted
+}
+
+// withdraw notes an event that says that an agent does not come into being. The caller holds the lock.
+func (x *Index) withdraw(e *event) {
+	if e.Type == spawnErrorEvent && e.about != "" {
+		x.rowSet(mailbox.Agent(e.about))
+	}
+}
+
+// only accepts one subject.
+func only(subject string) func(string) bool { return func(s string) bool { return s == subject } }
+
+// ofCrews accepts the subjects of crews, and ofRepositories those of repositories.
+func ofCrews(subject string) bool { _, ok := cutPrefix(subject, mailbox.OfCrew); return ok }
+
+func ofRepositories(subject string) bool {
+	_, ok := cutPrefix(subject, mailbox.OfRepository)
+	return ok
+}

@@ -1,0 +1,218 @@
+package crewhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/repository"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// lock asks for a lock in the name of an agent.
+func (h *Handler) lock(r *request) answer {
+	b, err := read[struct {
+		AgentID  string `json:"agentId"`
+		FilePath string `json:"filePath"`
+		Reason   string `json:"reason"`
+		TTLMS    int64  `json:"ttlMs"`
+	}](r.body)
+	if err != nil || !usable(b.AgentID) || b.FilePath == "" || len(b.FilePath) > maxPath || len(b.Reason) > maxPath || b.TTLMS < 0 {
+		return badBody(errBody)
+	}
+	if _, err := repository.Path(b.FilePath); err != nil {
+		return badBody(err)
+	}
+	row, rejection, ok := h.agent(r, b.AgentID)
+	switch {
+	case !ok:
+		return rejection
+	case row.member.Repository == "":
+		return errorAnswer(http.StatusConflict, "The agent has no repository")
+	case view.Ended(row.view.Status):
+		return errorAnswer(http.StatusConflict, "The agent has ended")
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, topics.CrewLockAsked{
+		Member: row.member, FilePath: b.FilePath, Reason: b.Reason, TTLMS: b.TTLMS, By: nameOf(r.Caller),
+	}, "agentId", b.AgentID, "filePath", b.FilePath)
+}
+
+// unlock releases a lock. Without agentId, it is that of the agent that holds it.
+func (h *Handler) unlock(r *request) answer {
+	b, err := read[struct {
+		AgentID    string `json:"agentId"`
+		Repository string `json:"repository"`
+		Force      bool   `json:"force"`
+	}](r.body)
+	if err != nil {
+		return badBody(err)
+	}
+	q := r.URL.Query()
+	set(&b.AgentID, q.Get("agentId"))
+	set(&b.Repository, q.Get("repository"))
+	b.Force = b.Force || q.Get("force") == "true"
+	path := r.parts[0]
+	if _, err := repository.Path(path); err != nil {
+		return badBody(err)
+	}
+	if b.AgentID == "" {
+		var locks []view.FileLock
+		of := ofRepositories
+		if b.Repository != "" {
+			of = only(mailbox.Repository(b.Repository))
+		}
+		err := h.index.lookNewest(r.Context(), r.Caller, of, func() bool {
+			locks = h.index.locksOf(r.Caller, path, b.Repository)
+			return len(locks) > 0
+		})
+		switch {
+		case err != nil:
+			return notReady()
+		case len(locks) == 0:
+			return errorAnswer(http.StatusNotFound, "Unknown lock")
+		case len(locks) > 1:
+			return errorAnswer(http.StatusConflict, "The path is locked in more than one repository: name repository or agentId")
+		}
+		b.AgentID, b.Repository = locks[0].AgentID, locks[0].Repository
+	}
+	row, rejection, ok := h.agent(r, b.AgentID)
+	switch {
+	case !ok:
+		return rejection
+	case row.member.Repository == "" || b.Repository != "" && b.Repository != row.member.Repository:
+		return errorAnswer(http.StatusNotFound, "Unknown lock")
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, topics.CrewUnlockAsked{
+		AgentID: b.AgentID, FilePath: path, Force: b.Force, By: nameOf(r.Caller),
+	}, "agentId", b.AgentID, "filePath", path)
+}
+
+// locksOf returns the locks of a path that a caller may see: only that in a repository unless repository is empty.
+func (x *Index) locksOf(c auth.Caller, path, repository string) []view.FileLock {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.DeleteFunc(x.shownLocks(wantedBy(c, "", "")), func(l view.FileLock) bool {
+		return l.FilePath != path || repository != "" && repository != l.Repository
+	})
+}
+
+// configure says where a crew works.
+func (h *Handler) configure(r *request) answer {
+	b, err := read[struct {
+		CrewID      string `json:"crewId"`
+		ProjectID   string `json:"projectId"`
+		ProjectName string `json:"projectName"`
+		Host        string `json:"host"`
+		Cwd         string `json:"cwd"`
+		Repository  string `json:"repository"`
+	}](r.body)
+	if err != nil || !usable(b.Host) || b.Cwd == "" || len(b.Cwd) > maxPath || b.Repository != "" && !usable(b.Repository) ||
+		b.ProjectID != "" && !usable(b.ProjectID) || len(b.ProjectName) > maxID {
+		return badBody(errBody)
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	if b.CrewID == "" {
+		b.CrewID = uuidOf(id)
+	}
+	if rejection, ok := h.crew(r, b.CrewID); !ok {
+		return rejection
+	}
+	return h.sendFirst(r, mailbox.Crew(b.CrewID), b.CrewID, id, topics.CrewConfigure{
+		ProjectID: b.ProjectID, ProjectName: b.ProjectName, Host: b.Host, Cwd: b.Cwd, Repository: b.Repository,
+	}, "crewId", b.CrewID)
+}
+
+// pause pauses or resumes the agents of the crews that the caller may use, or of one.
+func (h *Handler) pause(r *request) answer {
+	b, err := read[struct {
+		CrewID string `json:"crewId"`
+	}](r.body)
+	if err != nil {
+		return badBody(err)
+	}
+	paused := strings.HasSuffix(r.URL.Path, "/pause")
+	if err := h.index.catchUp(r.Context()); err != nil {
+		return notReady()
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	crews := h.index.crewsOf(r.Caller, b.CrewID)
+	if b.CrewID != "" && len(crews) == 0 {
+		return errorAnswer(http.StatusNotFound, "Unknown crew")
+	}
+	ids, records := []string{}, []processors.Outbound{}
+	for _, c := range crews {
+		out, err := inputTo(h.topics.CrewInputs, c.id, id, topics.CrewSystemPaused{Paused: paused, By: nameOf(r.Caller)})
+		if err != nil {
+			return internalError()
+		}
+		ids, records = append(ids, c.id), append(records, out)
+	}
+	if len(records) > 0 {
+		if rejection, ok := h.written(r, records...); !ok {
+			return rejection
+		}
+		r.Record(auth.AuditWrite, b.CrewID, id, http.StatusAccepted)
+	}
+	return accepted("paused", paused, "crewIds", ids, "inputId", id)
+}
+
+// allowTool gives a standing approval of a tool to the agents of a role.
+func (h *Handler) allowTool(r *request) answer { return h.grant(r, topics.ActionGrant) }
+
+// disallowTool ends the standing approval that allowTool gave.
+func (h *Handler) disallowTool(r *request) answer { return h.grant(r, topics.ActionRevoke) }
+
+func (h *Handler) grant(r *request, action string) answer {
+	b, err := read[struct {
+		RoleID string `json:"roleId"`
+	}](r.body)
+	if err != nil {
+		return badBody(err)
+	}
+	set(&b.RoleID, r.URL.Query().Get("roleId"))
+	tool := r.parts[0]
+	switch {
+	case !governs(r.Caller):
+		return forbidden(r, "Forbidden: an approval for all agents of a role needs the right to control all crews")
+	case !usable(b.RoleID) || !usable(tool):
+		return badBody(errBody)
+	}
+	g := topics.GateGrant{
+		Action: action, GrantID: derived("tool auto allow", h.topics.Agent, b.RoleID, tool), Agent: b.RoleID, By: nameOf(r.Caller),
+	}
+	did := auth.AuditRevoke
+	if action == topics.ActionGrant {
+		g.Tool, did = tool, auth.AuditWrite
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	out, err := processors.OutboundOf(h.topics.GateGrants, b.RoleID, g, id)
+	if err != nil {
+		return internalError()
+	}
+	if rejection, ok := h.written(r, out); !ok {
+		return rejection
+	}
+	r.Record(did, "", g.GrantID, http.StatusAccepted)
+	return accepted("grantId", g.GrantID, "roleId", b.RoleID, "tool", tool)
+}

@@ -1,0 +1,142 @@
+package crewhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// statuses are the statuses of decisions after an action.
+var statuses = map[string]string{"confirm": "confirmed", "reject": "rejected", "dismiss": "dismissed"}
+
+const (
+	recorded = "recorded"
+	// maxBatch is how many decisions a request resolves.
+	maxBatch = 500
+)
+
+func forbidden(r *request, text string) answer {
+	return refused(r.w, r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}))
+}
+
+// decision finds a decision in the crews of a caller.
+func (x *Index) decision(crews []namedCrew, id string) (crew string, d view.Decision, ok bool) {
+	for _, c := range crews {
+		for _, d := range c.Decisions() {
+			if d.ID == id {
+				return c.id, d, true
+			}
+		}
+	}
+	return "", view.Decision{}, false
+}
+
+// decide resolves one decision.
+func (h *Handler) decide(r *request) answer {
+	if _, err := read[struct {
+		Reason string `json:"reason"`
+	}](r.body); err != nil {
+		return badBody(err)
+	}
+	action := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	var (
+		crew string
+		d    view.Decision
+		ok   bool
+	)
+	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
+		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+		return ok
+	})
+	if err == nil && d.Status == recorded { // it may be resolved by now
+		if err = h.index.catchUp(r.Context()); err == nil {
+			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+		}
+	}
+	if err != nil {
+		return notReady()
+	}
+	switch {
+	case !ok:
+		return errorAnswer(http.StatusNotFound, "Unknown decision")
+	case d.Status == statuses[action]:
+		return shown(d)
+	case d.Status != recorded:
+		return answer{status: http.StatusConflict, body: object("error", "The decision is resolved", "decision", d)}
+	}
+	if refusal := r.Session(crew); refusal != nil {
+		return refused(r.w, refusal)
+	}
+	id, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	return h.send(r, h.topics.CrewInputs, crew, id, topics.CrewDecide{
+		DecisionIDs: []string{d.ID}, Action: action, By: nameOf(r.Caller),
+	}, "decisionId", d.ID)
+}
+
+// decideAll resolves several decisions. Those that are unknown or resolved are left out and named in the answer.
+func (h *Handler) decideAll(r *request) answer {
+	b, err := read[struct {
+		Action      string   `json:"action"`
+		IDs         []string `json:"ids"`
+		DecisionIDs []string `json:"decisionIds"`
+	}](r.body)
+	ids := append(b.IDs, b.DecisionIDs...)
+	if err != nil || statuses[b.Action] == "" || len(ids) == 0 || len(ids) > maxBatch {
+		return badBody(errBody)
+	}
+	var crews []namedCrew
+	if err := h.index.lookNewest(r.Context(), r.Caller, ofCrews, func() bool {
+		crews = h.index.crewsOf(r.Caller, "")
+		return !slices.ContainsFunc(ids, func(id string) bool {
+			_, _, ok := h.index.decision(crews, id)
+			return !ok
+		})
+	}); err != nil {
+		return notReady()
+	}
+	byCrew, taken, skipped := map[string][]string{}, []string{}, []string{}
+	for _, id := range ids {
+		if slices.Contains(taken, id) {
+			continue
+		}
+		crew, d, ok := h.index.decision(crews, id)
+		if !ok || d.Status != recorded {
+			skipped = append(skipped, id)
+			continue
+		}
+		byCrew[crew], taken = append(byCrew[crew], id), append(taken, id)
+	}
+	input, err := r.inputID(h.topics.Agent)
+	if err != nil {
+		return badBody(err)
+	}
+	var records []processors.Outbound
+	for _, c := range crews {
+		if byCrew[c.id] == nil {
+			continue
+		}
+		out, err := inputTo(h.topics.CrewInputs, c.id, input, topics.CrewDecide{
+			DecisionIDs: byCrew[c.id], Action: b.Action, By: nameOf(r.Caller),
+		})
+		if err != nil {
+			return badBody(errBody)
+		}
+		records = append(records, out)
+	}
+	if len(records) > 0 {
+		if rejection, ok := h.written(r, records...); !ok {
+			return rejection
+		}
+		r.Record(auth.AuditWrite, "", input, http.StatusAccepted)
+	}
+	return accepted("decisionIds", taken, "skipped", skipped, "inputId", input)
+}

@@ -1,0 +1,163 @@
+package crewhttp
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The types of events that the door does more with than to show them.
+const (
+	textEvent     = "agent:text"
+	askedEvent    = "agent:permission_request"
+	resolvedEvent = "agent:permission_resolved"
+	busEvent      = "bus:message"
+	// dataFrame is the type of a frame with the text of an agent:text, for clients that show the agent's output as it is. It is no
+	// event: it has no number, and is not repeated for those who resume.
+	dataFrame = "agent:data"
+	// spawnErrorEvent is of a crew if an agent is refused, and of the agent if its host does not start it.
+	spawnErrorEvent = "agent:spawn_error"
+)
+
+// event is a record of the topic of events. It is constant.
+type event struct {
+	topics.CrewEvent
+	// about is the agent that the event is about, empty if there is none.
+	about string
+	// text is that of an agent:text; frame is nil then, because the text of several events is shown in one frame.
+	text  string
+	frame []byte
+	// resolved, asked and message are what events of their types say; nil for others.
+	resolved *outcome
+	asked    *asked
+	message  *view.BusMessage
+}
+
+// outcome is how a permission request ended.
+type outcome struct {
+	AgentID   string `json:"agentId"`
+	RequestID string `json:"requestId"`
+	Outcome   string `json:"outcome"`
+	By        string `json:"by"`
+}
+
+// lenient reads values that other programs may have written.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// eventOf prepares an event for clients. It does no I/O and needs no lock.
+func eventOf(in topics.CrewEvent) *event {
+	e := &event{CrewEvent: in}
+	var fields struct {
+		AgentID string           `json:"agentId"`
+		Text    string           `json:"text"`
+		Message *view.BusMessage `json:"message"`
+	}
+	// A member of another type leaves the fields empty: the frame is then shown as it is.
+	_ = json.Unmarshal(in.Fields, &fields, lenient)
+	e.about = fields.AgentID
+	if id, ok := cutPrefix(in.Subject, mailbox.OfAgent); ok {
+		e.about = id
+	}
+	switch in.Type {
+	case textEvent:
+		e.text = fields.Text
+		return e
+	case resolvedEvent:
+		e.resolved = &outcome{}
+		if json.Unmarshal(in.Fields, e.resolved, lenient) != nil || e.resolved.RequestID == "" {
+			e.resolved = nil
+		}
+	case askedEvent:
+		e.asked = askedOf(in.Fields)
+	case busEvent:
+		e.message = fields.Message
+	}
+	if in.Type != askedEvent { // a person sees exactly what is asked
+		in.Fields = redactJSON(in.Fields)
+	}
+	e.frame = frameOf(completed(in))
+	return e
+}
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || s[:len(prefix)] != prefix {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// size is about how much memory an event takes, in bytes.
+func (e *event) size() int { return len(e.frame) + len(e.text) + len(e.Fields) + 256 }
+
+var eventCodec = func() interface {
+	Marshal(topics.CrewEvent) ([]byte, error)
+} {
+	catalog, err := topics.For("door")
+	if err != nil {
+		panic(err)
+	}
+	return catalog.CrewEvents.Codec()
+}()
+
+// frameOf returns the frame of an event. The event was decoded, so it can be encoded.
+func frameOf(e topics.CrewEvent) []byte {
+	raw, err := eventCodec.Marshal(e)
+	if err != nil { // not reached; the frame would be shown without its own members
+		e.Fields = nil
+		raw, _ = eventCodec.Marshal(e)
+	}
+	return raw
+}
+
+// textFrame returns the frame of the text, without its secrets, of one or several events of an agent that follow each other. last is the newest of
+// them, and from the seq of the first one.
+func textFrame(last *event, from int64, text string) []byte {
+	shown := last.CrewEvent
+	fields := []any{"agentId", last.about, "text", text}
+	if from != last.Seq {
+		fields = append(fields, "fromSeq", from)
+	}
+	shown.Fields = object(fields...)
+	return frameOf(shown)
+}
+
+// object returns a JSON object with the given members: alternating names and values. A value is a text, a number, a truth
+// value, JSON as topics.Raw or []byte, or anything that package json encodes.
+func object(members ...any) []byte {
+	b := []byte{'{'}
+	for i := 0; i < len(members); i += 2 {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, _ = jsontext.AppendQuote(b, members[i].(string))
+		b = append(append(b, ':'), valueOf(members[i+1])...)
+	}
+	return append(b, '}')
+}
+
+func valueOf(v any) []byte {
+	switch v := v.(type) {
+	case []byte:
+		return v
+	case topics.Raw:
+		return v
+	case string:
+		b, _ := jsontext.AppendQuote(nil, v) // invalid UTF-8 is replaced
+		return b
+	}
+	raw, err := json.Marshal(v, asWritten)
+	if err != nil {
+		return []byte("null")
+	}
+	return raw
+}
+
+// asWritten keeps the values of rows as they were written. Empty lists are [] and not null.
+var asWritten = json.JoinOptions(
+	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+
+// problem returns a frame about something that a client did wrong.
+func problem(text string) []byte { return object("type", "error", "message", text) }

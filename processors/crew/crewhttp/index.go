@@ -1,0 +1,258 @@
+package crewhttp
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrNotReady is wrapped by errors of an Index that has not read the tables yet, or cannot read them now. It is temporary.
+var ErrNotReady = errors.New("crewhttp: the index of crews is not ready")
+
+// Index knows the agents, crews and locks of a catalog: it follows the tables of the three groups and their events, so that
+// what it shows is committed, in every process. Run fills it; a Handler reads it and shows its events to WebSocket clients. Its
+// methods are safe for concurrent use.
+type Index struct {
+	catalog topics.Catalog
+	options options
+
+	started atomic.Bool
+	ready   chan struct{}
+	ended   chan struct{} // closed when Run ends
+	late    chan struct{} // capacity 1: text waits to be shown
+
+	mu           sync.Mutex
+	tables       *processors.Follower // nil before Run
+	agents       map[string]*agentRow
+	gone         *list.List // of *agentRow: those that have ended, the one that was changed first in front
+	crews        map[string]*crewRow
+	repositories map[string]*repositoryRow
+	full         bool                // rows were left out
+	expected     map[string]expected // by subject
+	moved        chan struct{}       // closed when a row is set; nil if no one waits
+	streams      *streams
+	unshown      []*stream // with text that waits to be shown
+	bus          busHistory
+	outcomes     outcomes
+	asked        []*asked      // oldest first
+	shown        *seen.Log     // of whole permission requests
+	requests     requestReader // nil before Run
+	clients      map[*client]struct{}
+	stopped      bool
+}
+
+// agentRow is what the index knows of an agent. It is constant but for its element and clean.
+type agentRow struct {
+	view   view.Agent // without roles' texts and children
+	member topics.CrewMember
+	seq    int64 // of the last event of the row
+	// removed reports whether the agent is not shown any more; nil for one that is.
+	removed func(nowMS int64) bool
+	gone    *list.Element // nil for an agent that has not ended
+	once    sync.Once
+	clean   view.Agent // view without secrets
+}
+
+// shown returns the view of an agent without what looks like a secret. The first call for a row takes long: Index.prepare makes it
+// before the lock of the index is taken.
+func (r *agentRow) shown() view.Agent {
+	r.once.Do(func() {
+		a := r.view
+		a.OutputPreview, a.Task, a.ExitError = Redact(a.OutputPreview), Redact(a.Task), Redact(a.ExitError)
+		a.Plan = redactJSON(a.Plan)
+		a.ToolCalls = slices.Clone(a.ToolCalls)
+		for i := range a.ToolCalls {
+			t := &a.ToolCalls[i]
+			t.Title, t.Content = Redact(t.Title), Redact(t.Content)
+			t.RawInput, t.RawOutput = redactJSON(t.RawInput), redactJSON(t.RawOutput)
+		}
+		r.clean = a
+	})
+	return r.clean
+}
+
+// crewState is what the index needs of a crew's row.
+type crewState interface {
+	Project() (id, name string)
+	Paused() bool
+	Decisions() []view.Decision
+	Delegations() []view.Delegation
+	Tasks() []view.Task
+	Groups() []view.Group
+	Messages(group string) []view.GroupMessage
+	Activities() []view.Activity
+}
+
+type crewRow struct {
+	crewState
+	seq int64
+}
+
+type repositoryRow struct {
+	locks func(nowMS int64) []view.FileLock
+	seq   int64
+}
+
+// NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. Only WithPrefix, for
+// links, WithRoles, WithRowLimit, WithHistory, WithTextBuffer, WithClock and WithLogger have an effect. The error wraps ErrConfig.
+func NewIndex(agent string, opts ...Option) (*Index, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	o := newOptions(opts)
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	return &Index{
+		catalog: catalog, options: o, ready: make(chan struct{}), ended: make(chan struct{}), late: make(chan struct{}, 1),
+		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
+		expected: map[string]expected{},
+		streams:  newStreams(o.history, o.text), outcomes: newOutcomes(), clients: map[*client]struct{}{},
+		shown: seen.NewLog(),
+	}, nil
+}
+
+// Ready returns a channel that is closed once the index has read all rows that were committed when Run connected, and the
+// events of the last time (WithHistory). Before, a Handler answers with 503.
+func (x *Index) Ready() <-chan struct{} { return x.ready }
+
+func (x *Index) isReady() bool {
+	select {
+	case <-x.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// room reports whether there is room for a new row. It forgets an agent that has ended if it must.
+func (x *Index) room() bool {
+	if len(x.agents)+len(x.crews)+len(x.repositories) < x.options.rows {
+		return true
+	}
+	if front := x.gone.Front(); front != nil {
+		x.removeAgent(front.Value.(*agentRow).view.ID)
+		return true
+	}
+	if !x.full {
+		x.full = true
+		x.options.logger.Error("crew door has too many rows: new ones are not visible", zap.Int("limit", x.options.rows))
+	}
+	return false
+}
+
+func (x *Index) removeAgent(id string) {
+	if r := x.agents[id]; r != nil && r.gone != nil {
+		x.gone.Remove(r.gone)
+	}
+	delete(x.agents, id)
+}
+
+// setAgent replaces the row of an agent; nil removes it.
+func (x *Index) setAgent(id string, r *agentRow) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Agent(id))
+	x.removeAgent(id)
+	if r == nil || !x.room() {
+		return
+	}
+	if view.Ended(r.view.Status) {
+		r.gone = x.gone.PushBack(r)
+	}
+	x.agents[id] = r
+}
+
+// setCrew replaces the row of a crew; nil removes it.
+func (x *Index) setCrew(id string, r *crewRow) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Crew(id))
+	delete(x.crews, id)
+	if r != nil && x.room() {
+		x.crews[id] = r
+	}
+}
+
+// setRepository replaces the row of a repository; nil removes it.
+func (x *Index) setRepository(name string, r *repositoryRow) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.rowSet(mailbox.Repository(name))
+	delete(x.repositories, name)
+	if r != nil && x.room() {
+		x.repositories[name] = r
+	}
+}
+
+// crewOf returns the crew of an event, empty if it belongs to none. The caller holds the lock.
+func (x *Index) crewOf(e *event) string {
+	if e.CrewID != "" {
+		return e.CrewID
+	}
+	if id, ok := cutPrefix(e.Subject, mailbox.OfCrew); ok {
+		return id
+	}
+	if r := x.agents[e.about]; r != nil {
+		return r.view.CrewID
+	}
+	return ""
+}
+
+// projectOf returns the project of an event, empty if it belongs to none. The caller holds the lock.
+func (x *Index) projectOf(e *event) string {
+	if e.ProjectID != "" {
+		return e.ProjectID
+	}
+	if r := x.agents[e.about]; r != nil && r.view.ProjectID != "" {
+		return r.view.ProjectID
+	}
+	if r := x.crews[x.crewOf(e)]; r != nil {
+		id, _ := r.Project()
+		return id
+	}
+	return ""
+}
+
+// apply shows an event to the clients. Repeats have no effect.
+func (x *Index) apply(in topics.CrewEvent) {
+	e := eventOf(x.linked(in))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.streams.add(e)
+	if s == nil {
+		return
+	}
+	if x.isReady() { // what is replayed is old
+		s.applied = x.options.clock.Now()
+	}
+	x.withdraw(e)
+	if e.Type == textEvent {
+		x.delay(s, e)
+		return
+	}
+	if e.about != "" {
+		if about := x.streams.bySubject[mailbox.Agent(e.about)]; about != nil {
+			x.showText(about)
+		}
+	}
+	x.note(e)
+	crew, project := x.crewOf(e), x.projectOf(e)
+	for c := range x.clients {
+		if c.wants(crew, project) {
+			c.show(e.frame)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package crewhttp
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/turntable-streams/turntable/processors/crew/view"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 5000
+)
+
+// limitOf returns how many entries a request wants.
+func limitOf(r *request) (int, bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultPage, true
+	}
+	n, err := strconv.Atoi(text)
+	return min(n, maxPage), err == nil && n > 0
+}
+
+func badLimit() answer { return errorAnswer(http.StatusBadRequest, "limit is not a positive number") }
+
+// crewsWanted returns the crews that a list is about: those of crewId and projectId, which are optional.
+func (h *Handler) crewsWanted(r *request) []namedCrew {
+	q := r.URL.Query()
+	project := q.Get("projectId")
+	return slices.DeleteFunc(h.index.crewsOf(r.Caller, q.Get("crewId")), func(c namedCrew) bool {
+		id, _ := c.Project()
+		return project != "" && id != project
+	})
+}
+
+// gather returns what the wanted crews have, in the order of the crews, as far as it is wanted.
+func gather[T any](h *Handler, r *request, of func(namedCrew) []T, wanted func(T) bool) []T {
+	all := []T{}
+	for _, c := range h.crewsWanted(r) {
+		for _, v := range of(c) {
+			if wanted(v) {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// crewView is a crew in the answers of the door.
+type crewView struct {
+	ID           string `json:"id"`
+	ProjectID    string `json:"projectId,omitzero"`
+	ProjectName  string `json:"projectName,omitzero"`
+	SystemPaused bool   `json:"systemPaused"`
+}
+
+func (h *Handler) listCrews(r *request) answer {
+	crews := []crewView{}
+	for _, c := range h.crewsWanted(r) {
+		id, name := c.Project()
+		crews = append(crews, crewView{c.id, id, name, c.Paused()})
+	}
+	return shown(crews)
+}
+
+func (h *Handler) listLocks(r *request) answer {
+	q := r.URL.Query()
+	h.index.mu.Lock()
+	defer h.index.mu.Unlock()
+	return shown(h.index.shownLocks(wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId"))))
+}
+
+// listActivity answers with the newest activities, newest first.
+func (h *Handler) listActivity(r *request) answer {
+	limit, ok := limitOf(r)
+	if !ok {
+		return badLimit()
+	}
+	q := r.URL.Query()
+	agent, action := q.Get("agentId"), q.Get("type")
+	all := gather(h, r, func(c namedCrew) []view.Activity { return c.Activities() }, func(a view.Activity) bool {
+		return (agent == "" || a.AgentID == agent) && (action == "" || a.ActionType == action)
+	})
+	slices.SortStableFunc(all, func(a, b view.Activity) int {
+		return cmp.Or(cmp.Compare(b.Timestamp, a.Timestamp), cmp.Compare(b.ID, a.ID))
+	})
+	all = all[:min(limit, len(all))]
+	for i := range all {
+		all[i].Summary, all[i].Details = Redact(all[i].Summary), redactJSON(all[i].Details)
+	}
+	return shown(all)
+}
+
+// listDecisions answers with decisions, newest first.
+func (h *Handler) listDecisions(r *request) answer {
+	q := r.URL.Query()
+	agent, status := q.Get("agentId"), q.Get("status")
+	all := gather(h, r, func(c namedCrew) []view.Decision { return c.Decisions() }, func(d view.Decision) bool {
+		return (agent == "" || d.AgentID == agent) && (status == "" || d.Status == status) &&
+			(q.Get("needsConfirmation") != "true" || d.NeedsConfirmation)
+	})
+	slices.SortStableFunc(all, func(a, b view.Decision) int { return cmp.Compare(b.Timestamp, a.Timestamp) })
+	for i := range all {
+		all[i].Title, all[i].Rationale = Redact(all[i].Title), Redact(all[i].Rationale)
+	}
+	return shown(all)
+}
+
+func (h *Handler) listGroups(r *request) answer {
+	q := r.URL.Query()
+	lead, member := q.Get("leadId"), q.Get("agentId")
+	return shown(gather(h, r, func(c namedCrew) []view.Group { return c.Groups() }, func(g view.Group) bool {
+		return !g.Archived && (lead == "" || g.LeadID == lead) && (member == "" || slices.Contains(g.MemberIDs, member))
+	}))
+}
+
+// listGroupMessages answers with the last messages of the groups with a name, oldest first.
+func (h *Handler) listGroupMessages(r *request) answer {
+	limit, ok := limitOf(r)
+	if !ok {
+		return badLimit()
+	}
+	lead := r.URL.Query().Get("leadId")
+	all := gather(h, r, func(c namedCrew) []view.GroupMessage { return c.Messages(r.parts[0]) },
+		func(m view.GroupMessage) bool { return lead == "" || m.LeadID == lead })
+	slices.SortStableFunc(all, func(a, b view.GroupMessage) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	all = all[max(0, len(all)-limit):]
+	for i := range all {
+		all[i].Content = Redact(all[i].Content)
+	}
+	return shown(all)
+}
+
+// listBus answers with the last messages between agents, oldest first: with agentId those from it, to it and to all.
+func (h *Handler) listBus(r *request) answer {
+	limit, ok := limitOf(r)
+	if !ok {
+		return badLimit()
+	}
+	q := r.URL.Query()
+	h.index.mu.Lock()
+	all := h.index.bus.query(q.Get("agentId"), limit, wantedBy(r.Caller, q.Get("crewId"), ""))
+	h.index.mu.Unlock()
+	for i := range all {
+		all[i].Content = Redact(all[i].Content)
+	}
+	return shown(all)
+}
+
+// listDelegations answers with delegations: with agentId those from it and to it.
+func (h *Handler) listDelegations(r *request) answer {
+	q := r.URL.Query()
+	agent, status := q.Get("agentId"), q.Get("status")
+	all := gather(h, r, func(c namedCrew) []view.Delegation { return c.Delegations() }, func(d view.Delegation) bool {
+		return (agent == "" || d.FromAgentID == agent || d.ToAgentID == agent) && (status == "" || d.Status == status)
+	})
+	for i := range all {
+		all[i].Task, all[i].Context, all[i].Result = Redact(all[i].Task), Redact(all[i].Context), Redact(all[i].Result)
+	}
+	return shown(all)
+}
+
+// listTasks answers with the tasks of leads.
+func (h *Handler) listTasks(r *request) answer {
+	q := r.URL.Query()
+	lead, status := q.Get("leadId"), q.Get("status")
+	all := gather(h, r, func(c namedCrew) []view.Task { return c.Tasks() }, func(t view.Task) bool {
+		return (lead == "" || t.LeadID == lead) && (status == "" || t.DagStatus == status)
+	})
+	for i := range all {
+		t := &all[i]
+		t.Title, t.Description, t.FailureReason = Redact(t.Title), Redact(t.Description), Redact(t.FailureReason)
+	}
+	return shown(all)
+}

@@ -1,0 +1,23 @@
+package crewhttp
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/processors/crew/view"
+)
+
+// optionsOf returns the IDs of the options of a permission request.
+func optionsOf(asked view.PermissionAsked) (ids []string) {
+	var options []struct {
+		ID       string `json:"id"`
+		OptionID string `json:"optionId"`
+	}
+	if json.Unmarshal(asked.Options, &options, lenient) != nil {
+		return nil
+	}
+	for _, o := range options {
+		set(&o.ID, o.OptionID)
+		ids = append(ids, o.ID)
+	}
+	return ids
+}

@@ -1,0 +1,294 @@
+package gatehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The errors of an Index. They are temporary.
+var (
+	// ErrNotReady: the index has not read the tables yet, or cannot read them now.
+	ErrNotReady = errors.New("gatehttp: the index of gates is not ready")
+	// errIncomplete: the gate may be one that the index left out.
+	errIncomplete = errors.New("gatehttp: the index of gates is incomplete")
+)
+
+const (
+	// catchUpTimeout bounds how long a request waits for the newest rows before a gate is said to be unknown.
+	catchUpTimeout = 5 * time.Second
+	// maxRowReads is how many rows are read from the brokers at the same time.
+	maxRowReads = 8
+	// maxAgents bounds the rows of standing approvals. Usually there is one: that of the index's agent.
+	maxAgents = 100
+)
+
+// Index knows the gates of an agent: it follows the table of the gate group, so that a gate is seen after its row is
+// committed, in every process. Run fills it; the doors of New and the sockets of package delivery/websocket read it. Its
+// methods are safe for concurrent use.
+//
+// The index keeps a small entry for each gate, and the rows that were written or read last (WithRowMemory). Other rows are
+// read from the brokers when they are needed.
+type Index struct {
+	agent   string
+	topic   string // of the rows
+	grants  string // of the standing approvals
+	options options
+
+	reading *entrance.Slots
+	shown   *seen.Log // of whole requests
+	started atomic.Bool
+	ready   chan struct{}
+	ended   chan struct{} // closed when Run ends
+
+	mu       sync.Mutex
+	rows     *processors.Follower // nil before Run
+	standing *processors.Follower
+	table    *table
+	watchers map[string]map[*watcher]struct{}
+	approved map[string][]*gaterow.Grant // the standing approvals, by the agent that asks: the row's key
+}
+
+// NewIndex returns the index of an agent's gates. It opens no connection. Only WithGateLimit, WithRowMemory and WithLogger
+// have an effect. The error wraps ErrConfig.
+func NewIndex(agent string, opts ...Option) (*Index, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	o := newOptions(opts)
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	return &Index{
+		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), options: o,
+		reading: entrance.NewSlots(maxRowReads), shown: seen.NewLog(), ready: make(chan struct{}), ended: make(chan struct{}),
+		table: newTable(o.gates, o.rowBytes), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
+	}, nil
+}
+
+// Run reads the tables until ctx ends and then returns nil; requests that wait for an outcome are then answered. It reads committed records only, from the beginning, and
+// belongs to no consumer group. It waits for brokers that are unavailable and for tables that do not exist. opts are the
+// connection options of processors.New. Run may be called once. A second call, and invalid options, return errors that
+// wrap ErrConfig.
+func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
+	if !x.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
+	}
+	defer close(x.ended)
+	logged := append([]processors.Option{processors.WithLogger(x.options.logger)}, opts...)
+	rows, err := processors.NewTableFollower(brokers, []string{x.topic}, x.onRow, logged...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	// The table of grants has a follower of its own, because it may not exist.
+	quiet := append(append([]processors.Option{}, opts...), processors.WithLogger(zap.NewNop()))
+	standing, err := processors.NewTableFollower(brokers, []string{x.grants}, x.onGrants, quiet...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	x.mu.Lock()
+	x.rows, x.standing = rows, standing
+	x.mu.Unlock()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return rows.Run(ctx) })
+	group.Go(func() error { return standing.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-rows.Ready():
+			close(x.ready)
+		case <-ctx.Done():
+			return nil
+		}
+		x.reread(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// Ready returns a channel that is closed once the index has read all gates whose rows were committed when Run connected.
+// Before, the doors answer with 503.
+func (x *Index) Ready() <-chan struct{} { return x.ready }
+
+func (x *Index) isReady() bool {
+	select {
+	case <-x.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// Len returns how many gates are open.
+func (x *Index) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.table.pending)
+}
+
+// onRow is called for each record of the table.
+func (x *Index) onRow(r processors.Inbound) {
+	u := updateOf(r)
+	if u.broken {
+		x.options.logger.Error("gate door cannot read a row; its gates are not visible", zap.String("topic", r.Topic),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", u.session), zap.Error(u.err))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	whole := len(x.table.left) == 0
+	x.show(x.table.apply(u))
+	if whole && len(x.table.left) > 0 {
+		x.options.logger.Error("gate door has too many open gates: new ones are not visible until others end",
+			zap.Int("limit", x.options.gates))
+	}
+}
+
+// show passes changes to the watchers. The caller holds the lock.
+func (x *Index) show(changes []change) {
+	for _, c := range changes {
+		for w := range x.watchers[c.session] {
+			w.changed(c)
+		}
+	}
+}
+
+// onGrants is called for each record of the table of standing approvals.
+func (x *Index) onGrants(r processors.Inbound) {
+	d := gaterow.GrantTable.Codec().Unmarshal(r.Value)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	agent := string(r.Key)
+	_, known := x.approved[agent]
+	switch {
+	case r.Value == nil:
+		delete(x.approved, agent)
+	case d.Err != nil || !known && len(x.approved) == maxAgents:
+		x.options.logger.Error("gate door cannot show standing approvals", zap.String("topic", r.Topic),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", agent), zap.Error(d.Err))
+	default:
+		x.approved[agent] = d.Value.GetGrants()
+	}
+}
+
+// standingGrants returns the standing approvals of all agents that ask.
+func (x *Index) standingGrants() (all []*gaterow.Grant) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, agent := range slices.Sorted(maps.Keys(x.approved)) {
+		all = append(all, x.approved[agent]...)
+	}
+	return all
+}
+
+// catchUp blocks until the index has every row that was committed when catchUp was called.
+func (x *Index) catchUp(ctx context.Context, topic string) error {
+	x.mu.Lock()
+	from := x.rows
+	if topic == x.grants {
+		from = x.standing
+	}
+	x.mu.Unlock()
+	if from == nil {
+		return ErrNotReady
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	defer cancel()
+	if err := from.CatchUpTopic(ctx, topic); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	return nil
+}
+
+// sessionOf returns the session of a gate; ok is false if the index does not have it.
+func (x *Index) sessionOf(id string) (session string, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	k := x.table.byID[id]
+	if k == nil {
+		return "", false
+	}
+	return k.session, true
+}
+
+// complete reports whether the index has all gates.
+func (x *Index) complete() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.table.incomplete()
+}
+
+// row returns the newest row of a session for a caller; nil if the session has neither gates nor grants. It may read the
+// row from the brokers.
+func (x *Index) row(ctx context.Context, caller, session string) (*row, error) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	defer cancel()
+	for {
+		x.mu.Lock()
+		e := x.table.sessions[session]
+		if e == nil {
+			x.mu.Unlock()
+			return nil, nil
+		}
+		r, at, broken := x.table.use(e), e.place, e.broken
+		x.mu.Unlock()
+		switch {
+		case r != nil:
+			return r, nil
+		case broken:
+			return nil, errIncomplete
+		}
+		r, err := x.load(ctx, caller, session, at)
+		if r != nil || err != nil {
+			return r, err
+		}
+		// The broker no longer has the record, so it has a newer one of the session.
+		if err := x.catchUp(ctx, x.topic); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// load reads a row from the brokers, and keeps it in memory unless a newer one has been written. It returns nil if the
+// brokers do not have the row.
+func (x *Index) load(ctx context.Context, caller, session string, at place) (*row, error) {
+	if err := x.reading.Acquire(ctx, caller); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	defer x.reading.Release()
+	var found *row
+	x.mu.Lock()
+	from := x.rows
+	x.mu.Unlock()
+	_, err := from.ReplayRange(ctx, x.topic, at.partition, at.offset, at.offset+1,
+		func(_ context.Context, r processors.Inbound) bool {
+			state, err := gaterow.Table.Unmarshal(r.Value)
+			if err == nil && string(r.Key) == session && r.Offset == at.offset {
+				found = rowOf(update{session: session, place: at, state: state, size: len(r.Value)})
+			}
+			return false
+		})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.table.sessions[session]; found != nil && e != nil && e.place == at {
+		x.table.cache(e, found)
+	}
+	return found, nil
+}

@@ -1,0 +1,143 @@
+package peerhttp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+)
+
+func TestCardDescribesTheInstance(t *testing.T) {
+	d := newRig(t, WithAppVersion("1.2"), WithAgentName("back", "Back office"), WithAgents([]string{"zoo", "back", "main"}, "main"))
+	g := d.do("GET", CardPath, "")
+	require.Equal(t, 200, g.status)
+	require.Equal(t, "application/json; charset=utf-8", g.header.Get("Content-Type"))
+	require.Equal(t, "no-store", g.header.Get("Cache-Control"))
+	require.Equal(t, `{
+  "protocol": "hybridclaw-peer",
+  "protocolVersion": "1",
+  "instanceId": "a-1",
+  "instanceName": "A",
+  "appVersion": "1.2",
+  "agents": [
+    {
+      "id": "main",
+      "name": null
+    },
+    {
+      "id": "back",
+      "name": "Back office"
+    },
+    {
+      "id": "zoo",
+      "name": null
+    }
+  ],
+  "capabilities": {
+    "delegate": true,
+    "streaming": false,
+    "idempotent": true,
+    "async": true,
+    "cancel": true
+  }
+}`, g.body)
+	require.Equal(t, wire.Card{
+		InstanceID: "a-1", InstanceName: "A", AppVersion: "1.2", DefaultAgent: "main",
+		Agents:   []wire.Agent{{ID: "main"}, {ID: "back", Name: "Back office"}, {ID: "zoo"}},
+		Delegate: true, Idempotent: true, Async: true, Cancel: true,
+	}.Body(), []byte(g.body), "the builder and HTTP agree")
+}
+
+func TestCardListsAgentsThatMayBeDelegatedTo(t *testing.T) {
+	for peers, want := range map[string][]string{
+		usual: {"front", "back"}, // a token without a list
+		`{"enabled":true,"instanceId":"a-1","inboundTokens":[{"id":"b","token":"T","allowedAgentIds":["back","none"]}]}`: {"back"},
+		`{"enabled":true,"instanceId":"a-1"}`:      nil,
+		strings.Replace(usual, "true", "false", 1): nil,
+	} {
+		d := newRig(t)
+		d.configure(peers)
+		var card struct {
+			Agents       []struct{ ID string }
+			Capabilities struct{ Delegate bool }
+		}
+		g := d.do("GET", CardPath, "")
+		require.Equal(t, 200, g.status)
+		require.NoError(t, json.Unmarshal([]byte(g.body), &card, json.MatchCaseInsensitiveNames(true)))
+		var ids []string
+		for _, a := range card.Agents {
+			ids = append(ids, a.ID)
+		}
+		require.Equal(t, want, ids, peers)
+		require.Equal(t, d.settings.Load().Enabled, card.Capabilities.Delegate)
+	}
+}
+
+func TestOtherMethodsAndPaths(t *testing.T) {
+	d := newRig(t)
+	for _, c := range []struct {
+		path, allow string
+		refused     []string
+	}{
+		{CardPath, "GET, OPTIONS", []string{"HEAD", "POST", "PUT", "DELETE", "CONNECTX"}},
+		{DelegatePath, "POST, OPTIONS", []string{"GET", "HEAD", "PUT", "DELETE"}},
+		{TasksPath + "t", "GET, DELETE, OPTIONS", []string{"POST", "HEAD", "PATCH"}},
+		{ProxyPath, "POST, OPTIONS", []string{"GET", "HEAD", "PUT", "DELETE"}},
+	} {
+		for _, method := range c.refused {
+			g := d.do(method, c.path, "")
+			require.Equal(t, []any{405, c.allow}, []any{g.status, g.header.Get("Allow")}, "%s %s", method, c.path)
+			if method != "HEAD" {
+				require.Equal(t, "method_not_allowed", g.fault(t).Code)
+			}
+		}
+		require.Equal(t, 204, d.do("OPTIONS", c.path, "").status)
+	}
+	for _, path := range []string{
+		"/", "/api/peers", "/api/peer", "/api/peer/", DelegatePath + "/", DelegatePath + "x", "/api/peer/tasks", TasksPath, TasksPath + "a/b",
+		TasksPath + "%ff", TasksPath + strings.Repeat("x", wire.MaxID+1), ProxyPath + "/x",
+	} {
+		g := d.do("GET", path, "", t2)
+		require.Equal(t, []any{404, "not_found", "Not Found"}, []any{g.status, g.fault(t).Code, g.fault(t).Error}, path)
+	}
+	require.Empty(t, d.group.kinds())
+}
+
+func TestPagesOfNamedOriginsMayUseTheDoor(t *testing.T) {
+	d := newRig(t, WithCORS("https://app.example", "Authorization", "Prefer"))
+	g := d.do("OPTIONS", ProxyPath, "", "Origin: https://app.example")
+	require.Equal(t, []any{204, "https://app.example", "Content-Type, Authorization, Prefer", "Location, Preference-Applied, Retry-After"}, []any{
+		g.status, g.header.Get("Access-Control-Allow-Origin"), g.header.Get("Access-Control-Allow-Headers"),
+		g.header.Get("Access-Control-Expose-Headers"),
+	})
+	require.Empty(t, d.do("GET", CardPath, "", "Origin: https://evil.example").header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestBadConfigurationIsRefused(t *testing.T) {
+	replies, err := NewReplies("front")
+	require.NoError(t, err)
+	_, err = New(nil, nil, nil)
+	require.ErrorIs(t, err, ErrConfig)
+	for _, text := range []string{"no replies", "no publisher", "no settings"} {
+		require.ErrorContains(t, err, text)
+	}
+	_, err = NewReplies("Not an agent!")
+	require.ErrorIs(t, err, ErrConfig)
+	d := newRig(t)
+	for name, o := range map[string]Option{
+		"WithAgents": WithAgents(nil, ""), "WithAgents: \" a\"": WithAgents([]string{" a"}, ""), "WithAuthenticate": WithAuthenticate(nil),
+		"WithRunTime": WithRunTime(0), "WithRefusalRate": WithRefusalRate(0), "WithConcurrency": WithConcurrency(0), "WithCORS": WithCORS(""),
+		"WithAudit": WithAudit(nil), "WithClock": WithClock(nil), "WithLogger": WithLogger(nil), "origin": WithCORS("no origin"),
+	} {
+		_, err := New(replies, d.group, d.settings.Load, o)
+		require.ErrorIs(t, err, ErrConfig, name)
+		require.ErrorContains(t, err, name)
+	}
+	_, err = New(replies, d.group, d.settings.Load, WithOpenProxy(), WithAuthenticate(callers))
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = New(replies, d.group, d.settings.Load, WithAuditAgent("Not an agent!"))
+	require.ErrorIs(t, err, ErrConfig)
+}

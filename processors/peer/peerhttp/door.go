@@ -1,0 +1,261 @@
+package peerhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The URL paths that Handler serves. The ID of a task follows TasksPath.
+const (
+	CardPath     = "/.well-known/hybridclaw-peer.json"
+	DelegatePath = "/api/peer/delegate"
+	TasksPath    = "/api/peer/tasks/"
+	ProxyPath    = "/api/peer/proxy"
+)
+
+// The names of the entrances in audit events.
+const (
+	peersEntrance = "peer"
+	proxyEntrance = "peer-proxy"
+)
+
+// publishTimeout is how long a request waits for the acknowledgement of the brokers.
+const publishTimeout = 30 * time.Second
+
+// Handler is the HTTP handler of an instance's peers, and of its own callers that send tasks to peers. It is safe for
+// concurrent use and need not be closed. The caller owns the replies and the publisher. Connections are limited by the
+// http.Server: use package processors/httpserver, and set no WriteTimeout below the longest task.
+type Handler struct {
+	topics   topics.Catalog
+	events   topics.Topic[topics.PeerAudit]
+	replies  *Replies
+	to       processors.Publisher
+	settings func() *settings.Settings
+	options  options
+	agents   peer.Agents
+	slots    *slots
+	refusals *refusals
+	peers    *entrance.Entrance
+	callers  *entrance.Entrance
+	cors     entrance.CORS
+}
+
+// New returns the HTTP handler of an instance. Commands are written to the publisher, for the group of the agent of replies.
+// current returns the settings in force, for example settings.File.Settings; it is called once for each request. The error
+// wraps ErrConfig and joins all problems.
+func New(replies *Replies, to processors.Publisher, current func() *settings.Settings, opts ...Option) (*Handler, error) {
+	o := newOptions(opts)
+	if replies == nil {
+		o.invalid("no replies")
+		replies = &Replies{agent: "none"}
+	}
+	if to == nil {
+		o.invalid("no publisher")
+	}
+	if current == nil {
+		o.invalid("no settings")
+	}
+	authenticate := o.authenticate
+	if authenticate == nil && !o.openProxy {
+		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrNoCredential }
+	}
+	if o.authenticate != nil && o.openProxy {
+		o.invalid("WithOpenProxy and WithAuthenticate exclude each other")
+	}
+	h := &Handler{
+		replies: replies, to: to, settings: current, agents: peer.Agents{Default: replies.agent, IDs: []string{replies.agent}},
+		slots: newSlots(o.clock), refusals: newRefusals(o.refusals), cors: o.cors(),
+		peers: o.entrance(peersEntrance, replies.agent, nil), callers: o.entrance(proxyEntrance, replies.agent, authenticate),
+	}
+	if o.agents != nil {
+		h.agents = *o.agents
+	}
+	if err := h.catalogs(&o); err != nil {
+		o.invalid("%w", err)
+	}
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	h.options = o
+	switch {
+	case o.openProxy:
+		o.logger.Warn("peer proxy is open: requests are not authenticated and may send tasks to every peer", zap.String("agent", replies.agent))
+	case o.authenticate == nil:
+		o.logger.Info("peer proxy is closed: no authentication is configured", zap.String("agent", replies.agent))
+	}
+	replies.watch(h.seen)
+	return h, nil
+}
+
+func (h *Handler) catalogs(o *options) (err error) {
+	if h.topics, err = topics.For(h.replies.agent); err != nil {
+		return err
+	}
+	h.events = h.topics.PeerEvents
+	if o.auditAgent == "" {
+		return nil
+	}
+	other, err := topics.For(o.auditAgent)
+	h.events = other.PeerEvents
+	return err
+}
+
+// seen frees the slot of a task that has ended.
+func (h *Handler) seen(reply topics.PeerReply) {
+	if reply.State == topics.PeerDone && reply.InboundID != "" {
+		h.slots.ended(running{reply.InboundID, reply.TaskID, reply.Hash})
+	}
+}
+
+// request is one request and its visit.
+type request struct {
+	*http.Request
+	*entrance.Visit
+	w        http.ResponseWriter
+	settings *settings.Settings // in force when it came
+}
+
+// route is what a path stands for.
+type route struct {
+	serve map[string]func(h *Handler, r *request, id string) answer // by method
+	allow string
+	proxy bool
+	id    string
+}
+
+// routeOf returns what a path stands for; ok is false for an unknown one.
+func routeOf(escaped string) (rt route, ok bool) {
+	type handlers = map[string]func(h *Handler, r *request, id string) answer
+	switch escaped {
+	case CardPath:
+		return route{serve: handlers{http.MethodGet: (*Handler).card}, allow: "GET, OPTIONS"}, true
+	case DelegatePath:
+		return route{serve: handlers{http.MethodPost: (*Handler).delegate}, allow: "POST, OPTIONS"}, true
+	case ProxyPath:
+		return route{serve: handlers{http.MethodPost: (*Handler).forward}, allow: "POST, OPTIONS", proxy: true}, true
+	}
+	rest, ok := strings.CutPrefix(escaped, TasksPath)
+	id, err := url.PathUnescape(rest)
+	if !ok || err != nil || id == "" || strings.Contains(rest, "/") || !utf8.ValidString(id) || wire.Length(id) > wire.MaxID {
+		return route{}, false
+	}
+	serve := handlers{http.MethodGet: (*Handler).ask, http.MethodDelete: (*Handler).cancel}
+	return route{serve: serve, allow: "GET, DELETE, OPTIONS", id: id}, true
+}
+
+// locationOf returns where a task can be polled, relative to DelegatePath, so that it is right behind any prefix. ok is false if
+// it would be too long.
+func locationOf(taskID string) (location string, ok bool) {
+	escaped := url.PathEscape(taskID)
+	if taskID == "." || taskID == ".." {
+		escaped = strings.Repeat("%2E", len(taskID)) // a client must not resolve them
+	}
+	return "tasks/" + escaped, len(escaped) <= maxLocation
+}
+
+// maxLocation is the longest ID of a task in a path, in bytes. The entrance refuses longer paths.
+const maxLocation = 4 << 10
+
+// ServeHTTP implements http.Handler. It answers other paths with 404.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt, ok := routeOf(r.URL.EscapedPath())
+	if !ok {
+		notFound().write(w)
+		return
+	}
+	e := h.peers
+	if rt.proxy {
+		e = h.callers
+	}
+	v, refusal := e.Open(w, r)
+	defer v.Close()
+	h.cors.Set(w, r)
+	req := &request{r, v, w, nil}
+	defer h.recovered(w)
+	switch serve := rt.serve[r.Method]; {
+	case refusal != nil:
+		h.notOpened(req, rt, refusal).write(w)
+	case r.Method == http.MethodOptions:
+		answer{status: http.StatusNoContent, allow: rt.allow}.write(w)
+	case serve == nil:
+		methodNotAllowed(rt.allow).write(w)
+	default:
+		req.settings = h.settings()
+		serve(h, req, rt.id).write(w)
+	}
+}
+
+// notOpened answers a request that did not get through the entrance.
+func (h *Handler) notOpened(r *request, rt route, refusal *entrance.Refusal) answer {
+	if rt.proxy || rt.serve[http.MethodPost] == nil {
+		return closed(r, refusal)
+	}
+	r.settings = h.settings()
+	return h.turnAway(r, "", refusal)
+}
+
+// closed answers a request that its entrance refused, without a record: it is none of a task.
+func closed(r *request, refusal *entrance.Refusal) answer {
+	refusal.SetHeader(r.w.Header())
+	a := refused(refusalOf(refusal))
+	a.retryAfter = max(a.retryAfter, refusal.RetryAfter)
+	return a
+}
+
+// recovered answers a request whose handling panicked. The value of the panic may have texts of the request, so it is not
+// logged.
+func (h *Handler) recovered(w http.ResponseWriter) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	h.options.logger.Error("peer door: a request failed", zap.String("agent", h.topics.Agent), zap.ByteString("stack", debug.Stack()))
+	refused(wire.Internal()).write(w)
+}
+
+// publish writes the commands of a request. A disconnect of the client does not cancel it: some may be written already. The
+// refusal is nil if they are written.
+func (h *Handler) publish(r *request, session, id string, commands ...topics.PeerCommand) *wire.Refusal {
+	var records []processors.Outbound
+	for _, c := range commands {
+		out, err := processors.OutboundOf(h.topics.PeerCommands, session, c, id+"/"+string(c.Kind))
+		if err != nil {
+			return h.failed(err)
+		}
+		records = append(records, out)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
+	defer cancel()
+	if err := h.to.Publish(ctx, records...); err != nil {
+		return h.failed(err)
+	}
+	return nil
+}
+
+func (h *Handler) failed(err error) *wire.Refusal {
+	if errors.Is(err, processors.ErrTooLarge) {
+		return wire.TooLarge()
+	}
+	h.options.logger.Error("request failed: its commands may not have been written", zap.String("door", peersEntrance),
+		zap.String("agent", h.topics.Agent), zap.Error(err))
+	return wire.Internal()
+}

@@ -1,0 +1,137 @@
+package turnhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/dedup"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The URL paths that Handler.ServeHTTP serves.
+const (
+	ChatPath         = "/api/chat"
+	ToolResponsePath = "/api/tools/response"
+)
+
+// publishTimeout is how long a request waits for the acknowledgement of the brokers.
+const publishTimeout = 30 * time.Second
+
+// Handler is the HTTP handler of an agent: ChatPath receives messages, ToolResponsePath receives the results of
+// asynchronous tools. It answers with success only after the brokers have acknowledged the records.
+//
+// Handler serves both paths; Chat and ToolResponse return the handler of one, to be mounted at any path. All are safe for
+// concurrent use and need not be closed. The caller owns the publisher. Connections and the headers of requests are limited
+// by the http.Server: use package processors/httpserver.
+type Handler struct {
+	topics  topics.Catalog
+	to      processors.Publisher
+	tokens  token.Verifier
+	options options
+	once    *dedup.Memory[fingerprint, remembered]
+	cors    entrance.CORS
+	chats   *entrance.Entrance
+	results *entrance.Entrance
+	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with WithSingleUseTokens
+	pairs   atomic.Uint64                      // how many messages with a route and without a request ID were accepted
+}
+
+// New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
+// every tool callback is rejected. New logs a warning for each of the two. Its error wraps ErrConfig and joins all problems
+// with the agent's name, the publisher and the options.
+func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error) {
+	o := newOptions(opts)
+	catalog, err := topics.For(agent)
+	if err != nil {
+		o.invalid("%w", err)
+	}
+	if to == nil {
+		o.invalid("no publisher")
+	}
+	cors := o.cors()
+	chats := o.entrance(entrance.Config{Name: "chat", Agent: agent, Authenticate: o.authenticate, Origins: o.origins})
+	results := o.entrance(entrance.Config{Name: "callback", Agent: agent, Tokens: true, Media: []string{entrance.AnyMedia}})
+	tokens, err := token.NewVerifier(o.secrets...)
+	short := o.shortSecrets && errors.Is(err, token.ErrSecret)
+	if short {
+		tokens, err = token.NewShortVerifier(o.secrets...), nil
+	}
+	if err != nil {
+		o.invalid("WithCallbackSecrets: %w", err)
+	}
+	if !o.anyAgent {
+		tokens = tokens.For(agent)
+	}
+	if o.noExpiry {
+		tokens = tokens.AllowNoExpiry()
+	}
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	h := &Handler{
+		topics: catalog, to: to, tokens: tokens, options: o,
+		once: dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
+		cors: cors, chats: chats, results: results,
+		used: dedup.New[fingerprint, answer](o.rememberFor, o.rememberCount, o.clock),
+	}
+	if o.authenticate == nil {
+		o.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
+			zap.String("agent", agent))
+	}
+	if short {
+		o.logger.Warn("a callback secret is short: who has one token can try out secrets until its signature matches",
+			zap.String("agent", agent), zap.Int("want at least bytes", token.MinSecret))
+	}
+	if !h.tokens.Configured() {
+		o.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
+	}
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler. It serves ChatPath and ToolResponsePath, and answers other paths with 404. See
+// WithPathPrefixes.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case h.serves(r, ChatPath):
+		h.serveChat(w, r)
+	case h.serves(r, ToolResponsePath):
+		h.serveToolResponse(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (h *Handler) serves(r *http.Request, path string) bool {
+	return r.URL.Path == path || h.options.prefixes && strings.HasPrefix(r.URL.Path, path)
+}
+
+// publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be
+// written already.
+func (h *Handler) publish(r *http.Request, records ...processors.Outbound) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
+	defer cancel()
+	return h.to.Publish(ctx, records...)
+}
+
+// unpublished returns the answer to a request whose records may not have been written.
+func (h *Handler) unpublished(door string, err error) answer {
+	if errors.Is(err, processors.ErrTooLarge) {
+		return tooLarge()
+	}
+	h.options.logger.Error("request failed: records may not have been written", zap.String("door", door),
+		zap.String("agent", h.topics.Agent), zap.Error(err))
+	return internalError()
+}
+
+func tooLarge() answer {
+	return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record")
+}
