@@ -10,11 +10,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 )
 
-// tableCodec returns the codec of Graph's table, for a goka.View.
-func tableCodec() goka.Codec { return foldrow.Table.Codec() }
+// TableCodec returns the codec of Graph's table, for a goka.View.
+func TableCodec() goka.Codec { return foldrow.Table.Codec() }
 
 // Describe returns a readable description of a session's turns: ids, counts, sizes and deadlines, without any text of the
-// turns. The row is a value of the table, as Processor.Get and a goka.View with tableCodec return
+// turns. The row is a value of the table, as Processor.Get and a goka.View with TableCodec return
 // it; nil is a session without a row.
 func Describe(row any) (string, error) {
 	r, err := foldrow.Table.Of(row)
