@@ -3,11 +3,13 @@ package entrance
 import (
 	"errors"
 	"io"
+	"math/bits"
 	"mime"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -88,7 +90,7 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 			}
 			v.received = true
 			v.endDeadline()
-			return raw, nil
+			return raw[:len(raw):len(raw)], nil // what follows can be of another request
 		case errors.As(err, &large):
 			return nil, tooLarge()
 		case !v.arrived():
@@ -122,7 +124,9 @@ func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
 	for {
 		switch v.take(more) {
 		case granted:
-			return append(make([]byte, 0, size), raw...), nil
+			grown := append(bufferOf(size), raw...)
+			reuse(raw)
+			return grown, nil
 		case displaced:
 			return nil, gaveWay()
 		case ownExhausted:
@@ -135,6 +139,35 @@ func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
 			}
 		}
 	}
+}
+
+// buffers has the buffers that a body has outgrown: half of what the bodies of an attack would leave to the garbage collector. One that
+// was returned to a door is never reused. The nth pool has those of firstBuffer << n bytes.
+var buffers [12]sync.Pool
+
+// bufferOf returns an empty buffer of a size.
+func bufferOf(size int) []byte {
+	if n := classOf(size); n >= 0 {
+		if b, ok := buffers[n].Get().(*[]byte); ok {
+			return (*b)[:0]
+		}
+	}
+	return make([]byte, 0, size)
+}
+
+// reuse keeps a buffer that nobody uses any more.
+func reuse(b []byte) {
+	if n := classOf(cap(b)); n >= 0 {
+		buffers[n].Put(&b)
+	}
+}
+
+// classOf returns the pool of the buffers of a size, -1 if there is none.
+func classOf(size int) int {
+	if n := bits.TrailingZeros(uint(size / firstBuffer)); n < len(buffers) && size == firstBuffer<<n {
+		return n
+	}
+	return -1
 }
 
 func gaveWay() *Refusal { return busy("Request body arrives too slowly while there are others") }
