@@ -23,7 +23,8 @@ type Message interface {
 type Table[T Message] struct {
 	// Name is the name of the capability, for errors.
 	Name string
-	// Version is the highest version of a row that this build reads.
+	// Version is the highest version of a row that this build reads. Raise it only if an older build could not keep a promise with
+	// a newer row. A new field is no reason: unknown fields survive a rewrite.
 	Version uint32
 	// Loaded, if it is set, completes a row that was decoded, or reports why it cannot be used.
 	Loaded func(T) error

@@ -95,7 +95,7 @@ func (t *transition) statusOf(x *delegationrow.Task) topics.Delegation {
 	return d
 }
 
-// from returns the origin of a delegation, the zero origin if it has none.
+// taskFrom returns the origin of a delegation, the zero origin if it has none.
 func taskFrom(x *delegationrow.Task) topics.Origin { return originOf(x.Origin) }
 
 // originOf decodes an origin of a row, which was checked before it was stored.

@@ -45,7 +45,7 @@ func (t *transition) targets() string {
 // toPeer reports whether the task of a delegation is for a peer.
 func toPeer(x *delegationrow.Task) bool { return strings.HasPrefix(x.Target, peerMark) }
 
-// peer returns the ID of the peer, and its agent, empty for its default agent.
+// peerOf returns the ID of the peer, and its agent, empty for its default agent.
 func peerOf(x *delegationrow.Task) (id, agent string) {
 	id, agent, _ = strings.Cut(strings.TrimPrefix(x.Target, peerMark), "/")
 	return id, agent

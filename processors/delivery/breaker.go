@@ -77,7 +77,7 @@ func recordLoad(c *deliveryrow.Circuit, r topics.Receipt, now time.Time) {
 	}
 }
 
-// Gate returns the snapshot of the route at a time. A nil circuit returns the zero Gate.
+// circuitGate returns the snapshot of the route at a time. A nil circuit returns the zero Gate.
 func circuitGate(c *deliveryrow.Circuit, now time.Time) Gate {
 	if c == nil {
 		return Gate{}
@@ -91,7 +91,7 @@ func circuitGate(c *deliveryrow.Circuit, now time.Time) Gate {
 	return gate
 }
 
-// Phase returns the circuit's state at a time: CircuitClosed, CircuitOpen or CircuitHalfOpen. A nil circuit is closed.
+// circuitPhase returns the circuit's state at a time: CircuitClosed, CircuitOpen or CircuitHalfOpen. A nil circuit is closed.
 func circuitPhase(c *deliveryrow.Circuit, now time.Time) string {
 	switch {
 	case c.GetOpenUntilMs() == 0:

@@ -16,7 +16,7 @@ const (
 	rowChannels = deliveryrow.Version
 )
 
-// format returns the lowest version that can represent this state.
+// formatOf returns the lowest version that can represent this state.
 func formatOf(s *deliveryrow.State) uint32 {
 	toChannel := func(d *deliveryrow.Delivery) bool { return d.Kind == topics.KindChannel }
 	if slices.ContainsFunc(s.Open, toChannel) || slices.ContainsFunc(s.Dead, toChannel) {

@@ -74,7 +74,7 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 // after returns the time d from now, in milliseconds since the epoch.
 func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
 
-// route is the destination of a delivery.
+// routeOf is the destination of a delivery.
 func routeOf(d *deliveryrow.Delivery) topics.Destination {
 	return topics.Destination{Kind: d.Kind, Service: d.Service}
 }

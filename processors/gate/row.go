@@ -18,7 +18,7 @@ const (
 	rowProof = gaterow.Version
 )
 
-// format returns the lowest version that can represent this state.
+// formatOf returns the lowest version that can represent this state.
 func formatOf(s *gaterow.State) uint32 {
 	if slices.ContainsFunc(s.Open, func(g *gaterow.Gate) bool { return g.Proof != "" }) {
 		return rowProof

@@ -2,7 +2,7 @@ package memoir
 
 import "slices"
 
-// apply ends the open passes whose time is over, and deletes a row that has nothing but digests. sendNext, which Apply calls after
+// apply ends the open passes whose time is over, and deletes a row that has nothing but digests. sendNext, which apply calls after
 // every event, sends the sessions whose wait is over.
 func (deadlineCame) apply(t *transition) {
 	if t.row.Version == 0 {

@@ -8,7 +8,7 @@ type event interface {
 	apply(t *transition)
 }
 
-// record describes the record of an event. Apply only reads it.
+// record describes the record of an event. apply only reads it.
 type record struct {
 	// User is the memory key: the record's key and the key of the row.
 	User string
@@ -17,7 +17,7 @@ type record struct {
 	// Partition and Offset are where the record was read.
 	Partition int32
 	Offset    int64
-	// Value is the record's value; nil for a tombstone. Apply may keep it in the row.
+	// Value is the record's value; nil for a tombstone. apply may keep it in the row.
 	Value []byte
 }
 

@@ -47,7 +47,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
 	rules  Rules

@@ -44,7 +44,7 @@ func (t *transition) load() (open, current bool) {
 	return open, current
 }
 
-// next returns from when the next pass of a session may be sent, in milliseconds since the epoch. ok is false if an open pass must
+// nextPending returns from when the next pass of a session may be sent, in milliseconds since the epoch. ok is false if an open pass must
 // end before. See load for open and current.
 func nextPending(p *memoirrow.Pending, open, current bool) (at int64, ok bool) {
 	switch {

@@ -81,7 +81,7 @@ func gateSize(g *peerrow.Gate) int {
 	return len(g.Id) + len(g.Claim) + len(g.Tool) + len(g.Message) + len(g.Agent) + len(g.Kind) + len(g.ArgsSha256) + 2*rowSlack
 }
 
-// gate returns a gate of the run that has not ended, or was closed; nil if it is not known.
+// gateOf returns a gate of the run that has not ended, or was closed; nil if it is not known.
 func gateOf(r *peerrow.Run, id string) *peerrow.Gate {
 	if i := slices.IndexFunc(r.Gates, func(g *peerrow.Gate) bool { return g.Id == id }); i >= 0 {
 		return r.Gates[i]
@@ -158,7 +158,7 @@ func (t *transition) reject(run *peerrow.Run) {
 	}
 }
 
-// rejection returns the reply of a run whose turn ended because the peer cannot ask a person.
+// rejectionOf returns the reply of a run whose turn ended because the peer cannot ask a person.
 func rejectionOf(r *peerrow.Run) wire.Reply {
 	tool, message := "", ""
 	if i := slices.IndexFunc(r.Gates, func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_CLOSED || g.Phase == peerrow.Gate_CLOSING }); i >= 0 {
@@ -202,7 +202,7 @@ func inFlight(g *peerrow.Gate) bool {
 	return g.Phase == peerrow.Gate_CLAIMING || g.Phase == peerrow.Gate_APPROVING || g.Phase == peerrow.Gate_CLOSING
 }
 
-// expiry returns when the run is given up, 0 if its clock is stopped. A record that is on its way comes first, if it comes back
+// expiryOf returns when the run is given up, 0 if its clock is stopped. A record that is on its way comes first, if it comes back
 // in time.
 func expiryOf(r *peerrow.Run) int64 {
 	if r.PausedMs != 0 {

@@ -19,7 +19,7 @@ func (t *transition) auditRun(run *peerrow.Run, step string, record topics.PeerA
 	}
 }
 
-// message returns the message that begins the run's turn.
+// messageOf returns the message that begins the run's turn.
 func messageOf(r *peerrow.Run, session string, req wire.Request, at time.Time) topics.Message {
 	type origin struct {
 		TaskID           string `json:"task_id"`
@@ -38,7 +38,7 @@ func messageOf(r *peerrow.Run, session string, req wire.Request, at time.Time) t
 	}
 }
 
-// callback returns the record that delivers the reply to a service.
+// callbackOf returns the record that delivers the reply to a service.
 func callbackOf(r *peerrow.Run, session string, body topics.Raw, at time.Time) topics.Output {
 	return topics.Output{
 		SessionID: &session, Content: string(body), SourceAgent: r.Agent, RequestID: &r.RunId, Timestamp: topics.Timestamp(at),

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
-// Who applies events by Apply and writes the row by EncodeState, both of them public, writes one that says what it is.
+// The row that an event leaves says its version itself.
 func TestAppliedStateHasTheVersionThatItsFieldsNeed(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))

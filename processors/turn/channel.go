@@ -108,7 +108,7 @@ func hasChannels(s *turnrow.State) bool {
 	return fromChannel(s.Turn.GetMessage()) || slices.ContainsFunc(s.Waiting, fromChannel)
 }
 
-// waitingMessages returns how many messages wait that are not results of delegations.
+// stateWaitingMessages returns how many messages wait that are not results of delegations.
 func stateWaitingMessages(s *turnrow.State) (n int) {
 	for _, a := range s.Waiting {
 		if !a.Result {

@@ -79,7 +79,7 @@ func (r workerReply) repeats(h *turnrow.Held) bool {
 	return h.Kind == r.kind && bytes.Equal(h.Digest, r.digest[:])
 }
 
-// name returns the output that a held record answers.
+// heldName returns the output that a held record answers.
 func heldName(h *turnrow.Held) stepName { return stepName{h.TurnId, h.Step, h.Call} }
 
 // echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
@@ -120,7 +120,7 @@ func (s *transition) applyEarly() (any bool) {
 	return any
 }
 
-// event decodes a held record into the event that it was when it arrived.
+// heldEvent decodes a held record into the event that it was when it arrived.
 func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
 	r := &Record{
 		Session: session, Value: h.Value, Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Headers: h.Headers,

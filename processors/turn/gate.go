@@ -122,7 +122,7 @@ func (s *transition) handOut(i int, item topics.ToolUseItem, decisions []approva
 	}
 }
 
-// item returns the item of a call that a gate holds back.
+// itemOf returns the item of a call that a gate holds back.
 func itemOf(g *turnrow.Gate, c *turnrow.Call, total int) topics.ToolUseItem {
 	item := topics.ToolUseItem{
 		ToolUseID: c.ToolUseId, ToolID: g.ToolId, Name: c.Name, SessionID: g.SessionId, TotalTools: int64(total),

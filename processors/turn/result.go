@@ -157,7 +157,7 @@ func (r workerReply) answersAlike(h *turnrow.Held) bool {
 		sameTool(heldTool(h), r.tool)
 }
 
-// tool returns the name of the tool whose reply is held, or nil if it is not known.
+// heldTool returns the name of the tool whose reply is held, or nil if it is not known.
 func heldTool(h *turnrow.Held) *string {
 	if h.Result != nil { // written by an older build
 		return h.Result.Name

@@ -59,7 +59,7 @@ func (s *transition) collectResults() bool {
 	return true
 }
 
-// result returns the result of a call, or nil if it is not loaded.
+// resultOfCall returns the result of a call, or nil if it is not loaded.
 func resultOfCall(t *turnrow.OpenTurn, c *turnrow.Call) *turnrow.Result {
 	if c.Result != nil {
 		return c.Result

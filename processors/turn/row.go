@@ -41,7 +41,7 @@ const (
 	rowBound = turnrow.Version
 )
 
-// format returns the lowest row version that can represent this state.
+// formatOf returns the lowest row version that can represent this state.
 func formatOf(s *turnrow.State) uint32 {
 	switch t := s.Turn; {
 	case slices.ContainsFunc(s.Routes, func(r *turnrow.ReplyRoute) bool { return r.TurnId != "" }):

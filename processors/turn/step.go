@@ -34,7 +34,7 @@ func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
 	return inputDigest(m), true
 }
 
-// sent reports whether message is byte for byte what the open step sent to the model. cached is the cached prompt; it
+// turnSent reports whether message is byte for byte what the open step sent to the model. cached is the cached prompt; it
 // reports false if the prompt is in parts and is not cached. Outcomes do not depend on it: it saves decoding the message.
 func turnSent(t *turnrow.OpenTurn, cached, message []byte) bool {
 	asked := t.GetPrompt()

@@ -1,9 +1,9 @@
+// Package costrow has the rows of package cost.
 package costrow
 
 import "github.com/turntable-streams/turntable/internal/rows"
 
-// Version is the highest version of a row that this build reads. Raise it only if an older build could not keep a promise with a newer
-// row. A new field is no reason: unknown fields survive a rewrite.
+// Version is that of the newest rows, see rows.Table.
 const Version = 1
 
 // SessionTable is the format of the row with the costs of a session.

@@ -28,8 +28,10 @@ func (x *Index) onRow(r processors.Inbound) {
 	case tables[0]:
 		var row *agentRow
 		if r.Value != nil {
-			d := agent.Table.Codec().Unmarshal(r.Value)
-			row, err = x.agentRowOf(key, d.Value), d.Err
+			var s *agent.State
+			if s, err = agent.Table.Unmarshal(r.Value); err == nil {
+				row = x.agentRowOf(key, s)
+			}
 		}
 		if err == nil {
 			x.setAgent(key, row)
@@ -37,8 +39,10 @@ func (x *Index) onRow(r processors.Inbound) {
 	case tables[1]:
 		var row *crewRow
 		if r.Value != nil {
-			d := team.Table.Codec().Unmarshal(r.Value)
-			row, err = crewRowOf(key, d.Value), d.Err
+			var s *team.State
+			if s, err = team.Table.Unmarshal(r.Value); err == nil {
+				row = crewRowOf(key, s)
+			}
 		}
 		if err == nil {
 			x.setCrew(key, row)
@@ -46,8 +50,10 @@ func (x *Index) onRow(r processors.Inbound) {
 	case tables[2]:
 		var row *repositoryRow
 		if r.Value != nil {
-			d := repository.Table.Codec().Unmarshal(r.Value)
-			row, err = repositoryRowOf(key, d.Value), d.Err
+			var s *repository.State
+			if s, err = repository.Table.Unmarshal(r.Value); err == nil {
+				row = repositoryRowOf(key, s)
+			}
 		}
 		if err == nil {
 			x.setRepository(key, row)

@@ -77,14 +77,14 @@ func (h *Host) onRow(r processors.Inbound) {
 	switch {
 	case r.Value == nil:
 	case subject == mailbox.Agent(key):
-		d := agent.Table.Codec().Unmarshal(r.Value)
-		if err = d.Err; err == nil {
-			box, waits = d.Value.GetMailbox(), agent.Live(d.Value) && agent.HostOf(d.Value) == h.config.Name
+		var s *agent.State
+		if s, err = agent.Table.Unmarshal(r.Value); err == nil {
+			box, waits = s.GetMailbox(), agent.Live(s) && agent.HostOf(s) == h.config.Name
 		}
 	default:
-		d := repository.Table.Codec().Unmarshal(r.Value)
-		if err = d.Err; err == nil {
-			box, waits = d.Value.GetMailbox(), repository.HasOpenActions(d.Value, h.config.Name)
+		var s *repository.State
+		if s, err = repository.Table.Unmarshal(r.Value); err == nil {
+			box, waits = s.GetMailbox(), repository.HasOpenActions(s, h.config.Name)
 		}
 	}
 	if err != nil {

@@ -141,7 +141,7 @@ func (s *transition) roomFor(more int) bool {
 	return more <= s.rules.SessionLimit
 }
 
-// size returns how many bytes the row and its parts have for a turn, without its fields of fixed size.
+// turnSize returns how many bytes the row and its parts have for a turn, without its fields of fixed size.
 func turnSize(t *foldrow.Turn) int {
 	size := int(t.PartsSize+t.HeldSize+t.RequestSize) + len(t.Tail)
 	for _, run := range t.Runs {

@@ -68,7 +68,7 @@ func withoutUnnamedParts(c *processors.Context, out Outcome) (Outcome, error) {
 	return out, nil
 }
 
-// parts returns the numbers of the parts that a row names.
+// partsOf returns the numbers of the parts that a row names.
 func partsOf(r *foldrow.Row) (numbers []uint32) {
 	for _, t := range r.GetOpen() {
 		numbers = appendParts(t, numbers)

@@ -17,7 +17,7 @@ const (
 	rowStepped = foldrow.Version
 )
 
-// format returns the lowest row version that can represent the row.
+// formatOf returns the lowest row version that can represent the row.
 func formatOf(r *foldrow.Row) uint32 {
 	if slices.ContainsFunc(r.Open, (*foldrow.Turn).GetStepped) {
 		return rowStepped

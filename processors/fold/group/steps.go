@@ -81,7 +81,7 @@ func (s *transition) receiveOfRun(t *foldrow.Turn, e topics.AgentEvent) {
 	}
 }
 
-// run returns an attempt at a step; nil if there is none.
+// runOf returns an attempt at a step; nil if there is none.
 func runOf(t *foldrow.Turn, step, attempt uint64) *foldrow.Turn {
 	for _, run := range t.Runs {
 		if run.Step == step && run.Attempt == attempt {

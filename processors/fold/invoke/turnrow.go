@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/rows/invokerow"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,7 +33,7 @@ func refreshOf(kept time.Duration) time.Duration { return min(maxRefresh, kept/8
 
 // apply adds what a record states to its session's row; a nil row is an empty one. If changed is false, the row need not be
 // written. apply does not modify row. It is deterministic, and adding a record again changes nothing.
-func (r tableRules) apply(row *turnrow.Row, s sighting, now time.Time) (next *turnrow.Row, changed bool) {
+func (r tableRules) apply(row *invokerow.Row, s sighting, now time.Time) (next *invokerow.Row, changed bool) {
 	if s.at.After(now) {
 		s.at = now
 	}
@@ -47,13 +47,13 @@ func (r tableRules) apply(row *turnrow.Row, s sighting, now time.Time) (next *tu
 
 // expire removes the turns whose time has come. A deadline can fire too early; the row is then written again, so that it
 // fires again. A nil result is an empty row.
-func (r tableRules) expire(session string, row *turnrow.Row, now time.Time) *turnrow.Row {
+func (r tableRules) expire(session string, row *invokerow.Row, now time.Time) *invokerow.Row {
 	x := r.indexOf(session, row)
 	x.expire(now)
 	return r.rowOf(x, session, row)
 }
 
-func (r tableRules) changed(row, next *turnrow.Row) (*turnrow.Row, bool) {
+func (r tableRules) changed(row, next *invokerow.Row) (*invokerow.Row, bool) {
 	if row == nil && next == nil || row != nil && next != nil && proto.Equal(row, next) {
 		return row, false
 	}
@@ -61,7 +61,7 @@ func (r tableRules) changed(row, next *turnrow.Row) (*turnrow.Row, bool) {
 }
 
 // has reports whether the row is as exact as it must be about a record of a turn. It is called for every event.
-func (r tableRules) has(row *turnrow.Row, s sighting) bool {
+func (r tableRules) has(row *invokerow.Row, s sighting) bool {
 	if s.turn == "" {
 		return false
 	}
@@ -87,7 +87,7 @@ func (r tableRules) has(row *turnrow.Row, s sighting) bool {
 }
 
 // indexOf returns an index of the turns of a row.
-func (r tableRules) indexOf(session string, row *turnrow.Row) *turnIndex {
+func (r tableRules) indexOf(session string, row *invokerow.Row) *turnIndex {
 	x := newTurnIndex(r.kept+refreshOf(r.kept), sessionTurns, sessionTurns)
 	for _, t := range row.GetTurns() {
 		x.sessions[session] = append(x.sessions[session], turnOf(session, t))
@@ -100,7 +100,7 @@ func (r tableRules) indexOf(session string, row *turnrow.Row) *turnIndex {
 	return x
 }
 
-func turnOf(session string, t *turnrow.Turn) *indexedTurn {
+func turnOf(session string, t *invokerow.Turn) *indexedTurn {
 	known := &indexedTurn{
 		session: session, turn: string(t.Id), request: string(t.Request), partition: -1, first: -1, last: -1,
 		began: time.UnixMilli(t.BeganMs), touched: time.UnixMilli(t.TouchedMs),
@@ -129,8 +129,8 @@ func turnOf(session string, t *turnrow.Turn) *indexedTurn {
 
 // rowOf returns the row of the turns in an index, nil if there are none. A row that is too large loses its first turns. Fields
 // of old that this build does not know are kept.
-func (r tableRules) rowOf(x *turnIndex, session string, old *turnrow.Row) *turnrow.Row {
-	next := &turnrow.Row{Version: turnrow.Version, KeptMs: r.kept.Milliseconds()}
+func (r tableRules) rowOf(x *turnIndex, session string, old *invokerow.Row) *invokerow.Row {
+	next := &invokerow.Row{Version: invokerow.Version, KeptMs: r.kept.Milliseconds()}
 	size := 0
 	for _, known := range slices.Backward(x.sessions[session]) {
 		t := rowTurn(known)
@@ -158,8 +158,8 @@ func (r tableRules) rowOf(x *turnIndex, session string, old *turnrow.Row) *turnr
 	return next
 }
 
-func rowTurn(known *indexedTurn) *turnrow.Turn {
-	t := &turnrow.Turn{
+func rowTurn(known *indexedTurn) *invokerow.Turn {
+	t := &invokerow.Turn{
 		Id: []byte(known.turn), Request: []byte(known.request),
 		BeganMs: known.began.UnixMilli(), TouchedMs: known.touched.UnixMilli(),
 	}
@@ -167,7 +167,7 @@ func rowTurn(known *indexedTurn) *turnrow.Turn {
 		t.Begun, t.Partition, t.First, t.Last, t.Ended = true, known.partition, known.first, known.last, known.ended
 	}
 	if e := known.end; e != nil {
-		t.End = &turnrow.End{
+		t.End = &invokerow.End{
 			Offset: e.offset, Attempt: e.attempt, Seq: e.seq, State: string(e.state), Reason: []byte(e.reason), Stop: []byte(e.stop),
 			Text: []byte(e.text),
 		}

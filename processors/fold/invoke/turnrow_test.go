@@ -11,21 +11,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/internal/rows/invokerow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var hourly = tableRules{kept: time.Hour, limit: maxTurnRow}
 
 // stored encodes and decodes a row, as the table does.
-func stored(t require.TestingT, row *turnrow.Row) *turnrow.Row {
+func stored(t require.TestingT, row *invokerow.Row) *invokerow.Row {
 	if row == nil {
 		return nil
 	}
-	raw, err := turnrow.Table.Marshal(row)
+	raw, err := invokerow.Table.Marshal(row)
 	require.NoError(t, err)
-	back, err := turnrow.Table.Unmarshal(raw)
+	back, err := invokerow.Table.Unmarshal(raw)
 	require.NoError(t, err)
 	return back
 }
@@ -40,7 +40,7 @@ func TestRowIsWrittenWhenATurnBeginsAndEndsAndRarelyBetween(t *testing.T) {
 	writes, now := 0, noon
 	for i := range int64(10_000) {
 		now = noon.Add(time.Duration(i) * 10 * time.Millisecond)
-		var next *turnrow.Row
+		var next *invokerow.Row
 		before := proto.Clone(row)
 		if next, changed = hourly.apply(row, delta("t", 100+i, now), now); changed {
 			writes++
@@ -92,7 +92,7 @@ func TestTurnsLeaveTheirRow(t *testing.T) {
 
 func TestRowIsBounded(t *testing.T) {
 	t.Parallel()
-	var row *turnrow.Row
+	var row *invokerow.Row
 	for i := range 1000 {
 		row, _ = hourly.apply(row, delta(fmt.Sprint("t-", i), int64(i), noon), noon)
 	}
@@ -119,7 +119,7 @@ func TestRowKeepsFieldsOfNewerBuilds(t *testing.T) {
 	require.True(t, changed)
 	require.Equal(t, unknown, []byte(row.ProtoReflect().GetUnknown()))
 	require.Equal(t, unknown, []byte(row.Turns[0].ProtoReflect().GetUnknown()))
-	_, err := turnrow.Table.Unmarshal([]byte{0x08, 0x02})
+	_, err := invokerow.Table.Unmarshal([]byte{0x08, 0x02})
 	require.ErrorIs(t, err, rows.ErrVersion)
 }
 
@@ -172,7 +172,7 @@ func TestIndexFromRowAndTailEqualsIndexFromAllRecords(t *testing.T) {
 		cut := rapid.IntRange(0, len(records)).Draw(t, "covered")
 		crash := rapid.IntRange(0, cut).Draw(t, "crash")
 		again := rapid.IntRange(0, crash).Draw(t, "again")
-		var row *turnrow.Row
+		var row *invokerow.Row
 		for _, s := range append(append([]sighting{}, records[:crash]...), records[again:cut]...) {
 			row, _ = hourly.apply(row, s, s.at)
 			row = stored(t, row)

@@ -7,8 +7,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows/invokerow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -47,7 +47,7 @@ func TurnTable(agent string, opts ...TurnTableOption) (*goka.GroupGraph, error) 
 		b.input(catalog.BatchMessages.Spec()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
-	edges = append(edges, goka.Persist(timed.Of(turnrow.Table, b.onDeadline)))
+	edges = append(edges, goka.Persist(timed.Of(invokerow.Table, b.onDeadline)))
 	return goka.DefineGroup(catalog.TurnsGroup(), edges...), nil
 }
 
@@ -123,15 +123,15 @@ func (b *turnTable) within(c *processors.Context) tableRules {
 
 // rowIn returns the row of the context's session, nil if there is none. A row that cannot be decoded stops the group: without
 // it the table would lack turns. Pipelines then read the records since the last committed offsets.
-func rowIn(c *processors.Context) (*turnrow.Row, error) {
-	row, err := turnrow.Table.Of(c.Value())
+func rowIn(c *processors.Context) (*invokerow.Row, error) {
+	row, err := invokerow.Table.Of(c.Value())
 	if err != nil {
 		return nil, fmt.Errorf("%w: row of the table of turns: %w", processors.ErrKeepRecord, err)
 	}
 	return row, nil
 }
 
-func write(c *processors.Context, row *turnrow.Row) error {
+func write(c *processors.Context, row *invokerow.Row) error {
 	if row == nil {
 		if c.Value() == nil {
 			return nil

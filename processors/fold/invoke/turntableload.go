@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/rows/invokerow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
 )
 
 // WithTurnTable makes Run read the table of turns instead of the topics since WithLookback (default: it reads the topics).
@@ -89,7 +89,7 @@ func (p *Pipeline) checkLoop(ctx context.Context, group goka.Group) error {
 }
 
 // readTable returns the rows of the table, by session.
-func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*turnrow.Row, error) {
+func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*invokerow.Row, error) {
 	partitions, err := p.follower.Partitions(table)
 	switch {
 	case errors.Is(err, processors.ErrNoTopic):
@@ -98,7 +98,7 @@ func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*tur
 		return nil, fmt.Errorf("invoke: %w", err)
 	}
 	var mu sync.Mutex
-	rows := map[string]*turnrow.Row{}
+	rows := map[string]*invokerow.Row{}
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(loadedAtOnce)
 	for _, partition := range partitions {
@@ -118,7 +118,7 @@ func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*tur
 			mu.Lock()
 			defer mu.Unlock()
 			for session, raw := range values {
-				row, err := turnrow.Table.Unmarshal(raw)
+				row, err := invokerow.Table.Unmarshal(raw)
 				if err != nil {
 					return fmt.Errorf("%w: %s/%d: %w", errTableUnusable, table, partition, err)
 				}
@@ -171,7 +171,7 @@ func (p *Pipeline) loadFast(ctx context.Context) (loaded bool, err error) {
 
 // restore adds the turns of a row to the index. covered are the offsets of agent-events up to which the row is valid, ends
 // those of the partitions' ends.
-func (h *hub) restore(session string, row *turnrow.Row, covered, ends map[int32]int64) {
+func (h *hub) restore(session string, row *invokerow.Row, covered, ends map[int32]int64) {
 	behind := refreshOf(time.Duration(row.KeptMs) * time.Millisecond)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,7 @@
 package gatehttp
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -212,4 +213,23 @@ func (d *doorway) known(id string, who as) gate.View {
 		return ok
 	}, waitLimit, 5*time.Millisecond)
 	return d.do("GET", "/api/gates/"+id, "", who).view(d.t)
+}
+
+// The table of standing approvals is followed on its own, and can be read later than the gates: right after a start a request waits.
+func TestRequestWaitsForTheStandingApprovals(t *testing.T) {
+	t.Parallel()
+	f := newField(t, processors.AtLeastOnce)
+	f.gates()
+	d := f.door(WithAuthenticate(callers))
+	late, err := processors.NewTableFollower(f.brokers, []string{d.index.grants}, d.index.onGrants)
+	require.NoError(t, err)
+	d.index.mu.Lock()
+	d.index.standing = late
+	d.index.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- late.Run(ctx) }()
+	require.Equal(t, 404, d.do("DELETE", "/api/gates/grants/none", "", as("boss all *")).status)
+	cancel()
+	require.NoError(t, <-ran)
 }

@@ -169,7 +169,7 @@ func (x *Index) show(changes []change) {
 
 // onGrants is called for each record of the table of standing approvals.
 func (x *Index) onGrants(r processors.Inbound) {
-	d := gaterow.GrantTable.Codec().Unmarshal(r.Value)
+	row, err := gaterow.GrantTable.Unmarshal(r.Value)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	agent := string(r.Key)
@@ -177,11 +177,11 @@ func (x *Index) onGrants(r processors.Inbound) {
 	switch {
 	case r.Value == nil:
 		delete(x.approved, agent)
-	case d.Err != nil || !known && len(x.approved) == maxAgents:
+	case err != nil || !known && len(x.approved) == maxAgents:
 		x.options.logger.Error("gate door cannot show standing approvals", zap.String("topic", r.Topic),
-			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", agent), zap.Error(d.Err))
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", agent), zap.Error(err))
 	default:
-		x.approved[agent] = d.Value.GetGrants()
+		x.approved[agent] = row.GetGrants()
 	}
 }
 
@@ -208,6 +208,11 @@ func (x *Index) catchUp(ctx context.Context, topic string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
+	select {
+	case <-from.Ready(): // that of the standing approvals can be later than Ready of the index
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrNotReady, ctx.Err())
+	}
 	if err := from.CatchUpTopic(ctx, topic); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}

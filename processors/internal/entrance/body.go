@@ -141,8 +141,8 @@ func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
 	}
 }
 
-// buffers has the buffers that a body has outgrown: half of what the bodies of an attack would leave to the garbage collector. One that
-// was returned to a door is never reused. The nth pool has those of firstBuffer << n bytes.
+// buffers are the buffers that bodies have outgrown. They are half of what the bodies of an attack would leave to the garbage collector.
+// The last buffer of a body belongs to the door and is not reused. Pool n has those of firstBuffer << n bytes.
 var buffers [12]sync.Pool
 
 // bufferOf returns an empty buffer of a size.
@@ -155,7 +155,7 @@ func bufferOf(size int) []byte {
 	return make([]byte, 0, size)
 }
 
-// reuse keeps a buffer that nobody uses any more.
+// reuse keeps a buffer for another body. The caller must not use it afterwards.
 func reuse(b []byte) {
 	if n := classOf(cap(b)); n >= 0 {
 		buffers[n].Put(&b)

@@ -73,7 +73,7 @@ func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time
 	return scopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: scopeRecord(next, scope)}
 }
 
-// record returns the record of the topic spending that says what a row says.
+// scopeRecord returns the record of the topic spending that says what a row says.
 func scopeRecord(s *costrow.ScopeTotals, scope string) *topics.Spending {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
 	return &topics.Spending{

@@ -74,7 +74,7 @@ func applySession(row *costrow.SessionTotals, session string, r *record, now tim
 	return out
 }
 
-// record returns the record of session-cost that says what a row says.
+// sessionRecord returns the record of session-cost that says what a row says.
 func sessionRecord(s *costrow.SessionTotals, session string) *topics.SessionCost {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
 	c := &topics.SessionCost{

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// record is a record of tool-use-latency.
+// measurement is a record of tool-use-latency.
 type measurement struct {
 	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
 	ID string
@@ -65,7 +65,7 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 	if err := measureTools(next, r.Value.LatencyMS); err != nil {
 		return outcome{Reason: reasonBroken}
 	}
-	next.Version = rowVersion
+	next.Version = latencyrow.Version
 	if r.Value.Status == statusError {
 		next.Errors++
 	}
@@ -76,7 +76,7 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 	return outcome{Row: next, Changed: true}
 }
 
-// measure adds a latency.
+// measureTools adds a latency.
 func measureTools(t *latencyrow.ToolLatencies, ms int64) error {
 	bins, err := binsOf(t)
 	if err != nil {

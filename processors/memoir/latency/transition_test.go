@@ -103,7 +103,7 @@ func TestAbsurdLatencyCountsAsTheLongest(t *testing.T) {
 // A row with every latency that there can be is the largest row.
 func TestRowIsBounded(t *testing.T) {
 	rules := defaultRules()
-	row := &latencyrow.ToolLatencies{Version: rowVersion, DeadlineMs: math.MaxInt64 / 2}
+	row := &latencyrow.ToolLatencies{Version: latencyrow.Version, DeadlineMs: math.MaxInt64 / 2}
 	calls := 0
 	for ms := 0.6; ms < 1.1*float64(Longest.Milliseconds()); ms *= 1.01 {
 		require.NoError(t, measureTools(row, int64(math.Ceil(ms))))
@@ -189,7 +189,7 @@ func TestRowsWithInvalidSketchesAreRejected(t *testing.T) {
 		})
 	}
 	newer := proto.CloneOf(good)
-	newer.Version = rowVersion + 1
+	newer.Version = latencyrow.Version + 1
 	raw, err := rowFormat.Marshal(newer)
 	require.NoError(t, err)
 	require.ErrorIs(t, rowFormat.Codec().Unmarshal(raw).Err, rows.ErrVersion)

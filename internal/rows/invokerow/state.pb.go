@@ -2,19 +2,18 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: processors/fold/invoke/internal/turnrow/state.proto
+// source: internal/rows/invokerow/state.proto
 
 // The row of the table of turns. Field numbers are never reused. Unknown fields are preserved.
 
-package turnrow
+package invokerow
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -41,7 +40,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[0]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -53,7 +52,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[0]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -66,7 +65,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP(), []int{0}
+	return file_internal_rows_invokerow_state_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Row) GetVersion() uint32 {
@@ -125,7 +124,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[1]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -137,7 +136,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[1]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -150,7 +149,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP(), []int{1}
+	return file_internal_rows_invokerow_state_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Turn) GetId() []byte {
@@ -263,7 +262,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[2]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +274,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes[2]
+	mi := &file_internal_rows_invokerow_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +287,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP(), []int{2}
+	return file_internal_rows_invokerow_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *End) GetOffset() int64 {
@@ -340,11 +339,11 @@ func (x *End) GetText() []byte {
 	return nil
 }
 
-var File_processors_fold_invoke_internal_turnrow_state_proto protoreflect.FileDescriptor
+var File_internal_rows_invokerow_state_proto protoreflect.FileDescriptor
 
-const file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc = "" +
+const file_internal_rows_invokerow_state_proto_rawDesc = "" +
 	"\n" +
-	"3processors/fold/invoke/internal/turnrow/state.proto\x12\x13turntable.invoke.v1\"\x8a\x01\n" +
+	"#internal/rows/invokerow/state.proto\x12\x13turntable.invoke.v1\"\x8a\x01\n" +
 	"\x03Row\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -374,27 +373,27 @@ const file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\fR\x06reason\x12\x12\n" +
 	"\x04stop\x18\x06 \x01(\fR\x04stop\x12\x12\n" +
-	"\x04text\x18\a \x01(\fR\x04textBPZNgithub.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrowb\x06proto3"
+	"\x04text\x18\a \x01(\fR\x04textB@Z>github.com/turntable-streams/turntable/internal/rows/invokerowb\x06proto3"
 
 var (
-	file_processors_fold_invoke_internal_turnrow_state_proto_rawDescOnce sync.Once
-	file_processors_fold_invoke_internal_turnrow_state_proto_rawDescData []byte
+	file_internal_rows_invokerow_state_proto_rawDescOnce sync.Once
+	file_internal_rows_invokerow_state_proto_rawDescData []byte
 )
 
-func file_processors_fold_invoke_internal_turnrow_state_proto_rawDescGZIP() []byte {
-	file_processors_fold_invoke_internal_turnrow_state_proto_rawDescOnce.Do(func() {
-		file_processors_fold_invoke_internal_turnrow_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc), len(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc)))
+func file_internal_rows_invokerow_state_proto_rawDescGZIP() []byte {
+	file_internal_rows_invokerow_state_proto_rawDescOnce.Do(func() {
+		file_internal_rows_invokerow_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_internal_rows_invokerow_state_proto_rawDesc), len(file_internal_rows_invokerow_state_proto_rawDesc)))
 	})
-	return file_processors_fold_invoke_internal_turnrow_state_proto_rawDescData
+	return file_internal_rows_invokerow_state_proto_rawDescData
 }
 
-var file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
-var file_processors_fold_invoke_internal_turnrow_state_proto_goTypes = []any{
+var file_internal_rows_invokerow_state_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_internal_rows_invokerow_state_proto_goTypes = []any{
 	(*Row)(nil),  // 0: turntable.invoke.v1.Row
 	(*Turn)(nil), // 1: turntable.invoke.v1.Turn
 	(*End)(nil),  // 2: turntable.invoke.v1.End
 }
-var file_processors_fold_invoke_internal_turnrow_state_proto_depIdxs = []int32{
+var file_internal_rows_invokerow_state_proto_depIdxs = []int32{
 	1, // 0: turntable.invoke.v1.Row.turns:type_name -> turntable.invoke.v1.Turn
 	2, // 1: turntable.invoke.v1.Turn.end:type_name -> turntable.invoke.v1.End
 	2, // [2:2] is the sub-list for method output_type
@@ -404,26 +403,26 @@ var file_processors_fold_invoke_internal_turnrow_state_proto_depIdxs = []int32{
 	0, // [0:2] is the sub-list for field type_name
 }
 
-func init() { file_processors_fold_invoke_internal_turnrow_state_proto_init() }
-func file_processors_fold_invoke_internal_turnrow_state_proto_init() {
-	if File_processors_fold_invoke_internal_turnrow_state_proto != nil {
+func init() { file_internal_rows_invokerow_state_proto_init() }
+func file_internal_rows_invokerow_state_proto_init() {
+	if File_internal_rows_invokerow_state_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc), len(file_processors_fold_invoke_internal_turnrow_state_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_rows_invokerow_state_proto_rawDesc), len(file_internal_rows_invokerow_state_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_processors_fold_invoke_internal_turnrow_state_proto_goTypes,
-		DependencyIndexes: file_processors_fold_invoke_internal_turnrow_state_proto_depIdxs,
-		MessageInfos:      file_processors_fold_invoke_internal_turnrow_state_proto_msgTypes,
+		GoTypes:           file_internal_rows_invokerow_state_proto_goTypes,
+		DependencyIndexes: file_internal_rows_invokerow_state_proto_depIdxs,
+		MessageInfos:      file_internal_rows_invokerow_state_proto_msgTypes,
 	}.Build()
-	File_processors_fold_invoke_internal_turnrow_state_proto = out.File
-	file_processors_fold_invoke_internal_turnrow_state_proto_goTypes = nil
-	file_processors_fold_invoke_internal_turnrow_state_proto_depIdxs = nil
+	File_internal_rows_invokerow_state_proto = out.File
+	file_internal_rows_invokerow_state_proto_goTypes = nil
+	file_internal_rows_invokerow_state_proto_depIdxs = nil
 }
