@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/turntable-streams/turntable/codec"
 )
 
 const (
@@ -50,6 +52,8 @@ func IsJSON(contentType string) bool {
 }
 
 // ReadBody receives the body, if its content type is one of the door. Its memory counts against the limits of all bodies until Close.
+// A JSON value that is nested deeper than codec.MaxDepth is not received to its end: ReadBody returns its beginning, which every door
+// refuses for its depth.
 func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 	if refusal := v.checkMedia(); refusal != nil {
 		return nil, refusal
@@ -70,6 +74,12 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 	defer v.arrived()
 	for {
 		if len(raw) == cap(raw) {
+			if codec.Deeper(raw, codec.MaxDepth) {
+				if !v.arrived() {
+					return nil, gaveWay()
+				}
+				return raw, nil
+			}
 			if int64(len(raw)) >= longest { // a handler in front, which decompresses for example, has replaced the body
 				longest = limit + 1
 			}
