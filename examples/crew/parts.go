@@ -41,7 +41,7 @@ func runProcessors(ctx context.Context, s childSettings, logger *zap.Logger, rea
 		return err
 	}
 	patience := time.Duration(s.Patience) * time.Second
-	graphs, crewsErr := crew.Graphs(workshop, crew.WithPermissionTimeout(patience))
+	graphs, crewsErr := crew.Graphs(workshop, crew.Config{PermissionTimeout: patience})
 	gates, gatesErr := gate.Graph(workshop)
 	grants, grantsErr := gate.GrantsGraph(workshop)
 	if err := errors.Join(crewsErr, gatesErr, grantsErr); err != nil {

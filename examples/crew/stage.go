@@ -13,7 +13,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 
 // errUnexpected is wrapped by the error of something that did not happen as the play promises.
@@ -209,7 +208,7 @@ func (s *stage) tell(e event) {
 	name := func(id string) string { return s.story.name(id) }
 	switch e.kind {
 	case "agent:spawned":
-		s.screen.line(f.Agent.Role.ID, "is spawned as %s", view.ShortID(f.Agent.ID))
+		s.screen.line(f.Agent.Role.ID, "is spawned as %s", shortID(f.Agent.ID))
 	case "agent:spawn_error":
 		s.screen.line(name(f.AgentID), "cannot be started: %s", f.message())
 	case "agent:session_ready":

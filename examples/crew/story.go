@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -51,7 +50,10 @@ type fields struct {
 		Arguments topics.Raw `json:"arguments"`
 		Truncated bool       `json:"truncated"` // the arguments are the beginning of the request
 	} `json:"request"`
-	Agent view.Agent `json:"agent"`
+	Agent struct {
+		ID   string          `json:"id"`
+		Role topics.CrewRole `json:"role"`
+	} `json:"agent"`
 }
 
 // message is the message of a commit or of an error.
@@ -139,6 +141,9 @@ func (s *story) add(e event) (fresh bool) {
 	return true
 }
 
+// shortID is what people call an agent without a name: the first 8 characters of its ID.
+func shortID(id string) string { return id[:min(8, len(id))] }
+
 // name is what the screen calls an agent.
 func (s *story) name(agentID string) string {
 	s.mu.Lock()
@@ -146,7 +151,7 @@ func (s *story) name(agentID string) string {
 	if name := s.names[agentID]; name != "" {
 		return name
 	}
-	return view.ShortID(agentID)
+	return shortID(agentID)
 }
 
 // text is what an agent has said.

@@ -83,7 +83,6 @@ var exported = sync.OnceValues(func() (map[string][]string, error) {
 // shown are the packages that export their transitions or tables, with rows, for other packages and their tests.
 var shown = []string{
 	"processors/turn", "processors/delivery", "processors/channel", "processors/fold/group",
-	"processors/crew/agent", "processors/crew/team", "processors/crew/repository",
 }
 
 // exportedTypes describes the type of every exported function, variable, field and method of a package, and what its

@@ -18,8 +18,7 @@
 //	all rows ---> crew-events ---> door ---> WebSocket, REST
 //	agent's row ---> gate-requests, gate-outcomes ---> agent's row
 //
-// All topics are named "{agent}-...". Packages agent, team and repository have the groups, and Graphs returns all three. Package
-// host runs the agents, package crewhttp serves people. Permissions are gates: run the groups of package gate too.
+// All topics are named "{agent}-...". Graphs returns the three groups. Package host runs the agents, package crewhttp serves people. Permissions are gates: run the groups of package gate too.
 //
 // # One input, one order
 //
@@ -46,14 +45,4 @@
 //
 // What an agent's process does is outside: it has the rights of its host's user, and locks bind only commits that are made by the
 // command COMMIT.
-//
-// # Options
-//
-//	option                  default  what
-//	WithRoles               Roles    what agents can be
-//	WithMaxAgents           50       agents of a crew that are not ended
-//	WithPermissionTimeout   60 s     how long a permission request waits for a person
-//	WithHungAfter           5 min    how long an agent may be silent during a turn
-//	WithRestartDelay        2 s      how long a crashed agent waits
-//	WithLockTTL             5 min    how long a lock lasts without its agent's activity
 package crew

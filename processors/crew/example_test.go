@@ -10,7 +10,7 @@ import (
 
 // A program runs the three groups, and both groups of package gate.
 func ExampleGraphs() {
-	graphs, err := crew.Graphs("shipyard", crew.WithMaxAgents(12), crew.WithPermissionTimeout(2*time.Minute))
+	graphs, err := crew.Graphs("shipyard", crew.Config{MaxAgents: 12, PermissionTimeout: 2 * time.Minute})
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 func TestC01_ALeadSeesItsOwnChildren(t *testing.T) {

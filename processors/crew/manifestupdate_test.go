@@ -9,7 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // ledger returns entries a second apart, oldest first.

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mention"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 var agents = []mention.Candidate{

@@ -101,7 +101,7 @@ func newStreamRig(b *testing.B) *streamRig {
 	require.NoError(b, err)
 	r.to, err = processors.NewPublisher(r.brokers)
 	require.NoError(b, err)
-	graphs, err := crew.Graphs(agent, crew.WithMaxAgents(streamingAgents+1))
+	graphs, err := crew.Graphs(agent, crew.Config{MaxAgents: streamingAgents + 1})
 	require.NoError(b, err)
 	require.NoError(b, processors.EnsureTopics(ctx, r.brokers, processors.WithTopics(r.catalog), processors.WithPartitions(4)))
 	group, ctx := errgroup.WithContext(ctx)

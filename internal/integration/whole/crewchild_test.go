@@ -17,10 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// quickRestarts make crashed agents start again soon.
-func quickRestarts() []crew.Option {
-	return []crew.Option{crew.WithRestartDelay(50 * time.Millisecond)}
-}
+// quickRestarts makes crashed agents start again soon.
+var quickRestarts = crew.Config{RestartDelay: 50 * time.Millisecond}
 
 // runCrews is the processes that are killed, beside the host.
 func runCrews(ctx context.Context, c child) error {
@@ -29,7 +27,7 @@ func runCrews(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	graphs, err := crew.Graphs(agent, quickRestarts()...)
+	graphs, err := crew.Graphs(agent, quickRestarts)
 	gates, gatesErr := gate.Graph(agent)
 	grants, grantsErr := gate.GrantsGraph(agent)
 	if err := errors.Join(err, gatesErr, grantsErr); err != nil {

@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
-	"github.com/turntable-streams/turntable/processors/crew/team"
+	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -251,48 +249,25 @@ func (y *crewWorld) verified() error {
 	l, c := y.log, y.catalog
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	agents, crews, repositories := l.rows[string(c.CrewAgentsGroup())+"-table"], l.rows[string(c.CrewsGroup())+"-table"],
-		l.rows[string(c.CrewRepositoriesGroup())+"-table"]
-	for key, inputs := range l.inputs[c.CrewAgentInputs.Name()] {
-		if err := verified(key, agents[key], l, agent.Table.Codec(), func(s *agent.State) ([]topics.CrewEvent, error) {
-			return agent.Verify(y.agent, key, s, inputs, agent.WithRestartDelay(50*time.Millisecond))
-		}); err != nil {
-			return err
-		}
-	}
-	for key, inputs := range l.inputs[c.CrewInputs.Name()] {
-		if err := verified(key, crews[key], l, team.Table.Codec(), func(s *team.State) ([]topics.CrewEvent, error) {
-			return team.Verify(y.agent, key, s, inputs)
-		}); err != nil {
-			return err
-		}
-	}
-	for key, inputs := range l.inputs[c.CrewRepositoryInputs.Name()] {
-		if err := verified(key, repositories[key], l, repository.Table.Codec(), func(s *repository.State) ([]topics.CrewEvent, error) {
-			return repository.Verify(y.agent, key, s, inputs)
-		}); err != nil {
-			return err
+	for group, inputs := range map[goka.Group]string{
+		c.CrewAgentsGroup(): c.CrewAgentInputs.Name(), c.CrewsGroup(): c.CrewInputs.Name(), c.CrewRepositoriesGroup(): c.CrewRepositoryInputs.Name(),
+	} {
+		for key, inputs := range l.inputs[inputs] {
+			row := l.rows[string(group)+"-table"][key]
+			events, err := crew.Verify(y.agent, quickRestarts, group, key, row, inputs)
+			if err != nil {
+				return err
+			}
+			if err := l.same(key, events); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// verified checks one row: it is what its inputs make, and so are its events.
-func verified[S any](key string, raw []byte, l *crewLog, c codec.Codec[S],
-	verify func(S) ([]topics.CrewEvent, error),
-) error {
-	var row S
-	if raw != nil {
-		d := c.Unmarshal(raw)
-		if d.Err != nil {
-			return d.Err
-		}
-		row = d.Value
-	}
-	events, err := verify(row)
-	if err != nil {
-		return err
-	}
+// same checks that the events that inputs make are those in the topic.
+func (l *crewLog) same(key string, events []topics.CrewEvent) error {
 	for _, e := range events {
 		known, ok := l.events[e.Subject][e.Seq]
 		if !ok || known.Type != e.Type || string(known.Fields) != string(e.Fields) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -59,7 +59,7 @@ func (h *Handler) spawn(r *request) answer {
 	if rejection, ok := h.crew(r, b.CrewID); !ok {
 		return rejection
 	}
-	known := slices.ContainsFunc(h.options.roles, func(role view.Role) bool { return role.ID == b.RoleID })
+	known := slices.ContainsFunc(h.options.roles, func(role topics.CrewRole) bool { return role.ID == b.RoleID })
 	switch {
 	case !known:
 		return errorAnswer(http.StatusBadRequest, "roleId is not the ID of a role")

@@ -10,16 +10,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
+	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
-	"github.com/turntable-streams/turntable/processors/crew/team"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,14 +42,9 @@ func newField(t *testing.T, g processors.Guarantee) *field {
 	f.to, err = processors.NewPublisher(f.brokers)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.to.Close()) })
-	graphs := []func() (*goka.GroupGraph, error){
-		func() (*goka.GroupGraph, error) { return agent.Graph(f.topics.Agent) },
-		func() (*goka.GroupGraph, error) { return team.Graph(f.topics.Agent) },
-		func() (*goka.GroupGraph, error) { return repository.Graph(f.topics.Agent) },
-	}
-	for i, build := range graphs {
-		graph, err := build()
-		require.NoError(t, err)
+	graphs, err := crew.Graphs(f.topics.Agent, crew.Config{})
+	require.NoError(t, err)
+	for i, graph := range graphs {
 		p, err := processors.New(f.brokers, graph, processors.WithTopics(f.topics), processors.WithPartitions(2),
 			processors.WithInstance(fmt.Sprint("i", i)), processors.WithGuarantee(g), processors.WithTick(20*time.Millisecond),
 			processors.WithStorage(processors.LevelDB(t.TempDir())))

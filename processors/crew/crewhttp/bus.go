@@ -1,7 +1,7 @@
 package crewhttp
 
 import (
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // busHistory are the last messages between the agents of all crews, in the order in which the index saw them.

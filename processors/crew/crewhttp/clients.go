@@ -9,7 +9,7 @@ import (
 	ws "github.com/coder/websocket"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // maxShown is how many agents an init frame has: those that have not ended, then the newest others.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 const (

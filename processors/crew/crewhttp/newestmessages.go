@@ -1,6 +1,6 @@
 package crewhttp
 
-import "github.com/turntable-streams/turntable/processors/crew/view"
+import "github.com/turntable-streams/turntable/processors/crew/internal/view"
 
 const (
 	// busLimit is how many messages a History keeps: the newest.

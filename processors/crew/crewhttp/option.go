@@ -14,8 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/crew/team"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // ErrConfig is wrapped by the errors of New, NewIndex and Index.Run about an invalid agent name, option or connection setting.
@@ -26,7 +26,7 @@ type Option func(*options)
 
 type options struct {
 	prefix       string
-	roles        []view.Role
+	roles        []topics.CrewRole
 	rows         int
 	history      History
 	text         int
@@ -98,9 +98,9 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithRoles sets the roles that agents can have (default: those of package processors/crew/team). It must be the list of the
+// WithRoles sets the roles that agents can have (default: those of package processors/crew/internal/team). It must be the list of the
 // crew's group. A request to spawn an agent of another role is answered with 400. There must be at least one.
-func WithRoles(roles []view.Role) Option {
+func WithRoles(roles []topics.CrewRole) Option {
 	return func(o *options) {
 		if len(roles) == 0 {
 			o.invalid("WithRoles: none")

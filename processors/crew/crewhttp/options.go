@@ -3,7 +3,7 @@ package crewhttp
 import (
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // optionsOf returns the IDs of the options of a permission request.

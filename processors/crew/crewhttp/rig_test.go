@@ -19,7 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -80,7 +80,7 @@ func newRig(t *testing.T, opts ...Option) *rig {
 func (r *rig) agent(id, crew, project string, change ...func(*agentRow)) {
 	row := &agentRow{
 		view: view.Agent{
-			ID: id, CrewID: crew, ProjectID: project, Status: view.Running, Role: view.Role{ID: "developer"}, ChildIDs: []string{},
+			ID: id, CrewID: crew, ProjectID: project, Status: view.Running, Role: topics.CrewRole{ID: "developer"}, ChildIDs: []string{},
 			CreatedAt: view.Time(noon.UnixMilli()),
 		},
 		member: topics.CrewMember{AgentID: id, CrewID: crew, ProjectID: project, RoleID: "developer", Repository: "repo"},

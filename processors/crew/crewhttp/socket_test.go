@@ -6,7 +6,8 @@ import (
 	ws "github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestS01_OnlySubscribersGetText(t *testing.T) {
@@ -121,7 +122,7 @@ func TestS04_InvalidJSONIsAnsweredAndUnknownTypesAreIgnored(t *testing.T) {
 func TestS05_ClientGetsAgentsLocksAndWhetherAllIsPaused(t *testing.T) {
 	r := newRig(t)
 	r.agent("lead", "c", "p", func(a *agentRow) {
-		a.view.Role = view.Role{ID: "lead"}
+		a.view.Role = topics.CrewRole{ID: "lead"}
 		a.view.OutputPreview = "export API_KEY=hunter2hunter2"
 		a.view.Permissions = []view.PermissionAsked{{ID: "g", ToolName: "Bash", Arguments: []byte(`{}`)}}
 	})

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -16,9 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
-	"github.com/turntable-streams/turntable/processors/crew/team"
+	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -51,13 +48,9 @@ func TestDoorWaitsForItsTopicsAndSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, topics.EnsureCluster(t.Context(), brokers, kafka.Config(), c, topics.WithPartitions(2)))
 	running := make(chan error, 3)
-	for i, build := range []func() (*goka.GroupGraph, error){
-		func() (*goka.GroupGraph, error) { return agent.Graph(name) },
-		func() (*goka.GroupGraph, error) { return team.Graph(name) },
-		func() (*goka.GroupGraph, error) { return repository.Graph(name) },
-	} {
-		graph, err := build()
-		require.NoError(t, err)
+	graphs, err := crew.Graphs(name, crew.Config{})
+	require.NoError(t, err)
+	for i, graph := range graphs {
 		p, err := processors.New(brokers, graph, processors.WithTopics(c), processors.WithPartitions(2),
 			processors.WithInstance(fmt.Sprint("i", i)), processors.WithStorage(processors.LevelDB(t.TempDir())))
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Whoever may not use a crew must not learn, from the answer or from the time that it takes, that an agent exists. The tables are

@@ -5,10 +5,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
-	"github.com/turntable-streams/turntable/processors/crew/team"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
+	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 

@@ -12,10 +12,9 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
+	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/processors/crew/host"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -86,12 +85,10 @@ func (s *stage) background(run func(context.Context) error) (stop func() error) 
 // groups runs a process with the groups until the test ends, or until stop is called.
 func (s *stage) groups(instance string, g processors.Guarantee) (stop func()) {
 	s.t.Helper()
-	agents, err := agent.Graph(s.topics.Agent)
-	require.NoError(s.t, err)
-	repositories, err := repository.Graph(s.topics.Agent)
+	graphs, err := crew.Graphs(s.topics.Agent, crew.Config{})
 	require.NoError(s.t, err)
 	var stops []func() error
-	for _, graph := range []*goka.GroupGraph{agents, repositories} {
+	for _, graph := range graphs {
 		stops = append(stops, s.process(graph, instance, g))
 	}
 	return func() {

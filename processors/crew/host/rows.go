@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/agent"
+	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/repository"
+	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
 )
 
 // rows is what a host knows of the rows of agents and repositories.

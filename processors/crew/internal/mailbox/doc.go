@@ -10,3 +10,8 @@
 // Inputs, actions, events and gates have IDs that are derived from the row and its counters, so a repeated step writes the
 // same records again.
 package mailbox
+
+import "errors"
+
+// ErrConfig is wrapped by the errors about a configuration of one of the groups.
+var ErrConfig = errors.New("crew: invalid configuration")

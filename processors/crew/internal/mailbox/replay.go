@@ -50,17 +50,21 @@ func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok boo
 
 // Verify checks that the inputs of a key make its row in the table, nil for none, and returns the events that they make. The error
 // names the fields that differ, without their values.
-func (g Group[R]) Verify(key string, row *R, inputs []processors.Inbound) ([]topics.CrewEvent, error) {
+func (g Group[R]) Verify(key string, raw []byte, inputs []processors.Inbound) ([]topics.CrewEvent, error) {
 	want, ok, events, err := g.Replay(key, inputs)
 	switch {
 	case err != nil:
 		return events, err
-	case ok != (row != nil):
-		return events, fmt.Errorf("%s %q: the inputs make a row: %t, the table has one: %t", g.Name, key, ok, row != nil)
-	case row == nil:
+	case ok != (raw != nil):
+		return events, fmt.Errorf("%s %q: the inputs make a row: %t, the table has one: %t", g.Name, key, ok, raw != nil)
+	case raw == nil:
 		return events, nil
 	}
-	if differ := g.differ(want, *row); len(differ) > 0 {
+	row, err := g.Table.Unmarshal(raw)
+	if err != nil {
+		return events, err
+	}
+	if differ := g.differ(want, row); len(differ) > 0 {
 		return events, fmt.Errorf("%s %q: the table and the inputs differ in %s", g.Name, key, strings.Join(differ, ", "))
 	}
 	return events, nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Activity is an entry of the crew's ledger.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Options are what the manifest says that the roster does not know.

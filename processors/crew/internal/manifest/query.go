@@ -2,7 +2,7 @@ package manifest
 
 import (
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Roster returns the answer to QUERY_CREW. A lead sees its children, and a sub-lead the leads beside it too; other agents see

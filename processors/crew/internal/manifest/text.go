@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // The limits of the texts, so that a crew of many agents with long tasks fits into a prompt.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Errors of Resolve.

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // createGroup creates a group of the caller's lead. If the lead has the group already, its members may add others this way.

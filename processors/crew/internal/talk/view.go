@@ -1,6 +1,6 @@
 package talk
 
-import "github.com/turntable-streams/turntable/processors/crew/view"
+import "github.com/turntable-streams/turntable/processors/crew/internal/view"
 
 // Groups returns the groups that are not archived, in the order in which they were created.
 func (t *Talk) Groups() []view.Group {

@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// agent is the application of one input to a row.
+type agent struct {
+	*State
+	config Config
+	step   *mailbox.Step
+	in     topics.CrewInput
+	// forgotten says that the row is dropped.
+	forgotten bool
+}
+
+const (
+	reasonBody = "the body of the input cannot be decoded: it has no effect"
+	reasonLong = "the input has an ID or a name that is too long: it has no effect"
+	reasonKind = "coding agents do not know this kind of input: it has no effect"
+)
+
+// apply is the Apply of the group.
+func (c Config) apply(row *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
+	a := &agent{State: row, config: c, step: step, in: in}
+	row.Version = rowVersion
+	step.CrewID, step.ProjectID = row.Member.GetCrewId(), row.Member.GetProjectId()
+	handle, ok := handlers[in.Kind]
+	if !ok {
+		step.DeadLetter(reasonKind)
+	} else {
+		handle(a)
+	}
+	if row.Member == nil || a.forgotten {
+		return 0, false
+	}
+	a.tell()
+	return a.deadline(), true
+}
+
+// handler applies inputs of one kind.
+type handler struct {
+	kind string
+	do   func(a *agent)
+}
+
+// handlers are the inputs that an agent knows.
+var handlers = byKind(
+	anyTime((*agent).spawn),
+	anyTime((*agent).due),
+
+	known((*agent).prompt),
+	known((*agent).note),
+	known((*agent).refresh),
+	known((*agent).interrupt),
+	known((*agent).clearQueue),
+	known((*agent).pause),
+	known((*agent).setAutopilot),
+	known((*agent).setTask),
+	known((*agent).terminate),
+	known((*agent).restart),
+	known((*agent).gateEnded),
+
+	known((*agent).hostStarted),
+	known((*agent).receipt),
+	ofRun(func(b topics.CrewHostBeat) string { return b.Run }, (*agent).beat),
+	ofRun(func(b topics.CrewStarted) string { return b.Run }, (*agent).started),
+	ofRun(func(b topics.CrewSessionReady) string { return b.Run }, (*agent).sessionReady),
+	ofRun(func(b topics.CrewStartFailed) string { return b.Run }, (*agent).startFailed),
+	ofRun(func(b topics.CrewUpdates) string { return b.Run }, (*agent).updates),
+	ofRun(func(b topics.CrewPermission) string { return b.Run }, (*agent).permission),
+	ofRun(func(b topics.CrewTurnEnded) string { return b.Run }, (*agent).turnEnded),
+	ofRun(func(b topics.CrewProblem) string { return b.Run }, (*agent).problem),
+	ofRun(func(b topics.CrewExited) string { return b.Run }, (*agent).exited),
+)
+
+func byKind(list ...handler) map[string]func(*agent) {
+	m := make(map[string]func(*agent), len(list))
+	for _, h := range list {
+		m[h.kind] = h.do
+	}
+	return m
+}
+
+// anyTime returns the handler of an input that needs no agent.
+func anyTime[T topics.CrewBody](do func(*agent, T)) handler {
+	var none T
+	return handler{none.CrewKind(), func(a *agent) {
+		body, err := topics.DecodeCrewBody[T](a.in.Body)
+		if err != nil {
+			a.step.DeadLetter(reasonBody)
+			return
+		}
+		do(a, body)
+	}}
+}
+
+// known returns the handler of an input that has no effect on an agent that was never spawned.
+func known[T topics.CrewBody](do func(*agent, T)) handler {
+	return anyTime(func(a *agent, body T) {
+		if a.Member != nil {
+			do(a, body)
+		}
+	})
+}
+
+// ofRun returns the handler of what a host says about a process. It has no effect if the process is not the current one.
+func ofRun[T topics.CrewBody](run func(T) string, do func(*agent, T)) handler {
+	return known(func(a *agent, body T) {
+		p := a.Process
+		if p == nil || p.Run != run(body) {
+			return
+		}
+		a.heardHost()
+		if epoch := a.epoch(); epoch != 0 {
+			p.Epoch = epoch
+			a.HostEpoch = max(a.HostEpoch, epoch)
+		}
+		do(a, body)
+	})
+}
+
+// epoch is the run of the host that wrote the input, 0 if no host did.
+func (a *agent) epoch() int64 {
+	if !strings.HasPrefix(a.in.From, mailbox.OfHost) {
+		return 0
+	}
+	return a.in.Number / perEpoch
+}
+
+// perEpoch is how many numbers a run of a host has: its epoch and a counter are one number.
+const perEpoch = 1_000_000_000
+
+func (a *agent) id() string { return a.Member.AgentId }
+
+func (a *agent) crew() string { return mailbox.Crew(a.Member.CrewId) }
+
+// heard is the number of the last input of the crew.
+func (a *agent) heard() int64 { return a.Mailbox.Heard[a.crew()] }
+
+// knew is the number of the last input of the crew that the process can know of.
+func (a *agent) knew() int64 {
+	if a.Turn != nil {
+		return a.Turn.Heard
+	}
+	return a.heard()
+}
+
+// do has the agent's host do something with the current process.
+func (a *agent) do(body topics.CrewBody) {
+	a.step.Do(a.Member.Host, a.Process.Epoch, body)
+}
+
+// asked are the agent's permission requests.
+func (a *agent) asked() *permission.Permissions {
+	if a.Permissions == nil {
+		a.Permissions = &permission.Permissions{}
+	}
+	return a.Permissions
+}
+
+// who says to package permission whose requests these are. There is a process.
+func (a *agent) who() permission.Who {
+	return permission.Who{
+		Member: a.member(), Run: a.Process.Run, Epoch: a.Process.Epoch, Host: a.Member.Host, Timeout: a.config.PermissionTimeout,
+		SessionID: a.SessionId,
+	}
+}
+
+func (a *agent) member() topics.CrewMember {
+	m := a.Member
+	return topics.CrewMember{
+		AgentID: m.AgentId, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
+		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
+		Root: m.Root, Below: m.Below,
+	}
+}

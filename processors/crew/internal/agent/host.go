@@ -1,0 +1,139 @@
+package agent
+
+import "github.com/turntable-streams/turntable/topics"
+
+// hostStarted says that the host runs anew: it has no process of an earlier run.
+func (a *agent) hostStarted(c topics.CrewHostStarted) {
+	if c.Host != a.Member.Host || c.Epoch <= a.HostEpoch || !Live(a.State) {
+		return
+	}
+	a.HostEpoch = c.Epoch
+	p := a.Process
+	switch {
+	case a.AwaitsHost:
+		a.start()
+	case p == nil: // it waits for its restart
+	case p.HeardMs != 0:
+		a.ended(1, "the host was started anew", topics.CrewExitHostStopped)
+		if a.AwaitsHost {
+			a.start()
+		}
+	case p.Stopping:
+		a.ended(1, "", topics.CrewExitTerminated)
+	default: // The host may have missed the action. It does the same one at most once.
+		p.AskedMs, p.Again, p.Silent = a.step.NowMS(), 0, false
+		a.step.Redo(p.Run, a.Member.Host, c.Epoch, a.startAction())
+	}
+}
+
+// due does what is due. Whether somebody was silent for too long is decided by the time of the deadline, not by that of the
+// step: the timestamp of another machine's record must not end a process.
+func (a *agent) due(c topics.CrewDue) {
+	if a.Member == nil {
+		return
+	}
+	at := min(c.AtMS, a.step.NowMS())
+	switch p := a.Process; {
+	case p == nil:
+	case p.hostDue() != 0 && at >= p.hostDue():
+		a.hostSilent()
+	case a.listens() && at >= p.OutputMs+a.config.HungAfter.Milliseconds():
+		p.Hung = true
+		a.step.Event("agent:hung", hung{a.id(), a.step.NowMS() - p.OutputMs})
+	}
+	if a.RestartMs != 0 && at >= a.RestartMs {
+		a.RestartMs, a.RestartAsked = 0, true
+		a.step.Send(a.crew(), topics.CrewRestartDue{AgentID: a.id(), Crashes: int(a.Crashes)})
+	}
+	if due := a.idleDue(); due != 0 && at >= due {
+		a.idle(at)
+	}
+	if a.Process == nil && a.RemovedMs != 0 && at >= a.RemovedMs+keptFor.Milliseconds() {
+		a.drop("the agent has ended")
+		a.forgotten = true
+	}
+}
+
+// The texts about a host that says nothing.
+const (
+	noStart   = "the host has not started the agent: the agent waits for it"
+	noHost    = "the host is silent: the agent waits for it"
+	neverEnds = "the host did not say that the process has ended"
+)
+
+// hostSilent is done when the host was silent for too long. That is no failure of the agent: the host may be started anew, and
+// says so, or it still has the process and was cut off, and goes on. The agent waits. Only a process that is to end is given up.
+func (a *agent) hostSilent() {
+	p := a.Process
+	if p.Stopping {
+		a.ended(1, neverEnds, topics.CrewExitTerminated)
+		return
+	}
+	if !p.Silent {
+		p.Silent = true
+		if p.HeardMs == 0 {
+			a.step.Event("agent:spawn_error", spawnError{a.id(), noStart})
+		} else {
+			a.step.Event("agent:problem", spawnError{a.id(), noHost})
+		}
+	}
+	if p.HeardMs == 0 { // nobody knows whether the action was read; the host does it at most once
+		p.AskedMs = a.step.NowMS()
+		p.Again++
+		a.step.Redo(p.Run, a.Member.Host, a.HostEpoch, a.startAction())
+	}
+}
+
+// heardHost notes that the host has said something about the process.
+func (a *agent) heardHost() {
+	p := a.Process
+	p.HeardMs = a.step.NowMS()
+	if p.Silent {
+		p.Silent, p.OutputMs = false, p.HeardMs // the silence was not that of the agent
+	}
+}
+
+// hostDue is when the host is silent for too long, 0 if it is known to be. A host that does not answer a start is asked again,
+// more and more seldom.
+func (p *Process) hostDue() int64 {
+	switch {
+	case p.HeardMs == 0:
+		return p.AskedMs + startTimeout.Milliseconds()<<min(p.Again, mostDoublings)
+	case p.Silent && !p.Stopping:
+		return 0
+	default:
+		return p.HeardMs + hostTimeout.Milliseconds()
+	}
+}
+
+// listens reports whether a silence of the agent is one to report.
+func (a *agent) listens() bool {
+	return a.Turn != nil && !a.Process.Silent && !a.Process.Hung && len(a.asked().Waiting) == 0
+}
+
+// deadline is the earliest time at which something is due, 0 for none.
+func (a *agent) deadline() (ms int64) {
+	add := func(at int64) {
+		if ms == 0 || at < ms {
+			ms = at
+		}
+	}
+	switch p := a.Process; {
+	case p == nil && a.RestartMs != 0:
+		add(a.RestartMs)
+	case p == nil && a.RemovedMs != 0:
+		add(a.RemovedMs + keptFor.Milliseconds())
+	case p == nil:
+	default:
+		if at := p.hostDue(); at != 0 {
+			add(at)
+		}
+		if a.listens() {
+			add(p.OutputMs + a.config.HungAfter.Milliseconds())
+		}
+	}
+	if at := a.idleDue(); at != 0 {
+		add(at)
+	}
+	return ms
+}

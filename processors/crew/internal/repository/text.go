@@ -1,0 +1,98 @@
+package repository
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// namesLimit is how many paths a text names.
+const namesLimit = 15
+
+func acquiredText(l *Lock) string {
+	text := "Locked " + quoted(l.Path) + " until " + view.Time(l.ExpiresMs) + ". While you work the lock is extended. " +
+		"Release it with UNLOCK_FILE when you are done with it."
+	if name := strings.TrimSuffix(l.Path, everything); strings.ContainsAny(name, "*?[") {
+		text += " The path is taken literally: only /* at its end is a pattern."
+	}
+	return text
+}
+
+func deniedText(path string, holder *Lock, by *Agent) string {
+	text := "LOCK_FILE denied for " + quoted(path) + ": " + called(by)
+	if by == nil {
+		text = "LOCK_FILE denied for " + quoted(path) + ": agent (" + view.ShortID(holder.AgentId) + ")"
+	}
+	if holder.ReleasedMs != 0 {
+		return text + " commits " + quoted(holder.Path) + ". A person has released it, and it is free after the commit, at " +
+			view.Time(holder.ReleasedMs) + " at the latest. Try again later."
+	}
+	text += " has locked " + quoted(holder.Path) + " until " + view.Time(holder.ExpiresMs)
+	if holder.Reason != "" {
+		text += ", for the reason: " + cut(holder.Reason, 200)
+	}
+	return text + ". Work on something else, or ask that agent."
+}
+
+// committedText answers a COMMIT that was made. kept says that the agent has locks of the commit left.
+func committedText(c *Commit, r topics.CrewReceipt, kept bool) string {
+	count := strconv.Itoa(len(r.Files)) + " files"
+	if len(r.Files) == 1 {
+		count = "1 file"
+	}
+	locks := "Your locks are kept."
+	if !kept {
+		locks = "Your locks are released."
+	}
+	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + count + "). " + locks}
+	if len(r.Missing) > 0 {
+		lines = append(lines, "Warning: not in the commit, because they have no changes or do not exist: "+names(r.Missing))
+	}
+	lines = append(lines, leftOutText(c.LeftOut)...)
+	if len(r.Others) > 0 {
+		lines = append(lines, "Changed, but not part of the commit: "+names(r.Others))
+	}
+	if r.Error != "" {
+		lines = append(lines, "Warning: "+firstLine(r.Error))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// failedText answers a COMMIT that was not made.
+func failedText(c *Commit, r topics.CrewReceipt) string {
+	lines := append([]string{"COMMIT failed: " + firstLine(r.Error)}, leftOutText(c.LeftOut)...)
+	return strings.Join(lines, "\n")
+}
+
+// leftOutText warns of files that an agent named without holding them.
+func leftOutText(files []string) []string {
+	if len(files) == 0 {
+		return nil
+	}
+	return []string{"Warning: left out, because you have not locked them: " + names(files)}
+}
+
+// names are the first paths of a list.
+func names(paths []string) string {
+	var b strings.Builder
+	for i, p := range paths {
+		if i == namesLimit {
+			return b.String() + " and " + strconv.Itoa(len(paths)-i) + " more"
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoted(p))
+	}
+	return b.String()
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if line == "" {
+		line = "no reason was given"
+	}
+	return cut(line, 500)
+}

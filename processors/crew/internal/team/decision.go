@@ -1,0 +1,145 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The statuses of a decision. It begins as recorded and ends in one of the others.
+const (
+	recorded  = "recorded"
+	confirmed = "confirmed"
+	rejected  = "rejected"
+	dismissed = "dismissed"
+)
+
+// confirmAfter is when a decision confirms itself.
+const confirmAfter = time.Minute
+
+// maxRationale is the bytes of a rationale in the row.
+const maxRationale = 300
+
+// verdicts are what the actions of people make of a decision.
+var verdicts = map[string]string{"confirm": confirmed, "reject": rejected, "dismiss": dismissed}
+
+// propose records a decision of an agent. One with a limit is of the system: only a person confirms it. It returns nil if too
+// many are open.
+func (w *work) propose(m *roster.Member, title, rationale string, needsConfirmation bool, limit int) *Decision {
+	if len(w.Decisions) >= maxDecisions {
+		i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Status != recorded })
+		if i < 0 {
+			return nil
+		}
+		w.Decisions = slices.Delete(w.Decisions, i, i+1)
+	}
+	d := &Decision{
+		Id: w.step.NewID("dec"), AgentId: m.Id, Role: m.RoleName, LeadId: w.leadOf(m), Title: kept(title, 4*maxName),
+		Rationale: kept(rationale, maxRationale), NeedsConfirmation: needsConfirmation, Status: recorded, CreatedMs: w.now(),
+		Category: categoryOf(title), Limit: int32(limit),
+	}
+	if limit == 0 {
+		d.ConfirmMs = w.now() + confirmAfter.Milliseconds()
+	}
+	w.Decisions = append(w.Decisions, d)
+	v := w.decision(d)
+	w.step.Event("lead:decision", map[string]any{
+		"id": d.Id, "agentId": d.AgentId, "agentRole": d.Role, "leadId": d.LeadId, "title": d.Title, "rationale": shown(rationale),
+		"needsConfirmation": d.NeedsConfirmation, "status": d.Status, "category": d.Category, "decision": v,
+	})
+	w.log(m, "decision_made", "Decision: "+d.Title, details{"decisionId": d.Id})
+	w.attention("decision_new", d.LeadId)
+	return d
+}
+
+// leadOf is the lead in whose name an agent acts: the agent itself if it has neither a lead nor leads.
+func (w *work) leadOf(m *roster.Member) string {
+	if id := w.Roster.LeadOf(m); id != "" {
+		return id
+	}
+	return m.Id
+}
+
+// decide resolves decisions for a person. A decision that is resolved stays as it is.
+func (w *work) decide(in topics.CrewDecide) {
+	verdict, ok := verdicts[in.Action]
+	if !ok {
+		w.problem("A decision can be confirmed, rejected or dismissed.")
+		return
+	}
+	var list []*Decision
+	for _, id := range in.DecisionIDs {
+		i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Id == id && d.Status == recorded })
+		if i >= 0 {
+			w.resolve(w.Decisions[i], verdict, false)
+			list = append(list, w.Decisions[i])
+		}
+	}
+	switch len(list) {
+	case 0:
+	case 1:
+		w.step.Event("decision:"+verdict, map[string]any{"decision": w.decision(list[0])})
+		w.attention("decision_resolved", list[0].LeadId)
+	default:
+		views := make([]view.Decision, len(list))
+		for i, d := range list {
+			views[i] = w.decision(d)
+		}
+		w.step.Event("decisions:batch", map[string]any{"action": in.Action, "decisions": views})
+		w.attention("decision_batch", "")
+	}
+}
+
+// resolve ends a decision. The agent is told unless it confirmed itself.
+func (w *work) resolve(d *Decision, verdict string, auto bool) {
+	d.Status, d.AutoApproved, d.ResolvedMs, d.ConfirmMs = verdict, auto, w.now(), 0
+	if d.Limit > 0 && verdict == confirmed {
+		w.Settings.MaxAgents = d.Limit
+	}
+	m := w.Roster.Find(d.AgentId)
+	if m == nil || auto || view.Ended(m.Status) {
+		return
+	}
+	w.note(m, fmt.Sprintf("Your decision %q was %s by a person.", first(d.Title, maxName), verdict))
+}
+
+// confirmDue confirms the decisions that no one objected to.
+func (w *work) confirmDue() {
+	if len(w.Holds) > 0 {
+		return
+	}
+	for _, d := range w.Decisions {
+		if d.Status == recorded && d.ConfirmMs > 0 && d.ConfirmMs <= w.now() {
+			w.resolve(d, confirmed, true)
+			w.step.Event("decision:confirmed", map[string]any{"decision": w.decision(d)})
+			w.attention("decision_resolved", d.LeadId)
+		}
+	}
+}
+
+// categories are the categories of decisions with the words in their titles, in the order in which they are tried.
+var categories = []struct {
+	name  string
+	words []string
+}{
+	{"dependency", []string{"dependenc", "package", "library", "upgrade", "version"}},
+	{"testing", []string{"test", "coverage", "fixture", "mock"}},
+	{"tool_access", []string{"tool", "permission", "access", "command", "limit"}},
+	{"architecture", []string{"architect", "design", "structure", "api", "schema", "database", "pattern", "interface", "module"}},
+	{"style", []string{"style", "format", "naming", "lint", "convention"}},
+}
+
+func categoryOf(title string) string {
+	title = strings.ToLower(title)
+	for _, c := range categories {
+		if slices.ContainsFunc(c.words, func(word string) bool { return strings.Contains(title, word) }) {
+			return c.name
+		}
+	}
+	return "general"
+}

@@ -1,0 +1,157 @@
+package team
+
+import (
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The statuses of a delegation. It begins as active and ends in one of the others.
+const (
+	active    = "active"
+	completed = "completed"
+	failed    = "failed"
+	cancelled = "cancelled"
+)
+
+// Bytes of a delegation in the row.
+const (
+	maxDelegatedTask    = 300
+	maxDelegatedContext = 200
+	maxResult           = 300
+)
+
+// lostAfter is how long an agent that has ended can still say what became of its work.
+const lostAfter = 30 * time.Second
+
+// delegate records that a lead gives a task to one of its agents. It returns nil if the crew has too many that have not ended.
+func (w *work) delegate(lead, to *roster.Member, task, context string) *Delegation {
+	if !w.delegable() {
+		return nil
+	}
+	d := &Delegation{
+		Id: w.step.NewID("del"), FromId: lead.Id, ToId: to.Id, ToRole: to.RoleName, Task: kept(task, maxDelegatedTask),
+		Context: kept(context, maxDelegatedContext), Status: active, CreatedMs: w.now(),
+	}
+	w.Delegations = append(w.Delegations, d)
+	v := viewOfDelegation(d)
+	v.Task, v.Context = shown(task), shown(context)
+	w.step.Event("agent:delegated", map[string]any{"parentId": lead.Id, "childId": to.Id, "delegation": v})
+	w.moved(lead.Id)
+	w.log(lead, "delegated", "Delegated to "+label(to)+": "+first(task, 100), details{"to": to.Id, "delegationId": d.Id})
+	return d
+}
+
+// hand tells an agent what it was given to do.
+func (w *work) hand(d *Delegation, to *roster.Member, task, context string) {
+	to.Task = kept(task, maxKept)
+	w.fresh(w.duty(to))
+	text := task
+	if d.TaskId != "" {
+		text = "[DAG Task: " + d.TaskId + "] " + text
+	}
+	if context != "" {
+		text += "\n\nContext: " + context
+	}
+	w.send(to.Id, topics.CrewTask{Task: to.Task})
+	w.send(to.Id, topics.CrewPrompt{Text: text, FromID: d.FromId})
+	d.Sent = w.Mailbox.Sent
+}
+
+// unheard reports whether a delegation was made after an agent wrote something: heard is the number of the last input of the
+// crew that the agent knew then, 0 if that is unknown.
+func (d *Delegation) unheard(heard int64) bool {
+	return d.Status == active && heard > 0 && d.Sent > heard
+}
+
+// unheard reports whether an agent was given something that it did not know of when it wrote something.
+func (w *work) unheard(m *roster.Member, heard int64) bool {
+	return slices.ContainsFunc(w.Delegations, func(d *Delegation) bool { return d.ToId == m.Id && d.unheard(heard) })
+}
+
+// delegable reports whether there is room for a delegation. The oldest that has ended makes room.
+func (w *work) delegable() bool {
+	if len(w.Delegations) < maxDelegations {
+		return true
+	}
+	i := slices.IndexFunc(w.Delegations, func(d *Delegation) bool { return d.Status != active })
+	if i < 0 {
+		return false
+	}
+	w.Delegations = slices.Delete(w.Delegations, i, i+1)
+	return true
+}
+
+// settle ends a delegation that is active.
+func (w *work) settle(d *Delegation, status, result string) {
+	if d.Status != active {
+		return
+	}
+	d.Status, d.EndedMs, d.Result = status, w.now(), kept(result, maxResult)
+	v := viewOfDelegation(d)
+	v.Result = shown(result)
+	w.step.Event("delegation:ended", map[string]any{"delegation": v})
+}
+
+// finish completes what an agent was given to do, as far as it has heard of it.
+func (w *work) finish(m *roster.Member, result string, heard int64) {
+	tasks := w.endWork(m, completed, result, heard)
+	for _, t := range tasks {
+		w.complete(t)
+	}
+}
+
+// fail fails what an agent was given to do, as far as it has heard of it.
+func (w *work) fail(m *roster.Member, reason string, heard int64) {
+	tasks := w.endWork(m, failed, reason, heard)
+	for _, t := range tasks {
+		w.failTask(t, label(m)+" "+reason)
+	}
+}
+
+// endWork ends an agent's delegations and returns the tasks that the agent worked on.
+func (w *work) endWork(m *roster.Member, status, result string, heard int64) (tasks []*Task) {
+	var kept []string // tasks of delegations that go on
+	for _, d := range w.Delegations {
+		switch {
+		case d.ToId != m.Id || d.Status != active:
+		case d.unheard(heard):
+			kept = append(kept, d.TaskId)
+		default:
+			w.settle(d, status, result)
+		}
+	}
+	for _, t := range w.Tasks {
+		if t.AgentId == m.Id && (t.Status == taskRunning || t.Status == taskInReview) && !slices.Contains(kept, t.Id) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// delegates reports whether a lead waits for one of its agents.
+func (w *work) delegates(lead *roster.Member) bool {
+	return slices.ContainsFunc(w.Delegations, func(d *Delegation) bool { return d.FromId == lead.Id && d.Status == active })
+}
+
+// relieve leaves an agent that has nothing else to do without a task, so that its next idleness is no report about one that its lead has
+// taken from it.
+func (w *work) relieve(m *roster.Member) {
+	if m.Task != "" && !w.working(m) {
+		m.Task = ""
+		w.send(m.Id, topics.CrewTask{})
+	}
+}
+
+// lost fails the work of agents that ended without a word about it, which a lost record can cause.
+func (w *work) lost() {
+	for _, m := range w.Roster.Members {
+		if view.Ended(m.Status) && m.EndedMs+lostAfter.Milliseconds() <= w.now() && w.working(m) {
+			w.exitReport(m, m.Status, "", 1)
+			w.fail(m, m.Status, 0)
+		}
+	}
+}

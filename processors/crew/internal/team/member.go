@@ -1,0 +1,77 @@
+package team
+
+import (
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// forgetAfter is how long an agent that has ended is a member.
+const forgetAfter = 7 * 24 * time.Hour
+
+// duty returns what the crew knows about a member.
+func (w *work) duty(m *roster.Member) *Duty {
+	i := slices.IndexFunc(w.Duties, func(d *Duty) bool { return d.AgentId == m.Id })
+	if i < 0 {
+		w.Duties = append(w.Duties, &Duty{AgentId: m.Id})
+		i = len(w.Duties) - 1
+	}
+	return w.Duties[i]
+}
+
+// unended returns the members that have not ended.
+func (w *work) unended() (list []*roster.Member) {
+	for _, m := range w.Roster.Members {
+		if !view.Ended(m.Status) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// identity is a member as the other groups know it.
+func (w *work) identity(m *roster.Member) topics.CrewMember {
+	return topics.CrewMember{
+		AgentID: m.Id, CrewID: w.id, ProjectID: w.Roster.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
+		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
+	}
+}
+
+// label is a member for people and agents, such as "Developer (a1b2c3d4)".
+func label(m *roster.Member) string { return m.RoleName + " (" + view.ShortID(m.Id) + ")" }
+
+// forget removes members that ended long ago, and the oldest ended ones if there are too many. One that ended with work left
+// waits for the report about it.
+func (w *work) forget() {
+	ended := 0
+	for _, m := range w.Roster.Members {
+		if view.Ended(m.Status) {
+			ended++
+		}
+	}
+	w.Roster.Members = slices.DeleteFunc(w.Roster.Members, func(m *roster.Member) bool {
+		old := m.EndedMs+forgetAfter.Milliseconds() <= w.now()
+		if !view.Ended(m.Status) || !old && ended <= maxEndedMembers || w.working(m) {
+			return false
+		}
+		ended--
+		w.drop(m)
+		return true
+	})
+}
+
+// drop forgets what the crew knows about a member beside the roster.
+func (w *work) drop(m *roster.Member) {
+	w.Duties = slices.DeleteFunc(w.Duties, func(d *Duty) bool { return d.AgentId == m.Id })
+	w.Timers = slices.DeleteFunc(w.Timers, func(t *Timer) bool { return t.AgentId == m.Id })
+	w.step.Forget(mailbox.Agent(m.Id))
+}
+
+// working reports whether an agent has a delegation that has not ended.
+func (w *work) working(m *roster.Member) bool {
+	return slices.ContainsFunc(w.Delegations, func(d *Delegation) bool { return d.ToId == m.Id && d.Status == active })
+}

@@ -1,0 +1,156 @@
+package team
+
+import (
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Delegations returns the delegations of a crew, oldest first. Texts are cut.
+func Delegations(s *State) []view.Delegation { return viewsOf(s.GetDelegations(), viewOfDelegation) }
+
+// Decisions returns the decisions of a crew, oldest first.
+func Decisions(s *State) []view.Decision {
+	project := s.GetRoster().GetProjectId()
+	return viewsOf(s.GetDecisions(), func(d *Decision) view.Decision { return viewOfDecision(d, project) })
+}
+
+// Tasks returns the tasks of a crew's leads in the order in which they were declared.
+func Tasks(s *State) []view.Task {
+	project := s.GetRoster().GetProjectId()
+	return viewsOf(s.GetTasks(), func(t *Task) view.Task { return viewOfTask(t, project) })
+}
+
+// Groups returns the groups of a crew that are not archived, in the order in which they were created.
+func Groups(s *State) []view.Group { return s.GetTalk().Groups() }
+
+// Messages returns the newest messages of the groups with a name, oldest first.
+func Messages(s *State, group string) []view.GroupMessage { return s.GetTalk().Messages(group) }
+
+// Activities returns the newest activities of a crew, oldest first.
+func Activities(s *State) []view.Activity {
+	project := s.GetRoster().GetProjectId()
+	return viewsOf(s.GetActivities(), func(a *Activity) view.Activity { return viewOfActivity(a, project) })
+}
+
+// Members returns the agents of a crew as its row knows them, those that ended included. The agents' own rows have more.
+func Members(key string, s *State) []view.Agent {
+	w := &work{State: s, id: key}
+	return viewsOf(s.GetRoster().GetMembers(), w.agent)
+}
+
+// Crew is where a crew works.
+type Crew struct {
+	ID          string `json:"id"`
+	ProjectID   string `json:"projectId,omitzero"`
+	ProjectName string `json:"projectName,omitzero"`
+	Host        string `json:"host"`
+	Cwd         string `json:"cwd"`
+	Repository  string `json:"repository,omitzero"`
+	Paused      bool   `json:"paused"`
+	// MaxAgents is the limit that a person has agreed to or a CREATE_AGENT has raised, 0 for that of the group.
+	MaxAgents int `json:"maxAgents,omitzero"`
+}
+
+// SettingsOf returns where a crew works. Its Host is empty if the crew has no settings yet.
+func SettingsOf(key string, s *State) Crew {
+	c := s.GetSettings()
+	return Crew{
+		ID: key, ProjectID: s.GetRoster().GetProjectId(), ProjectName: s.GetRoster().GetProjectName(), Host: c.GetHost(),
+		Cwd: c.GetCwd(), Repository: c.GetRepository(), Paused: c.GetPaused(), MaxAgents: int(c.GetMaxAgents()),
+	}
+}
+
+func viewsOf[S, V any](list []S, of func(S) V) []V {
+	views := make([]V, len(list))
+	for i, v := range list {
+		views[i] = of(v)
+	}
+	return views
+}
+
+func viewOfDelegation(d *Delegation) view.Delegation {
+	return view.Delegation{
+		ID: d.Id, FromAgentID: d.FromId, ToAgentID: d.ToId, ToRole: d.ToRole, Task: d.Task, Context: d.Context, Status: d.Status,
+		CreatedAt: view.Time(d.CreatedMs), CompletedAt: instant(d.EndedMs), Result: d.Result,
+	}
+}
+
+func (w *work) decision(d *Decision) view.Decision { return viewOfDecision(d, w.Roster.ProjectId) }
+
+func viewOfDecision(d *Decision, project string) view.Decision {
+	v := view.Decision{
+		ID: d.Id, AgentID: d.AgentId, AgentRole: d.Role, LeadID: optional(d.LeadId), ProjectID: optional(project), Title: d.Title,
+		Rationale: d.Rationale, NeedsConfirmation: d.NeedsConfirmation, Status: d.Status, AutoApproved: d.AutoApproved,
+		Timestamp: view.Time(d.CreatedMs), Category: d.Category,
+	}
+	if d.Status == confirmed {
+		v.ConfirmedAt = optional(instant(d.ResolvedMs))
+	}
+	return v
+}
+
+func viewOfTask(t *Task, project string) view.Task {
+	return view.Task{
+		ID: t.Id, LeadID: t.LeadId, ProjectID: project, Role: t.Role, Title: t.Title, Description: t.Description,
+		Files: append([]string{}, t.Files...), DependsOn: append([]string{}, t.DependsOn...), DagStatus: t.Status,
+		Priority: int(t.Priority), AssignedAgentID: t.AgentId, FailureReason: t.Failure, CreatedAt: view.Time(t.CreatedMs),
+		StartedAt: instant(t.StartedMs), CompletedAt: instant(t.EndedMs),
+	}
+}
+
+func viewOfActivity(a *Activity, project string) view.Activity {
+	v := view.Activity{
+		ID: a.Id, AgentID: a.AgentId, AgentRole: a.RoleId, ActionType: a.Action, Summary: a.Summary, Details: a.Details,
+		Timestamp: view.Time(a.AtMs), ProjectID: project,
+	}
+	if len(v.Details) == 0 {
+		v.Details = topics.Raw("{}")
+	}
+	return v
+}
+
+// agent is a member as its row knows it.
+func (w *work) agent(m *roster.Member) view.Agent {
+	children := []string{}
+	for _, c := range w.Roster.Children(m.Id) {
+		children = append(children, c.Id)
+	}
+	return view.Agent{
+		ID: m.Id, Role: topics.CrewRole{ID: m.RoleId, Name: m.RoleName}, Status: m.Status, Phase: phaseOf(m), Task: m.Task,
+		ParentID: m.ParentId, ChildIDs: children, CreatedAt: view.Time(m.CreatedMs), SessionID: optional(m.SessionId), CrewID: w.id,
+		ProjectName: w.Roster.ProjectName, ProjectID: w.Roster.ProjectId, Model: m.Model, Cwd: m.Cwd, ContextWindowSize: m.ContextSize,
+		ContextWindowUsed: m.ContextUsed, PendingMessages: int(m.Pending), IsSubLead: m.Lead && m.ParentId != "",
+		HierarchyLevel: int(m.Level), Provider: m.Provider,
+	}
+}
+
+// phaseOf is the phase that follows from a status. The agent's row knows it better.
+func phaseOf(m *roster.Member) string {
+	switch m.Status {
+	case view.Creating:
+		return "starting"
+	case view.Running, view.Idle:
+		return m.Status
+	case view.Failed:
+		return "error"
+	default:
+		return "stopped"
+	}
+}
+
+// instant is a time, or empty for none.
+func instant(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return view.Time(ms)
+}
+
+// optional is a text, or nil for none.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
