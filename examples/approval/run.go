@@ -25,6 +25,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -105,8 +106,8 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	}
 	a.answers = newAnswers(a.catalog)
 	var errs [5]error
-	a.model, errs[0] = think.New(agentName, a.to, script(s), think.WithLogger(logger))
-	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.WithLogger(logger))
+	a.model, errs[0] = think.New(agentName, a.to, script(s), think.Config{Config: worker.Config{Logger: logger}})
+	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.Config{Config: worker.Config{Logger: logger}})
 	a.index, errs[2] = gatehttp.NewIndex(agentName, gatehttp.WithLogger(logger))
 	chat, chatErr := turnhttp.New(agentName, a.to, turnhttp.WithLogger(logger))
 	decisions, decisionsErr := gatehttp.New(a.index, a.to, gatehttp.WithLogger(logger))

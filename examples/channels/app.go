@@ -31,6 +31,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -167,7 +168,7 @@ func (a *app) addGroups(talking, working topics.Catalog) error {
 
 func (a *app) addWorkers() error {
 	for agent, model := range map[string]think.Func{concierge: converses, workspace: works} {
-		m, err := think.New(agent, a.to, model, think.WithLogger(a.logger))
+		m, err := think.New(agent, a.to, model, think.Config{Config: worker.Config{Logger: a.logger}})
 		if err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (a *app) addWorkers() error {
 	for agent, functions := range map[string]map[string]tools.Func{
 		concierge: {"pay": payTool}, workspace: {"work": workTool(os.Getenv(gateVariable))},
 	} {
-		t, err := tools.NewWorker(agent, a.to, functions, tools.WithOthersLeft(), tools.WithLogger(a.logger))
+		t, err := tools.NewWorker(agent, a.to, functions, tools.Config{IgnoreUnknown: true, Config: worker.Config{Logger: a.logger}})
 		if err != nil {
 			return err
 		}
@@ -190,7 +191,9 @@ func (a *app) addSink(accounts []transport.Account) error {
 	if err != nil {
 		return err
 	}
-	s, err := sink.New(concierge, a.to, sink.WithTransport(topics.KindChannel, posts), sink.WithLogger(a.logger))
+	s, err := sink.New(concierge, a.to, sink.Config{
+		Transports: map[string]sink.Transport{topics.KindChannel: posts}, Config: worker.Config{Logger: a.logger},
+	})
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	worker, err := think.New(agent, publisher, play)
+	worker, err := think.New(agent, publisher, play, think.Config{})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type agent struct {
 	turn     []turn.Option
 	delivery []delivery.Option
 	doors    []turnhttp.Option
-	sink     []sink.Option
+	sink     sink.Config
 }
 
 // run runs the agent until ctx ends or a component fails, and then stops all components. It closes the listener. It calls
@@ -54,9 +54,9 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 	}
 	callbacks := sink.NewHTTP(a.services)
 	defer callbacks.Close()
-	deliver, err := sink.New(a.name, to, append([]sink.Option{
-		sink.WithTransport(topics.KindHTTP, callbacks), sink.WithLogger(a.logger),
-	}, a.sink...)...)
+	config := a.sink
+	config.Transports, config.Logger = map[string]sink.Transport{topics.KindHTTP: callbacks}, a.logger
+	deliver, err := sink.New(a.name, to, config)
 	if err != nil {
 		return err
 	}

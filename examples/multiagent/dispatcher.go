@@ -36,7 +36,7 @@ type dispatcher struct {
 	logger   *zap.Logger
 
 	client []processors.Option
-	tools  []tools.Option
+	tools  tools.Config
 }
 
 // run dispatches calls until ctx ends.
@@ -47,9 +47,11 @@ func (d dispatcher) run(ctx context.Context) error {
 	}
 	asks := newAsks()
 	defer asks.CloseIdleConnections()
+	config := d.tools
+	config.TokenSecret, config.TokenTTL, config.Logger = d.secret, d.tokenTTL, d.logger
 	worker, err := tools.NewWorker(d.agent, to, map[string]tools.Func{
 		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
-	}, append([]tools.Option{tools.WithTokens(d.secret, d.tokenTTL), tools.WithLogger(d.logger)}, d.tools...)...)
+	}, config)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func dispatch(t *testing.T, chat, input string) string {
 	to := new(published)
 	w, err := tools.NewWorker(orchestrator, to, map[string]tools.Func{
 		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
-	}, tools.WithTokens(secret, time.Hour))
+	}, tools.Config{TokenSecret: secret, TokenTTL: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, w.Handle(t.Context(), processors.Inbound{
 		Topic: "orchestrator-tool-use", Timestamp: time.Now(), Key: []byte("s"),

@@ -89,7 +89,7 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []deliv
 	}
 	asked := agent{
 		name: orchestrator, secrets: []string{secret}, turn: append(turns, turn.WithToolTimeout(toolTimeout)),
-		doors: []turnhttp.Option{turnhttp.WithClock(s.clock)}, sink: []sink.Option{sink.WithClock(s.clock)},
+		doors: []turnhttp.Option{turnhttp.WithClock(s.clock)}, sink: sink.Config{Config: workers.Config{Clock: s.clock}},
 		group: func(g goka.Group) []processors.Option { return group(g, processors.WithClock(s.clock)) },
 	}
 	s.callbackProxy = newCallbackProxy(t)
@@ -104,12 +104,12 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []deliv
 
 	s.start(dispatcher{
 		agent: orchestrator, brokers: s.brokers, chat: chat, callback: orchestrator, secret: secret,
-		tokenTTL: 24 * time.Hour, logger: zap.NewNop(), tools: []tools.Option{tools.WithClock(s.clock)},
+		tokenTTL: 24 * time.Hour, logger: zap.NewNop(), tools: tools.Config{Config: workers.Config{Clock: s.clock}},
 	}.run)
 	s.start(modelWorker{agent: orchestrator, brokers: s.brokers, model: think.Func(asking), compactor: compact.Func(listQuestions), logger: zap.NewNop()}.run)
 	s.start(modelWorker{
 		agent: worker, brokers: s.brokers, model: think.Func(s.working), compactor: compact.Func(listQuestions), logger: zap.NewNop(),
-		think: []think.Option{think.WithDrain(time.Millisecond)},
+		think: think.Config{Config: workers.Config{Grace: time.Millisecond}},
 	}.run)
 	s.watch()
 	return s
@@ -144,7 +144,7 @@ func (s *fixture) start(run func(context.Context) error) {
 
 func (s *fixture) watch() {
 	s.start(func(ctx context.Context) error {
-		w, err := workers.New("watchers", []string{
+		w, err := workers.New([]string{
 			s.orchestrator.MessageOutput.Name(), s.orchestrator.ToolUseResult.Name(), s.orchestrator.DeadLetters(),
 			s.orchestrator.EnrichedMessageInput.Name(), s.orchestrator.CompactionResult.Name(),
 			s.worker.MessageInput.Name(), s.worker.MessageOutput.Name(), s.worker.DeliveryReceipts.Name(),
@@ -154,7 +154,7 @@ func (s *fixture) watch() {
 			defer s.mu.Unlock()
 			s.seen[r.Topic] = append(s.seen[r.Topic], r.Inbound)
 			return nil
-		}, workers.WithConcurrency(1), workers.WithOrdered(), workers.WithDrop())
+		}, workers.Config{Group: "watchers", Concurrency: 1, Ordered: true, Drop: true})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	workers "github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +23,7 @@ type modelWorker struct {
 	logger    *zap.Logger
 
 	client []processors.Option
-	think  []think.Option
+	think  think.Config
 }
 
 // run answers think requests, and requests for summaries, until ctx ends.
@@ -31,8 +32,10 @@ func (m modelWorker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	model, modelErr := think.New(m.agent, to, m.model, append([]think.Option{think.WithLogger(m.logger)}, m.think...)...)
-	compactor, compactorErr := compact.New(m.agent, to, m.compactor, compact.WithLogger(m.logger))
+	config := m.think
+	config.Logger = m.logger
+	model, modelErr := think.New(m.agent, to, m.model, config)
+	compactor, compactorErr := compact.New(m.agent, to, m.compactor, compact.Config{Config: workers.Config{Logger: m.logger}})
 	if err := errors.Join(modelErr, compactorErr); err != nil {
 		return errors.Join(err, to.Close())
 	}

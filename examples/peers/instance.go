@@ -31,6 +31,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -111,11 +112,14 @@ type workers struct {
 func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Transport) (*workers, error) {
 	w := &workers{mux: http.NewServeMux()}
 	logger := i.logger
-	model, modelErr := think.New(agentName, to, think.Func(script), think.WithLogger(logger))
+	model, modelErr := think.New(agentName, to, think.Func(script), think.Config{Config: worker.Config{Logger: logger}})
 	// The group of package peer answers the calls of delegate_to_peer.
-	own, ownErr := tools.NewWorker(agentName, to, toolset(i.invoices), tools.WithOthersLeft(), tools.WithLogger(logger))
-	sender, senderErr := sink.New(agentName, to, sink.ForPeers(), sink.WithTransport(transport.Kind, requests),
-		sink.WithLogger(logger))
+	own, ownErr := tools.NewWorker(agentName, to, toolset(i.invoices), tools.Config{
+		IgnoreUnknown: true, Config: worker.Config{Logger: logger},
+	})
+	sender, senderErr := sink.New(agentName, to, sink.Config{
+		Peers: true, Transports: map[string]sink.Transport{transport.Kind: requests}, Config: worker.Config{Logger: logger},
+	})
 	chat, chatErr := turnhttp.New(agentName, to, turnhttp.WithAuthenticate(i.keys.Authenticate), turnhttp.WithLogger(logger))
 	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.WithLogger(logger))
 	if err := errors.Join(modelErr, ownErr, senderErr, chatErr, repliesErr); err != nil {

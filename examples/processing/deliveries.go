@@ -6,6 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,11 +29,11 @@ func (p *pipeline) addDeliveries(work *stage) error {
 		return err
 	}
 	p.calls = sink.NewHTTP(p.services)
-	options := []sink.Option{sink.WithTransport(topics.KindHTTP, p.calls), sink.WithLogger(p.logger)}
+	config := sink.Config{Transports: map[string]sink.Transport{topics.KindHTTP: p.calls}, Config: worker.Config{Logger: p.logger}}
 	if p.screen != nil {
-		options = append(options, sink.WithTransport(topics.KindWebSocket, p.screen))
+		config.Transports[topics.KindWebSocket] = p.screen
 	}
-	s, err := sink.New(p.agent, p.to, options...)
+	s, err := sink.New(p.agent, p.to, config)
 	if err != nil {
 		return err
 	}

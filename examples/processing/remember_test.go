@@ -30,7 +30,7 @@ func remember(ctx context.Context, agent string, brokers []string, m think.Model
 	if err != nil {
 		return err
 	}
-	worker, err := updater.New(agent, to, update)
+	worker, err := updater.New(agent, to, update, updater.Config{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -91,34 +92,31 @@ func (a *assembly) addWorkers() error {
 	if err != nil {
 		return err
 	}
-	thinks, err := think.New(a.name, a.to, model, think.WithLogger(c.Logger))
+	thinks, err := think.New(a.name, a.to, model, think.Config{Config: worker.Config{Logger: c.Logger}})
 	if err != nil {
 		return err
 	}
 	a.workers = append(a.workers, connected(thinks.Run, a.brokers, a.kafka))
 	if functions := functionsOf(c.Tools); len(functions) > 0 {
-		opts := []tools.Option{tools.WithLogger(c.Logger)}
-		if len(a.plan.given) > 0 { // groups answer them
-			opts = append(opts, tools.WithOthersLeft())
-		}
+		config := tools.Config{Config: worker.Config{Logger: c.Logger}, IgnoreUnknown: len(a.plan.given) > 0} // groups answer them
 		if c.CallbackSecret != "" {
-			opts = append(opts, tools.WithTokens(c.CallbackSecret, tokenTTL))
+			config.TokenSecret, config.TokenTTL = c.CallbackSecret, tokenTTL
 		}
-		calls, err := tools.NewWorker(a.name, a.to, functions, opts...)
+		calls, err := tools.NewWorker(a.name, a.to, functions, config)
 		if err != nil {
 			return err
 		}
 		a.workers = append(a.workers, connected(calls.Run, a.brokers, a.kafka))
 	}
 	if c.Compactor != nil {
-		compacts, err := compact.New(a.name, a.to, c.Compactor, compact.WithLogger(c.Logger))
+		compacts, err := compact.New(a.name, a.to, c.Compactor, compact.Config{Config: worker.Config{Logger: c.Logger}})
 		if err != nil {
 			return err
 		}
 		a.workers = append(a.workers, connected(compacts.Run, a.brokers, a.kafka))
 	}
 	if c.Memory != nil {
-		updates, err := updater.New(a.name, a.to, c.Memory.Updater, updater.WithLogger(c.Logger))
+		updates, err := updater.New(a.name, a.to, c.Memory.Updater, updater.Config{Config: worker.Config{Logger: c.Logger}})
 		if err != nil {
 			return err
 		}
@@ -165,7 +163,9 @@ func (a *assembly) addSenders() error {
 	if c.Deliver != nil {
 		calls := sink.NewHTTP(c.Deliver.Services)
 		a.closing = append(a.closing, calls.Close)
-		s, err := sink.New(a.name, a.to, sink.WithTransport(topics.KindHTTP, calls), sink.WithLogger(c.Logger))
+		s, err := sink.New(a.name, a.to, sink.Config{
+			Transports: map[string]sink.Transport{topics.KindHTTP: calls}, Config: worker.Config{Logger: c.Logger},
+		})
 		if err != nil {
 			return fmt.Errorf("deliveries: %w", err)
 		}
@@ -174,7 +174,9 @@ func (a *assembly) addSenders() error {
 	if c.Peers != nil {
 		requests := peertransport.New(c.Peers)
 		a.closing = append(a.closing, requests.Close)
-		s, err := sink.New(a.name, a.to, sink.ForPeers(), sink.WithTransport(peertransport.Kind, requests), sink.WithLogger(c.Logger))
+		s, err := sink.New(a.name, a.to, sink.Config{
+			Peers: true, Transports: map[string]sink.Transport{peertransport.Kind: requests}, Config: worker.Config{Logger: c.Logger},
+		})
 		if err != nil {
 			return fmt.Errorf("peers: %w", err)
 		}

@@ -43,18 +43,18 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 
 	a := attemptOf(d)
 	r := Record{Inbound: d.Record, Deliveries: d.Count, Attempts: a.number, Repeated: d.Repeated}
-	next, reason := c.rules.retry.first(a), error(nil)
+	next, reason := c.config.Retry.first(a), error(nil)
 	if next == bury {
 		reason = fmt.Errorf("%w: %d deliveries, %d attempts", ErrDeliveries, d.Count, d.Attempts)
 	}
 	for next == call {
-		r.Attempts, r.Last = a.number, c.rules.retry.Last(a.number)
+		r.Attempts, r.Last = a.number, c.config.Retry.Last(a.number)
 		reason = c.call(ctx, r, now)
 		a.number++
 		r.Repeated = true
 		interrupted := reason != nil && ctx.Err() != nil
 		var wait time.Duration
-		next, wait = c.rules.retry.after(a, reason, interrupted, rand.Float64())
+		next, wait = c.config.Retry.after(a, reason, interrupted, rand.Float64())
 		if next == settle || next == release {
 			break
 		}
@@ -92,7 +92,7 @@ func (c *core) failed(d source.Delivery, attempts int, err error, next action, w
 
 // bury writes the dead letter of a record, with retries until ctx ends.
 func (c *core) bury(ctx context.Context, r Record, reason error) action {
-	if c.rules.drop {
+	if c.config.Drop {
 		c.log(zap.ErrorLevel, "record is dropped: it ended without success", r.Inbound, zap.Error(reason))
 		return settle
 	}
@@ -105,9 +105,9 @@ func (c *core) bury(ctx context.Context, r Record, reason error) action {
 			return release
 		}
 		c.note(err)
-		wait := c.rules.retry.wait(n, nil, 0)
+		wait := c.config.Retry.wait(n, nil, 0)
 		c.log(zap.WarnLevel, "dead letter cannot be written, retrying", r.Inbound, zap.Duration("wait", wait), zap.Error(err))
-		if !clock.Sleep(ctx, c.rules.clock, wait) {
+		if !clock.Sleep(ctx, c.config.Clock, wait) {
 			return release
 		}
 	}
@@ -119,7 +119,7 @@ func (c *core) write(ctx context.Context, r Record, reason error) (err error) {
 			err = processors.Recovered(thrown)
 		}
 	}()
-	return c.rules.deadLetter(ctx, r, reason)
+	return c.config.DeadLetter(ctx, r, reason)
 }
 
 // errAbandoned is the failure of a handler that ignored the end of its context.
@@ -128,8 +128,8 @@ var errAbandoned = errors.New("worker: the handler ignored the end of its contex
 // call calls the handler and returns its error. It returns within a second after ctx or the timeout has ended, with or
 // without the handler.
 func (c *core) call(ctx context.Context, r Record, now *running) error {
-	if len(c.rules.limits) > 0 {
-		leave, err := Enter(ctx, c.rules.limiter, string(r.Key), r, c.rules.limits...)
+	if len(c.config.Limits) > 0 {
+		leave, err := Enter(ctx, c.config.Limiter, string(r.Key), r, c.config.Limits...)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func (c *core) call(ctx context.Context, r Record, now *running) error {
 	}
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if c.rules.timeout > 0 {
-		timer := c.rules.clock.NewTicker(c.rules.timeout)
+	if c.config.Timeout > 0 {
+		timer := c.config.Clock.NewTicker(c.config.Timeout)
 		defer timer.Stop()
 		over := make(chan struct{})
 		defer close(over)
@@ -188,8 +188,8 @@ func (c *core) invoke(ctx context.Context, r Record) (err error) {
 
 // backOff waits, outside of the slot if there are places for records that wait. It returns false as soon as ctx ends.
 func (c *core) backOff(ctx context.Context, d time.Duration) bool {
-	if c.rules.waiting > 0 {
+	if c.config.Waiting > 0 {
 		defer waitOutsideSlot(ctx)()
 	}
-	return clock.Sleep(ctx, c.rules.clock, d)
+	return clock.Sleep(ctx, c.config.Clock, d)
 }

@@ -29,13 +29,13 @@ func TestFailureIsRetriedAndThenDeadLettered(t *testing.T) {
 				r := newRig(t, func(_ context.Context, r Record) error {
 					seen = append(seen, r)
 					return fail()
-				}, WithRetry(quick), WithDeadLetter(func(_ context.Context, r Record, why error) error {
+				}, Config{Retry: quick, DeadLetter: func(_ context.Context, r Record, why error) error {
 					buried, reason = append(buried, r), why
 					if len(buried) == 1 {
 						return errors.New("the broker is down") // is called again
 					}
 					return nil
-				}))
+				}})
 				verdict := <-r.deliver(t.Context(), source.Delivery{
 					Remaining: -1, Failed: func(n int) { failures = append(failures, n) },
 				})
@@ -63,14 +63,14 @@ func TestRecordOfTheBrokersLastDeliveryIsDeadLetteredWithoutACall(t *testing.T) 
 	r := newRig(t, func(context.Context, Record) error {
 		t.Error("called")
 		return nil
-	}, WithDeadLetter(func(_ context.Context, _ Record, why error) error { reason = why; return nil }))
+	}, Config{DeadLetter: func(_ context.Context, _ Record, why error) error { reason = why; return nil }})
 	verdict := <-r.deliver(t.Context(), source.Delivery{Count: 5, Attempts: 4, Remaining: 0, Repeated: true})
 	require.Equal(t, source.Settled, verdict)
 	require.ErrorIs(t, reason, ErrDeliveries)
 }
 
 func TestDroppedRecordIsLogged(t *testing.T) {
-	r := newRig(t, func(context.Context, Record) error { return errBroken }, WithRetry(RetryPolicy{Limit: 1}))
+	r := newRig(t, func(context.Context, Record) error { return errBroken }, Config{Retry: RetryPolicy{Limit: 1}})
 	require.Equal(t, source.Settled, <-r.deliver(t.Context(), source.Delivery{Remaining: -1}))
 	require.Equal(t, 1, r.logs.FilterMessageSnippet("record is dropped").Len())
 }
@@ -83,7 +83,7 @@ func TestStopWaitsForTheGracePeriodAndThenEndsCalls(t *testing.T) {
 			<-ctx.Done()
 			cause <- context.Cause(ctx)
 			return ctx.Err()
-		}, WithGrace(time.Minute))
+		}, Config{Grace: time.Minute})
 		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
 		<-began
 		stopped := time.Now()
@@ -102,7 +102,7 @@ func TestCallThatFinishesInTheGracePeriodIsSettled(t *testing.T) {
 			close(began)
 			<-release
 			return nil
-		})
+		}, Config{})
 		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
 		<-began
 		r.cancel()
@@ -118,7 +118,7 @@ func TestStopEndsTheWaitForARetry(t *testing.T) {
 		r := newRig(t, func(context.Context, Record) error {
 			failed <- struct{}{}
 			return errBroken
-		}, WithRetry(RetryPolicy{Backoff: time.Hour}), WithGrace(time.Millisecond))
+		}, Config{Retry: RetryPolicy{Backoff: time.Hour}, Grace: time.Millisecond})
 		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
 		<-failed
 		r.stop()
@@ -134,7 +134,7 @@ func TestLostRecordEndsTheContextWithItsCause(t *testing.T) {
 			<-ctx.Done()
 			cause <- context.Cause(ctx)
 			return ctx.Err()
-		})
+		}, Config{})
 		ctx, lose := context.WithCancelCause(t.Context())
 		verdict := r.deliver(ctx, source.Delivery{Remaining: -1})
 		<-began
@@ -148,7 +148,7 @@ func TestHandlerThatIgnoresItsTimeoutIsReportedAndItsSlotIsFreed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := newRig(t, func(context.Context, Record) error { <-release; return nil },
-			WithTimeout(time.Millisecond), WithRetry(RetryPolicy{Limit: 1}))
+			Config{Timeout: time.Millisecond, Retry: RetryPolicy{Limit: 1}})
 		require.Equal(t, source.Settled, <-r.deliver(t.Context(), source.Delivery{Remaining: -1}))
 		calls := r.w.Health().Calls
 		require.Len(t, calls, 1)
@@ -165,7 +165,7 @@ func TestHandlerThatIgnoresItsTimeoutIsReportedAndItsSlotIsFreed(t *testing.T) {
 func TestHealthListsTheRunningCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, release := make(chan struct{}), make(chan struct{})
-		r := newRig(t, func(context.Context, Record) error { close(began); <-release; return nil })
+		r := newRig(t, func(context.Context, Record) error { close(began); <-release; return nil }, Config{})
 		verdict := r.deliver(t.Context(), source.Delivery{Remaining: -1})
 		<-began
 		<-time.After(time.Minute)
@@ -179,23 +179,27 @@ func TestHealthListsTheRunningCalls(t *testing.T) {
 	})
 }
 
-func TestInvalidOptionsAreRejected(t *testing.T) {
+func TestErrorNamesEachInvalidField(t *testing.T) {
 	handle := func(context.Context, Record) error { return nil }
-	_, err := New("", nil, nil, WithConcurrency(0), WithMode(7), WithLock(0), WithHandover(-1), WithReadAhead(0), WithGrace(0),
-		WithTimeout(0), WithRetry(RetryPolicy{Limit: -1}), WithDeadLetter(nil), WithLimiter(nil), WithLimits(Limit[Record]{}), WithWaiting(-1), WithClock(nil), WithLogger(nil),
-		WithInstanceID(""))
+	_, err := New(nil, nil, Config{
+		Concurrency: -1, Mode: 7, Lock: -1, Handover: -1, ReadAhead: -1, Grace: -1, Timeout: -1, Retry: RetryPolicy{Limit: -1},
+		Limits: []Limit[Record]{{}},
+	})
 	require.ErrorIs(t, err, ErrConfig)
 	for _, name := range []string{
-		"group", "topics", "handler", "WithConcurrency", "WithMode", "WithLock", "WithHandover", "WithReadAhead", "WithGrace",
-		"WithTimeout", "WithRetry", "WithDeadLetter", "WithLimiter", "WithLimits", "WithWaiting", "WithClock", "WithLogger", "WithInstanceID",
+		"Group", "topics", "handler", "Concurrency", "Mode", "Lock", "Handover", "ReadAhead", "Grace", "Timeout", "Retry", "DeadLetter", "Limits",
 	} {
 		require.ErrorContains(t, err, name)
 	}
-	_, err = New("g", []string{"in"}, handle, WithMode(ShareGroup), WithOrdered())
-	require.ErrorContains(t, err, "WithOrdered")
-	_, err = New("g", []string{"in"}, handle)
-	require.ErrorContains(t, err, "neither WithDeadLetter nor WithDrop")
-	w, err := New("g", []string{"in"}, handle, WithDrop())
+	for want, c := range map[string]Config{
+		"Ordered":            {Group: "g", Drop: true, Mode: ShareGroup, Ordered: true},
+		"DeadLetter or Drop": {Group: "g"},
+		"one of them":        {Group: "g", Drop: true, DeadLetter: func(context.Context, Record, error) error { return nil }},
+	} {
+		_, err := New([]string{"in"}, handle, c)
+		require.ErrorContains(t, err, want)
+	}
+	w, err := New([]string{"in"}, handle, Config{Group: "g", Drop: true})
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Run(t.Context(), nil), ErrConfig)
 	require.False(t, w.Ready())

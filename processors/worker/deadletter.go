@@ -16,7 +16,7 @@ import (
 // maxReason bounds the reason in the headers of a dead letter, in bytes.
 const maxReason = 1024
 
-// DeadLetters returns a function for WithDeadLetter that writes records unchanged to a topic, with the reason and the
+// DeadLetters returns a function for Config.DeadLetter that writes records unchanged to a topic, with the reason and the
 // record's origin in error.* headers. The topic must exist. A record that would be too large with these headers is truncated,
 // and its original size is in the header error.truncated.
 func DeadLetters(to processors.Publisher, topic, group string) func(ctx context.Context, r Record, reason error) error {

@@ -6,7 +6,7 @@
 //	topics ----> consumer group: partitions, offsets ---> +- slot: handler -- error: retry, then DLQ --+--> broker
 //	             (Mode)                                   +- slot: handler -- stop, lost: released ----+
 //
-// A slot is one of the WithConcurrency places in which a record is held and its handler is called. A call is one call of the
+// A slot is one of the Config.Concurrency places in which a record is held and its handler is called. A call is one call of the
 // handler. A released record is delivered again, to this worker or another.
 //
 // A record is settled when its handler returns nil, or when its dead letter is written; then it is not delivered again.
@@ -15,24 +15,24 @@
 // interrupted call with the same idempotency key.
 //
 // A handler that fails, panics or hangs affects its own record only. The worker retries it in its slot by the RetryPolicy,
-// then passes it to WithDeadLetter. The worker never leaves its group because of a handler.
+// then passes it to Config.DeadLetter. The worker never leaves its group because of a handler.
 //
 //	                                  share group                          consumer group
 //	brokers                           Kafka 4.2 or newer                   Kafka 3.6 or newer
 //	busy workers per partition        any number                           one
 //	a worker joins or leaves          no call is interrupted, none waits   partitions pause for the rebalance; running calls
-//	                                                                       continue for WithHandover
-//	a worker stops                    running calls continue for WithGrace; only those that are then interrupted are made again
+//	                                                                       continue for Config.Handover
+//	a worker stops                    running calls continue for Config.Grace; only those that are then interrupted are made again
 //	a worker is killed                its running calls are made again     the same, after the session timeout (10 s)
 //	                                  within a second
 //	a worker hangs (SIGSTOP)          its running calls are made again     the same, after the session timeout
-//	                                  after WithLock
-//	order per key                     no                                   WithOrdered
+//	                                  after Config.Lock
+//	order per key                     no                                   Config.Ordered
 //	deliveries of a record            the broker's limit, 5 by default;    unlimited
 //	                                  on the last delivery the worker
 //	                                  writes the dead letter and does not
 //	                                  call the handler
-//	a slow record                     delays nothing                       holds back the committed offset; WithReadAhead bounds
+//	a slow record                     delays nothing                       holds back the committed offset; Config.ReadAhead bounds
 //	                                                                       how far others run ahead
 //
 // # Limits
@@ -49,7 +49,7 @@
 // records with other keys are handled meanwhile. The records with one Kafka key are a session, and sessions take turns:
 // however many records of a session wait, at most two of its calls begin before the next call of another session. In a
 // share group, a worker can choose only among the records that it has acquired. While one session occupies more than half
-// of its slots, it acquires further records, to find those of other sessions (WithWaiting).
+// of its slots, it acquires further records, to find those of other sessions (Config.Waiting).
 //
 // The broker of a share group counts a delivery for a record that waits when its worker stops. Raise
 // share.delivery.count.limit of the group if records can wait through several deployments.
@@ -77,25 +77,4 @@
 // With Auto, a group with committed offsets stays a consumer group, because a share group would not continue from them. To
 // move it: stop all workers, choose a new group name, and set the share group's start offsets with kafka-share-groups.sh
 // --reset-offsets before the first worker starts.
-//
-// # Options
-//
-//	option                 default              meaning
-//	WithMode               Auto                 share group or consumer group
-//	WithConcurrency        16                   slots: records that are handled at the same time
-//	WithRetry              5 attempts,          when a failed record is handled again, and how often
-//	                       500 ms to 30 s
-//	WithDeadLetter         none: it is required  what is done with a record that ends without success
-//	WithDrop               off                  instead of WithDeadLetter: such a record is logged and dropped
-//	WithTimeout            none                 longest call of the handler
-//	WithLimits             none                 calls at a time and per minute, by tenant, tool or another key of the record
-//	WithWaiting            4 x WithConcurrency  with WithLimits: records that wait for a limit, outside of the slots
-//	WithLimiter            one of its own       limits that workers of one process share
-//	WithGrace              10 s                 how long running calls continue when the worker stops
-//	WithLock               30 s                 share groups: when the records of a worker that hangs go to others
-//	WithHandover           1 min                consumer groups: how long a call continues after its partition has moved
-//	WithReadAhead          1000                 consumer groups: records of a partition from the first that is not settled
-//	WithOrdered            off                  consumer groups: records with the same key one after another
-//	WithInstanceID         dynamic member       consumer groups: static membership; unique in the group
-//	WithClock, WithLogger  the system's, none
 package worker

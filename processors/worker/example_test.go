@@ -50,11 +50,10 @@ func Example() {
 			return fmt.Errorf("the service answers %s", resp.Status)
 		}
 	}
-	w, err := worker.New("webhook-senders", []string{"webhooks"}, send,
-		worker.WithConcurrency(32),
-		worker.WithTimeout(time.Minute),
-		worker.WithRetry(worker.RetryPolicy{Retryable: func(err error) bool { return !errors.Is(err, errRejected) }}),
-		worker.WithDeadLetter(worker.DeadLetters(publisher, "webhooks-dlq", "webhook-senders")),
+	w, err := worker.New([]string{"webhooks"}, send,
+		worker.Config{
+			Group: "webhook-senders", Concurrency: 32, Timeout: time.Minute, Retry: worker.RetryPolicy{Retryable: func(err error) bool { return !errors.Is(err, errRejected) }}, DeadLetter: worker.DeadLetters(publisher, "webhooks-dlq", "webhook-senders"),
+		},
 	)
 	if err != nil {
 		log.Fatal(err)
@@ -68,11 +67,11 @@ func Example() {
 func ExampleNew() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	w, err := worker.New("line-readers", []string{"lines"}, func(_ context.Context, r worker.Record) error {
+	w, err := worker.New([]string{"lines"}, func(_ context.Context, r worker.Record) error {
 		// An error would call the handler again. After a crash a record is handled again: recognize repeats by the ID.
 		fmt.Println(string(r.Key), string(r.Value), string(r.Header(topics.HeaderID)))
 		return nil
-	}, worker.WithConcurrency(32), worker.WithDrop())
+	}, worker.Config{Group: "line-readers", Concurrency: 32, Drop: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -83,14 +82,13 @@ func ExampleNew() {
 
 // A worker that makes at most 600 requests per minute to a service, at most 4 at a time for one tenant. Records of a tenant
 // that has reached its limit do not hold up the records of others.
-func ExampleWithLimits() {
+func ExampleConfig_limits() {
 	tenant := func(r worker.Record) string { return string(r.Header("tenant")) }
-	w, err := worker.New("webhooks", []string{"orders"}, func(context.Context, worker.Record) error { return nil },
-		worker.WithConcurrency(64), worker.WithDrop(),
-		worker.WithLimits(
-			worker.Limit[worker.Record]{Name: "tenant", Key: tenant, Concurrency: 4},
-			worker.Limit[worker.Record]{Name: "service", PerMinute: 600},
-		))
+	w, err := worker.New([]string{"orders"}, func(context.Context, worker.Record) error { return nil },
+		worker.Config{Group: "webhooks", Concurrency: 64, Drop: true, Limits: []worker.Limit[worker.Record]{
+			{Name: "tenant", Key: tenant, Concurrency: 4},
+			{Name: "service", PerMinute: 600},
+		}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -50,10 +50,11 @@ type rig struct {
 	cancel context.CancelFunc
 }
 
-func newRig(t *testing.T, handle Handler, opts ...Option) *rig {
+func newRig(t *testing.T, handle Handler, c Config) *rig {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
-	w, err := New("workers", []string{"in"}, handle, append([]Option{WithDrop()}, opts...)...)
+	c.Group, c.Drop = "workers", c.DeadLetter == nil
+	w, err := New([]string{"in"}, handle, c)
 	require.NoError(t, err)
 	r := &rig{t: t, w: w, source: &fakeSource{deliveries: make(chan fakeDelivery)}, logs: logs, ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())

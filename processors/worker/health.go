@@ -70,7 +70,7 @@ func (w *Worker) Health() Health {
 			h.Err = s.Err
 		}
 	}
-	now := w.rules.clock.Now()
+	now := w.config.Clock.Now()
 	for c := range w.calls {
 		h.Calls = append(h.Calls, Call{
 			Topic: c.record.Topic, Partition: c.record.Partition, Offset: c.record.Offset, Key: c.record.Key,
@@ -87,7 +87,7 @@ func (w *Worker) Health() Health {
 func (w *Worker) begin(d source.Delivery) *running {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := &running{record: d.Record, since: w.rules.clock.Now()}
+	c := &running{record: d.Record, since: w.config.Clock.Now()}
 	w.calls[c] = struct{}{}
 	return c
 }
@@ -116,7 +116,7 @@ func (w *Worker) crowded() bool {
 	for c := range w.calls {
 		if !c.waiting && !c.over {
 			key := string(c.record.Key)
-			if slots[key]++; key != "" && slots[key] > max(w.rules.concurrency/2, 1) {
+			if slots[key]++; key != "" && slots[key] > max(w.config.Concurrency/2, 1) {
 				return true
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // Limiter decides when calls may begin, by their limits. Sessions take turns: however many calls a session has waiting, at
 // most two of them begin before the next call of another session. A call that waits for one limit takes nothing from another.
 //
-// By default, each worker has a Limiter of its own. Workers of one process can share one (WithLimiter), for example if they
+// By default, each worker has a Limiter of its own. Workers of one process can share one (Config.Limiter), for example if they
 // call the same model. Processes do not share limits: divide a provider's limit by the number of processes.
 //
 // Its methods are safe for concurrent use. It uses memory only for calls that wait or run, and for keys whose rate was used

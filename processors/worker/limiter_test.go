@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
@@ -122,7 +123,7 @@ func TestRecordThatWaitsForALimitOccupiesNoSlot(t *testing.T) {
 			}
 			done <- string(r.Value)
 			return nil
-		}, WithConcurrency(2), WithLimits(Limit[Record]{Name: "tool", Key: valueOf, Concurrency: 1}))
+		}, Config{Concurrency: 2, Limits: []Limit[Record]{{Name: "tool", Key: valueOf, Concurrency: 1}}})
 		var verdicts []<-chan source.Verdict
 		marks := make(chan bool, 10)
 		for i := range 3 {
@@ -135,7 +136,7 @@ func TestRecordThatWaitsForALimitOccupiesNoSlot(t *testing.T) {
 				<-began
 			}
 		}
-		waiting(t, r.w.rules.limiter, 2)
+		waiting(t, r.w.config.Limiter, 2)
 		require.Equal(t, source.Settled, <-r.deliver(t.Context(), delivery(3, "s-3", "other")))
 		require.Equal(t, "other", <-done)
 		waits := 0
@@ -162,11 +163,11 @@ func TestConcurrencyHoldsForRecordsThatHaveWaited(t *testing.T) {
 			began <- struct{}{}
 			<-release
 			return nil
-		}, WithConcurrency(2), WithLimits(Limit[Record]{Name: "tenant", Key: valueOf, Concurrency: 5}))
+		}, Config{Concurrency: 2, Limits: []Limit[Record]{{Name: "tenant", Key: valueOf, Concurrency: 5}}})
 		for i := range 4 {
 			r.deliver(t.Context(), delivery(int64(i), "s", "t"))
 		}
-		waiting(t, r.w.rules.limiter, 2)
+		waiting(t, r.w.config.Limiter, 2)
 		require.Len(t, began, 2)
 		close(release)
 	})
@@ -180,11 +181,11 @@ func TestStoppingWorkerReleasesRecordsThatWaitImmediately(t *testing.T) {
 			began <- struct{}{}
 			<-release
 			return nil
-		}, WithGrace(time.Hour), WithLimits(Limit[Record]{Name: "tool", Concurrency: 1}))
+		}, Config{Grace: time.Hour, Limits: []Limit[Record]{{Name: "tool", Concurrency: 1}}})
 		running := r.deliver(t.Context(), delivery(1, "s", ""))
 		<-began
 		waits := r.deliver(t.Context(), delivery(2, "s", ""))
-		waiting(t, r.w.rules.limiter, 1)
+		waiting(t, r.w.config.Limiter, 1)
 		r.cancel()
 		require.Equal(t, source.Released, <-waits)
 		close(release)
@@ -202,8 +203,9 @@ func TestBackoffOccupiesNoSlotAndTheRetryNeedsTheLimits(t *testing.T) {
 				return errors.New("broken")
 			}
 			return nil
-		}, WithConcurrency(1), WithRetry(RetryPolicy{Backoff: time.Minute, Jitter: -1}),
-			WithLimits(Limit[Record]{Name: "all", Concurrency: 1}))
+		}, Config{
+			Concurrency: 1, Retry: RetryPolicy{Backoff: time.Minute, Jitter: -1}, Limits: []Limit[Record]{{Name: "all", Concurrency: 1}},
+		})
 		fails := r.deliver(t.Context(), delivery(1, "a", "fails"))
 		<-failed
 		require.Equal(t, source.Settled, <-r.deliver(t.Context(), delivery(2, "b", "works")))
@@ -223,7 +225,7 @@ func TestHandlerThatWaitsForALimitOfItsOwnOccupiesNoSlot(t *testing.T) {
 				leave()
 			}
 			return err
-		})
+		}, Config{})
 		marks := make(chan bool, 2)
 		d := delivery(1, "a", "")
 		d.Wait = func(waiting bool) { marks <- waiting }
@@ -238,7 +240,7 @@ func TestHandlerThatWaitsForALimitOfItsOwnOccupiesNoSlot(t *testing.T) {
 func TestSessionThatHasMostSlotsCrowdsTheWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		r := newRig(t, func(context.Context, Record) error { <-release; return nil }, WithConcurrency(4))
+		r := newRig(t, func(context.Context, Record) error { <-release; return nil }, Config{Concurrency: 4})
 		for i, key := range []string{"a", "a", "b", "", "", "", "a"} {
 			r.deliver(t.Context(), delivery(int64(i), key, ""))
 			synctest.Wait()

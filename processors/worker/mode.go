@@ -51,11 +51,11 @@ const (
 
 // choose returns the mode, after asking the brokers if it is Auto. It waits for brokers that are unavailable.
 func (w *Worker) choose(ctx context.Context, c source.Config) (Mode, error) {
-	mode, reason := w.rules.mode, "WithMode"
+	mode, reason := w.config.Mode, "Mode"
 	switch {
 	case mode != Auto:
-	case w.rules.ordered || w.rules.instance != "":
-		mode, reason = ConsumerGroup, "WithOrdered or WithInstanceID"
+	case w.config.Ordered || w.config.InstanceID != "":
+		mode, reason = ConsumerGroup, "Ordered or InstanceID"
 	default:
 		found, err := w.probe(ctx, c)
 		if err != nil || ctx.Err() != nil {
@@ -108,10 +108,10 @@ func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, err
 // sourceOf returns the source of a mode.
 func (w *Worker) sourceOf(mode Mode, c source.Config) source.Source {
 	if mode == ShareGroup {
-		return share.New(share.Config{Config: c, Lock: w.rules.lock})
+		return share.New(share.Config{Config: c, Lock: w.config.Lock})
 	}
 	return consumer.New(consumer.Config{
-		Config: c, Handover: w.rules.handover, ReadAhead: w.rules.readAhead, Ordered: w.rules.ordered,
-		InstanceID: w.rules.instance,
+		Config: c, Handover: w.config.Handover, ReadAhead: w.config.ReadAhead, Ordered: w.config.Ordered,
+		InstanceID: w.config.InstanceID,
 	})
 }

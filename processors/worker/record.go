@@ -33,7 +33,7 @@ type Record struct {
 
 // The causes with which the context of a handler ends. See Handler.
 var (
-	// ErrStopping is the cause when the worker stops and its grace period (WithGrace) has passed.
+	// ErrStopping is the cause when the worker stops and its grace period (Config.Grace) has passed.
 	ErrStopping = fmt.Errorf("worker: the worker stops")
 	// ErrLost is the cause when the worker no longer holds the record, because its lock expired or its partition moved.
 	ErrLost = source.ErrLost

@@ -9,7 +9,7 @@ import (
 )
 
 // RetryPolicy says how often and how soon a record is handled again after its handler has failed. The worker holds the
-// record while it waits. The record keeps its slot, unless the worker lets records wait outside of the slots (WithWaiting).
+// record while it waits. The record keeps its slot, unless the worker lets records wait outside of the slots (Config.Waiting).
 type RetryPolicy struct {
 	// Backoff is the wait before the second attempt. Each further wait is twice the one before. The default is 500 ms. An
 	// error with a method RetryAfter() time.Duration extends the wait to at least that time, also beyond MaxBackoff.

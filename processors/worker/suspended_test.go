@@ -16,10 +16,10 @@ func TestNoCallBeginsForARecordThatIsLost(t *testing.T) {
 	limit := Limit[Record]{Name: "all", Concurrency: 1}
 	for name, c := range map[string]struct {
 		handle Handler
-		opts   []Option
+		config Config
 	}{
 		"handler":          {handle: func(context.Context, Record) error { calls++; return nil }},
-		"limits of worker": {func(context.Context, Record) error { calls++; return nil }, []Option{WithLimits(limit)}},
+		"limits of worker": {func(context.Context, Record) error { calls++; return nil }, Config{Limits: []Limit[Record]{limit}}},
 		"Enter": {handle: func(ctx context.Context, r Record) error {
 			if r.Deliveries == 1 { // lost while the handler prepares the call
 				ctx.Value(slotKey{}).(*slot).confirm(ctx)
@@ -34,7 +34,7 @@ func TestNoCallBeginsForARecordThatIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls = 0
-			r := newRig(t, c.handle, c.opts...)
+			r := newRig(t, c.handle, c.config)
 			ctx, lose := context.WithCancelCause(t.Context())
 			verdict := r.deliver(ctx, source.Delivery{Remaining: 3, Confirm: func(context.Context) {
 				lose(errors.Join(source.ErrLost, errors.New("its lock expired")))

@@ -2,8 +2,8 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -16,7 +16,8 @@ import (
 
 // Worker calls a handler for the records of some topics. Its methods are safe for concurrent use.
 type Worker struct {
-	rules  rules
+	config Config
+	topics []string
 	handle Handler
 
 	mu      sync.Mutex
@@ -26,31 +27,30 @@ type Worker struct {
 	calls   map[*running]struct{}
 }
 
-// New returns a worker that handles the records of topics as a member of a group. It does not connect. A new group starts at
+// New returns a worker that handles the records of topics as a member of c.Group. It does not connect. A new group starts at
 // the oldest record of each topic.
-func New(group string, topics []string, handle Handler, opts ...Option) (*Worker, error) {
-	r := newRules(group, topics, handle, opts)
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
+func New(topics []string, handle Handler, c Config) (*Worker, error) {
+	if err := c.complete(topics, handle); err != nil {
+		return nil, err
 	}
-	return &Worker{rules: r, handle: handle, calls: map[*running]struct{}{}}, nil
+	return &Worker{config: c, topics: slices.Clone(topics), handle: handle, calls: map[*running]struct{}{}}, nil
 }
 
-// Run handles records until ctx ends. Then it takes no more records, waits for running calls (WithGrace), reports the
+// Run handles records until ctx ends. Then it takes no more records, waits for running calls (Config.Grace), reports the
 // outcome of their records to the broker and returns nil. opts are the connection options of processors.New; those for
 // tables, topics and instances have no effect. Run waits for brokers and topics that are not available. It returns an error
 // that wraps ErrConfig if the options are invalid, and another error if retrying cannot help, for example after another
 // process has fenced this static member. Calls must not overlap.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
+	opts = append([]processors.Option{processors.WithLogger(w.config.Logger)}, opts...)
 	conf, logger, err := processors.ClientConfig(brokers, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	common := source.Config{
-		Brokers: brokers, Group: w.rules.group, Topics: w.rules.topics,
+		Brokers: brokers, Group: w.config.Group, Topics: w.topics,
 		Client:      func() *sarama.Config { return kafka.Copy(conf) },
-		Concurrency: w.rules.concurrency, Waiting: w.rules.waiting, Crowded: w.crowded, Clock: w.rules.clock, Logger: logger,
+		Concurrency: w.config.Concurrency, Waiting: w.config.Waiting, Crowded: w.crowded, Clock: w.config.Clock, Logger: logger,
 	}
 	mode, err := w.choose(ctx, common)
 	if err != nil || ctx.Err() != nil {
@@ -81,7 +81,7 @@ func (w *Worker) serve(ctx context.Context, from source.Source, logger *zap.Logg
 		case <-ended:
 			return
 		}
-		timer := w.rules.clock.NewTicker(w.rules.grace)
+		timer := w.config.Clock.NewTicker(w.config.Grace)
 		defer timer.Stop()
 		select {
 		case <-timer.C():
@@ -89,9 +89,9 @@ func (w *Worker) serve(ctx context.Context, from source.Source, logger *zap.Logg
 		case <-ended:
 		}
 	})
-	c := &core{Worker: w, work: work, stop: ctx, logger: logger.With(zap.String("group", w.rules.group))}
+	c := &core{Worker: w, work: work, stop: ctx, logger: logger.With(zap.String("group", w.config.Group))}
 	if err := from.Run(ctx, c.deliver); err != nil {
-		return fmt.Errorf("worker: group %s: %w", w.rules.group, err)
+		return fmt.Errorf("worker: group %s: %w", w.config.Group, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func start(t *testing.T, brokers []string, id string, doors int) *instance {
 
 	attempts := transport.New(i.config.Load)
 	t.Cleanup(attempts.Close)
-	sender, err := sink.New(i.agent, i.to, sink.ForPeers(), sink.WithTransport(transport.Kind, attempts))
+	sender, err := sink.New(i.agent, i.to, sink.Config{Peers: true, Transports: map[string]sink.Transport{transport.Kind: attempts}})
 	require.NoError(t, err)
 	i.background(func(ctx context.Context) error { return sender.Run(ctx, brokers) })
 	i.background(func(ctx context.Context) error { return attempts.Run(ctx, i.agent, brokers) })

@@ -11,6 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +32,7 @@ func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
 		}
 		panic(http.ErrAbortHandler) // the connection is cut
 	}
-	stop := f.sink()
+	stop := f.sink(sink.Config{})
 	f.output("main", "C1", "t1", long())
 	select {
 	case <-failed:
@@ -39,7 +40,7 @@ func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
 		t.Fatal("the third chunk is not sent")
 	}
 	stop()
-	f.sink()
+	f.sink(sink.Config{})
 	final := f.finals(1)[0]
 	require.Equal(t, topics.OutcomeDelivered, final.Outcome)
 	require.Equal(t, numbers, f.main.texts())
@@ -78,7 +79,7 @@ func TestAnswersOfAConversationKeepTheirOrderAndDelayNoOther(t *testing.T) {
 			close(hang)
 		}
 	})
-	f.sink()
+	f.sink(sink.Config{})
 	f.output("main", "C1", "t1", "first")
 	f.output("main", "C1", "t2", "second")
 	select {
@@ -111,7 +112,7 @@ func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
 		_, _ = w.Write([]byte(`{"ok":false,"error":"is_archived"}`))
 		return true
 	}
-	f.sink()
+	f.sink(sink.Config{})
 	session := f.output("main", "C1", "t1", long())
 	dead := f.finals(1)[0]
 	require.Equal(t, topics.OutcomeDead, dead.Outcome)
@@ -138,7 +139,7 @@ func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
 func TestEmptyAnswerEndsAsSuppressedAndPostsNothing(t *testing.T) {
 	t.Parallel()
 	f := newChannelRig(t)
-	f.sink()
+	f.sink(sink.Config{})
 	f.output("main", "C1", "t1", " \u200b\n")
 	final := f.finals(1)[0]
 	require.Equal(t, topics.OutcomeSuppressed, final.Outcome)

@@ -133,11 +133,12 @@ func (f *channelRig) configure(accounts ...string) {
 }
 
 // sink starts a sink with a transport of its own, like another process.
-func (f *channelRig) sink(opts ...sink.Option) (stop func()) {
+func (f *channelRig) sink(c sink.Config) (stop func()) {
 	f.tb.Helper()
 	tr, err := transport.New(f.agent, f.live.Load, f.accounts)
 	require.NoError(f.tb, err)
-	s, err := sink.New(f.agent, f.to, append([]sink.Option{sink.WithTransport(transport.Kind, tr)}, opts...)...)
+	c.Transports = map[string]sink.Transport{transport.Kind: tr}
+	s, err := sink.New(f.agent, f.to, c)
 	require.NoError(f.tb, err)
 	return f.start(func(ctx context.Context) error { return s.Run(ctx, f.brokers) })
 }

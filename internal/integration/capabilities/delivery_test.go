@@ -12,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -49,7 +50,7 @@ func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 			}
 			w.WriteHeader(code)
 		}
-		r.sink(fmt.Sprintf("healthy:http://%s,busy:http://%s,down:%s", healthy.address, busy.address, closedPort(t)), "sink")
+		r.sink(fmt.Sprintf("healthy:http://%s,busy:http://%s,down:%s", healthy.address, busy.address, closedPort(t)), "sink", sink.Config{})
 		r.watch()
 		for i := range 90 {
 			r.writeRouteAndOutput(number(i), []string{"healthy", "down", "unknown"}[i%3], i%2 == 0)
@@ -70,7 +71,7 @@ func TestDeadDeliveryIsRequeued(t *testing.T) {
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)
 	require.NoError(t, receiver.Kill())
-	r.sink("harbor:http://"+receiver.address, "sink")
+	r.sink("harbor:http://"+receiver.address, "sink", sink.Config{})
 	r.watch()
 	r.writeRouteAndOutput("s", "harbor", true)
 	require.Equal(t, map[topics.Outcome]int{topics.OutcomeDead: 1}, r.await(1))

@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -68,8 +69,9 @@ func runSink(ctx context.Context, c deliveryChild) error {
 		return err
 	}
 	s, err := sink.New(c.Agent, to,
-		sink.WithTransport(topics.KindHTTP, sink.NewHTTP(services, sink.WithTimeout(attemptTimeout))),
-		sink.WithDrain(time.Second))
+		sink.Config{
+			Transports: map[string]sink.Transport{topics.KindHTTP: sink.NewHTTP(services, sink.WithTimeout(attemptTimeout))}, Config: worker.Config{Grace: time.Second},
+		})
 	if err != nil {
 		return err
 	}

@@ -59,16 +59,15 @@ func (r *deliveryRig) run(graph func(string, ...delivery.Option) (*goka.GroupGra
 }
 
 // sink starts a sink with a publisher of its own. kill ends it like a crash: attempts in flight get no receipt.
-func (r *deliveryRig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
+func (r *deliveryRig) sink(mapping, name string, c sink.Config) (kill func()) {
 	r.tb.Helper()
 	services, err := sink.ParseServices(mapping)
 	require.NoError(r.tb, err)
 	to, err := processors.NewPublisher(r.brokers)
 	require.NoError(r.tb, err)
 	client := sink.NewHTTP(services, sink.WithTimeout(r.timeout))
-	s, err := sink.New(r.agent, to, append([]sink.Option{
-		sink.WithTransport(topics.KindHTTP, client), sink.WithName(name), sink.WithDrain(50 * time.Millisecond),
-	}, opts...)...)
+	c.Transports, c.Name, c.Grace = map[string]sink.Transport{topics.KindHTTP: client}, name, 50*time.Millisecond
+	s, err := sink.New(r.agent, to, c)
 	require.NoError(r.tb, err)
 	stop := r.start(func(ctx context.Context) error { return s.Run(ctx, r.brokers) })
 	kill = sync.OnceFunc(func() {

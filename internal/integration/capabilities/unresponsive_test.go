@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
 )
 
 // unresponsiveTimeout is how long an attempt at the unresponsive receiver takes: longer than a test waits for deliveries, so that
@@ -37,7 +38,7 @@ func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 		}
 	}
 	t.Cleanup(func() { close(release) })
-	r.sink(mapping+"silent:http://"+silent.address, "sink")
+	r.sink(mapping+"silent:http://"+silent.address, "sink", sink.Config{})
 	r.watch()
 	pace := time.NewTicker(2 * time.Millisecond)
 	defer pace.Stop()

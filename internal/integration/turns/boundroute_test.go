@@ -131,8 +131,10 @@ func awaitCommitted(t *testing.T, c config, group, topic string, records int64) 
 // readTopic handles the records of a topic until the test ends.
 func readTopic(t *testing.T, c config, topic string, handle func(context.Context, processors.Inbound) error) {
 	t.Helper()
-	w, err := worker.New("readers of "+topic, []string{topic},
-		func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.WithDrop())
+	w, err := worker.New([]string{topic},
+		func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.Config{
+			Group: "readers of " + topic, Drop: true,
+		})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -31,8 +31,9 @@ type end struct {
 }
 
 // block starts a model worker in this process whose calls end with their context.
-func (a *agent) block(opts ...worker.Option) *blocked {
+func (a *agent) block(c worker.Config) *blocked {
 	a.Helper()
+	c.Lock = modelLock
 	m := &blocked{began: make(chan string, 1000), ended: map[string]end{}}
 	to, err := processors.NewPublisher(a.brokers)
 	require.NoError(a, err)
@@ -46,7 +47,7 @@ func (a *agent) block(opts ...worker.Option) *blocked {
 		defer m.mu.Unlock()
 		m.ended[s.SessionID] = end{now, deadline, context.Cause(ctx)}
 		return think.Reply{}, ctx.Err()
-	}), think.WithWorker(append([]worker.Option{worker.WithLock(modelLock)}, opts...)...))
+	}), think.Config{Config: c})
 	require.NoError(a, err)
 	a.background(func(ctx context.Context) error { return w.Run(ctx, a.brokers) })
 	return m
@@ -87,7 +88,7 @@ func (a *agent) cancel(session string) {
 
 func TestCancelReachesTheModel(t *testing.T) {
 	a := newAgent(t, processors.AtLeastOnce)
-	model := a.block()
+	model := a.block(worker.Config{})
 	a.say("cancelled")
 	a.say("other")
 	require.ElementsMatch(t, []string{"cancelled", "other"}, []string{<-model.began, <-model.began})
@@ -103,7 +104,7 @@ func TestCancelReachesTheModel(t *testing.T) {
 func TestDeadlineOfTheTurnReachesTheModel(t *testing.T) {
 	const timeout = time.Second
 	a := newAgent(t, processors.AtLeastOnce, turn.WithThinkTimeout(timeout))
-	model := a.block()
+	model := a.block(worker.Config{})
 	model.ready(a)
 	sent := time.Now().Truncate(time.Millisecond)
 	a.say("late")
@@ -123,7 +124,7 @@ func BenchmarkCancel(b *testing.B) {
 		for _, calls := range []int{1, 16} {
 			b.Run(fmt.Sprintf("%s/%d-calls", guarantee, calls), func(b *testing.B) {
 				a := newAgent(b, guarantee)
-				model := a.block(worker.WithConcurrency(calls))
+				model := a.block(worker.Config{Concurrency: calls})
 				var running []string
 				next := 0
 				begin := func() {
@@ -159,7 +160,7 @@ func BenchmarkDeadline(b *testing.B) {
 		b.Run(string(guarantee), func(b *testing.B) {
 			const calls = 16
 			a := newAgent(b, guarantee, turn.WithThinkTimeout(time.Second))
-			model := a.block(worker.WithConcurrency(calls))
+			model := a.block(worker.Config{Concurrency: calls})
 			model.ready(a)
 			var contexts, outputs []time.Duration
 			next := 0

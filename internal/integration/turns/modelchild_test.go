@@ -45,8 +45,9 @@ func runModel(ctx context.Context, c modelChild) error {
 		}
 		return think.Say("Berth N4 is free."), nil
 	})
-	w, err := think.New(c.Agent, to, model, think.WithLogger(kill.Logger(zap.WarnLevel)),
-		think.WithWorker(worker.WithMode(c.Mode), worker.WithLock(modelLock)))
+	w, err := think.New(c.Agent, to, model, think.Config{
+		Config: worker.Config{Logger: kill.Logger(zap.WarnLevel), Mode: c.Mode, Lock: modelLock},
+	})
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,11 @@ func BenchmarkSlots(b *testing.B) {
 				}
 				before := measure()
 				began, release, ended := make(chan struct{}, slots), make(chan struct{}), make(chan error, 1)
-				w, err := worker.New(group, []string{group}, func(context.Context, worker.Record) error {
+				w, err := worker.New([]string{group}, func(context.Context, worker.Record) error {
 					began <- struct{}{}
 					<-release
 					return nil
-				}, worker.WithConcurrency(slots), worker.WithMode(mode), worker.WithDrop())
+				}, worker.Config{Group: group, Concurrency: slots, Mode: mode, Drop: true})
 				require.NoError(b, err)
 				ctx, stop := context.WithCancel(context.Background())
 				go func() { ended <- w.Run(ctx, brokers) }()

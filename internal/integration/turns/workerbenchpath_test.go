@@ -127,10 +127,10 @@ func produce(b *testing.B, client *kgo.Client, topic string, value []byte) {
 
 func startWorker(mode worker.Mode) consuming {
 	return func(b *testing.B, brokers []string, group string, slots int, handle func([]byte)) (stop func()) {
-		w, err := worker.New(group, []string{group}, func(_ context.Context, r worker.Record) error {
+		w, err := worker.New([]string{group}, func(_ context.Context, r worker.Record) error {
 			handle(r.Value)
 			return nil
-		}, worker.WithConcurrency(slots), worker.WithMode(mode), worker.WithDrop())
+		}, worker.Config{Group: group, Concurrency: slots, Mode: mode, Drop: true})
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

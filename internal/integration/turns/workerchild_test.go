@@ -57,8 +57,9 @@ func runWorker(ctx context.Context, c workerChild) error {
 		}
 		return say(ctx, r, "ended")
 	}
-	w, err := worker.New(c.Group, []string{c.Group + "-in"}, handle, worker.WithConcurrency(4), worker.WithLock(workerLock), worker.WithDrop(),
-		worker.WithMode(c.Mode), worker.WithLogger(kill.Logger(zap.WarnLevel)))
+	w, err := worker.New([]string{c.Group + "-in"}, handle, worker.Config{
+		Group: c.Group, Concurrency: 4, Lock: workerLock, Drop: true, Mode: c.Mode, Logger: kill.Logger(zap.WarnLevel),
+	})
 	if err != nil {
 		return err
 	}

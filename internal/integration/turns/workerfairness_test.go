@@ -34,8 +34,9 @@ func TestSessionWithHundredsOfCallsDelaysAnotherByOneSlot(t *testing.T) {
 				began <- string(rec.Key)
 				<-finish
 				return nil
-			}, worker.WithMode(mode), worker.WithConcurrency(4), worker.WithWaiting(400),
-				worker.WithLimits(worker.Limit[worker.Record]{Name: "service", Concurrency: 4}))
+			}, worker.Config{
+				Mode: mode, Concurrency: 4, Waiting: 400, Limits: []worker.Limit[worker.Record]{{Name: "service", Concurrency: 4}},
+			})
 			// A call is known to Health before it asks the limiter; only one that waits takes part in the order.
 			require.Eventually(t, func() bool {
 				waiting := 0

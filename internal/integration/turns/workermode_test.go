@@ -30,9 +30,10 @@ func needShareGroups(t *testing.T) {
 }
 
 // run runs a worker in this process until stop or the end of the test.
-func (r *rig) run(handle worker.Handler, opts ...worker.Option) (w *worker.Worker, stop func()) {
+func (r *rig) run(handle worker.Handler, c worker.Config) (w *worker.Worker, stop func()) {
 	r.t.Helper()
-	w, err := worker.New(r.group, []string{r.group + "-in"}, handle, append([]worker.Option{worker.WithLock(workerLock), worker.WithDrop()}, opts...)...)
+	c.Group, c.Lock, c.Drop = r.group, workerLock, c.DeadLetter == nil
+	w, err := worker.New([]string{r.group + "-in"}, handle, c)
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -47,12 +48,12 @@ func (r *rig) run(handle worker.Handler, opts ...worker.Option) (w *worker.Worke
 
 func TestBothModesHandleEachRecordOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts []worker.Option
-		want worker.Mode
+		config worker.Config
+		want   worker.Mode
 	}{
-		"auto":           {nil, best()},
-		"consumer group": {[]worker.Option{worker.WithMode(worker.ConsumerGroup)}, worker.ConsumerGroup},
-		"ordered":        {[]worker.Option{worker.WithOrdered()}, worker.ConsumerGroup},
+		"auto":           {worker.Config{}, best()},
+		"consumer group": {worker.Config{Mode: worker.ConsumerGroup}, worker.ConsumerGroup},
+		"ordered":        {worker.Config{Ordered: true}, worker.ConsumerGroup},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, c.want)
@@ -65,7 +66,7 @@ func TestBothModesHandleEachRecordOnce(t *testing.T) {
 				require.Equal(t, rec.Key, rec.Value)
 				return nil
 			}
-			w, stop := r.run(handle, c.opts...)
+			w, stop := r.run(handle, c.config)
 			r.put(names("a", 0, 30)...)
 			all := func(n int) func() bool {
 				return func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == n }
@@ -76,7 +77,7 @@ func TestBothModesHandleEachRecordOnce(t *testing.T) {
 			stop()
 			require.False(t, w.Ready())
 			r.put(names("b", 0, 10)...)
-			r.run(handle, c.opts...)
+			r.run(handle, c.config)
 			require.Eventually(t, all(40), wait, 10*time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
@@ -98,7 +99,7 @@ func TestGroupWithCommittedOffsetsStaysAConsumerGroup(t *testing.T) {
 	w, _ := r.run(func(_ context.Context, rec worker.Record) error {
 		got <- string(rec.Value)
 		return nil
-	})
+	}, worker.Config{})
 	require.Eventually(t, w.Ready, wait, 10*time.Millisecond)
 	r.put("later")
 	require.Equal(t, "later", <-got, "the group continues after its committed offsets")

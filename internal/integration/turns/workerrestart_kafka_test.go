@@ -29,7 +29,7 @@ func TestRestartOfTheBrokerLosesAndRepeatsNothing(t *testing.T) {
 		ended <- rec
 		return nil
 	}
-	r.run(handle, worker.WithLock(30*time.Second))
+	r.run(handle, worker.Config{Lock: 30 * time.Second})
 	r.put("slow")
 	require.Equal(t, "slow", string((<-began).Value))
 	ctx, cancel := context.WithTimeout(t.Context(), wait)

@@ -96,14 +96,14 @@ func startWorkers(t *testing.T, c config) *called {
 			return think.Say("Berth N4 is free."), nil
 		}
 		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: s.SessionID + "-call", Name: "berth"}}}}, nil
-	}))
+	}), think.Config{})
 	require.NoError(t, err)
 	berths, err := tools.NewWorker(c.agent, to, map[string]tools.Func{
 		"berth": func(context.Context, tools.Call) (any, error) {
 			count.tools.Add(1)
 			return "N4", nil
 		},
-	})
+	}, tools.Config{})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +39,7 @@ func channelSettings(agent string, channels ...string) (*settings.Settings, erro
 // runChannels is the processes that are killed. Each runs the turns and delegations of two agents, and the deliveries of the one
 // that people talk to.
 func runChannels(ctx context.Context, c child) error {
-	agent, worker, brokers, logger := c.Agent, c.Worker, c.Brokers, kill.Logger(zap.WarnLevel)
+	agent, helper, brokers, logger := c.Agent, c.Worker, c.Brokers, kill.Logger(zap.WarnLevel)
 	current, err := channelSettings(agent, channelNames...)
 	if err != nil {
 		return err
@@ -48,13 +49,13 @@ func runChannels(ctx context.Context, c child) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, name := range []string{agent, worker} {
+	for _, name := range []string{agent, helper} {
 		catalog, err := topics.For(name, topics.WithChannels(), topics.WithDeliveries())
 		if err != nil {
 			return err
 		}
 		turns, turnsErr := turn.Graph(name, turn.WithChannels(), turn.WithQueue(turn.Queue, 64))
-		delegations, delegationsErr := channel.Graph(name, channel.WithAgents(agent, worker))
+		delegations, delegationsErr := channel.Graph(name, channel.WithAgents(agent, helper))
 		graphs := []*goka.GroupGraph{turns, delegations}
 		if name == agent {
 			deliveries, deliveriesErr := delivery.Graph(name, delivery.WithChannels())
@@ -79,8 +80,9 @@ func runChannels(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	sender, err := sink.New(agent, to, sink.WithTransport(topics.KindChannel, posts), sink.WithLogger(logger),
-		sink.WithName(c.Instance))
+	sender, err := sink.New(agent, to, sink.Config{
+		Transports: map[string]sink.Transport{topics.KindChannel: posts}, Config: worker.Config{Logger: logger}, Name: c.Instance,
+	})
 	if err != nil {
 		return err
 	}

@@ -108,10 +108,12 @@ func (d *channelWorld) start() *channelWorld {
 	for name, script := range d.scripts {
 		d.model(name, script)
 	}
-	s := must(sink.New(d.front, d.to, sink.WithTransport(topics.KindChannel, must(transport.New(d.front, d.live.Load, d.accounts)))))
+	s := must(sink.New(d.front, d.to, sink.Config{
+		Transports: map[string]sink.Transport{topics.KindChannel: must(transport.New(d.front, d.live.Load, d.accounts))},
+	}))
 	d.serve(func(ctx context.Context) error { return s.Run(ctx, d.brokers) })
 	if d.policy != nil {
-		w := must(tools.NewWorker(d.front, d.to, map[string]tools.Func{"pay": d.pay}, tools.WithOthersLeft()))
+		w := must(tools.NewWorker(d.front, d.to, map[string]tools.Func{"pay": d.pay}, tools.Config{IgnoreUnknown: true}))
 		d.serve(func(ctx context.Context) error { return w.Run(ctx, d.brokers) })
 	}
 	return d

@@ -74,7 +74,7 @@ func (h *gateWorld) start() {
 		})
 	}
 	h.model(h.agent, h.think)
-	worker := must(tools.NewWorker(h.agent, h.to, map[string]tools.Func{"pay": h.pay}))
+	worker := must(tools.NewWorker(h.agent, h.to, map[string]tools.Func{"pay": h.pay}, tools.Config{}))
 	h.serve(func(ctx context.Context) error { return worker.Run(ctx, h.brokers) })
 	h.followOutputs()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +37,7 @@ func runMemoirs(ctx context.Context, c child) error {
 	if err := errors.Join(turnsErr, memoriesErr, toErr); err != nil {
 		return err
 	}
-	worker, err := updater.New(agent, to, updater.Func(addFacts), updater.WithLogger(logger))
+	worker, err := updater.New(agent, to, updater.Func(addFacts), updater.Config{Config: worker.Config{Logger: logger}})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/think/anthropic"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -50,7 +51,7 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Opt
 	}, m.catalog.BatchMessages.Name())
 	hands := must(tools.NewWorker(m.agent, m.to, map[string]tools.Func{
 		"lookup": func(context.Context, tools.Call) (any, error) { return map[string]any{"berth": "N4"}, nil },
-	}))
+	}, tools.Config{}))
 	m.serve(func(ctx context.Context) error { return hands.Run(ctx, m.brokers) })
 	pipeline := must(invoke.NewPipeline(m.agent, m.brokers, m.to))
 	m.serve(pipeline.Run)
@@ -62,9 +63,9 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Opt
 }
 
 // think runs a worker with a model.
-func (m *ownModels) think(model think.Model, opts ...think.Option) (stop func()) {
+func (m *ownModels) think(model think.Model, opts think.Config) (stop func()) {
 	m.t.Helper()
-	w, err := think.New(m.agent, m.to, model, opts...)
+	w, err := think.New(m.agent, m.to, model, opts)
 	require.NoError(m.t, err)
 	return m.serve(func(ctx context.Context) error { return w.Run(ctx, m.brokers) })
 }
@@ -188,7 +189,7 @@ func withoutKey(t *testing.T, messages string) string {
 func TestInvokeAnswersWithTheModelsOfTheLibrary(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		m := newOwnModels(t, guarantee)
-		stop := m.think(m.streamed(answersTool))
+		stop := m.think(m.streamed(answersTool), think.Config{})
 		got := m.invoke("json", "application/json")
 		require.NoError(t, got.err)
 		require.Equal(t, http.StatusOK, got.status, got.body)
@@ -226,7 +227,7 @@ func TestInvokeAnswersWithTheModelsOfTheLibrary(t *testing.T) {
 				}
 			}
 			return r, nil
-		}))
+		}), think.Config{})
 		got = m.invoke("whole", "application/json")
 		require.Equal(t, http.StatusOK, got.status, got.body)
 		require.Equal(t, withoutKey(t, string(b.Messages)), withoutKey(t, string(m.batch("whole").Messages)))
@@ -240,7 +241,7 @@ func TestPartialTextOfAnInterruptedModelIsNotInTheTurn(t *testing.T) {
 			func(ctx context.Context, _ think.Step) error {
 				<-ctx.Done()
 				return ctx.Err()
-			}), think.WithDrain(time.Millisecond))
+			}), think.Config{Config: worker.Config{Grace: time.Millisecond}})
 		shown := make(chan struct{})
 		show := sync.OnceFunc(func() { close(shown) })
 		stream := m.begin("dead", "text/event-stream", func(line string) {
@@ -251,7 +252,7 @@ func TestPartialTextOfAnInterruptedModelIsNotInTheTurn(t *testing.T) {
 		<-shown
 		batch := m.begin("dead", "application/json", nil, "Idempotency-Key", "k") // the same turn
 		kill()
-		m.think(m.streamed(answersTool))
+		m.think(m.streamed(answersTool), think.Config{})
 
 		got := <-stream
 		require.NoError(t, got.err)
@@ -283,7 +284,7 @@ func TestEveryEndOfATurnEndsItsStreamOnce(t *testing.T) {
 			}
 			return nil
 		}
-		m.think(m.streamed(func(think.Step) []think.Delta { return []think.Delta{{Text: "Berth"}} }, fails, waits))
+		m.think(m.streamed(func(think.Step) []think.Delta { return []think.Delta{{Text: "Berth"}} }, fails, waits), think.Config{})
 
 		got := m.invoke("fails", "application/json")
 		require.Equal(t, http.StatusBadGateway, got.status, got.body)
@@ -341,7 +342,7 @@ func TestStreamGoesOnAfterAnApproval(t *testing.T) {
 				t.Error(err)
 			}
 		}, m.catalog.GateRequests.Name())
-		m.think(m.streamed(answersTool))
+		m.think(m.streamed(answersTool), think.Config{})
 		got := m.invoke("asked", "text/event-stream")
 		require.NoError(t, got.err)
 		request, response := strings.Index(got.body, "interaction_request"), strings.Index(got.body, "interaction_response")
@@ -389,7 +390,7 @@ func TestInvokeAnswersWithTheAnthropicAdapter(t *testing.T) {
 	require.NoError(t, err)
 	streamed, err := think.Stream(m.agent, m.to, model)
 	require.NoError(t, err)
-	m.think(streamed)
+	m.think(streamed, think.Config{})
 	got := m.invoke("claude", "application/json")
 	require.Equal(t, http.StatusOK, got.status, got.body)
 	for _, want := range []string{"toolu_1", `\"berth\":\"N4\"`, "Berth N4 is free."} {

@@ -56,7 +56,7 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 	})
 	own := must(tools.NewWorker(p.agent, p.to, map[string]tools.Func{"pay": func(context.Context, tools.Call) (any, error) {
 		return map[string]any{"receipt": p.paid.Add(1)}, nil
-	}}, tools.WithOthersLeft()))
+	}}, tools.Config{IgnoreUnknown: true}))
 	p.serve(func(ctx context.Context) error { return own.Run(ctx, p.brokers) })
 	replies := must(peerhttp.NewReplies(p.agent))
 	p.serve(func(ctx context.Context) error { return replies.Run(ctx, p.brokers) })

@@ -51,7 +51,7 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	callbacks := sink.NewHTTP(services)
 	t.Cleanup(callbacks.Close)
-	sender, err := sink.New(agent, to, sink.WithTransport(topics.KindHTTP, callbacks))
+	sender, err := sink.New(agent, to, sink.Config{Transports: map[string]sink.Transport{topics.KindHTTP: callbacks}})
 	require.NoError(t, err)
 	group.Go(func() error { return sender.Run(ctx, brokers) })
 

@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -75,7 +76,9 @@ func sendTasks(
 ) error {
 	requests := transport.New(file.Settings)
 	defer requests.Close()
-	sender, err := sink.New(agent, to, sink.ForPeers(), sink.WithTransport(topics.KindPeer, requests), sink.WithLogger(logger))
+	sender, err := sink.New(agent, to, sink.Config{
+		Peers: true, Transports: map[string]sink.Transport{topics.KindPeer: requests}, Config: worker.Config{Logger: logger},
+	})
 	if err != nil {
 		return err
 	}

@@ -48,12 +48,12 @@ func instance(
 	}
 	model, err := think.New(agent, to, think.Func(func(context.Context, think.Step) (think.Reply, error) {
 		return think.Say("done"), nil
-	}))
+	}), think.Config{})
 	require.NoError(tb, err)
 	group.Go(func() error { return model.Run(ctx, brokers) })
 	requests := transport.New(current)
 	tb.Cleanup(requests.Close)
-	sender, err := sink.New(agent, to, sink.ForPeers(), sink.WithTransport(topics.KindPeer, requests))
+	sender, err := sink.New(agent, to, sink.Config{Peers: true, Transports: map[string]sink.Transport{topics.KindPeer: requests}})
 	require.NoError(tb, err)
 	group.Go(func() error { return sender.Run(ctx, brokers) })
 	replies, err := peerhttp.NewReplies(agent)

@@ -151,7 +151,7 @@ func (w *world) dirs(n int) (list []string) {
 
 // model runs the model of an agent.
 func (w *world) model(agent string, f think.Func) {
-	m := must(think.New(agent, w.to, f))
+	m := must(think.New(agent, w.to, f, think.Config{}))
 	w.serve(func(ctx context.Context) error { return m.Run(ctx, w.brokers) })
 }
 

@@ -15,9 +15,9 @@
 //
 // # Limits
 //
-// WithConcurrency limits the attempts of a sink and WithRouteLimit those of one route. A record that exceeds either gets a
+// Config.Concurrency limits the attempts of a sink and Config.RouteLimit those of one route. A record that exceeds either gets a
 // deferred receipt immediately: no attempt is made, and the delivery group requests it again later. A route gets at most
-// half of the attempts of WithConcurrency that other routes do not use. With the defaults, it takes more than twelve routes
+// half of the attempts of Config.Concurrency that other routes do not use. With the defaults, it takes more than twelve routes
 // whose receivers do not answer to use up all attempts.
 //
 // # What a receiver sees

@@ -8,16 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestSinkOfPeersDrainsLonger(t *testing.T) {
 	to := Func(func(context.Context, topics.Delivery) error { return nil })
-	for want, opts := range map[time.Duration][]Option{
-		10 * time.Second: nil, 25 * time.Second: {ForPeers()}, time.Minute: {WithDrain(time.Minute), ForPeers()},
+	for want, c := range map[time.Duration]Config{
+		10 * time.Second: {}, 25 * time.Second: {Peers: true}, time.Minute: {Config: worker.Config{Grace: time.Minute}, Peers: true},
 	} {
-		s, err := New("harbor", struct{ processors.Publisher }{}, append(opts, WithTransport(topics.KindPeer, to))...)
+		c.Transports = map[string]Transport{topics.KindPeer: to}
+		s, err := New("harbor", struct{ processors.Publisher }{}, c)
 		require.NoError(t, err)
-		require.Equal(t, want, s.rules.drain)
+		require.Equal(t, want, s.config.Grace)
 	}
 }

@@ -33,11 +33,10 @@ type shortener struct {
 
 func (s shortener) Shorten(topics.Raw) topics.Raw { return s.short }
 
-func exchanging(t *testing.T, to processors.Publisher, e sink.Transport, opts ...sink.Option) *sink.Sink {
+func exchanging(t *testing.T, to processors.Publisher, e sink.Transport, c sink.Config) *sink.Sink {
 	t.Helper()
-	s, err := sink.New("pilot", to, append([]sink.Option{
-		sink.WithTransport(topics.KindHTTP, e), sink.WithClock(clock.NewFake(noon)), sink.WithName("sink-1"),
-	}, opts...)...)
+	c.Transports, c.Clock, c.Name = map[string]sink.Transport{topics.KindHTTP: e}, clock.NewFake(noon), "sink-1"
+	s, err := sink.New("pilot", to, c)
 	require.NoError(t, err)
 	return s
 }
@@ -56,7 +55,7 @@ func TestReceiptHasTheResponseOfSuccessAndFailure(t *testing.T) {
 			to := &paper{}
 			s := exchanging(t, to, exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) {
 				return topics.Raw(`{"a":1}`), c.err
-			}))
+			}), sink.Config{})
 			require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 			require.Equal(t, c.want, to.all()[0].Outcome)
 			require.JSONEq(t, `{"a":1}`, string(to.all()[0].Response))
@@ -70,7 +69,7 @@ func TestInterruptedAttemptHasItsResponse(t *testing.T) {
 	s := exchanging(t, to, exchanger(func(ctx context.Context, _ sink.Attempt) (topics.Raw, error) {
 		cancel()
 		return topics.Raw(`{"reached":true}`), ctx.Err()
-	}))
+	}), sink.Config{})
 	require.NoError(t, s.Handle(ctx, inbound(t, attempt("harbor"))))
 	require.Equal(t, delivery.ReasonInterrupted, *to.all()[0].Reason)
 	require.JSONEq(t, `{"reached":true}`, string(to.all()[0].Response))
@@ -82,7 +81,7 @@ func TestTransportIsToldThatARecordIsRepeated(t *testing.T) {
 		require.Equal(t, "d-1", a.DeliveryID)
 		repeated = append(repeated, a.Repeated)
 		return nil, nil
-	}))
+	}), sink.Config{})
 	record := worker.Record{Inbound: inbound(t, attempt("harbor"))}
 	require.NoError(t, s.HandleRecord(t.Context(), record))
 	record.Repeated = true
@@ -98,7 +97,7 @@ func TestRepeatedRecordWithoutASlotIsNotDeferred(t *testing.T) {
 		close(begun)
 		<-release
 		return nil, nil
-	}), sink.WithRouteLimit(1))
+	}), sink.Config{RouteLimit: 1})
 	ended := make(chan error)
 	go func() { ended <- s.Handle(context.Background(), inbound(t, attempt("harbor"))) }()
 	<-begun
@@ -118,14 +117,14 @@ func TestResponseThatIsNoObjectIsDropped(t *testing.T) {
 		to := &paper{}
 		s := exchanging(t, to, exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) {
 			return topics.Raw(response), nil
-		}))
+		}), sink.Config{})
 		require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 		require.Nil(t, to.all()[0].Response, response)
 		require.Equal(t, topics.OutcomeDelivered, to.all()[0].Outcome)
 	}
 	odd := topics.Raw(`{"a":1,"a":"\u0000"}`) // what a receiver in another language may send
 	to := &paper{}
-	s := exchanging(t, to, exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) { return odd, nil }))
+	s := exchanging(t, to, exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) { return odd, nil }), sink.Config{})
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 	require.Equal(t, odd, to.all()[0].Response)
 }
@@ -163,7 +162,7 @@ func TestReceiptThatIsTooLargeHasAShorterResponse(t *testing.T) {
 			if c.plain {
 				transport = e
 			}
-			require.NoError(t, exchanging(t, to, transport).Handle(t.Context(), inbound(t, attempt("harbor"))))
+			require.NoError(t, exchanging(t, to, transport, sink.Config{}).Handle(t.Context(), inbound(t, attempt("harbor"))))
 			require.Len(t, to.all(), 1)
 			require.Equal(t, c.wantOutcome, to.all()[0].Outcome)
 			require.Equal(t, c.wantReason, *to.all()[0].Reason)
@@ -175,7 +174,7 @@ func TestReceiptThatIsTooLargeHasAShorterResponse(t *testing.T) {
 		})
 	}
 	to := &small{}
-	s := exchanging(t, to, shortener{exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) { return long, nil }), long})
+	s := exchanging(t, to, shortener{exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) { return long, nil }), long}, sink.Config{})
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))), "the attempt must not be repeated")
 	require.Empty(t, to.all())
 }
@@ -190,8 +189,8 @@ func TestSinkForPeersUsesTheTopicsOfPeers(t *testing.T) {
 		}
 	})
 	e := exchanger(func(context.Context, sink.Attempt) (topics.Raw, error) { return nil, nil })
-	for _, opts := range [][]sink.Option{nil, {sink.ForPeers()}} {
-		require.NoError(t, exchanging(t, to, e, opts...).Handle(t.Context(), inbound(t, attempt("harbor"))))
+	for _, c := range []sink.Config{{}, {Peers: true}} {
+		require.NoError(t, exchanging(t, to, e, c).Handle(t.Context(), inbound(t, attempt("harbor"))))
 	}
 	require.Equal(t, []string{catalog.DeliveryReceipts.Name(), catalog.PeerReceipts.Name()}, written)
 }

@@ -30,7 +30,7 @@ type HTTP struct {
 // HTTPOption sets a property of the transport that NewHTTP returns.
 type HTTPOption func(*HTTP, *http.Transport)
 
-// WithTimeout sets how long an attempt may take, from dialing to the end of the response body (default 30 s, as in
+// Config.Timeout sets how long an attempt may take, from dialing to the end of the response body (default 30 s, as in
 // FlightDeck). It must be shorter than the lease (delivery.WithLease).
 func WithTimeout(d time.Duration) HTTPOption {
 	return func(h *HTTP, _ *http.Transport) { h.timeout = d }

@@ -26,7 +26,7 @@ func Example() {
 	defer publisher.Close()
 	callbacks := sink.NewHTTP(services)
 	defer callbacks.Close()
-	s, err := sink.New("support", publisher, sink.WithTransport(topics.KindHTTP, callbacks))
+	s, err := sink.New("support", publisher, sink.Config{Transports: map[string]sink.Transport{topics.KindHTTP: callbacks}})
 	if err != nil {
 		log.Print(err)
 		return

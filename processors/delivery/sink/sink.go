@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
@@ -19,78 +18,48 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of New and Run about an invalid agent name, option or connection setting.
-var ErrConfig = errors.New("sink: bad configuration")
-
 // Sink makes the attempts of an agent's deliveries and writes their receipts. Its methods are safe for concurrent use.
 type Sink struct {
 	attempts topics.Topic[topics.Delivery]
 	receipts topics.Topic[topics.Receipt]
 	to       processors.Publisher
-	rules    rules
+	config   Config
 	slots    *slots
 }
 
 // New returns a sink for an agent's deliveries. It opens no connection. The caller owns the publisher and must not close it
 // before Run has returned.
-func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
+func New(agent string, to processors.Publisher, c Config) (*Sink, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{
-		name: processName(), transports: map[string]Transport{},
-		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead,
-		clock: clock.System(), logger: zap.NewNop(),
-	}
-	for _, opt := range opts {
-		opt(&r)
-	}
+	var check bounds.Check
+	c.complete(catalog, &check)
 	if to == nil {
-		r.invalid("publisher is nil")
+		check.Wrong("the publisher", "is nil")
 	}
-	if len(r.transports) == 0 {
-		r.invalid("no transports: use WithTransport")
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
-	}
-	s := &Sink{to: to, slots: newSlots(r.concurrency, r.perRoute)}
-	group, drain := catalog.SinkGroup(), defaultDrain
+	s := &Sink{to: to, slots: newSlots(c.Concurrency, c.RouteLimit), config: c}
 	s.attempts, s.receipts = catalog.Deliveries, catalog.DeliveryReceipts
-	if r.peers {
-		group, drain = catalog.PeerSinkGroup(), defaultPeerDrain
+	if c.Peers {
 		s.attempts, s.receipts = catalog.PeerAttempts, catalog.PeerReceipts
 	}
-	if r.group == "" {
-		r.group = group
-	}
-	if r.drain == 0 {
-		r.drain = drain
-	}
-	s.rules = r
 	return s, nil
 }
 
-// processName returns the default name of a sink in its receipts.
-func processName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "sink"
-	}
-	return host + "-" + strconv.Itoa(os.Getpid())
-}
-
-// Run consumes deliveries and makes attempts until ctx ends. Then it waits for attempts in flight (WithDrain) and returns
+// Run consumes deliveries and makes attempts until ctx ends. Then it waits for attempts in flight (Config.Grace) and returns
 // nil. It waits for brokers that are unavailable. opts are the connection options of processors.New; invalid ones return an
 // error.
 func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	w, err := worker.New(s.rules.group, []string{s.attempts.Name()}, s.HandleRecord, append([]worker.Option{
-		worker.WithConcurrency(s.rules.concurrency + deferring), worker.WithReadAhead(s.rules.readAhead),
-		worker.WithGrace(s.rules.drain), worker.WithDeadLetter(s.giveUp),
-	}, s.rules.runtime...)...)
+	c := s.config.Config
+	c.Concurrency += deferring
+	c.DeadLetter = s.giveUp
+	w, err := worker.New([]string{s.attempts.Name()}, s.HandleRecord, c)
 	if err == nil {
-		err = w.Run(ctx, brokers, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
+		err = w.Run(ctx, brokers, append([]processors.Option{processors.WithLogger(s.config.Logger)}, opts...)...)
 	}
 	if errors.Is(err, worker.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -126,18 +95,18 @@ func (s *Sink) HandleRecord(ctx context.Context, r worker.Record) error {
 	in := s.attempts.Codec().Unmarshal(r.Value)
 	if in.Err != nil {
 		// Only the group that requests attempts writes this topic. The lease ends without a receipt and the group retries.
-		s.rules.logger.Warn("skipping a delivery that cannot be decoded", zap.Int32("partition", r.Partition),
+		s.config.Logger.Warn("skipping a delivery that cannot be decoded", zap.Int32("partition", r.Partition),
 			zap.Int64("offset", r.Offset), zap.Error(in.Err))
 		return nil
 	}
 	d := in.Value
-	left := time.UnixMilli(min(d.LeaseUntilMS, d.ExpiresMS)).Sub(s.rules.clock.Now())
+	left := time.UnixMilli(min(d.LeaseUntilMS, d.ExpiresMS)).Sub(s.config.Clock.Now())
 	if left <= 0 {
 		return nil // the group that requested it has ended this attempt
 	}
 	if !s.slots.take(d.Route.Key()) {
 		receipt := topics.Receipt{Outcome: topics.OutcomeDeferred, Reason: text(delivery.ReasonBusy)}
-		if _, ok := s.rules.transports[d.Route.Kind].(Exchanger); ok && r.Repeated {
+		if _, ok := s.config.Transports[d.Route.Kind].(Exchanger); ok && r.Repeated {
 			receipt = interrupted() // a deferred receipt would say that no attempt was made
 		}
 		return s.report(ctx, r.Inbound, d, receipt)
@@ -154,7 +123,7 @@ func (s *Sink) HandleRecord(ctx context.Context, r worker.Record) error {
 
 // attempt makes one attempt and returns its receipt. left is the rest of the lease.
 func (s *Sink) attempt(ctx context.Context, a Attempt, left time.Duration) topics.Receipt {
-	t, ok := s.rules.transports[a.Route.Kind]
+	t, ok := s.config.Transports[a.Route.Kind]
 	if !ok {
 		return topics.Receipt{Outcome: topics.OutcomeRefused, Reason: text(delivery.ReasonUnknownService)}
 	}
@@ -162,7 +131,7 @@ func (s *Sink) attempt(ctx context.Context, a Attempt, left time.Duration) topic
 	defer cancel()
 	response, err := exchange(inner, t, a)
 	if !writable(response) {
-		s.rules.logger.Error("a response is no JSON object in valid UTF-8: dropped", zap.String("delivery", a.DeliveryID))
+		s.config.Logger.Error("a response is no JSON object in valid UTF-8: dropped", zap.String("delivery", a.DeliveryID))
 		response = nil
 	}
 	var f *Failure
@@ -213,16 +182,16 @@ func interrupted() topics.Receipt {
 // report writes the receipt of an attempt.
 func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delivery, receipt topics.Receipt) error {
 	receipt.DeliveryID, receipt.SessionID, receipt.Attempt, receipt.Route = d.DeliveryID, d.SessionID, d.Attempt, d.Route
-	receipt.Sink, receipt.InFlight = &s.rules.name, int64(s.slots.inFlight(d.Route.Key()))
-	receipt.AtMS = s.rules.clock.Now().UnixMilli()
+	receipt.Sink, receipt.InFlight = &s.config.Name, int64(s.slots.inFlight(d.Route.Key()))
+	receipt.AtMS = s.config.Clock.Now().UnixMilli()
 	err := s.write(ctx, r, receipt)
 	if errors.Is(err, processors.ErrTooLarge) && receipt.Response != nil {
-		receipt = shortened(receipt, s.rules.transports[d.Route.Kind])
+		receipt = shortened(receipt, s.config.Transports[d.Route.Kind])
 		err = s.write(ctx, r, receipt)
 	}
 	if errors.Is(err, processors.ErrTooLarge) {
 		// A redelivery would repeat the attempt and fail in the same way. The group retries when the lease has ended.
-		s.rules.logger.Error("receipt does not fit into a record: skipped", zap.String("delivery", d.DeliveryID),
+		s.config.Logger.Error("receipt does not fit into a record: skipped", zap.String("delivery", d.DeliveryID),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
 		return nil
 	}

@@ -17,14 +17,14 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func newSink(t *testing.T, to *paper, f sink.Func, opts ...sink.Option) *sink.Sink {
+func newSink(t *testing.T, to *paper, f sink.Func, c sink.Config) *sink.Sink {
 	t.Helper()
-	s, err := sink.New("pilot", to, append([]sink.Option{
-		sink.WithTransport(topics.KindHTTP, f), sink.WithClock(clock.NewFake(noon)), sink.WithName("sink-1"),
-	}, opts...)...)
+	c.Transports, c.Clock, c.Name = map[string]sink.Transport{topics.KindHTTP: f}, clock.NewFake(noon), "sink-1"
+	s, err := sink.New("pilot", to, c)
 	require.NoError(t, err)
 	return s
 }
@@ -32,7 +32,7 @@ func newSink(t *testing.T, to *paper, f sink.Func, opts ...sink.Option) *sink.Si
 func TestReasonsAreBounded(t *testing.T) {
 	to := &paper{}
 	long := "\xff" + strings.Repeat("ü", 1<<20)
-	s := newSink(t, to, func(context.Context, topics.Delivery) error { return &sink.Failure{Reason: long} })
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { return &sink.Failure{Reason: long} }, sink.Config{})
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 	reason := *to.all()[0].Reason
 	require.LessOrEqual(t, len(reason), 256)
@@ -66,7 +66,7 @@ func TestEveryAttemptHasAReceipt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &paper{}
-			s := newSink(t, to, func(context.Context, topics.Delivery) error { return c.err })
+			s := newSink(t, to, func(context.Context, topics.Delivery) error { return c.err }, sink.Config{})
 			require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 			require.Len(t, to.all(), 1)
 			r := to.all()[0]
@@ -86,14 +86,14 @@ func TestEveryAttemptHasAReceipt(t *testing.T) {
 
 func TestPanicOfATransportIsAFailure(t *testing.T) {
 	to := &paper{}
-	s := newSink(t, to, func(context.Context, topics.Delivery) error { panic("s3cret") })
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { panic("s3cret") }, sink.Config{})
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 	require.Equal(t, "transport panicked", *to.all()[0].Reason)
 }
 
 func TestDeliveryOfAKindWithoutTransportIsRefused(t *testing.T) {
 	to := &paper{}
-	s := newSink(t, to, nil, sink.WithTransport(topics.KindHTTP, sink.Log(zap.NewNop())))
+	s := exchanging(t, to, sink.Log(zap.NewNop()), sink.Config{})
 	pigeon := attempt("x", func(d *topics.Delivery) { d.Route.Kind = "pigeon" })
 	require.NoError(t, s.Handle(t.Context(), inbound(t, pigeon)))
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("x"))))
@@ -104,7 +104,7 @@ func TestDeliveryOfAKindWithoutTransportIsRefused(t *testing.T) {
 
 func TestExpiredAndUndecodableDeliveriesAreSkipped(t *testing.T) {
 	to := &paper{}
-	s := newSink(t, to, func(context.Context, topics.Delivery) error { t.Error("called"); return nil })
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { t.Error("called"); return nil }, sink.Config{})
 	late := attempt("harbor", func(d *topics.Delivery) { d.LeaseUntilMS = noon.UnixMilli() })
 	require.NoError(t, s.Handle(t.Context(), inbound(t, late)))
 	expired := attempt("harbor", func(d *topics.Delivery) { d.ExpiresMS = noon.UnixMilli() - 1 })
@@ -121,7 +121,7 @@ func TestAttemptsBeyondTheRouteLimitAreDeferred(t *testing.T) {
 		begun.Done()
 		<-release
 		return nil
-	}, sink.WithConcurrency(8), sink.WithRouteLimit(100))
+	}, sink.Config{Config: worker.Config{Concurrency: 8}, RouteLimit: 100})
 	handle := func(service string) { require.NoError(t, s.Handle(context.Background(), inbound(t, attempt(service)))) }
 	var running sync.WaitGroup
 	busy := func(service string, n int) {
@@ -155,7 +155,7 @@ func TestInterruptedAttemptHasAReceipt(t *testing.T) {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
-	})
+	}, sink.Config{})
 	require.NoError(t, s.Handle(ctx, inbound(t, attempt("harbor"))))
 	require.Equal(t, delivery.ReasonInterrupted, *to.all()[0].Reason)
 	require.Equal(t, topics.OutcomeFailed, to.all()[0].Outcome)
@@ -170,7 +170,7 @@ func TestRepeatedAttemptGetsTheSameReceipt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := &paper{}
-			s := newSink(t, to, func(context.Context, topics.Delivery) error { return result })
+			s := newSink(t, to, func(context.Context, topics.Delivery) error { return result }, sink.Config{})
 			for range 2 {
 				require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 			}
@@ -183,7 +183,7 @@ func TestRepeatedAttemptGetsTheSameReceipt(t *testing.T) {
 func TestReceiptIsRetriedUntilTheBrokersAcknowledgeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to, calls := &paper{err: errors.New("away")}, 0
-		s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })
+		s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil }, sink.Config{})
 		require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 		require.Equal(t, 1, calls, "the attempt is not made again")
 		require.Len(t, to.all(), 1)
@@ -193,31 +193,29 @@ func TestReceiptIsRetriedUntilTheBrokersAcknowledgeIt(t *testing.T) {
 	})
 }
 
-func TestErrorNamesTheInvalidOption(t *testing.T) {
+func TestErrorNamesTheInvalidField(t *testing.T) {
 	log := sink.Log(zap.NewNop())
-	for name, opts := range map[string][]sink.Option{
-		"no transports": nil, "WithTransport": {sink.WithTransport("", log)}, "WithConcurrency": {sink.WithConcurrency(0)},
-		"WithRouteLimit": {sink.WithRouteLimit(0)}, "WithWindow": {sink.WithWindow(0)}, "WithDrain": {sink.WithDrain(0)},
-		"WithGroup": {sink.WithGroup("")}, "WithName": {sink.WithName("")}, "WithClock": {sink.WithClock(nil)},
-		"WithLogger": {sink.WithLogger(nil)},
+	one := map[string]sink.Transport{"log": log}
+	for name, c := range map[string]sink.Config{
+		"Transports is empty": {}, "Transports has an empty kind": {Transports: map[string]sink.Transport{"": log}},
+		"Concurrency": {Transports: one, Config: worker.Config{Concurrency: -1}}, "RouteLimit": {Transports: one, RouteLimit: -1},
+		"ReadAhead": {Transports: one, Config: worker.Config{ReadAhead: -1}}, "Grace": {Transports: one, Config: worker.Config{Grace: -1}},
+		"Drop": {Transports: one, Config: worker.Config{Drop: true}},
 	} {
-		if opts != nil {
-			opts = append(opts, sink.WithTransport("log", log))
-		}
-		_, err := sink.New("pilot", &paper{}, opts...)
+		_, err := sink.New("pilot", &paper{}, c)
 		require.ErrorIs(t, err, sink.ErrConfig)
 		require.ErrorContains(t, err, name)
 	}
-	_, err := sink.New(" ", &paper{}, sink.WithTransport("log", log))
+	_, err := sink.New(" ", &paper{}, sink.Config{Transports: one})
 	require.ErrorIs(t, err, sink.ErrConfig)
-	_, err = sink.New("pilot", nil, sink.WithTransport("log", log))
-	require.ErrorContains(t, err, "publisher is nil")
+	_, err = sink.New("pilot", nil, sink.Config{Transports: one})
+	require.ErrorContains(t, err, "the publisher is nil")
 }
 
 // A redelivery would repeat the attempt, and its receipt would be too large again.
 func TestAttemptWhoseReceiptIsTooLargeIsNotRepeated(t *testing.T) {
 	to := &paper{err: processors.ErrTooLarge}
-	s := newSink(t, to, func(context.Context, topics.Delivery) error { return nil })
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { return nil }, sink.Config{})
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
 	require.Empty(t, to.all())
 }

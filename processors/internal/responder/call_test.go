@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,10 +21,12 @@ type nowhere struct{}
 
 func (nowhere) Publish(context.Context, ...processors.Outbound) error { return nil }
 
+var defaults = responder.Defaults{Invalid: errConfig, Group: "group", Concurrency: 1, Timeout: time.Minute}
+
 func newResponder(t *testing.T) *responder.Responder[string] {
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
-	r, err := responder.New[string](catalog, nowhere{}, responder.Defaults(errConfig, "group", time.Minute))
+	r, err := responder.New[string](catalog, nowhere{}, responder.NewSettings(worker.Config{}, 0, responder.Bounds{}, defaults))
 	require.NoError(t, err)
 	return r
 }
@@ -95,12 +98,10 @@ func TestCallOfAnEndedTurnIsSkippedAlsoAfterItsDeadline(t *testing.T) {
 func TestInvalidSettingsAreErrorsOfTheirPackage(t *testing.T) {
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
-	s := responder.Defaults(errConfig, "group", time.Minute)
-	s.SetClock(nil)
-	s.SetLogger(nil)
+	s := responder.NewSettings(worker.Config{Concurrency: -1}, -1, responder.Bounds{Count: -1}, defaults)
 	_, err = responder.New[string](catalog, nil, s)
 	require.ErrorIs(t, err, errConfig)
-	require.ErrorContains(t, err, "WithClock: nil")
-	require.ErrorContains(t, err, "WithLogger: nil")
-	require.ErrorContains(t, err, "no publisher")
+	for _, field := range []string{"Concurrency is -1", "Timeout is -1ns", "RememberCount is -1", "the publisher is nil"} {
+		require.ErrorContains(t, err, field)
+	}
 }

@@ -30,10 +30,10 @@ type Responder[K comparable] struct {
 // New returns a responder of an agent. It does not connect to the brokers. It returns the errors of the settings.
 func New[K comparable](agent topics.Catalog, to processors.Publisher, s Settings) (*Responder[K], error) {
 	if to == nil {
-		s.Invalid("no publisher")
+		s.Wrong("the publisher", "is nil")
 	}
-	if len(s.errs) > 0 {
-		return nil, errors.Join(s.errs...)
+	if err := s.Err(s.invalid); err != nil {
+		return nil, err
 	}
 	return &Responder[K]{
 		settings: s, output: agent.MessageOutput.Name(),
@@ -57,10 +57,10 @@ type Source struct {
 	Topic string
 	// Handle handles a record, see worker.Handler.
 	Handle func(ctx context.Context, d Delivery) error
-	// GiveUp answers a record that was interrupted as often as it is delivered, see worker.WithDeadLetter.
+	// GiveUp answers a record that was interrupted as often as it is delivered, see worker.Config.DeadLetter.
 	GiveUp func(ctx context.Context, r worker.Record, reason error) error
-	// Options precede those of the user.
-	Options []worker.Option
+	// Config completes that of the settings.
+	Config func(*worker.Config)
 }
 
 // Run handles the records of a source until ctx ends, and follows the ends of turns meanwhile. See worker.Worker.Run. An error
@@ -69,19 +69,23 @@ func (r *Responder[K]) Run(ctx context.Context, brokers []string, from Source, o
 	opts = append([]processors.Option{processors.WithLogger(r.settings.Logger)}, opts...)
 	earlier, stop, err := StartLookup(brokers, r.output, r.ended.Observe, r.settings.Logger, opts...)
 	if err != nil {
-		return fmt.Errorf("%w: %w", r.settings.config, err)
+		return fmt.Errorf("%w: %w", r.settings.invalid, err)
 	}
 	defer stop()
 	handle := func(ctx context.Context, record worker.Record) error {
 		return from.Handle(ctx, Delivery{Record: record, earlier: earlier})
 	}
-	options := append([]worker.Option{worker.WithDeadLetter(from.GiveUp)}, from.Options...)
-	w, err := worker.New(r.settings.Group, []string{from.Topic}, handle, append(options, r.settings.Runtime...)...)
+	c := r.settings.Config
+	c.DeadLetter = from.GiveUp
+	if from.Config != nil {
+		from.Config(&c)
+	}
+	w, err := worker.New([]string{from.Topic}, handle, c)
 	if err == nil {
 		err = w.Run(ctx, brokers, opts...)
 	}
 	if errors.Is(err, worker.ErrConfig) {
-		return fmt.Errorf("%w: %w", r.settings.config, err)
+		return fmt.Errorf("%w: %w", r.settings.invalid, err)
 	}
 	return err
 }

@@ -20,17 +20,6 @@ func Again(err error) error { return CalledAgain{err} }
 // Unwrap returns the call's error, which may say how long to wait.
 func (e CalledAgain) Unwrap() error { return e.error }
 
-// SetRetry implements WithRetry. transient is the default of RetryPolicy.Retryable.
-func (s *Settings) SetRetry(p worker.RetryPolicy, transient func(error) bool) {
-	if err := p.Invalid(); err != nil {
-		s.Invalid("WithRetry: %w", err)
-	}
-	if p.Retryable == nil {
-		p.Retryable = transient
-	}
-	s.Retry = p
-}
-
 // Retried returns the function that decides whether a call is made again after an error: if the policy retries the error, this
 // is not the last attempt, and the next one can begin before the deadline. All its answers are about the time of the first
 // one, so that all who ask decide alike.

@@ -1,122 +1,83 @@
 package responder
 
 import (
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-// Settings are the options of a worker. Each Set method implements the option of its name and records an error for an invalid
-// value.
+// Settings are what users set of a worker, with the defaults that all workers have in common.
 type Settings struct {
+	// Config is that of the worker runtime. Its Timeout, Limits, DeadLetter and Drop are zero.
+	worker.Config
+	Timeout    Timeout
+	Remembered Bounds
+
+	invalid error
+	bounds.Check
+}
+
+// Defaults are what differs between the workers.
+type Defaults struct {
+	// Invalid is wrapped by the errors.
+	Invalid     error
 	Group       string
 	Concurrency int
-	Window      int
-	Timeout     Timeout
-	Drain       time.Duration
-	Remembered  Bounds
-	Limiter     *worker.Limiter
-	Retry       worker.RetryPolicy // of workers that implement WithRetry
-	Runtime     []worker.Option
-	Clock       processors.Clock
-	Logger      *zap.Logger
-
-	config error
-	errs   []error
+	// Timeout is that of records without a deadline.
+	Timeout time.Duration
+	// Transient is the default of RetryPolicy.Retryable. nil: the worker does not retry.
+	Transient func(error) bool
 }
 
-// Defaults returns the default settings of a worker with a group and a timeout. config is wrapped by the errors.
-func Defaults(config error, group string, timeout time.Duration) Settings {
-	return Settings{
-		Group: group, Concurrency: 16, Window: 1000, Timeout: Timeout{After: timeout}, Drain: 10 * time.Second,
-		Remembered: DefaultBounds, Clock: clock.System(), Logger: zap.NewNop(), config: config,
+// NewSettings completes and checks what a user has set: the runtime's configuration, how long after its record an answer may come,
+// and what is remembered. Further errors can be added until New.
+func NewSettings(c worker.Config, timeout time.Duration, remembered Bounds, by Defaults) (s Settings) {
+	s.invalid = by.Invalid
+	if c.Timeout != 0 || c.Limits != nil || c.DeadLetter != nil || c.Drop {
+		s.Wrong("Config", "sets Timeout, Limits, DeadLetter or Drop, which are the worker's own")
 	}
-}
-
-// Invalid records an error.
-func (s *Settings) Invalid(format string, args ...any) {
-	s.errs = append(s.errs, fmt.Errorf("%w: "+format, append([]any{s.config}, args...)...))
-}
-
-// SetGroup implements WithGroup.
-func (s *Settings) SetGroup(group string) {
-	if group == "" {
-		s.Invalid("WithGroup: empty name")
+	if c.Group == "" {
+		c.Group = by.Group
 	}
-	s.Group = group
-}
-
-// AtLeastOne records an error for an option with a number below 1, and returns at least 1.
-func (s *Settings) AtLeastOne(option string, n int) int {
-	if n < 1 {
-		s.Invalid("%s: %d, want at least 1", option, n)
-	}
-	return max(n, 1)
-}
-
-// SetTimeout implements WithTimeout.
-func (s *Settings) SetTimeout(d time.Duration) {
-	if d < time.Millisecond {
-		s.Invalid("WithTimeout: %s, want at least a millisecond", d)
-	}
-	s.Timeout = Timeout{After: d, Chosen: true}
-}
-
-// SetDrain implements WithDrain.
-func (s *Settings) SetDrain(d time.Duration) {
-	if d <= 0 {
-		s.Invalid("WithDrain: %s, want a positive time", d)
-	}
-	s.Drain = d
-}
-
-// SetRemembered implements WithRemembered.
-func (s *Settings) SetRemembered(b Bounds) {
-	if !b.Valid() {
-		s.Invalid("WithRemembered: %v, %d, %d bytes, want positive bounds", b.Age, b.Count, b.Bytes)
-	}
-	s.Remembered = b
-}
-
-// SetLimiter implements WithLimiter.
-func (s *Settings) SetLimiter(l *worker.Limiter) {
-	if l == nil {
-		s.Invalid("WithLimiter: nil")
-	}
-	s.Limiter = l
-}
-
-// SetClock implements WithClock.
-func (s *Settings) SetClock(c processors.Clock) {
-	if c == nil {
-		s.Invalid("WithClock: nil")
-		return
-	}
-	s.Clock = c
-}
-
-// SetLogger implements WithLogger.
-func (s *Settings) SetLogger(l *zap.Logger) {
-	if l == nil {
-		s.Invalid("WithLogger: nil")
-		return
-	}
-	s.Logger = l
-}
-
-// AddLimits implements WithLimits: it returns all with further limits.
-func AddLimits[T any](s *Settings, all, further []worker.Limit[T]) []worker.Limit[T] {
-	for _, l := range further {
-		if err := l.Invalid(); err != nil {
-			s.Invalid("WithLimits: %w", err)
+	bounds.AtLeast(&s.Check, "Concurrency", &c.Concurrency, by.Concurrency, 1)
+	bounds.AtLeast(&s.Check, "ReadAhead", &c.ReadAhead, 1000, 1)
+	bounds.AtLeast(&s.Check, "Grace", &c.Grace, 10*time.Second, time.Millisecond)
+	s.Timeout = Timeout{After: timeout, Chosen: timeout != 0}
+	bounds.AtLeast(&s.Check, "Timeout", &s.Timeout.After, by.Timeout, time.Millisecond)
+	bounds.AtLeast(&s.Check, "RememberFor", &remembered.Age, DefaultBounds.Age, 1)
+	bounds.AtLeast(&s.Check, "RememberCount", &remembered.Count, DefaultBounds.Count, 1)
+	bounds.AtLeast(&s.Check, "RememberBytes", &remembered.Bytes, DefaultBounds.Bytes, 1)
+	s.Remembered = remembered
+	if by.Transient != nil {
+		if err := c.Retry.Invalid(); err != nil {
+			s.Wrong("Retry", "is invalid: %w", err)
+		}
+		if c.Retry.Retryable == nil {
+			c.Retry.Retryable = by.Transient
 		}
 	}
-	return append(all, further...)
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	s.Config = c
+	return s
+}
+
+// CheckLimits adds errors about limits.
+func CheckLimits[T any](s *Settings, limits []worker.Limit[T]) {
+	for _, l := range limits {
+		if err := l.Invalid(); err != nil {
+			s.Wrong("Limits", "has an invalid one: %w", err)
+		}
+	}
 }
 
 // Begun returns when a record was written, or the current time if it does not say.

@@ -59,9 +59,9 @@ func (h *harbour) publish(topic, key, value, id string) {
 }
 
 // run runs a worker until the test or stop ends it.
-func (h *harbour) run(to processors.Publisher, u updater.Updater, opts ...updater.Option) (stop func()) {
+func (h *harbour) run(to processors.Publisher, u updater.Updater, c updater.Config) (stop func()) {
 	h.Helper()
-	w, err := updater.New(h.agent, to, u, opts...)
+	w, err := updater.New(h.agent, to, u, c)
 	require.NoError(h, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -112,14 +112,15 @@ func TestRedeliveredSnapshotWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 			h.publish("-memoir-context-session-end", "mira", snapshot, end+"/snapshot/1")
 			var calls atomic.Int64
 			broken := respondertest.NewInterrupted(h.to)
-			options := []updater.Option{updater.WithWorker(worker.WithMode(c.mode), worker.WithGrace(time.Millisecond))}
-			stop := h.run(broken, counted(&calls, c.update), options...)
+			config := updater.Config{Config: worker.Config{Mode: c.mode, Grace: time.Millisecond}}
+			stop := h.run(broken, counted(&calls, c.update), config)
 			<-broken.Written
 			stop()
 			require.EqualValues(t, 1, calls.Load())
 
 			core, logs := observer.New(zap.InfoLevel)
-			h.run(h.to, counted(&calls, c.update), append(options, updater.WithLogger(zap.New(core)))...)
+			config.Logger = zap.New(core)
+			h.run(h.to, counted(&calls, c.update), config)
 			require.Eventually(t, func() bool {
 				return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 			}, time.Minute, 10*time.Millisecond)
@@ -134,7 +135,7 @@ func TestRedeliveredSnapshotWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 // A record without a text is written as an empty value. A null would make the group forget the user.
 func TestEmptyMemoryIsNoTombstone(t *testing.T) {
 	h := newHarbour(t)
-	h.run(h.to, saying(""))
+	h.run(h.to, saying(""), updater.Config{})
 	h.publish("-memoir-context-session-end", "mira", `{"session_id":"s","memoir_context":"","think_response":null}`, end+"/snapshot/1")
 	require.NotNil(t, h.next()[0].Value)
 }

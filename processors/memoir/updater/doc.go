@@ -15,7 +15,7 @@
 // The worker writes one record for each snapshot: a memory, or the snapshot itself with the reason of the failure in its
 // headers. No snapshot is dropped silently.
 //
-//   - A repeated snapshot gets the same record again: it is remembered for 24 h, 10,000 records and 64 MiB (WithRemembered). A
+//   - A repeated snapshot gets the same record again: it is remembered for 24 h, 10,000 records and 64 MiB (Config.RememberFor). A
 //     process remembers its own. If the group wrote a snapshot twice because it crashed, and another process reads the second
 //     record, the updater is called a second time, and the group ignores the second memory.
 //   - Before a worker handles a redelivered snapshot, it looks for the record on its topic. The updater is called again only
@@ -26,30 +26,16 @@
 //   - A blank memory keeps the one that the snapshot has. A session without messages keeps it too, without a call.
 //
 // The context of a call ends at the deadline: that of the pass (the header turntable.deadline), or 30 minutes after the record.
-// The ends of turns do not concern it. An updater that ignores its context counts toward WithConcurrency until it returns.
+// The ends of turns do not concern it. An updater that ignores its context counts toward Config.Concurrency until it returns.
 //
 // # Retries
 //
 // An error with a method RetryAfter() time.Duration, such as think.Unavailable, says that a later call may succeed: the worker
-// calls again (WithRetry), by default 5 times with growing waits and never after the deadline. Any other error, and a panic,
+// calls again (Config.Retry), by default 5 times with growing waits and never after the deadline. Any other error, and a panic,
 // goes to memoir-dlq, upon which the group sends the snapshot again after a wait.
 //
 // # Cost
 //
-// What a call used is logged and passed to WithMetrics. It counts neither for a session, which has ended, nor for a budget: no
+// What a call used is logged and passed to Config.Metrics. It counts neither for a session, which has ended, nor for a budget: no
 // topic has it.
-//
-// # Options
-//
-//	option            default                  meaning
-//	WithGroup         {agent}-memoir-updater   share group or consumer group
-//	WithConcurrency   4                        how many calls of the updater run at a time
-//	WithTimeout       30 min                   how long a snapshot without a deadline may take
-//	WithRetry         5 calls                  when a failed call is made again
-//	WithLimit         64 KiB                   longest memory
-//	WithRemembered    24 h, 10,000, 64 MiB     records that are kept for repeats
-//	WithClock         the system clock         clock of deadlines
-//	WithLogger        none                     zap logger
-//	WithMetrics       none                     tokens, cost and duration of each call
-//	WithWorker        none                     options of the worker that reads the topic
 package updater

@@ -28,7 +28,7 @@ func Example() {
 		}
 		return ""
 	})
-	w, err := updater.New("pilot", printer{}, facts)
+	w, err := updater.New("pilot", printer{}, facts, updater.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -50,12 +50,14 @@ type bench struct {
 	paper  *paper
 }
 
-func newBench(t *testing.T, f updater.Func, opts ...updater.Option) *bench {
+func newBench(t *testing.T, f updater.Func, c updater.Config) *bench {
 	t.Helper()
 	b := &bench{t: t, paper: new(paper)}
 	var err error
-	opts = append([]updater.Option{updater.WithClock(clock.NewFake(noon))}, opts...)
-	b.worker, err = updater.New("pilot", b.paper, f, opts...)
+	if c.Clock == nil {
+		c.Clock = clock.NewFake(noon)
+	}
+	b.worker, err = updater.New("pilot", b.paper, f, c)
 	require.NoError(t, err)
 	return b
 }

@@ -10,7 +10,7 @@ import (
 // Updater updates the memory of a user.
 type Updater interface {
 	// Update returns the memory of a user after a session. It is called from several goroutines. It must return soon after ctx
-	// ends. After an error with a method RetryAfter() time.Duration it is called again (WithRetry); any other error is written
+	// ends. After an error with a method RetryAfter() time.Duration it is called again (Config.Retry); any other error is written
 	// to memoir-dlq. The text of the error is logged and written to that topic, so it must quote neither the conversation, nor
 	// the memory, nor a secret. With an error, it should return the tokens and the cost that it has used.
 	Update(ctx context.Context, e Ended) (Memory, error)
@@ -33,7 +33,7 @@ type Ended struct {
 	// Messages are the conversation, the oldest first. There is at least one. A long conversation comes in
 	// several parts, each with the memory so far and a Key of its own.
 	Messages []topics.Message
-	// Limit is the longest memory in bytes (WithLimit). A longer one is a failure.
+	// Limit is the longest memory in bytes (Config.Limit). A longer one is a failure.
 	Limit int
 	// Key identifies the snapshot. It is the same when the snapshot is repeated, and another one when the group sends it again.
 	Key string

@@ -2,7 +2,6 @@ package updater
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -10,9 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
-var ErrConfig = errors.New("updater: bad configuration")
 
 // Worker calls an updater for the ended sessions of an agent. Its methods are safe for concurrent use.
 type Worker struct {
@@ -26,19 +22,14 @@ type snapshotKey struct{ user, id string }
 
 // New returns a worker for an agent's updater. It does not connect to the brokers. The caller owns the publisher and must
 // keep it open until Run has returned.
-func New(agent string, to processors.Publisher, u Updater, opts ...Option) (*Worker, error) {
+func New(agent string, to processors.Publisher, u Updater, c Config) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{Settings: responder.Defaults(ErrConfig, catalog.MemoirGroup(), defaultTimeout), limit: defaultLimit}
-	r.Concurrency = defaultConcurrency
-	r.SetRetry(worker.RetryPolicy{}, transient)
-	for _, opt := range opts {
-		opt(&r)
-	}
+	r := c.rules(catalog)
 	if u == nil {
-		r.Invalid("no updater")
+		r.Wrong("the updater", "is nil")
 	}
 	memories, err := responder.New[snapshotKey](catalog, to, r.Settings)
 	if err != nil {
@@ -47,18 +38,18 @@ func New(agent string, to processors.Publisher, u Updater, opts ...Option) (*Wor
 	return &Worker{topics: catalog, updater: u, rules: r, memories: memories}, nil
 }
 
-// Run handles snapshots until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the brokers
+// Run handles snapshots until ctx ends. Then it waits for running calls (Config.Grace) and returns nil. While the brokers
 // are unavailable, Run retries. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	return w.memories.Run(ctx, brokers, responder.Source{
 		Topic: w.topics.MemoirContextSessionEnd.Name(), Handle: w.handle, GiveUp: w.giveUp,
-		Options: []worker.Option{worker.WithConcurrency(w.rules.Concurrency), worker.WithRetry(w.rules.RuntimeRetry())},
+		Config: func(c *worker.Config) { c.Retry = w.rules.RuntimeRetry() },
 	}, opts...)
 }
 
 // Handle handles one record of memoir-context-session-end, for callers with a consumer of their own. It returns nil when the
 // snapshot's memory or its failure is acknowledged; a repeat of a snapshot publishes the same record again. If the updater
-// fails and is called again (WithRetry), Handle waits in between. Handle returns an error only if ctx ended or the publisher
+// fails and is called again (Config.Retry), Handle waits in between. Handle returns an error only if ctx ended or the publisher
 // is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	return w.rules.HandleAlone(ctx, r, w.handle)

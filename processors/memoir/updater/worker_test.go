@@ -21,7 +21,7 @@ func TestEndedSessionUpdatesTheMemory(t *testing.T) {
 	b := newBench(t, func(_ context.Context, asked updater.Ended) (updater.Memory, error) {
 		e = asked
 		return updater.Memory{Text: "Skipper of the Alba\nSays hi"}, nil
-	})
+	}, updater.Config{})
 	r := record(snapshot)
 	r.Headers = append(r.Headers, processors.Header{
 		Name: topics.HeaderDeadline, Value: topics.AppendDeadline(nil, noon.Add(time.Minute).UnixMilli()),
@@ -45,7 +45,7 @@ func TestSnapshotOfFlightDeckIsAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(_ context.Context, e updater.Ended) (updater.Memory, error) {
 				return updater.Memory{Text: topics.Text(e.Messages[0].Content)}, nil
-			})
+			}, updater.Config{})
 			r := record(`{"session_id":"s","user_id":null,"memoir_context":"","think_response":` + think + `}`)
 			r.Headers = nil
 			b.handle(r)
@@ -63,7 +63,7 @@ func TestRepeatedSnapshotGetsTheSameRecord(t *testing.T) {
 	b := newBench(t, func(context.Context, updater.Ended) (updater.Memory, error) {
 		calls++
 		return updater.Memory{Text: strings.Repeat("x", calls)}, nil
-	})
+	}, updater.Config{})
 	b.handle(record(snapshot))
 	b.handle(record(snapshot))
 	require.Equal(t, 1, calls)
@@ -77,17 +77,17 @@ func TestRepeatedSnapshotGetsTheSameRecord(t *testing.T) {
 }
 
 func TestBlankMemoryKeepsTheOneBefore(t *testing.T) {
-	b := newBench(t, saying(" \n"))
+	b := newBench(t, saying(" \n"), updater.Config{})
 	b.handle(record(snapshot))
 	require.Equal(t, "Skipper of the Alba", b.memory())
 
-	b = newBench(t, saying(""))
+	b = newBench(t, saying(""), updater.Config{})
 	b.handle(record(strings.Replace(snapshot, "Skipper of the Alba", "", 1)))
 	require.Empty(t, b.memory())
 }
 
 func TestSessionWithoutMessagesKeepsTheMemoryWithoutACall(t *testing.T) {
-	b := newBench(t, uncalled)
+	b := newBench(t, uncalled, updater.Config{})
 	b.handle(record(`{"session_id":"s","memoir_context":"Skipper","think_response":{"previous_messages":[]}}`))
 	require.Equal(t, "Skipper", b.memory())
 }
@@ -107,7 +107,7 @@ func TestFailureDeadLettersTheSnapshot(t *testing.T) {
 		"not a snapshot, a text": {uncalled, record(`"Hi"`)},
 	} {
 		t.Run(want, func(t *testing.T) {
-			b := newBench(t, c.update)
+			b := newBench(t, c.update, updater.Config{})
 			b.handle(c.record)
 			r, reason := b.failure()
 			want, _, _ := strings.Cut(want, ",")
@@ -118,7 +118,7 @@ func TestFailureDeadLettersTheSnapshot(t *testing.T) {
 }
 
 func TestMemoryThatDoesNotFitIntoARecordIsAFailure(t *testing.T) {
-	b := newBench(t, saying(strings.Repeat("x", 2000)))
+	b := newBench(t, saying(strings.Repeat("x", 2000)), updater.Config{})
 	b.paper.limit = 1000
 	b.handle(record(snapshot))
 	_, reason := b.failure()
@@ -132,14 +132,14 @@ func TestEndsOfTurnsDoNotConcernSnapshots(t *testing.T) {
 	b = newBench(t, func(ctx context.Context, _ updater.Ended) (updater.Memory, error) {
 		b.worker.Observe(output)
 		return updater.Memory{Text: "Says hi"}, ctx.Err()
-	})
+	}, updater.Config{})
 	b.worker.Observe(output)
 	b.handle(record(snapshot))
 	require.Equal(t, "Says hi", b.memory())
 }
 
 func TestUnusableRecordsAreSkipped(t *testing.T) {
-	b := newBench(t, uncalled)
+	b := newBench(t, uncalled, updater.Config{})
 	tombstone := record("")
 	tombstone.Value = nil
 	b.handle(tombstone)
@@ -149,7 +149,7 @@ func TestUnusableRecordsAreSkipped(t *testing.T) {
 func TestInterruptedCallIsMadeAgain(t *testing.T) {
 	b := newBench(t, func(ctx context.Context, _ updater.Ended) (updater.Memory, error) {
 		return updater.Memory{Text: "Says hi"}, ctx.Err()
-	})
+	}, updater.Config{})
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	require.Error(t, b.worker.Handle(stopped, record(snapshot)))
@@ -168,14 +168,14 @@ func TestTransientFailureIsRetriedBeforeTheDeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails int
 		err   error
-		opt   updater.Option
+		retry worker.RetryPolicy
 		calls int
 	}{
-		"second call":     {1, busy{}, updater.WithRetry(worker.RetryPolicy{Backoff: time.Millisecond}), 2},
-		"limit":           {9, busy{}, updater.WithRetry(worker.RetryPolicy{Backoff: time.Millisecond, Limit: 3}), 3},
-		"after deadline":  {9, busy{time.Hour}, updater.WithGroup("g"), 1},
-		"permanent":       {9, errors.New("overloaded"), updater.WithGroup("g"), 1},
-		"chosen failures": {1, errors.New("overloaded"), updater.WithRetry(worker.RetryPolicy{Backoff: time.Millisecond, Retryable: func(error) bool { return true }}), 2},
+		"second call":     {1, busy{}, worker.RetryPolicy{Backoff: time.Millisecond}, 2},
+		"limit":           {9, busy{}, worker.RetryPolicy{Backoff: time.Millisecond, Limit: 3}, 3},
+		"after deadline":  {9, busy{time.Hour}, worker.RetryPolicy{}, 1},
+		"permanent":       {9, errors.New("overloaded"), worker.RetryPolicy{}, 1},
+		"chosen failures": {1, errors.New("overloaded"), worker.RetryPolicy{Backoff: time.Millisecond, Retryable: func(error) bool { return true }}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
@@ -184,7 +184,7 @@ func TestTransientFailureIsRetriedBeforeTheDeadline(t *testing.T) {
 					return updater.Memory{}, c.err
 				}
 				return updater.Memory{Text: "Says hi"}, nil
-			}, updater.WithClock(clock.System()), c.opt)
+			}, updater.Config{Config: worker.Config{Clock: clock.System(), Retry: c.retry}})
 			r := record(snapshot)
 			r.Timestamp = time.Now()
 			b.handle(r)
@@ -200,7 +200,9 @@ func TestTransientFailureIsRetriedBeforeTheDeadline(t *testing.T) {
 }
 
 func TestPanicIsNotRetried(t *testing.T) {
-	b := newBench(t, uncalled, updater.WithRetry(worker.RetryPolicy{Retryable: func(error) bool { return true }}))
+	b := newBench(t, uncalled, updater.Config{
+		Config: worker.Config{Retry: worker.RetryPolicy{Retryable: func(error) bool { return true }}},
+	})
 	b.handle(record(snapshot))
 	_, reason := b.failure()
 	require.Equal(t, "updater: the updater panicked", reason)
@@ -213,10 +215,10 @@ func TestUsageIsReported(t *testing.T) {
 		err error
 	}
 	var calls []call
-	metrics := updater.WithMetrics(updater.Metrics{Called: func(agent string, u updater.Usage, err error) {
+	metrics := updater.Config{Metrics: updater.Metrics{Called: func(agent string, u updater.Usage, err error) {
 		require.Equal(t, "pilot", agent)
 		calls = append(calls, call{u, err})
-	}})
+	}}}
 	for _, err := range []error{nil, refused} {
 		b := newBench(t, func(context.Context, updater.Ended) (updater.Memory, error) {
 			return updater.Memory{Text: "x", InputTokens: 7, OutputTokens: 3, Cost: &cost}, err
@@ -227,17 +229,18 @@ func TestUsageIsReported(t *testing.T) {
 	require.Equal(t, []call{{used, nil}, {used, refused}}, calls)
 }
 
-func TestBadOptionsAreRefusedByName(t *testing.T) {
-	for want, opt := range map[string]updater.Option{
-		"WithGroup": updater.WithGroup(""), "WithConcurrency": updater.WithConcurrency(0), "WithTimeout": updater.WithTimeout(0),
-		"WithClock": updater.WithClock(nil), "WithLogger": updater.WithLogger(nil), "WithLimit": updater.WithLimit(0),
-		"WithRetry": updater.WithRetry(worker.RetryPolicy{Limit: -1}), "WithRemembered": updater.WithRemembered(0, 1, 1),
+func TestErrorNamesTheInvalidField(t *testing.T) {
+	for want, c := range map[string]updater.Config{
+		"Concurrency": {Config: worker.Config{
+			Concurrency: -1,
+		}}, "Timeout": {Timeout: -1}, "Limit": {Limit: -1}, "RememberCount": {RememberCount: -1},
+		"Retry": {Config: worker.Config{Retry: worker.RetryPolicy{Limit: -1}}}, "Drop": {Config: worker.Config{Drop: true}},
 	} {
-		_, err := updater.New("pilot", new(paper), saying("x"), opt)
+		_, err := updater.New("pilot", new(paper), saying("x"), c)
 		require.ErrorIs(t, err, updater.ErrConfig)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := updater.New("pilot", nil, nil)
-	require.ErrorContains(t, err, "no publisher")
-	require.ErrorContains(t, err, "no updater")
+	_, err := updater.New("pilot", nil, nil, updater.Config{})
+	require.ErrorContains(t, err, "the publisher is nil")
+	require.ErrorContains(t, err, "the updater is nil")
 }

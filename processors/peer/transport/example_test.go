@@ -34,7 +34,7 @@ func Example() {
 	defer publisher.Close()
 	peers := transport.New(file.Settings)
 	defer peers.Close()
-	s, err := sink.New("support", publisher, sink.ForPeers(), sink.WithTransport(transport.Kind, peers))
+	s, err := sink.New("support", publisher, sink.Config{Peers: true, Transports: map[string]sink.Transport{transport.Kind: peers}})
 	if err != nil {
 		log.Print(err)
 		return

@@ -61,7 +61,7 @@ func TestAttemptOnATopicEndsInAReceiptWithTheReply(t *testing.T) {
 	background(t, follower.Run)
 	<-follower.Ready()
 
-	s, err := sink.New(agent, to, sink.ForPeers(), sink.WithTransport(Kind, p.sender()))
+	s, err := sink.New(agent, to, sink.Config{Peers: true, Transports: map[string]sink.Transport{Kind: p.sender()}})
 	require.NoError(t, err)
 	background(t, func(ctx context.Context) error { return s.Run(ctx, brokers) })
 	out, err := processors.OutboundOf(catalog.PeerAttempts, "s", attempt().Delivery, "peer_1/attempt/1")

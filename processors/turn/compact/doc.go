@@ -9,16 +9,6 @@
 // for 24 h, 10,000 results and 64 MiB.
 //
 // The context of a call ends at the deadline of the turn, and with its turn (ErrTurnEnded): a request of a turn that has
-// ended is skipped. A compactor that ignores its context still counts toward WithConcurrency; the turn does not wait for
+// ended is skipped. A compactor that ignores its context still counts toward Config.Concurrency; the turn does not wait for
 // it.
-//
-// # Options
-//
-//	option            default               meaning
-//	WithGroup         {agent}-compactor     share group or consumer group
-//	WithConcurrency   16                    how many calls of the compactor run at a time
-//	WithTimeout       10 min                how long a request without a deadline may take
-//	WithClock         the system clock      clock of deadlines and timestamps
-//	WithLogger        none                  zap logger
-//	WithWorker        none                  options of the worker that reads the topic
 package compact

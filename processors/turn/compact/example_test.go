@@ -32,7 +32,7 @@ func Example() {
 		}
 		return compact.Summary{Text: "The user asked: " + strings.Join(asked, "; ")}, nil
 	})
-	worker, err := compact.New("pilot", printer{}, questions)
+	worker, err := compact.New("pilot", printer{}, questions, compact.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

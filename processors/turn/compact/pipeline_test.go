@@ -46,13 +46,13 @@ func TestPipelineContinuesWithASummary(t *testing.T) {
 			model, err := think.New("pilot", to, think.Func(func(_ context.Context, s think.Step) (think.Reply, error) {
 				asked <- s
 				return think.Say("answer"), nil
-			}))
+			}), think.Config{})
 			require.NoError(t, err)
 			run(t, func(ctx context.Context) error { return model.Run(ctx, b.Addrs()) })
 			compactor, err := compact.New("pilot", to, compact.Func(
 				func(_ context.Context, c compact.Conversation) (compact.Summary, error) {
 					return compact.Summary{Text: fmt.Sprint(len(c.Messages), " messages")}, nil
-				}))
+				}), compact.Config{})
 			require.NoError(t, err)
 			run(t, func(ctx context.Context) error { return compactor.Run(ctx, b.Addrs()) })
 

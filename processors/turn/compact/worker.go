@@ -14,9 +14,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
-var ErrConfig = errors.New("compact: bad configuration")
-
 // ErrTurnEnded is the context.Cause of a call whose turn ended before it did.
 var ErrTurnEnded = responder.ErrTurnEnded
 
@@ -35,7 +32,7 @@ const maxReason = 4 << 10
 type Worker struct {
 	topics    topics.Catalog
 	compactor Compactor
-	rules     rules
+	settings  responder.Settings
 	results   *responder.Responder[requestKey]
 }
 
@@ -43,23 +40,20 @@ type requestKey struct{ session, id string }
 
 // New returns a worker for an agent's compactor. It does not connect to the brokers. The caller owns the publisher and must
 // keep it open until Run has returned.
-func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*Worker, error) {
+func New(agent string, to processors.Publisher, c Compactor, cfg Config) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{responder.Defaults(ErrConfig, catalog.CompactGroup(), defaultTimeout)}
-	for _, opt := range opts {
-		opt(&r)
-	}
+	settings := cfg.settings(catalog)
 	if c == nil {
-		r.Invalid("no compactor")
+		settings.Wrong("the compactor", "is nil")
 	}
-	results, err := responder.New[requestKey](catalog, to, r.Settings)
+	results, err := responder.New[requestKey](catalog, to, settings)
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{topics: catalog, compactor: c, rules: r, results: results}, nil
+	return &Worker{topics: catalog, compactor: c, settings: settings, results: results}, nil
 }
 
 // Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the
@@ -68,7 +62,6 @@ func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*W
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	return w.results.Run(ctx, brokers, responder.Source{
 		Topic: w.topics.CompactionRequest.Name(), Handle: w.handle, GiveUp: w.giveUp,
-		Options: []worker.Option{worker.WithConcurrency(w.rules.Concurrency)},
 	}, opts...)
 }
 
@@ -90,7 +83,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	case errors.Is(err, errMessages):
 		return w.results.Publish(ctx, r, w.failure(r, c.Key, err), w.shorten(r, c.Key))
 	case err != nil:
-		w.rules.Logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
+		w.settings.Logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
 		return nil
 	}
@@ -119,7 +112,7 @@ func (w *Worker) read(r processors.Inbound) (c Conversation, err error) {
 	}
 	c = Conversation{
 		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: in.Value.UserID, Key: in.Value.CompactionID,
-		Deadline: w.rules.Deadline(r),
+		Deadline: w.settings.Deadline(r),
 	}
 	for message, err := range topics.Messages(in.Value.Messages) {
 		if err != nil {
@@ -168,7 +161,7 @@ func resultID(key string) string { return key + "/result" }
 
 func (w *Worker) result(r processors.Inbound, v topics.CompactionResult) processors.Outbound {
 	session := string(r.Key)
-	now := topics.Timestamp(w.rules.Clock.Now())
+	now := topics.Timestamp(w.settings.Clock.Now())
 	v.SessionID, v.Timestamp = &session, &now
 	// The codec cannot fail for these fields.
 	out, _ := processors.OutboundOf(w.topics.CompactionResult, session, v, resultID(v.CompactionID))
@@ -178,7 +171,7 @@ func (w *Worker) result(r processors.Inbound, v topics.CompactionResult) process
 // failure returns a result without a summary.
 func (w *Worker) failure(r processors.Inbound, key string, cause error) processors.Outbound {
 	reason := truncate.Text(cause.Error(), maxReason)
-	w.rules.Logger.Warn("no summary: the turn continues without one", zap.String("agent", w.topics.Agent),
+	w.settings.Logger.Warn("no summary: the turn continues without one", zap.String("agent", w.topics.Agent),
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	return w.result(r, topics.CompactionResult{CompactionID: key, Error: &reason})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -53,7 +54,7 @@ func newBench(t *testing.T, f compact.Func) *bench {
 	t.Helper()
 	b := &bench{t: t, paper: new(paper), clock: clock.NewFake(noon)}
 	var err error
-	b.worker, err = compact.New("pilot", b.paper, f, compact.WithClock(b.clock))
+	b.worker, err = compact.New("pilot", b.paper, f, compact.Config{Config: worker.Config{Clock: b.clock}})
 	require.NoError(t, err)
 	return b
 }
@@ -209,18 +210,19 @@ func TestUnusableRequestIsDroppedOrReported(t *testing.T) {
 	require.Contains(t, *b.result(1).Error, "cannot be read")
 }
 
-func TestBadOptionsAreRefusedByName(t *testing.T) {
-	for want, opt := range map[string]compact.Option{
-		"WithGroup": compact.WithGroup(""), "WithConcurrency": compact.WithConcurrency(0), "WithTimeout": compact.WithTimeout(0),
-		"WithClock": compact.WithClock(nil), "WithLogger": compact.WithLogger(nil),
+func TestErrorNamesTheInvalidField(t *testing.T) {
+	for want, c := range map[string]compact.Config{
+		"Concurrency": {Config: worker.Config{
+			Concurrency: -1,
+		}}, "Timeout": {Timeout: -1}, "DeadLetter": {Config: worker.Config{Drop: true}},
 	} {
-		_, err := compact.New("pilot", new(paper), saying("x"), opt)
+		_, err := compact.New("pilot", new(paper), saying("x"), c)
 		require.ErrorIs(t, err, compact.ErrConfig)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := compact.New("pilot", nil, nil)
-	require.ErrorContains(t, err, "no publisher")
-	require.ErrorContains(t, err, "no compactor")
+	_, err := compact.New("pilot", nil, nil, compact.Config{})
+	require.ErrorContains(t, err, "the publisher is nil")
+	require.ErrorContains(t, err, "the compactor is nil")
 }
 
 func TestRequestWhoseResultIsTooLargeIsSkipped(t *testing.T) {

@@ -36,24 +36,24 @@
 // they are back, even if its partition is revoked and assigned again meanwhile.
 //
 // Steps are read by package worker, from a share group where the brokers offer them. A slow model does not delay other
-// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. The
+// sessions within the limit of Config.Concurrency (and Config.ReadAhead in a consumer group), and never causes a rebalance. The
 // broker delivers a step of a share group a limited number of times. If all of them were interrupted, the worker writes a
 // failure to think-dlq.
 //
 // # Limits
 //
-// WithConcurrency bounds the calls of this worker, WithModelLimit those of each model, at a time and per minute (requests
-// and tokens), and WithLimits those of other keys such as tenants. If a provider limits the rate (Unavailable), its model
+// Config.Concurrency bounds the calls of this worker, Config.ModelLimit those of each model, at a time and per minute (requests
+// and tokens), and Config.Limits those of other keys such as tenants. If a provider limits the rate (Unavailable), its model
 // is not called again before the time that the provider asks for; other models are. A step that waits keeps its record and
 // delays no step of another model. Sessions take turns. If its deadline passes, the step fails. Workers of one process
-// share limits with WithLimiter; processes do not share them.
+// share limits with Config.Limiter; processes do not share them.
 //
 // If a model ignores the end of its context, five seconds later it is logged by name, its step fails, and the call no
-// longer counts toward the limits. At most ten times WithConcurrency such calls are left running.
+// longer counts toward the limits. At most ten times Config.Concurrency such calls are left running.
 //
 // # Retries
 //
-// If a model fails with an Unavailable, the worker calls it again (WithRetry); the SDKs do not retry. By default a step has
+// If a model fails with an Unavailable, the worker calls it again (Config.Retry); the SDKs do not retry. By default a step has
 // at most 5 calls, with growing waits that are at least as long as the provider asks for. The wait never exceeds the
 // deadline of the step, which is that of the turn. Then the failure is written to think-dlq, with the error of the last
 // call as its reason. All calls of a step have the same Step.Key, from which adapters derive the idempotency key of their

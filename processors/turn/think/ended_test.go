@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // outputOf is the record of message-output that ends a turn.
@@ -31,7 +32,7 @@ func TestEndOfTheTurnEndsTheRunningModelCall(t *testing.T) {
 		cause = context.Cause(ctx)
 		cost := 0.25
 		return think.Reply{InputTokens: 7, OutputTokens: 3, Cost: &cost}, ctx.Err()
-	}, think.WithLogger(zap.New(core)))
+	}, think.Config{Config: worker.Config{Logger: zap.New(core)}})
 	handled := make(chan error, 1)
 	go func() { handled <- b.worker.Handle(t.Context(), record(question)) }()
 	<-started
@@ -51,7 +52,7 @@ func TestStepOfAnEndedTurnIsSkipped(t *testing.T) {
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		t.Error("the model is called for a turn that has ended")
 		return think.Reply{}, nil
-	})
+	}, think.Config{})
 	b.worker.HandleOutput(outputOf("turn"))
 	b.handle(record(question))
 	b.handle(repeatOf(record(question)))
@@ -63,7 +64,7 @@ func TestReplyThatArrivesAsItsTurnEndsIsPublished(t *testing.T) {
 	b = newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		b.worker.HandleOutput(outputOf("turn"))
 		return think.Say("N4."), nil
-	})
+	}, think.Config{})
 	b.handle(record(question))
 	require.Len(t, b.paper.all(), 1, "the model was paid, and the turn decides what becomes of its reply")
 }
@@ -72,7 +73,7 @@ func TestStoppedWorkerReturnsAnErrorAlthoughTheTurnIsOpen(t *testing.T) {
 	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
 		<-ctx.Done()
 		return think.Reply{}, ctx.Err()
-	})
+	}, think.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, b.worker.Handle(ctx, record(question)), context.DeadlineExceeded)

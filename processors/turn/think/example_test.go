@@ -31,7 +31,7 @@ func Example() {
 			{Call: &think.Call{ID: "call-1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
 		}}, nil
 	})
-	worker, err := think.New("pilot", printer{}, model)
+	worker, err := think.New("pilot", printer{}, model, think.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

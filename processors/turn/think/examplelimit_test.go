@@ -10,7 +10,7 @@ import (
 )
 
 // Two agents whose workers share what a provider allows for a model, and in which each user has at most two calls at a time.
-func ExampleWithModelLimit() {
+func ExampleModelLimit() {
 	brokers := []string{"localhost:9092"}
 	publisher, err := processors.NewPublisher(brokers)
 	if err != nil {
@@ -23,19 +23,17 @@ func ExampleWithModelLimit() {
 	shared := worker.NewLimiter()
 	for _, agent := range []string{"pilot", "harbor"} {
 		_, err := think.New(agent, publisher, model,
-			think.WithLimiter(shared),
-			think.WithModelLimit(think.ModelLimit{
+			think.Config{Config: worker.Config{Limiter: shared}, ModelLimit: think.ModelLimit{
 				Model:             func(think.Step) string { return "model-1" },
 				Concurrency:       32,
 				RequestsPerMinute: 1000,
 				TokensPerMinute:   400_000,
-			}),
-			think.WithLimits(think.Limit{Name: "user", Concurrency: 2, Key: func(s think.Step) string {
+			}, Limits: []think.Limit{{Name: "user", Concurrency: 2, Key: func(s think.Step) string {
 				if s.UserID == nil {
 					return ""
 				}
 				return *s.UserID
-			}}))
+			}}}})
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -56,7 +56,7 @@ func TestModelWhoseProviderLimitsTheRateIsNotCalledAgainBeforeItsTime(t *testing
 						return think.Reply{}, &c.err
 					}
 					return think.Say("N4."), nil
-				}, think.WithModelLimit(think.ModelLimit{Model: textOf}))
+				}, think.Config{ModelLimit: think.ModelLimit{Model: textOf}})
 				first := b.handling(stepOf("a", "one"))
 				require.Equal(t, "a", <-calls)
 				synctest.Wait()
@@ -89,9 +89,9 @@ func TestLimitsOfModelsAndTenantsHold(t *testing.T) {
 			began <- s.SessionID
 			<-release
 			return think.Say("N4."), nil
-		}, think.WithConcurrency(3), think.WithLimiter(worker.NewLimiter()),
-			think.WithModelLimit(think.ModelLimit{Model: textOf, Concurrency: 1}),
-			think.WithLimits(think.Limit{Name: "tenant", Concurrency: 2, Key: func(s think.Step) string { return s.SessionID[:1] }}))
+		}, think.Config{
+			Config: worker.Config{Concurrency: 3, Limiter: worker.NewLimiter()}, ModelLimit: think.ModelLimit{Model: textOf, Concurrency: 1}, Limits: []think.Limit{{Name: "tenant", Concurrency: 2, Key: func(s think.Step) string { return s.SessionID[:1] }}},
+		})
 		var all []<-chan error
 		for i, s := range []struct{ session, model string }{
 			{"a1", "one"}, {"a2", "one"}, {"a3", "two"}, {"a4", "three"}, {"b1", "three"}, {"c1", "four"},
@@ -113,7 +113,7 @@ func TestTokensPerMinuteCountWhatTheModelUsed(t *testing.T) {
 		b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 			calls.Add(1)
 			return think.Reply{Blocks: []think.Block{{Text: "N4."}}, InputTokens: 90, OutputTokens: 30}, nil
-		}, think.WithModelLimit(think.ModelLimit{TokensPerMinute: 600, Tokens: func(think.Step) int { return 50 }}))
+		}, think.Config{ModelLimit: think.ModelLimit{TokensPerMinute: 600, Tokens: func(think.Step) int { return 50 }}})
 		b.handle(stepOf("a", "x")) // 100 tokens are there
 		second := b.handling(stepOf("b", "x"))
 		synctest.Wait()
@@ -127,8 +127,7 @@ func TestTokensPerMinuteCountWhatTheModelUsed(t *testing.T) {
 
 func TestStepThatWaitsForItsLimitsFailsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, saying("N4."), think.WithTimeout(10*time.Second),
-			think.WithModelLimit(think.ModelLimit{RequestsPerMinute: 1}))
+		b := newBench(t, saying("N4."), think.Config{Timeout: 10 * time.Second, ModelLimit: think.ModelLimit{RequestsPerMinute: 1}})
 		b.handle(stepOf("a", "x"))
 		b.handle(stepOf("b", "x"))
 		failure := b.paper.all()[1]
@@ -148,7 +147,7 @@ func TestModelThatIgnoresItsContextIsReportedAndItsPlaceIsFreed(t *testing.T) {
 				<-release
 			}
 			return think.Say("N4."), nil
-		}, think.WithConcurrency(1), think.WithTimeout(10*time.Second), think.WithLogger(zap.New(core)))
+		}, think.Config{Config: worker.Config{Concurrency: 1, Logger: zap.New(core)}, Timeout: 10 * time.Second})
 		b.handle(stepOf("a", "x"))
 		b.handle(stepOf("b", "x"))
 		var written []string
@@ -167,10 +166,11 @@ func TestModelThatIgnoresItsContextIsReportedAndItsPlaceIsFreed(t *testing.T) {
 }
 
 func TestInvalidLimitsAreRejected(t *testing.T) {
-	_, err := think.New("pilot", &paper{}, saying("x"), think.WithLimits(think.Limit{}), think.WithLimiter(nil),
-		think.WithModelLimit(think.ModelLimit{Concurrency: -1, Tokens: func(think.Step) int { return 1 }}))
+	_, err := think.New("pilot", &paper{}, saying("x"), think.Config{
+		Limits: []think.Limit{{}}, ModelLimit: think.ModelLimit{Concurrency: -1, Tokens: func(think.Step) int { return 1 }},
+	})
 	require.ErrorIs(t, err, think.ErrConfig)
-	for _, text := range []string{"WithLimits", "WithLimiter", "negative", "needs TokensPerMinute"} {
+	for _, text := range []string{"Limits", "negative", "needs TokensPerMinute"} {
 		require.ErrorContains(t, err, text)
 	}
 }

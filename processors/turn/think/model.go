@@ -18,7 +18,7 @@ type Model interface {
 	//     the cost that Think returns with its error are logged.
 	//   - when the worker stops or loses the record; the step is then delivered again.
 	//
-	// After an Unavailable the worker calls Think again (see WithRetry). Any other error ends the turn. Its text is written
+	// After an Unavailable the worker calls Think again (see Config.Retry). Any other error ends the turn. Its text is written
 	// to think-dlq and to the log, and sent to the user, so it must quote neither the conversation nor a secret.
 	//
 	// With an error, Think should return the tokens and the cost that it has used: they are added to those of the step's
@@ -52,9 +52,9 @@ type Step struct {
 	// are empty if the stream of the turn has no place for them, because the worker of its first step wrote no events.
 	TurnID string
 	Number int64
-	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
+	// Deadline is when the step fails: the deadline of the turn, or earlier, see Config.Timeout.
 	Deadline time.Time
-	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). If
+	// Retried reports whether the worker calls the model again for this step if the call fails with err (see Config.Retry). If
 	// it is nil, the worker does not retry.
 	Retried func(err error) bool
 	// Again reports that the worker asks again because the reply was empty. A provider must not answer with a stored reply.

@@ -51,7 +51,7 @@ func (e *ProviderError) Error() string {
 }
 
 // Unavailable is the error of a call that may succeed later: the provider limits the rate of requests (status 429), is
-// overloaded or failed (5xx), asks to repeat the request (408 or 409), or cannot be reached. The worker calls the model again after it (WithRetry).
+// overloaded or failed (5xx), asks to repeat the request (408 or 409), or cannot be reached. The worker calls the model again after it (Config.Retry).
 type Unavailable struct {
 	// After is how long the provider asks to wait; 0 if it does not say.
 	After time.Duration

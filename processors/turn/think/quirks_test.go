@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,7 +34,7 @@ func TestEmptyReplyIsAskedForOnceMore(t *testing.T) {
 			b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
 				again = append(again, s.Again)
 				return c.replies[len(again)-1], nil
-			})
+			}, think.Config{})
 			b.handle(record(question))
 			require.Equal(t, []bool{false, true}, again)
 			if c.want == "" {
@@ -66,7 +67,7 @@ func TestEmptyReplyOfAStreamIsAskedForOnceMore(t *testing.T) {
 			}
 		}
 	}))
-	b := newBench(t, model.Think)
+	b := newBench(t, model.Think, think.Config{})
 	b.handle(record(question))
 	require.Contains(t, string(b.response().LastInputResponse), "N4.")
 	require.Equal(t, 2, calls)
@@ -83,7 +84,7 @@ func TestCallsOfAReplyHaveIDsOfTheirOwn(t *testing.T) {
 		`"latest_input":{"role":"tool","content":[{"tool_use_id":"c1","name":"n","result":{},"status":"success"}]}}`
 	var before []string
 	for range 2 {
-		b := newBench(t, func(context.Context, think.Step) (think.Reply, error) { return reply, nil })
+		b := newBench(t, func(context.Context, think.Step) (think.Reply, error) { return reply, nil }, think.Config{})
 		b.handle(record(step))
 		var ids []string
 		r := b.response()
@@ -107,7 +108,7 @@ func TestCallsOfCustomModelsAreRead(t *testing.T) {
 			input(`{"n":1}`), input(`null`), input(`"{\"n\":2}"`), input(`{"n":"\ud83d"}`), input(`at noon`), input(`{"cut`), input(`[1]`),
 			{Call: &think.Call{ID: "own", Name: "n", Invalid: "no such berth"}},
 		}}, nil
-	})
+	}, think.Config{})
 	b.handle(record(question))
 	r := b.response()
 	for i, want := range []string{`{"n":1}`, `{}`, `{"n":2}`, `{"n":"\ufffd"}`} {
@@ -133,7 +134,9 @@ func TestStateIsInTheHistoryOnlyForItsProvider(t *testing.T) {
 		streamed, err := model.Think(t.Context(), step)
 		require.NoError(t, err)
 		require.Equal(t, state, streamed.State)
-		b := newBench(t, func(context.Context, think.Step) (think.Reply, error) { return reply, nil }, think.WithLogger(zap.New(logs)))
+		b := newBench(t, func(context.Context, think.Step) (think.Reply, error) { return reply, nil }, think.Config{
+			Config: worker.Config{Logger: zap.New(logs)},
+		})
 		b.handle(record(question))
 		r := b.response()
 		found := 0
@@ -157,7 +160,7 @@ func TestStateIsInTheHistoryOnlyForItsProvider(t *testing.T) {
 	}
 	invalid := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{Blocks: []think.Block{{Text: "N4."}}, State: &think.State{Data: topics.Raw(`{`)}}, nil
-	})
+	}, think.Config{})
 	invalid.handle(record(question))
 	require.NotContains(t, string(invalid.response().LastInputResponse), `"state"`)
 	require.Nil(t, think.StateOf(topics.Message{}, "", ""))
@@ -170,7 +173,7 @@ func TestModelThatFailsAfterAnEmptyReplyFails(t *testing.T) {
 			return think.Reply{}, nil
 		}
 		return think.Reply{}, errors.New("status 400")
-	})
+	}, think.Config{})
 	b.handle(record(question))
 	_, reason := b.failure()
 	require.Equal(t, "status 400", reason)

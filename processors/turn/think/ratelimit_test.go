@@ -60,8 +60,9 @@ func TestRateLimitOfAModelDelaysNoOtherModelInBothModes(t *testing.T) {
 				answered <- s.SessionID
 				return think.Say("N4."), nil
 			})
-			w, err := think.New("pilot", to, m, think.WithConcurrency(1), think.WithModelLimit(think.ModelLimit{Model: textOf}),
-				think.WithWorker(worker.WithMode(mode)))
+			w, err := think.New("pilot", to, m, think.Config{
+				Config: worker.Config{Concurrency: 1, Mode: mode}, ModelLimit: think.ModelLimit{Model: textOf},
+			})
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			ran := make(chan error, 1)

@@ -35,11 +35,11 @@ func repeatOf(r processors.Inbound) processors.Inbound {
 
 func TestRepeatOfASettledStepPublishesTheSameRecordAgain(t *testing.T) {
 	for name, c := range map[string]struct {
-		model think.Func
-		opts  []think.Option
-		limit int // of a record's value, in bytes
-		topic string
-		asked int64
+		model  think.Func
+		config think.Config
+		limit  int // of a record's value, in bytes
+		topic  string
+		asked  int64
 	}{
 		"answer": {model: saying("N4."), topic: "pilot-think-request-response", asked: 1},
 		"calls": {model: func(context.Context, think.Step) (think.Reply, error) {
@@ -51,12 +51,12 @@ func TestRepeatOfASettledStepPublishesTheSameRecordAgain(t *testing.T) {
 		"panic": {
 			model: func(context.Context, think.Step) (think.Reply, error) { panic("x") }, topic: "pilot-think-dlq", asked: 1,
 		},
-		"late":      {model: saying("N4."), opts: []think.Option{think.WithTimeout(time.Second)}, topic: "pilot-think-dlq"},
+		"late":      {model: saying("N4."), config: think.Config{Timeout: time.Second}, topic: "pilot-think-dlq"},
 		"too large": {model: saying(strings.Repeat("x", 100)), limit: 250, topic: "pilot-think-dlq", asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
-			b := newBench(t, counted(&asked, c.model), c.opts...)
+			b := newBench(t, counted(&asked, c.model), c.config)
 			b.paper.refuse = func(r processors.Outbound) error {
 				if c.limit > 0 && len(r.Value) > c.limit {
 					return processors.ErrTooLarge
@@ -79,7 +79,7 @@ func TestRepeatOfASettledStepPublishesTheSameRecordAgain(t *testing.T) {
 
 func TestRecordsWithoutIDsAreDifferentSteps(t *testing.T) {
 	var asked atomic.Int64
-	b := newBench(t, counted(&asked, saying("N4.")))
+	b := newBench(t, counted(&asked, saying("N4.")), think.Config{})
 	r := record(question)
 	r.Headers = nil
 	b.handle(r)
@@ -94,7 +94,7 @@ func TestRepeatWaitsWhileTheModelIsWorking(t *testing.T) {
 		b := newBench(t, counted(&asked, func(context.Context, think.Step) (think.Reply, error) {
 			<-release
 			return think.Say("N4."), nil
-		}))
+		}), think.Config{})
 		handled := make(chan error, 2)
 		go func() { handled <- b.worker.Handle(t.Context(), record(question)) }()
 		synctest.Wait()
@@ -120,7 +120,7 @@ func TestRepeatCallsTheModelAfterAnInterruptedCall(t *testing.T) {
 			}
 			<-ctx.Done()
 			return think.Reply{}, ctx.Err()
-		})
+		}, think.Config{})
 		lost, revoke := context.WithCancel(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- b.worker.Handle(lost, record(question)) }()
@@ -141,14 +141,14 @@ func TestEvictedStepCallsTheModelAgainUnderTheSameID(t *testing.T) {
 		return r
 	}
 	for name, c := range map[string]struct {
-		bounds think.Option
+		bounds think.Config
 		others int
 		wait   time.Duration
 	}{
-		"age":   {think.WithRemembered(time.Minute, 100, 1<<20), 0, time.Minute},
-		"count": {think.WithRemembered(time.Hour, 2, 1<<20), 2, 0},
-		"bytes": {think.WithRemembered(time.Hour, 100, 4<<10), 4, 0},
-		"size":  {think.WithRemembered(time.Hour, 100, 1), 0, 0},
+		"age":   {think.Config{RememberFor: time.Minute, RememberCount: 100, RememberBytes: 1 << 20}, 0, time.Minute},
+		"count": {think.Config{RememberFor: time.Hour, RememberCount: 2, RememberBytes: 1 << 20}, 2, 0},
+		"bytes": {think.Config{RememberFor: time.Hour, RememberCount: 100, RememberBytes: 4 << 10}, 4, 0},
+		"size":  {think.Config{RememberFor: time.Hour, RememberCount: 100, RememberBytes: 1}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -168,7 +168,7 @@ func TestEvictedStepCallsTheModelAgainUnderTheSameID(t *testing.T) {
 
 func TestUnpublishedResponseDoesNotCallTheModelAgain(t *testing.T) {
 	var asked atomic.Int64
-	b := newBench(t, counted(&asked, saying("N4.")))
+	b := newBench(t, counted(&asked, saying("N4.")), think.Config{})
 	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
 	require.ErrorIs(t, b.worker.Handle(t.Context(), record(question)), processors.ErrPublisherClosed)
 	b.paper.refuse = nil
@@ -183,7 +183,7 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 	for name, responseFirst := range map[string]bool{"message first": false, "response first": true} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
-			b := newBench(t, counted(&asked, saying("N4.")))
+			b := newBench(t, counted(&asked, saying("N4.")), think.Config{})
 			c, err := topics.For("pilot")
 			require.NoError(t, err)
 			value := []byte(`{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t"}`)

@@ -37,7 +37,7 @@ func TestFailedModelCallsAreMadeAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail    []error // of the calls, in order; then the model answers
 		policy  worker.RetryPolicy
-		opts    []think.Option
+		timeout time.Duration
 		waits   []time.Duration
 		failure string // the reason; "" for a response
 	}{
@@ -54,7 +54,7 @@ func TestFailedModelCallsAreMadeAgain(t *testing.T) {
 		"own policy":      {fail: []error{errBadRequest}, policy: custom, waits: []time.Duration{time.Second}},
 		"own policy, not": {fail: []error{overloaded}, policy: custom, failure: "openai: status 503"},
 		"before the deadline": {
-			fail: []error{overloaded, overloaded}, opts: []think.Option{think.WithTimeout(3 * time.Second)},
+			fail: []error{overloaded, overloaded}, timeout: 3 * time.Second,
 			waits: []time.Duration{time.Second}, failure: "openai: status 503",
 		},
 	} {
@@ -74,7 +74,7 @@ func TestFailedModelCallsAreMadeAgain(t *testing.T) {
 				err := c.fail[n-1]
 				require.Equal(t, n <= len(c.waits), s.Retried(err))
 				return think.Reply{}, err
-			}, append(c.opts, think.WithRetry(c.policy))...)
+			}, think.Config{Config: worker.Config{Retry: c.policy}, Timeout: c.timeout})
 			handled := make(chan error, 1)
 			go func() { handled <- b.worker.Handle(t.Context(), record(question)) }()
 			at := <-calls
@@ -110,15 +110,15 @@ func TestStopEndsTheWaitForTheNextModelCall(t *testing.T) {
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		stop()
 		return think.Reply{}, overloaded
-	})
+	}, think.Config{})
 	require.ErrorIs(t, b.worker.Handle(ctx, record(question)), context.Canceled)
 	require.Empty(t, b.paper.all())
 }
 
 func TestInvalidRetryPolicyIsRejected(t *testing.T) {
-	_, err := think.New("pilot", new(paper), saying("x"), think.WithRetry(worker.RetryPolicy{Limit: -1}))
+	_, err := think.New("pilot", new(paper), saying("x"), think.Config{Config: worker.Config{Retry: worker.RetryPolicy{Limit: -1}}})
 	require.ErrorIs(t, err, think.ErrConfig)
-	require.ErrorContains(t, err, "WithRetry")
+	require.ErrorContains(t, err, "Retry")
 }
 
 // asked starts a broker with the topics of a worker and one step, and returns a reader of what is written.
@@ -152,8 +152,9 @@ func TestModelCallsOfEarlierProcessesCount(t *testing.T) {
 			var calls atomic.Int64
 			failing := counted(&calls, func(context.Context, think.Step) (think.Reply, error) { return think.Reply{}, overloaded })
 			start := func(backoff time.Duration) func() {
-				return runWorker(t, brokers, to, failing, think.WithDrain(time.Millisecond), think.WithWorker(worker.WithMode(mode)),
-					think.WithRetry(worker.RetryPolicy{Backoff: backoff, MaxBackoff: time.Hour, Limit: 3}))
+				return runWorker(t, brokers, to, failing, think.Config{
+					Config: worker.Config{Grace: time.Millisecond, Mode: mode, Retry: worker.RetryPolicy{Backoff: backoff, MaxBackoff: time.Hour, Limit: 3}},
+				})
 			}
 			for n := range 2 { // each process ends in its wait
 				stop := start(time.Minute)
@@ -190,7 +191,9 @@ func TestResponseOfAModelThatIsCalledAgainNamesTheEventsOfTheLastCall(t *testing
 		}
 	}))
 	require.NoError(t, err)
-	runWorker(t, brokers, to, model.Think, think.WithRetry(worker.RetryPolicy{Backoff: time.Millisecond, Limit: 2}))
+	runWorker(t, brokers, to, model.Think, think.Config{
+		Config: worker.Config{Retry: worker.RetryPolicy{Backoff: time.Millisecond, Limit: 2}},
+	})
 
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)

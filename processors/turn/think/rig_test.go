@@ -51,11 +51,14 @@ type bench struct {
 	clock  *clock.Fake
 }
 
-func newBench(t *testing.T, model think.Func, opts ...think.Option) *bench {
+func newBench(t *testing.T, model think.Func, c think.Config) *bench {
 	t.Helper()
 	b := &bench{t: t, paper: new(paper), clock: clock.NewFake(noon)}
 	var err error
-	b.worker, err = think.New("pilot", b.paper, model, append([]think.Option{think.WithClock(b.clock)}, opts...)...)
+	if c.Clock == nil {
+		c.Clock = b.clock
+	}
+	b.worker, err = think.New("pilot", b.paper, model, c)
 	require.NoError(t, err)
 	return b
 }

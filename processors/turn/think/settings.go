@@ -3,7 +3,7 @@ package think
 import "time"
 
 // Settings configure a model adapter, such as those in the packages below this one. Zero fields have the defaults that are
-// named here. A call of the model is one request: the worker retries (WithRetry), and the SDK's own retries are off.
+// named here. A call of the model is one request: the worker retries (Config.Retry), and the SDK's own retries are off.
 type Settings struct {
 	// Key is the provider's API key, a secret. Required.
 	Key string

@@ -21,9 +21,9 @@ import (
 )
 
 // runWorker runs a worker until the test or stop ends it.
-func runWorker(t *testing.T, brokers []string, to processors.Publisher, model think.Func, opts ...think.Option) (stop func()) {
+func runWorker(t *testing.T, brokers []string, to processors.Publisher, model think.Func, c think.Config) (stop func()) {
 	t.Helper()
-	w, err := think.New("pilot", to, model, opts...)
+	w, err := think.New("pilot", to, model, c)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -72,14 +72,15 @@ func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 
 			var asked atomic.Int64
 			broken := respondertest.NewInterrupted(to)
-			opts := []think.Option{think.WithWorker(worker.WithMode(c.mode)), think.WithDrain(time.Millisecond)}
-			stop := runWorker(t, b.Addrs(), broken, counted(&asked, c.model), opts...)
+			config := think.Config{Config: worker.Config{Mode: c.mode, Grace: time.Millisecond}}
+			stop := runWorker(t, b.Addrs(), broken, counted(&asked, c.model), config)
 			<-broken.Written
 			stop()
 			require.EqualValues(t, 1, asked.Load())
 
 			core, logs := observer.New(zap.InfoLevel)
-			runWorker(t, b.Addrs(), to, counted(&asked, c.model), append(opts, think.WithLogger(zap.New(core)))...)
+			config.Logger = zap.New(core)
+			runWorker(t, b.Addrs(), to, counted(&asked, c.model), config)
 			require.Eventually(t, func() bool {
 				return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 			}, time.Minute, 10*time.Millisecond)
@@ -127,7 +128,7 @@ func TestStepThatItsTurnWritesAgainGetsItsEarlierResponseAgain(t *testing.T) {
 				"turntable.id": []byte("turn/1/enriched/0"), "turntable.answers-from": []byte(c.from),
 			})
 			var asked atomic.Int64
-			runWorker(t, b.Addrs(), to, counted(&asked, saying("once more")))
+			runWorker(t, b.Addrs(), to, counted(&asked, saying("once more")), think.Config{})
 			var got []*kgo.Record
 			for len(got) < 3 {
 				got = append(got, client.PollFetches(t.Context()).Records()...)
@@ -169,13 +170,13 @@ func TestRedeliveredStepOfAnEndedTurnIsSkipped(t *testing.T) {
 		<-ctx.Done()
 		return think.Reply{}, ctx.Err()
 	})
-	stop := runWorker(t, b.Addrs(), to, hung, think.WithDrain(time.Millisecond))
+	stop := runWorker(t, b.Addrs(), to, hung, think.Config{Config: worker.Config{Grace: time.Millisecond}})
 	<-started
 	stop() // the call is interrupted, and the turn ends while no worker runs
 	publish("pilot-message-output", "{}", "turn/0/output/0")
 
 	core, logs := observer.New(zap.InfoLevel)
-	runWorker(t, b.Addrs(), to, hung, think.WithDrain(time.Millisecond), think.WithLogger(zap.New(core)))
+	runWorker(t, b.Addrs(), to, hung, think.Config{Config: worker.Config{Grace: time.Millisecond, Logger: zap.New(core)}})
 	require.Eventually(t, func() bool {
 		return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 	}, time.Minute, 10*time.Millisecond)

@@ -24,7 +24,7 @@ func using(text string, tokens int64, cost float64) think.Reply {
 }
 
 // again is a policy that waits a nanosecond.
-var again = think.WithRetry(worker.RetryPolicy{Backoff: 1, Jitter: -1, Limit: 3})
+var again = think.Config{Config: worker.Config{Clock: clock.System(), Retry: worker.RetryPolicy{Backoff: 1, Jitter: -1, Limit: 3}}}
 
 func TestResponseHasTheCostOfAllCallsOfItsStep(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -43,7 +43,7 @@ func TestResponseHasTheCostOfAllCallsOfItsStep(t *testing.T) {
 					return c.failed, overloaded
 				}
 				return using("N4.", 7, 0.5), nil
-			}, think.WithClock(clock.System()), again)
+			}, again)
 			r := record(question)
 			r.Timestamp = time.Now()
 			b.handle(r)
@@ -75,7 +75,7 @@ func TestFailureHasTheCostOfItsStep(t *testing.T) {
 		}, true, "0.25"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, c.model, think.WithClock(clock.System()), again)
+			b := newBench(t, c.model, again)
 			b.paper.refuse = func(r processors.Outbound) error {
 				if c.refuse && len(r.Value) > 250 {
 					return processors.ErrTooLarge
@@ -101,7 +101,7 @@ func TestCostOfAnInterruptedCallIsKeptForItsRepeat(t *testing.T) {
 			return using("", 10, 0.25), errors.New("interrupted")
 		}
 		return using("N4.", 7, 0.5), nil
-	})
+	}, think.Config{})
 	require.ErrorIs(t, b.worker.Handle(ctx, record(question)), context.Canceled)
 	b.handle(repeatOf(record(question)))
 	require.InDelta(t, 0.75, *b.response().ThinkCost, 1e-9)

@@ -136,7 +136,7 @@ func TestResponseNamesTheEventsOfItsStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := new(paper)
-			b := newBench(t, streaming(t, events, c.model).Think)
+			b := newBench(t, streaming(t, events, c.model).Think, think.Config{})
 			b.handle(record(inTurn))
 			require.Len(t, b.paper.all(), 1)
 			require.Equal(t, c.want, announced(b.paper.all()[0]))
@@ -148,7 +148,7 @@ func TestResponseNamesTheEventsOfItsStep(t *testing.T) {
 // A later step of a turn that began without a stream is answered all the same. A stream of the step alone would have no end.
 func TestStepOfATurnWithoutEventsHasNone(t *testing.T) {
 	events := new(paper)
-	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)
+	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think, think.Config{})
 	later := record(question)
 	later.Headers[0].Value = []byte("turn/2/enriched/0")
 	b.handle(later)
@@ -160,7 +160,7 @@ func TestStepOfATurnWithoutEventsHasNone(t *testing.T) {
 // The turn does not know yet whether its worker writes events. The first one says which message the turn answers.
 func TestFirstStepBeginsTheStreamOfItsTurn(t *testing.T) {
 	events := new(paper)
-	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think)
+	b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "N4."})).Think, think.Config{})
 	b.handle(record(strings.Replace(question, `"role":"user","content":"Which`, `"metadata":{"request_id":"r1"},"role":"user","content":"Which`, 1)))
 	require.Equal(t, "1781956800000/3/end_turn", announced(b.paper.all()[0]))
 	eventsOf(t, events.all())
@@ -253,7 +253,7 @@ func TestResponseDoesNotNameEventsThatAreIncomplete(t *testing.T) {
 				return nil
 			}
 			b := newBench(t, streaming(t, events, deltas(nil, think.Delta{Text: "a"},
-				think.Delta{Call: &think.Call{ID: "c", Name: "n"}}, think.Delta{Text: "b"})).Think)
+				think.Delta{Call: &think.Call{ID: "c", Name: "n"}}, think.Delta{Text: "b"})).Think, think.Config{})
 			b.handle(record(inTurn))
 			require.Len(t, b.paper.all(), 1)
 			require.Equal(t, "pilot-think-request-response", b.paper.all()[0].Topic)
@@ -301,7 +301,7 @@ func TestReplyIsKeptIfItsEventsCannotBePublished(t *testing.T) {
 func TestRepeatOfASettledStepPublishesNoEvents(t *testing.T) {
 	events := new(paper)
 	model := streaming(t, events, deltas(nil, think.Delta{Text: "N4."}))
-	b := newBench(t, model.Think)
+	b := newBench(t, model.Think, think.Config{})
 	b.handle(record(inTurn))
 	published := len(events.all())
 	require.Positive(t, published)

@@ -14,9 +14,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
-var ErrConfig = errors.New("think: bad configuration")
-
 // Worker calls a model for the steps of an agent. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
@@ -32,18 +29,14 @@ type stepKey struct{ session, step string }
 
 // New returns a worker for an agent's model. It does not connect to the brokers. The caller owns the publisher and must
 // keep it open until Run has returned.
-func New(agent string, to processors.Publisher, model Model, opts ...Option) (*Worker, error) {
+func New(agent string, to processors.Publisher, model Model, c Config) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ThinkGroup(), defaultTimeout)}
-	r.SetRetry(worker.RetryPolicy{}, transient)
-	for _, opt := range opts {
-		opt(&r)
-	}
+	r := c.rules(catalog)
 	if model == nil {
-		r.Invalid("no model")
+		r.Wrong("the model", "is nil")
 	}
 	steps, err := responder.New[stepKey](catalog, to, r.Settings)
 	if err != nil {
@@ -56,17 +49,17 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	return &Worker{topics: catalog, model: model, limits: all, calls: r.calls(), rules: r, steps: steps, spent: newSpent()}, nil
 }
 
-// Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
+// Run processes steps until ctx ends. Then it waits for running calls of the model (Config.Grace) and returns nil. While the
 // brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended,
 // for example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	return w.steps.Run(ctx, brokers, responder.Source{
 		Topic: w.topics.EnrichedMessageInput.Name(), Handle: w.handle, GiveUp: w.giveUp,
-		Options: []worker.Option{
-			// Steps wait for their limits in the handler, outside of the slots.
-			worker.WithConcurrency(w.rules.Concurrency), worker.WithWaiting(min(w.rules.Window, waiting*w.rules.Concurrency)),
-			worker.WithReadAhead(w.rules.Window), worker.WithGrace(w.rules.Drain),
-			worker.WithRetry(w.rules.RuntimeRetry()),
+		Config: func(c *worker.Config) {
+			if c.Waiting == 0 { // steps wait for their limits in the handler, outside of the slots
+				c.Waiting = min(c.ReadAhead, waiting*c.Concurrency)
+			}
+			c.Retry = w.rules.RuntimeRetry()
 		},
 	}, opts...)
 }
@@ -83,7 +76,7 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
 // step is settled and its response or its failure is acknowledged. A repeat of a settled step publishes the same record
-// again; a repeat waits while the model is still working on the step. If the model fails and is called again (WithRetry),
+// again; a repeat waits while the model is still working on the step. If the model fails and is called again (Config.Retry),
 // Handle waits in between. Handle returns an error only if ctx ended or the publisher is closed; the record must then be
 // redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,7 +24,7 @@ func TestModelGetsTheWholeConversation(t *testing.T) {
 	b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
 		got = s
 		return think.Say("N4."), nil
-	}, think.WithTimeout(time.Minute))
+	}, think.Config{Timeout: time.Minute})
 	b.handle(record(question))
 	require.Equal(t, []string{"pilot", "s", "mira", "likes N4", "turn/1/enriched/0"},
 		[]string{got.Agent, got.SessionID, *got.UserID, got.Memoir, got.Key})
@@ -38,7 +39,7 @@ func TestEphemeralPromptIsPassedToTheModelAndIsNotInTheResponse(t *testing.T) {
 	b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
 		got = append(got, s.EphemeralPrompt)
 		return think.Say("N4."), nil
-	})
+	}, think.Config{})
 	b.handle(record(`{"history":[],"latest_input":{"role":"user","content":"?"},"ephemeral_prompt":"In one line."}`))
 	next := record(`{"history":[],"latest_input":{"role":"user","content":"?"}}`)
 	next.Headers[0].Value = []byte("turn/2/enriched/0")
@@ -56,7 +57,7 @@ func TestResponseCopiesHistoryAndInput(t *testing.T) {
 			Blocks:      []think.Block{{Text: "N4."}, {Text: " "}, {Text: "Or N5."}},
 			InputTokens: 10, OutputTokens: 3, Cost: &cost,
 		}, nil
-	})
+	}, think.Config{})
 	b.handle(record(question))
 	require.JSONEq(t, `{"session_id":"s","user_id":"mira","total_session_cost":1.75,"previous_session_cost":1.5,
 		"think_cost":0.25,"think_input_tokens":10,"think_output_tokens":3,
@@ -80,7 +81,7 @@ func TestCallsAreInTheResponseAndInItsMessage(t *testing.T) {
 			{Call: &think.Call{ID: "c1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
 			{Call: &think.Call{ID: "c2", Name: "clock"}},
 		}}, nil
-	})
+	}, think.Config{})
 	b.handle(record(`{"history":[],"latest_input":{"role":"user","content":"?"}}`))
 	r := b.response()
 	require.False(t, r.EndTurn)
@@ -135,7 +136,7 @@ func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 		}(), "think: the model did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, c.model)
+			b := newBench(t, c.model, think.Config{})
 			b.handle(c.record)
 			out, reason := b.failure()
 			require.Equal(t, c.reason, reason)
@@ -157,7 +158,7 @@ func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 func TestReasonOfAFailureIsBounded(t *testing.T) {
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{}, errors.New("\xff" + strings.Repeat("ü", 1<<20))
-	})
+	}, think.Config{})
 	b.handle(record(question))
 	_, reason := b.failure()
 	require.LessOrEqual(t, len(reason), 4<<10)
@@ -169,7 +170,7 @@ func TestModelThatExceedsItsDeadlineFails(t *testing.T) {
 		b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
 			<-ctx.Done()
 			return think.Reply{}, ctx.Err()
-		}, think.WithTimeout(time.Second+time.Millisecond))
+		}, think.Config{Timeout: time.Second + time.Millisecond})
 		b.handle(record(question))
 		out, reason := b.failure()
 		require.Equal(t, "think: the model did not answer in time", reason)
@@ -178,7 +179,7 @@ func TestModelThatExceedsItsDeadlineFails(t *testing.T) {
 }
 
 func TestResponseThatIsTooLargeIsAFailure(t *testing.T) {
-	b := newBench(t, saying(strings.Repeat("x", 100)))
+	b := newBench(t, saying(strings.Repeat("x", 100)), think.Config{})
 	b.paper.refuse = func(r processors.Outbound) error {
 		if r.Topic == "pilot-think-request-response" || len(r.Value) > 250 {
 			return processors.ErrTooLarge
@@ -198,13 +199,13 @@ func TestStoppedStepIsRedelivered(t *testing.T) {
 		stop()
 		<-ctx.Done()
 		return think.Reply{}, ctx.Err()
-	})
+	}, think.Config{})
 	require.ErrorIs(t, b.worker.Handle(ctx, record(question)), context.Canceled)
 	require.Empty(t, b.paper.all())
 }
 
 func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
-	b := newBench(t, saying("N4."))
+	b := newBench(t, saying("N4."), think.Config{})
 	var refused atomic.Int64
 	b.paper.refuse = func(processors.Outbound) error {
 		if refused.Add(1) == 1 {
@@ -217,7 +218,7 @@ func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
 }
 
 func TestTombstoneIsIgnored(t *testing.T) {
-	b := newBench(t, saying("x"))
+	b := newBench(t, saying("x"), think.Config{})
 	r := record("")
 	r.Value = nil
 	b.handle(r)
@@ -228,7 +229,7 @@ func TestLogsQuoteNothingOfTheConversation(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{}, errors.New("claude: status 401 (authentication_error)")
-	}, think.WithLogger(zap.New(core)))
+	}, think.Config{Config: worker.Config{Logger: zap.New(core)}})
 	b.handle(record(question))
 	require.Equal(t, 1, logs.Len())
 	require.Equal(t, "claude: status 401 (authentication_error)", logs.All()[0].ContextMap()["reason"])
@@ -237,26 +238,29 @@ func TestLogsQuoteNothingOfTheConversation(t *testing.T) {
 	}
 }
 
-func TestInvalidOptionsAreReportedTogether(t *testing.T) {
-	_, err := think.New("pilot", nil, nil, think.WithGroup(""), think.WithConcurrency(0), think.WithWindow(0),
-		think.WithTimeout(0), think.WithDrain(0), think.WithRemembered(0, 0, 0), think.WithClock(nil), think.WithLogger(nil))
+func TestInvalidFieldsAreReportedTogether(t *testing.T) {
+	_, err := think.New("pilot", nil, nil, think.Config{
+		Config: worker.Config{
+			Concurrency: -1, ReadAhead: -1, Grace: -1, Drop: true,
+		}, Timeout: -1, RememberFor: -1, RememberCount: -1, RememberBytes: -1,
+	})
 	require.ErrorIs(t, err, think.ErrConfig)
 	for _, name := range []string{
-		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithRemembered", "WithClock",
-		"WithLogger", "no publisher", "no model",
+		"Concurrency", "ReadAhead", "Timeout", "Grace", "Drop", "RememberFor", "RememberCount", "RememberBytes",
+		"the publisher is nil", "the model is nil",
 	} {
 		require.ErrorContains(t, err, name)
 	}
-	_, err = think.New(" ", new(paper), saying("x"))
+	_, err = think.New(" ", new(paper), saying("x"), think.Config{})
 	require.ErrorIs(t, err, topics.ErrAgent)
-	w, err := think.New("pilot", new(paper), saying("x"))
+	w, err := think.New("pilot", new(paper), saying("x"), think.Config{})
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Run(t.Context(), nil), think.ErrConfig)
 }
 
 // A foreign record may have a key or an id that leaves no room for a failure. Redelivery would repeat the call of the model.
 func TestStepWhoseFailureIsTooLargeIsSkipped(t *testing.T) {
-	b := newBench(t, saying("hi"))
+	b := newBench(t, saying("hi"), think.Config{})
 	b.paper.refuse = func(processors.Outbound) error { return processors.ErrTooLarge }
 	b.handle(record(question))
 	b.handle(record("{"))

@@ -28,8 +28,8 @@ type Func func(ctx context.Context, call Call) (any, error)
 // (Call.Token). For the worker the call is settled. If no result arrives, the call ends at the turn's tool timeout.
 type Pending struct{}
 
-// ErrNoSecret is returned by Call.Token if the worker was made without WithTokens.
-var ErrNoSecret = errors.New("tools: no secret for callback tokens: see WithTokens")
+// ErrNoSecret is returned by Call.Token if the worker was made without Config.TokenSecret.
+var ErrNoSecret = errors.New("tools: no secret for callback tokens: see Config.TokenSecret")
 
 // Call is one call of a tool.
 type Call struct {
@@ -39,7 +39,7 @@ type Call struct {
 	Name      string
 	// Input is the JSON object that the model wrote; nil if there is none. It is not validated against a schema.
 	Input topics.Raw
-	// Deadline is when the call is answered with a timeout error: the deadline of the turn, or earlier, see WithTimeout.
+	// Deadline is when the call is answered with a timeout error: the deadline of the turn, or earlier, see Config.Timeout.
 	Deadline time.Time
 	// Origin is where the message of the turn came from, see topics.DecodeOrigin; nil if it is not of a channel. Depth is how
 	// many delegations led to the turn. A model cannot set them.
@@ -82,7 +82,7 @@ func (c Call) Key() string {
 }
 
 // Token returns the callback token of the call. It is the same when the call is repeated, because it is issued at the
-// timestamp of the call's record. Everyone who has it can answer the call: treat it as a secret. Without WithTokens, Token
+// timestamp of the call's record. Everyone who has it can answer the call: treat it as a secret. Without Config.TokenSecret, Token
 // returns ErrNoSecret.
 func (c Call) Token() (string, error) {
 	if c.tokens.secret == "" {

@@ -34,13 +34,13 @@
 // Without a turntable.id, calls of one session with the same tool_use_id, tool and input are repeats of each other.
 //
 // A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that run
-// at a time (WithConcurrency, WithToolConcurrency), and the calls that wait (WithWindow). WithLimits adds limits by tenant
+// at a time (Config.Concurrency, Config.ToolConcurrency), and the calls that wait (Config.Waiting). Config.Limits adds limits by tenant
 // or other keys, also per minute. Sessions take turns: however many calls of a session wait, at most two of them begin
 // before the next call of another session. A slow tool never causes a rebalance. Calls are read by package worker, from a
 // share group where the brokers offer them. A share group delivers a call a limited number of times; if all of them were
 // interrupted, the call is answered with an error.
 //
 // The call of a function that ignores its context is still answered at the deadline. A second later the function is logged
-// by name and no longer counts toward the limits, so that other calls can run. At most ten times WithConcurrency such
+// by name and no longer counts toward the limits, so that other calls can run. At most ten times Config.Concurrency such
 // functions are left running; then no further call of the tool begins until one of them returns.
 package tools

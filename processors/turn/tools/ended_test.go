@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // outputOf is the record of message-output that ends a turn.
@@ -27,7 +28,7 @@ func TestEndOfTheTurnEndsRunningAndWaitingCalls(t *testing.T) {
 		cause = context.Cause(ctx)
 		close(release)
 		return nil, ctx.Err()
-	}}, tools.WithConcurrency(1))
+	}}, tools.Config{Config: worker.Config{Concurrency: 1}})
 	handled := make(chan error, 2)
 	go func() { handled <- b.worker.Handle(t.Context(), call("t1", "clock", "{}")) }()
 	<-started
@@ -44,7 +45,7 @@ func TestCallOfAnEndedTurnIsSkipped(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"clock": func(context.Context, tools.Call) (any, error) {
 		t.Error("the tool is called for a turn that has ended")
 		return nil, nil
-	}})
+	}}, tools.Config{})
 	b.worker.HandleOutput(outputOf("turn"))
 	b.handle(call("t1", "clock", "{}"))
 	require.Empty(t, b.paper.lines())

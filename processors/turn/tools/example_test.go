@@ -43,7 +43,7 @@ func Example() {
 			fmt.Println("asked, with a token:", callback != "", "and a key for repeats:", c.Key())
 			return tools.Pending{}, nil
 		},
-	}, tools.WithTokens("Zs9dPfG1kLm3nBvC5xXzQwErTyUiOpA7=", 24*time.Hour))
+	}, tools.Config{TokenSecret: "Zs9dPfG1kLm3nBvC5xXzQwErTyUiOpA7=", TokenTTL: 24 * time.Hour})
 	if err != nil {
 		fmt.Println(err)
 		return

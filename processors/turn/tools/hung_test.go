@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 func TestToolThatIgnoresItsContextLosesItsPlace(t *testing.T) {
@@ -26,7 +27,7 @@ func TestToolThatIgnoresItsContextLosesItsPlace(t *testing.T) {
 				<-release
 			}
 			return "lifted", nil
-		}}, tools.WithConcurrency(1), tools.WithTimeout(10*time.Second), tools.WithLogger(zap.New(core)))
+		}}, tools.Config{Config: worker.Config{Concurrency: 1, Logger: zap.New(core)}, Timeout: 10 * time.Second})
 		b.handle(call("t1", "crane", "{}"))
 		b.handle(call("t2", "crane", "{}"))
 		lines := strings.Join(b.paper.lines(), "\n")
@@ -50,7 +51,7 @@ func TestToolThatAlwaysHangsStartsALimitedNumberOfTimes(t *testing.T) {
 			running.Add(1)
 			<-release
 			return nil, nil
-		}}, tools.WithConcurrency(1), tools.WithTimeout(10*time.Second), tools.WithLogger(zap.New(core)))
+		}}, tools.Config{Config: worker.Config{Concurrency: 1, Logger: zap.New(core)}, Timeout: 10 * time.Second})
 		for i := range 20 {
 			b.handle(call(fmt.Sprint("t", i), "crane", "{}"))
 		}

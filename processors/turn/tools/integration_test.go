@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
@@ -29,7 +30,7 @@ func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
 				tokens <- minted
 				return tools.Pending{}, err
 			},
-		})
+		}, tools.Config{})
 		p.chat("s", "berth broken ask unknown")
 		minted := take(t, tokens)
 		for range 2 { // the second is late
@@ -63,7 +64,7 @@ func TestSlowToolDelaysNoOtherTool(t *testing.T) {
 				}
 			},
 			"berth": returning("N4", nil),
-		}, tools.WithConcurrency(1))
+		}, tools.Config{Config: worker.Config{Concurrency: 1}})
 		p.chat("slow", "slow slow") // more calls than WithConcurrency allows
 		take(t, begun)
 		for _, session := range []string{"a", "b", "c"} {
@@ -92,8 +93,8 @@ func TestRepeatedCallHasTheSameIDsAndOneOutput(t *testing.T) {
 			}
 		}}
 		// Both workers read all calls, like a worker that takes over before the other has committed its offsets.
-		p.work(berth)
-		p.work(berth, tools.WithGroup("pilot-after-a-crash"))
+		p.work(berth, tools.Config{})
+		p.work(berth, tools.Config{Config: worker.Config{Group: "pilot-after-a-crash"}})
 		p.chat("s", "berth")
 		take(t, p.outputs)
 		require.Equal(t, take(t, keys), take(t, keys))
@@ -114,14 +115,14 @@ func TestCallOfAStoppedWorkerGoesToTheNext(t *testing.T) {
 			keys <- c.Key()
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}})
+		}}, tools.Config{})
 		p.chat("s", "berth")
 		first := take(t, keys)
 		stop()
 		p.work(map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
 			keys <- c.Key()
 			return "N4", nil
-		}})
+		}}, tools.Config{})
 		require.Equal(t, first, take(t, keys))
 		out := take(t, p.outputs)
 		require.JSONEq(t, `[{"tool_use_id":"berth-0","name":"berth","result":{"result":"N4"},"status":"success"}]`,
@@ -131,7 +132,7 @@ func TestCallOfAStoppedWorkerGoesToTheNext(t *testing.T) {
 
 func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
-		p.work(map[string]tools.Func{"berth": returning("N4", nil)})
+		p.work(map[string]tools.Func{"berth": returning("N4", nil)}, tools.Config{})
 		p.chat("s", "berth")
 		other, err := turnhttp.New("pilot", p.to)
 		require.NoError(t, err)
@@ -158,7 +159,9 @@ func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
 		}}
 		core, logs := observer.New(zap.InfoLevel)
 		run := func(to processors.Publisher) (stop func()) {
-			w, err := tools.NewWorker("pilot", to, functions, tools.WithDrain(time.Millisecond), tools.WithLogger(zap.New(core)))
+			w, err := tools.NewWorker("pilot", to, functions, tools.Config{
+				Config: worker.Config{Grace: time.Millisecond, Logger: zap.New(core)},
+			})
 			require.NoError(t, err)
 			return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 		}

@@ -47,7 +47,7 @@ func TestHungToolDelaysNoCallOfOtherTools(t *testing.T) {
 			w, err := tools.NewWorker("pilot", to, map[string]tools.Func{
 				"hung":  func(context.Context, tools.Call) (any, error) { <-release; return nil, nil },
 				"quick": func(context.Context, tools.Call) (any, error) { quick <- struct{}{}; return nil, nil },
-			}, tools.WithConcurrency(2), tools.WithWindow(8), tools.WithWorker(worker.WithMode(mode)))
+			}, tools.Config{Config: worker.Config{Concurrency: 2, Waiting: 8, Mode: mode}})
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			ran := make(chan error, 1)
@@ -76,10 +76,11 @@ func TestLimitsOfToolsAndTenantsHold(t *testing.T) {
 		}
 		var asked atomic.Int64
 		l := worker.NewLimiter()
-		b := newBench(t, map[string]tools.Func{"one": tool, "two": tool}, tools.WithConcurrency(3),
-			tools.WithToolConcurrency("two", 1), tools.WithLimiter(l), tools.WithLimits(tools.Limit{
+		b := newBench(t, map[string]tools.Func{"one": tool, "two": tool}, tools.Config{
+			Config: worker.Config{Concurrency: 3, Limiter: l}, ToolConcurrency: map[string]int{"two": 1}, Limits: []tools.Limit{{
 				Name: "tenant", Concurrency: 2, Key: func(c tools.Call) string { asked.Add(1); return c.SessionID },
-			}))
+			}},
+		})
 		done := make(chan error, 6)
 		handle := func(id, name string) {
 			go func() { done <- b.worker.Handle(t.Context(), call(id, name, "{}")) }()
@@ -102,8 +103,9 @@ func TestLimitsOfToolsAndTenantsHold(t *testing.T) {
 
 func TestCallThatWaitsForALimitIsAnsweredAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, map[string]tools.Func{"one": returning("late", nil)}, tools.WithTimeout(1050*time.Millisecond),
-			tools.WithLimits(tools.Limit{Name: "rate", PerMinute: 1, Burst: 1}))
+		b := newBench(t, map[string]tools.Func{"one": returning("late", nil)}, tools.Config{
+			Timeout: 1050 * time.Millisecond, Limits: []tools.Limit{{Name: "rate", PerMinute: 1, Burst: 1}},
+		})
 		b.handle(call("t0", "one", "{}"))
 		b.handle(call("t1", "one", "{}"))
 		lines := b.paper.lines()
@@ -115,10 +117,9 @@ func TestCallThatWaitsForALimitIsAnsweredAtItsDeadline(t *testing.T) {
 
 func TestInvalidLimitsOfToolsAreRejected(t *testing.T) {
 	_, err := tools.NewWorker("pilot", &paper{}, map[string]tools.Func{"one": returning(nil, nil)},
-		tools.WithToolConcurrency("one", 0), tools.WithToolConcurrency("other", 1), tools.WithLimits(tools.Limit{}),
-		tools.WithLimiter(nil))
+		tools.Config{ToolConcurrency: map[string]int{"one": 0, "other": 1}, Limits: []tools.Limit{{}}})
 	require.ErrorIs(t, err, tools.ErrConfig)
-	for _, text := range []string{"one: 0", `"other"`, "WithLimits", "WithLimiter"} {
+	for _, text := range []string{`"one" is 0`, `"other"`, "Limits"} {
 		require.ErrorContains(t, err, text)
 	}
 }

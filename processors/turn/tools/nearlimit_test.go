@@ -48,7 +48,7 @@ func TestRecordNearTheSizeLimitIsSettled(t *testing.T) {
 		"record that is no JSON": {fill(call("t1", "berth", "{"), `"tool_id":"`), "pilot-tool-use-dlq", "tools: record is not a tool call"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
+			b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)}, tools.Config{})
 			b.paper.refuse = sized
 			b.handle(c.record)
 			require.Len(t, b.paper.records, 1)
@@ -67,7 +67,7 @@ func TestRecordNearTheSizeLimitIsSettled(t *testing.T) {
 }
 
 func TestRecordThatNothingSettlesIsSkipped(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
+	b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)}, tools.Config{})
 	b.paper.refuse = func(processors.Outbound) error { return processors.ErrTooLarge }
 	b.handle(call("t1", "berth", "{}"))
 	b.handle(call("", "berth", "{}"))

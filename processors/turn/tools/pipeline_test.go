@@ -95,8 +95,8 @@ func (p *pilot) start(run func(context.Context) error) (stop func()) {
 func (p *pilot) read(group, topic string, handle func(context.Context, processors.Inbound) error) {
 	p.t.Helper()
 	p.start(func(ctx context.Context) error {
-		w, err := worker.New(group, []string{topic},
-			func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.WithDrop())
+		w, err := worker.New([]string{topic},
+			func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.Config{Group: group, Drop: true})
 		if err != nil {
 			return err
 		}
@@ -104,10 +104,10 @@ func (p *pilot) read(group, topic string, handle func(context.Context, processor
 	})
 }
 
-func (p *pilot) work(functions map[string]tools.Func, opts ...tools.Option) (stop func()) {
+func (p *pilot) work(functions map[string]tools.Func, c tools.Config) (stop func()) {
 	p.t.Helper()
-	opts = append([]tools.Option{tools.WithTokens(secret, time.Hour), tools.WithDrain(100 * time.Millisecond)}, opts...)
-	w, err := tools.NewWorker("pilot", p.to, functions, opts...)
+	c.TokenSecret, c.TokenTTL, c.Grace = secret, time.Hour, 100*time.Millisecond
+	w, err := tools.NewWorker("pilot", p.to, functions, c)
 	require.NoError(p.t, err)
 	return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 }

@@ -38,7 +38,7 @@ func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool   tools.Func
 		called string
-		opts   []tools.Option
+		config tools.Config
 		limit  int // of a record's value, in bytes
 		calls  int64
 	}{
@@ -47,11 +47,11 @@ func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
 		"panic":     {tool: func(context.Context, tools.Call) (any, error) { panic("x") }, called: "berth", calls: 1},
 		"too large": {tool: returning(strings.Repeat("x", 1000), nil), called: "berth", limit: 1000, calls: 1},
 		"unknown":   {tool: returning("N4", nil), called: "tide"},
-		"late":      {tool: returning("N4", nil), called: "berth", opts: []tools.Option{tools.WithTimeout(time.Second)}},
+		"late":      {tool: returning("N4", nil), called: "berth", config: tools.Config{Timeout: time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
-			b := newBench(t, counted(&calls, c.tool), c.opts...)
+			b := newBench(t, counted(&calls, c.tool), c.config)
 			b.paper.refuse = func(r processors.Outbound) error {
 				if c.limit > 0 && len(r.Value) > c.limit {
 					return processors.ErrTooLarge
@@ -94,7 +94,7 @@ func TestCallThatItsTurnWritesAgainIsNotMadeAgain(t *testing.T) {
 		Headers: goka.Headers{"turntable.id": []byte("turn/1/tool-use/t1"), "turntable.answers-from": []byte("0")},
 	}))
 	var calls atomic.Int64
-	w, err := tools.NewWorker("pilot", to, counted(&calls, returning("N5", nil)))
+	w, err := tools.NewWorker("pilot", to, counted(&calls, returning("N5", nil)), tools.Config{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -111,7 +111,7 @@ func TestCallThatItsTurnWritesAgainIsNotMadeAgain(t *testing.T) {
 
 func TestPendingCallRunsOnceAndHasNoResult(t *testing.T) {
 	var calls atomic.Int64
-	b := newBench(t, counted(&calls, returning(tools.Pending{}, nil)))
+	b := newBench(t, counted(&calls, returning(tools.Pending{}, nil)), tools.Config{})
 	b.handle(call("t1", "berth", "{}"))
 	b.handle(repeatOf(call("t1", "berth", "{}")))
 	require.Empty(t, b.paper.lines())
@@ -138,7 +138,7 @@ func TestReusedToolUseIDIsADifferentCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
-			b := newBench(t, counted(&calls, func(context.Context, tools.Call) (any, error) { return calls.Load(), nil }))
+			b := newBench(t, counted(&calls, func(context.Context, tools.Call) (any, error) { return calls.Load(), nil }), tools.Config{})
 			b.handle(c.first)
 			b.handle(c.second)
 			require.Equal(t, c.calls, calls.Load())
@@ -154,7 +154,7 @@ func TestRepeatWhileTheToolRunsWaitsForItsResult(t *testing.T) {
 		b := newBench(t, counted(&calls, func(context.Context, tools.Call) (any, error) {
 			<-release
 			return "N4", nil
-		}))
+		}), tools.Config{})
 		handled := make(chan error, 2)
 		go func() { handled <- b.worker.Handle(t.Context(), call("t1", "berth", "{}")) }()
 		synctest.Wait()
@@ -171,14 +171,14 @@ func TestRepeatWhileTheToolRunsWaitsForItsResult(t *testing.T) {
 
 func TestEvictedCallRunsAgainUnderTheSameID(t *testing.T) {
 	for name, c := range map[string]struct {
-		bounds tools.Option
+		bounds tools.Config
 		others int
 		wait   time.Duration
 	}{
-		"age":   {tools.WithRemembered(time.Minute, 100, 1<<20), 0, time.Minute},
-		"count": {tools.WithRemembered(time.Hour, 2, 1<<20), 2, 0},
-		"bytes": {tools.WithRemembered(time.Hour, 100, 4<<10), 5, 0},
-		"size":  {tools.WithRemembered(time.Hour, 100, 1), 0, 0},
+		"age":   {tools.Config{RememberFor: time.Minute, RememberCount: 100, RememberBytes: 1 << 20}, 0, time.Minute},
+		"count": {tools.Config{RememberFor: time.Hour, RememberCount: 2, RememberBytes: 1 << 20}, 2, 0},
+		"bytes": {tools.Config{RememberFor: time.Hour, RememberCount: 100, RememberBytes: 4 << 10}, 5, 0},
+		"size":  {tools.Config{RememberFor: time.Hour, RememberCount: 100, RememberBytes: 1}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
@@ -198,7 +198,7 @@ func TestEvictedCallRunsAgainUnderTheSameID(t *testing.T) {
 
 func TestResultThatCouldNotBePublishedIsNotComputedAgain(t *testing.T) {
 	var calls atomic.Int64
-	b := newBench(t, counted(&calls, returning("N4", nil)))
+	b := newBench(t, counted(&calls, returning("N4", nil)), tools.Config{})
 	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
 	require.ErrorIs(t, b.worker.Handle(t.Context(), call("t1", "berth", "{}")), processors.ErrPublisherClosed)
 	b.paper.refuse = nil

@@ -60,11 +60,14 @@ type bench struct {
 	worker *tools.Worker
 }
 
-func newBench(t *testing.T, functions map[string]tools.Func, opts ...tools.Option) *bench {
+func newBench(t *testing.T, functions map[string]tools.Func, c tools.Config) *bench {
 	t.Helper()
 	b := &bench{t: t, paper: &paper{}, clock: clock.NewFake(noon)}
 	var err error
-	b.worker, err = tools.NewWorker("pilot", b.paper, functions, append([]tools.Option{tools.WithClock(b.clock)}, opts...)...)
+	if c.Clock == nil {
+		c.Clock = b.clock
+	}
+	b.worker, err = tools.NewWorker("pilot", b.paper, functions, c)
 	require.NoError(t, err)
 	return b
 }

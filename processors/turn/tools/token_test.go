@@ -21,7 +21,7 @@ func TestTokenOfAnEarlierCallAnswersNoLaterCall(t *testing.T) {
 			tokens <- minted
 			return tools.Pending{}, err
 		}
-		p.work(map[string]tools.Func{"weather": pending, "pay": pending})
+		p.work(map[string]tools.Func{"weather": pending, "pay": pending}, tools.Config{})
 		for _, tool := range []string{"pay", "weather"} {
 			session := "then " + tool
 			p.chat(session, "weather/call_0")
@@ -69,7 +69,7 @@ func TestTokenWithoutACallIDAnswersTheOpenCallOfItsTool(t *testing.T) {
 			minted, err := c.Token()
 			calls <- minted
 			return tools.Pending{}, err
-		}})
+		}}, tools.Config{})
 		p.chat("s", "pay/call_0")
 		claims := claimsOf(t, take(t, calls))
 		claims.CallID = ""

@@ -19,16 +19,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of NewWorker and Run. They concern the configuration.
-var ErrConfig = errors.New("tools: bad configuration")
-
 // Worker runs the tools of an agent. Its methods are safe for concurrent use.
 type Worker struct {
-	topics topics.Catalog
-	tools  map[string]*tool
-	rules  rules
-	total  int // calls that the tools can run at a time
-	calls  *responder.Responder[callKey]
+	topics    topics.Catalog
+	tools     map[string]*tool
+	rules     rules
+	total     int // calls that the tools can run at a time
+	readAhead int // 0: by default
+	calls     *responder.Responder[callKey]
 }
 
 // callKey identifies a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id.
@@ -49,25 +47,22 @@ func (c Call) memoryKey() callKey {
 
 // NewWorker returns a worker for an agent's tools. functions maps tool names to functions. NewWorker does not connect to the brokers.
 // The caller owns the publisher and must keep it open until Run has returned.
-func NewWorker(agent string, to processors.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
+func NewWorker(agent string, to processors.Publisher, functions map[string]Func, c Config) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ToolGroup(), defaultTimeout)}
-	for _, opt := range opts {
-		opt(&r)
-	}
+	r := c.rules(catalog)
 	if len(functions) == 0 {
-		r.Invalid("no tools")
+		r.Wrong("the list of tools", "is empty")
 	}
 	if r.Limiter == nil {
 		r.Limiter = worker.NewLimiterAt(r.Clock)
 	}
-	w := &Worker{topics: catalog, tools: map[string]*tool{}, rules: r}
+	w := &Worker{topics: catalog, tools: map[string]*tool{}, rules: r, readAhead: c.ReadAhead}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
-			r.Invalid("tool %q: no name or no function", name)
+			r.Wrong(fmt.Sprintf("tool %q", name), "has no name or no function")
 		}
 		calls := cmp.Or(r.ofTool[name], r.Concurrency)
 		w.tools[name] = w.newTool(name, functions[name], calls)
@@ -75,7 +70,7 @@ func NewWorker(agent string, to processors.Publisher, functions map[string]Func,
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.ofTool)) {
 		if w.tools[name] == nil {
-			r.Invalid("WithToolConcurrency: there is no tool %q", name)
+			r.Wrong("ToolConcurrency", "names %q, which is no tool", name)
 		}
 	}
 	if w.calls, err = responder.New[callKey](catalog, to, r.Settings); err != nil {
@@ -84,16 +79,18 @@ func NewWorker(agent string, to processors.Publisher, functions map[string]Func,
 	return w, nil
 }
 
-// Run processes calls until ctx ends. Then it waits for running tools (WithDrain) and returns nil. While the brokers are
+// Run processes calls until ctx ends. Then it waits for running tools (Config.Grace) and returns nil. While the brokers are
 // unavailable, Run retries. It also follows message-output, and ends the running tools of a turn that has ended, for
 // example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	return w.calls.Run(ctx, brokers, responder.Source{
 		Topic: w.topics.ToolUse.Name(), Handle: w.handle, GiveUp: w.giveUp,
-		Options: []worker.Option{
+		Config: func(c *worker.Config) {
 			// Calls wait for their tool in the handler, outside of the slots: a slow tool does not delay the others.
-			worker.WithConcurrency(w.total), worker.WithWaiting(w.rules.Window),
-			worker.WithReadAhead(w.total + w.rules.Window), worker.WithGrace(w.rules.Drain),
+			c.Concurrency = w.total
+			if w.readAhead == 0 {
+				c.ReadAhead = w.total + max(c.Waiting, 0)
+			}
 		},
 	}, opts...)
 }

@@ -56,7 +56,7 @@ func TestEveryOutcomeOfAToolIsAResult(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, map[string]tools.Func{"berth": c.tool})
+			b := newBench(t, map[string]tools.Func{"berth": c.tool}, tools.Config{})
 			b.handle(call("t1", "berth", "{}"))
 			require.Equal(t, []string{result("t1", "berth", c.result, c.status)}, b.paper.lines())
 		})
@@ -68,7 +68,7 @@ func TestToolSeesTheOriginAndTheDepthOfItsTurn(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
 		got = append(got, c)
 		return nil, nil
-	}})
+	}}, tools.Config{})
 	b.handle(call("t1", "berth", `{"origin":{"channel":"forged"},"delegation_depth":9}`))
 	of := call("t2", "berth", `{}`)
 	origin := topics.EncodeOrigin(topics.Origin{Channel: "slack", Account: "main", Recipient: "C1", User: "U1"})
@@ -89,7 +89,7 @@ func TestToolGetsTheCallOfTheModel(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
 		got = c
 		return nil, c.Bind(&input)
-	}}, tools.WithTimeout(time.Minute), tools.WithTokens(secret, time.Hour))
+	}}, tools.Config{Timeout: time.Minute, TokenSecret: secret, TokenTTL: time.Hour})
 	b.handle(call("t1", "berth", `{"at":"18:00"}`))
 	require.Equal(t, "18:00", input.At)
 	require.Equal(t, []string{"pilot", "s", "t1", "berth"}, []string{got.Agent, got.SessionID, got.ToolUseID, got.Name})
@@ -117,12 +117,12 @@ func TestToolGetsTheCallOfTheModel(t *testing.T) {
 }
 
 func TestCallsToUnknownToolsAreAnsweredOrIgnored(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"berth": returning(1, nil)})
+	b := newBench(t, map[string]tools.Func{"berth": returning(1, nil)}, tools.Config{})
 	b.handle(call("t1", "tide", "{}"))
 	require.Equal(t, []string{
 		result("t1", "tide", `{"error":"there is no tool of this name","reason":"unknown_tool"}`, "error"),
 	}, b.paper.lines())
-	b = newBench(t, map[string]tools.Func{"berth": returning(1, nil)}, tools.WithOthersLeft())
+	b = newBench(t, map[string]tools.Func{"berth": returning(1, nil)}, tools.Config{IgnoreUnknown: true})
 	b.handle(call("t1", "tide", "{}"))
 	require.Empty(t, b.paper.lines())
 }
@@ -133,7 +133,7 @@ func TestDeadlineComesFromTheCall(t *testing.T) {
 		at, _ := ctx.Deadline()
 		left = time.Until(at)
 		return nil, nil
-	}}, tools.WithTimeout(time.Minute))
+	}}, tools.Config{Timeout: time.Minute})
 	b.handle(call("t1", "berth", "{}"))
 	require.InDelta(t, 59, left.Seconds(), 5)
 
@@ -155,7 +155,7 @@ func TestCallIsAnsweredAtItsDeadlineEvenIfTheToolIgnoresIt(t *testing.T) {
 				return "late", nil
 			},
 		} {
-			b := newBench(t, map[string]tools.Func{"berth": tool}, tools.WithTimeout(time.Second+50*time.Millisecond))
+			b := newBench(t, map[string]tools.Func{"berth": tool}, tools.Config{Timeout: time.Second + 50*time.Millisecond})
 			b.handle(call("t1", "berth", "{}"))
 			require.Len(t, b.paper.lines(), 1, name)
 			require.Contains(t, b.paper.lines()[0], `"reason":"timeout"},"latency_ms"`, name)
@@ -175,7 +175,7 @@ func TestStoppedCallHasNoResultAndIsRedelivered(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		return "N4", nil
-	}})
+	}}, tools.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.worker.Handle(ctx, call("t1", "berth", "{}")) }()
@@ -199,7 +199,7 @@ func TestConcurrencyIsBoundedPerTool(t *testing.T) {
 				return nil, nil
 			},
 			"quick": returning(1, nil),
-		}, tools.WithConcurrency(2))
+		}, tools.Config{Config: worker.Config{Concurrency: 2}})
 		ended := make(chan error, 5)
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
 			go func() { ended <- b.worker.Handle(t.Context(), call(id, "slow", "{}")) }()
@@ -219,7 +219,7 @@ func TestConcurrencyIsBoundedPerTool(t *testing.T) {
 func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int32
-		b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
+		b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)}, tools.Config{})
 		b.paper.refuse = func(processors.Outbound) error {
 			if refused.Add(1) < 3 {
 				return errors.New("no leader")
@@ -235,7 +235,7 @@ func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
 }
 
 func TestResultThatIsTooLargeBecomesAnError(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"berth": returning(strings.Repeat("x", 1000), nil)})
+	b := newBench(t, map[string]tools.Func{"berth": returning(strings.Repeat("x", 1000), nil)}, tools.Config{})
 	b.paper.refuse = func(r processors.Outbound) error {
 		if len(r.Value) > 1000 {
 			return processors.ErrTooLarge
@@ -248,7 +248,7 @@ func TestResultThatIsTooLargeBecomesAnError(t *testing.T) {
 }
 
 func TestInvalidRecordsAreDeadLettered(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"berth": returning(nil, nil)})
+	b := newBench(t, map[string]tools.Func{"berth": returning(nil, nil)}, tools.Config{})
 	for _, value := range []string{"{", "[]", "null", "{}", `{"tool_use_id":" ","name":"berth"}`, `{"tool_use_id":"t"}`} {
 		r := call("t", "berth", "{}")
 		r.Value = []byte(value)
@@ -270,22 +270,20 @@ func TestInvalidRecordsAreDeadLettered(t *testing.T) {
 	}
 }
 
-func TestInvalidOptionsAreReportedTogether(t *testing.T) {
-	_, err := tools.NewWorker("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.WithGroup(""),
-		tools.WithConcurrency(0), tools.WithWindow(0), tools.WithTimeout(0), tools.WithDrain(0), tools.WithTokens("", 0),
-		tools.WithRemembered(0, 0, 0),
-		tools.WithClock(nil), tools.WithLogger(nil))
+func TestInvalidFieldsAreReportedTogether(t *testing.T) {
+	_, err := tools.NewWorker("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.Config{
+		Config: worker.Config{Concurrency: -1, Grace: -1, Drop: true}, Timeout: -1, TokenSecret: "short", RememberFor: -1,
+	})
 	require.ErrorIs(t, err, tools.ErrConfig)
 	for _, what := range []string{
-		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithTokens", "WithRemembered", "WithClock", "WithLogger",
-		"publisher", `tool ""`, `tool "x"`,
+		"Concurrency", "Timeout", "Grace", "Drop", "TokenSecret", "TokenTTL", "RememberFor", "publisher", `tool ""`, `tool "x"`,
 	} {
 		require.Contains(t, err.Error(), what)
 	}
-	_, err = tools.NewWorker("pilot", &paper{}, nil)
+	_, err = tools.NewWorker("pilot", &paper{}, nil, tools.Config{})
 	require.ErrorIs(t, err, tools.ErrConfig)
-	_, err = tools.NewWorker("no agent", &paper{}, nil)
+	_, err = tools.NewWorker("no agent", &paper{}, nil, tools.Config{})
 	require.ErrorIs(t, err, tools.ErrConfig)
-	b := newBench(t, map[string]tools.Func{"x": returning(nil, nil)}, tools.WithWorker(worker.WithLock(-1)))
+	b := newBench(t, map[string]tools.Func{"x": returning(nil, nil)}, tools.Config{Config: worker.Config{Lock: -1}})
 	require.ErrorIs(t, b.worker.Run(t.Context(), []string{"b:1"}), tools.ErrConfig)
 }

@@ -34,7 +34,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		worker, err := think.New("pilot", to, streamed)
+		worker, err := think.New("pilot", to, streamed, think.Config{})
 		if err != nil {
 			return err
 		}

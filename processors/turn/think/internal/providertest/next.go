@@ -28,7 +28,7 @@ func NextStep(t *testing.T, m think.Model, s think.Step) think.Step {
 	catalog, err := topics.For(s.Agent)
 	require.NoError(t, err)
 	var out paper
-	worker, err := think.New(s.Agent, &out, m)
+	worker, err := think.New(s.Agent, &out, m, think.Config{})
 	require.NoError(t, err)
 	var history topics.Raw
 	for _, message := range s.Messages[:len(s.Messages)-1] {
