@@ -191,6 +191,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 		for _, imported := range ours(p.Imports) {
 			require.Contains(t, allowed, capabilityOf(imported), "%s imports %s", p.name(), imported)
 		}
+		if with, ok := playedWith[p.name()]; ok {
+			allowed = append(allowed, with)
+		}
 		for _, imported := range ours(p.tests()) {
 			require.Contains(t, append(allowed, harness), capabilityOf(imported), "%s tests with %s", p.name(), imported)
 		}
@@ -199,6 +202,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 
 // testedBy are the packages of the harness that are for one capability, which they import. Only tests import them.
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
+
+// playedWith are packages whose tests run another capability: a coding agent's permissions are gates.
+var playedWith = map[string]string{"processors/crew": "gate", "processors/crew/internal/agent": "gate"}
 
 // bridges are packages that use what another capability has for users: the models of the turn's workers, the translation of
 // ACP's updates. Only programs that want that import them.
