@@ -13,7 +13,7 @@ type CrewInput struct {
 	From string
 	// Number rises with every input of From, so that one with a lower number is a repeat. It is 0 without From.
 	Number int64
-	// Body is the object that Kind stands for, see CrewBody.
+	// Body is the object that Kind stands for.
 	Body Raw
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -92,7 +93,7 @@ func (s *story) follower(brokers []string, opts ...processors.Option) (*processo
 
 func (s *story) read(r processors.Inbound) {
 	if r.Topic == s.catalog.CrewAgentInputs.Name() {
-		if in := s.catalog.CrewAgentInputs.Codec().Unmarshal(r.Value); in.Err == nil && in.Value.Kind == (topics.CrewUpdates{}).CrewKind() {
+		if in := s.catalog.CrewAgentInputs.Codec().Unmarshal(r.Value); in.Err == nil && in.Value.Kind == (crewbody.Updates{}).Kind() {
 			s.happened(func() { s.written[string(r.Key)] += string(in.Value.Body) })
 		}
 		return

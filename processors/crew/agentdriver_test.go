@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
@@ -67,45 +68,45 @@ func newCrewDriver(t *testing.T) *crewDriver {
 	})
 	w.crew(crewSpawn())
 	for _, a := range w.actions.Drain() {
-		if a.Value.Kind == (topics.CrewStart{}).CrewKind() {
+		if a.Value.Kind == (crewbody.Start{}).Kind() {
 			w.run = a.Value.ActionID
 		}
 	}
 	require.NotEmpty(t, w.run)
-	w.host(topics.CrewStarted{Run: w.run})
-	w.host(topics.CrewSessionReady{Run: w.run, SessionID: "s1"})
+	w.host(crewbody.Started{Run: w.run})
+	w.host(crewbody.SessionReady{Run: w.run, SessionID: "s1"})
 	w.actions.Drain()
 	w.events.Drain()
 	return w
 }
 
-func crewSpawn() topics.CrewSpawn {
-	return topics.CrewSpawn{
-		Member: topics.CrewMember{AgentID: crewAgentID, CrewID: "c1", RoleID: "developer", RoleName: "Developer", Host: "north"},
+func crewSpawn() crewbody.Spawn {
+	return crewbody.Spawn{
+		Member: crewbody.Member{AgentID: crewAgentID, CrewID: "c1", RoleID: "developer", RoleName: "Developer", Host: "north"},
 		Prompt: "You are a developer.",
 	}
 }
 
-func crewInputOf(from string, number int64, body topics.CrewBody) topics.CrewInput {
+func crewInputOf(from string, number int64, body crewbody.Body) topics.CrewInput {
 	return topics.CrewInput{
-		InputID: fmt.Sprintf("%s>%d", from, number), Kind: body.CrewKind(), From: from, Number: number, Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprintf("%s>%d", from, number), Kind: body.Kind(), From: from, Number: number, Body: crewbody.Encode(body),
 	}
 }
 
-func (w *crewDriver) crew(body topics.CrewBody) {
+func (w *crewDriver) crew(body crewbody.Body) {
 	w.t.Helper()
 	w.number++
 	w.inputs.Pipe(crewAgentID, crewInputOf("crew/c1", w.number, body))
 }
 
-func (w *crewDriver) host(body topics.CrewBody) {
+func (w *crewDriver) host(body crewbody.Body) {
 	w.t.Helper()
 	w.number++
 	w.inputs.Pipe(crewAgentID, crewInputOf("host/north", 7_000_000_000+w.number, body))
 }
 
-func crewAsks(run, id, command string) topics.CrewPermission {
-	return topics.CrewPermission{
+func crewAsks(run, id, command string) crewbody.Permission {
+	return crewbody.Permission{
 		Run: run, RequestID: id, SessionID: "s1", Options: topics.Raw(crewOptions),
 		ToolCall: topics.Raw(fmt.Sprintf(`{"toolCallId":"call-%s","title":"Run it","kind":"execute","rawInput":{"command":%q}}`, id, command)),
 	}
@@ -129,10 +130,10 @@ func (w *crewDriver) decide(gateID, decisionID string, verdict topics.GateVerdic
 func (w *crewDriver) answers() (list []string) {
 	w.t.Helper()
 	for _, r := range w.actions.Drain() {
-		if r.Value.Kind != (topics.CrewAnswer{}).CrewKind() {
+		if r.Value.Kind != (crewbody.Answer{}).Kind() {
 			continue
 		}
-		a, err := topics.DecodeCrewBody[topics.CrewAnswer](r.Value.Body)
+		a, err := crewbody.Decode[crewbody.Answer](r.Value.Body)
 		require.NoError(w.t, err)
 		list = append(list, fmt.Sprintf("%s: %s by %s", a.RequestID, a.OptionID, a.By))
 	}
@@ -150,7 +151,7 @@ func (w *crewDriver) view() view.Agent {
 func (w *crewDriver) wait(d time.Duration) {
 	w.t.Helper()
 	for end := w.Now().Add(d); w.Now().Before(end); {
-		w.host(topics.CrewHostBeat{Run: w.run})
+		w.host(crewbody.HostBeat{Run: w.run})
 		w.Advance(min(10*time.Second, end.Sub(w.Now())))
 	}
 }

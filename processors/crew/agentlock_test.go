@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // lock has a person lock a path for an agent of the repository "shop".
@@ -17,7 +17,7 @@ func (w *crewDriver) lock(agentID, path string) {
 	m := crewSpawn().Member
 	m.AgentID = agentID
 	w.number++
-	w.locks.Pipe("shop", crewInputOf("", w.number, topics.CrewLockAsked{Member: m, FilePath: path}))
+	w.locks.Pipe("shop", crewInputOf("", w.number, crewbody.LockAsked{Member: m, FilePath: path}))
 	require.Equal(w.t, 1, w.happened("lock:acquired"))
 }
 
@@ -36,8 +36,8 @@ func (w *crewDriver) prompts() string {
 	w.t.Helper()
 	var texts []string
 	for _, a := range w.actions.Drain() {
-		if a.Value.Kind == (topics.CrewSend{}).CrewKind() {
-			body, err := topics.DecodeCrewBody[topics.CrewSend](a.Value.Body)
+		if a.Value.Kind == (crewbody.Send{}).Kind() {
+			body, err := crewbody.Decode[crewbody.Send](a.Value.Body)
 			require.NoError(w.t, err)
 			texts = append(texts, string(body.Blocks))
 		}
@@ -49,16 +49,16 @@ func (w *crewDriver) endTurn() {
 	w.t.Helper()
 	s, ok := w.agents.Get(crewAgentID)
 	require.True(w.t, ok)
-	w.host(topics.CrewTurnEnded{Run: w.run, PromptID: s.Turn.GetPromptId(), StopReason: "end_turn"})
+	w.host(crewbody.TurnEnded{Run: w.run, PromptID: s.Turn.GetPromptId(), StopReason: "end_turn"})
 }
 
 // startAgain plays the host of an agent that a person restarts.
 func (w *crewDriver) startAgain(ready bool) {
 	w.t.Helper()
-	w.crew(topics.CrewRestart{Manual: true})
-	w.host(topics.CrewExited{Run: w.run})
+	w.crew(crewbody.Restart{Manual: true})
+	w.host(crewbody.Exited{Run: w.run})
 	for _, a := range w.actions.Drain() {
-		if a.Value.Kind == (topics.CrewStart{}).CrewKind() {
+		if a.Value.Kind == (crewbody.Start{}).Kind() {
 			w.run = a.Value.ActionID
 		}
 	}
@@ -69,8 +69,8 @@ func (w *crewDriver) startAgain(ready bool) {
 
 func (w *crewDriver) ready() {
 	w.t.Helper()
-	w.host(topics.CrewStarted{Run: w.run})
-	w.host(topics.CrewSessionReady{Run: w.run, SessionID: "s2"})
+	w.host(crewbody.Started{Run: w.run})
+	w.host(crewbody.SessionReady{Run: w.run, SessionID: "s2"})
 }
 
 func TestL06_ExpiredLockIsPurgedOnceAndItsOwnerIsToldIfItRunsOrIsIdle(t *testing.T) {
@@ -85,13 +85,13 @@ func TestL06_ExpiredLockIsPurgedOnceAndItsOwnerIsToldIfItRunsOrIsIdle(t *testing
 		{view.Idle, (*crewDriver).endTurn, true, func(*crewDriver) {}},
 		{view.Creating, func(w *crewDriver) { w.startAgain(false) }, false, func(*crewDriver) {}},
 		{view.Terminated, func(w *crewDriver) {
-			w.crew(topics.CrewTerminate{})
-			w.host(topics.CrewExited{Run: w.run})
+			w.crew(crewbody.Terminate{})
+			w.host(crewbody.Exited{Run: w.run})
 		}, false, func(w *crewDriver) {
 			w.startAgain(true)
 			w.endTurn()
 		}},
-		{view.Completed, func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run}) }, false, func(w *crewDriver) {
+		{view.Completed, func(w *crewDriver) { w.host(crewbody.Exited{Run: w.run}) }, false, func(w *crewDriver) {
 			w.startAgain(true)
 			w.endTurn()
 		}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -59,10 +60,10 @@ func TestP11_AnAnswerForAnUnknownAgentIsIgnored(t *testing.T) {
 	})
 	// The outcome of a gate that no agent knows.
 	w.inputs.Pipe("nobody", topics.CrewInput{
-		InputID: "g/outcome", Kind: (topics.CrewGateEnded{}).CrewKind(),
-		Body: topics.EncodeCrewBody(topics.CrewGateEnded{GateID: "g", Status: topics.GateApproved}),
+		InputID: "g/outcome", Kind: (crewbody.GateEnded{}).Kind(),
+		Body: crewbody.Encode(crewbody.GateEnded{GateID: "g", Status: topics.GateApproved}),
 	})
-	w.crew(topics.CrewGateEnded{GateID: "unknown", Status: topics.GateApproved})
+	w.crew(crewbody.GateEnded{GateID: "unknown", Status: topics.GateApproved})
 	require.Empty(t, w.answers())
 	require.Empty(t, w.outcomes.Drain())
 	require.Len(t, w.view().Permissions, 1)
@@ -102,12 +103,12 @@ func TestP12_AlwaysAllowCountsForTheSameCommandOnly(t *testing.T) {
 
 func TestP09_ExitOrTerminateCancelsAllPendingAndNothingAnswersLater(t *testing.T) {
 	for name, end := range map[string]func(*crewDriver){
-		"exit":  func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run, Code: 1}) },
-		"crash": func(w *crewDriver) { w.host(topics.CrewExited{Run: w.run, Signal: "SIGKILL"}) },
+		"exit":  func(w *crewDriver) { w.host(crewbody.Exited{Run: w.run, Code: 1}) },
+		"crash": func(w *crewDriver) { w.host(crewbody.Exited{Run: w.run, Signal: "SIGKILL"}) },
 		"terminate": func(w *crewDriver) {
-			w.crew(topics.CrewTerminate{Reason: "done"})
+			w.crew(crewbody.Terminate{Reason: "done"})
 			require.ElementsMatch(w.t, []string{"r1:  by parent_ended", "r2:  by parent_ended", "r3:  by parent_ended"}, w.answers())
-			w.host(topics.CrewExited{Run: w.run})
+			w.host(crewbody.Exited{Run: w.run})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,16 +150,16 @@ func TestP10_CancellingTheSessionAnswersAllItsPendingRequestsWithCancelled(t *te
 	require.Equal(t, []string{"r2: once by ines"}, w.answers())
 	w.outcomes.Drain()
 
-	w.crew(topics.CrewInterrupt{})
+	w.crew(crewbody.Interrupt{})
 	var answered []string
 	cancels := 0
 	for _, a := range w.actions.Drain() {
 		switch a.Value.Kind {
-		case topics.CrewCancel{}.CrewKind():
+		case crewbody.Cancel{}.Kind():
 			require.Len(t, answered, 2, "the questions are answered before the session is cancelled")
 			cancels++
-		case topics.CrewAnswer{}.CrewKind():
-			body, err := topics.DecodeCrewBody[topics.CrewAnswer](a.Value.Body)
+		case crewbody.Answer{}.Kind():
+			body, err := crewbody.Decode[crewbody.Answer](a.Value.Body)
 			require.NoError(t, err)
 			require.Empty(t, body.OptionID, "cancelled")
 			answered = append(answered, body.RequestID)
@@ -181,7 +182,7 @@ func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.
 	kept := w.asks("r1", "npm r1")
 	w.asks("r2", "npm r2")
 	w.wait(20 * time.Second)
-	w.crew(topics.CrewAutopilot{On: true})
+	w.crew(crewbody.Autopilot{On: true})
 	require.Empty(t, w.answers())
 	require.Len(t, w.view().Permissions, 2)
 
@@ -199,7 +200,7 @@ func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.
 	w.wait(20 * time.Second)
 	require.Equal(t, []string{"r4:  by deadline"}, w.answers())
 
-	w.crew(topics.CrewAutopilot{})
+	w.crew(crewbody.Autopilot{})
 	w.asks("r5", "npm r5")
 	require.Empty(t, w.answers())
 }
@@ -208,7 +209,7 @@ func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.
 func TestAWithdrawnPermissionHasOneAnswerAndOneOutcome(t *testing.T) {
 	w := newCrewDriver(t)
 	id := w.asks("r1", "npm test")
-	w.crew(topics.CrewInterrupt{})
+	w.crew(crewbody.Interrupt{})
 	require.Equal(t, []string{"r1:  by superseded"}, w.answers())
 	w.decide(id, "d1", topics.VerdictApprove, "")
 	w.wait(2 * time.Minute)

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // hold checks what is true of every text and of every way to cut it.
@@ -27,7 +27,7 @@ func hold(t require.TestingT, text string, cuts []int) {
 			_, err := command.Decode(item.Name, item.Payload)
 			require.NoError(t, err)
 			// The payload can be a part of a record.
-			_, err = topics.DecodeCrewBody[topics.CrewCommand](topics.EncodeCrewBody(topics.CrewCommand{Name: item.Name, Payload: item.Payload}))
+			_, err = crewbody.Decode[crewbody.Command](crewbody.Encode(crewbody.Command{Name: item.Name, Payload: item.Payload}))
 			require.NoError(t, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestProseHidesNoCommandAndStringsExecuteNone(t *testing.T) {
 				content += token
 			}
 			content = "x" + strings.ToValidUTF8(content, "?")
-			body := topics.EncodeCrewBody(topics.CrewNote{Text: content})
+			body := crewbody.Encode(crewbody.Note{Text: content})
 			value := body[len(`{"text":`) : len(body)-1]
 			text += prose.Draw(t, "prose") + `⟦⟦ BROADCAST {"content": ` + string(value) + "} ⟧⟧"
 			want = append(want, string(value))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -48,8 +49,8 @@ func TestRepeatedStepsWriteTheSame(t *testing.T) {
 	effects := func() []mailbox.Effect {
 		s, ok := mailbox.Begin(&mailbox.Mailbox{}, "crew/c", input("1", "", 0), noon, noon)
 		require.True(t, ok)
-		s.Send("agent/a", topics.CrewNote{Text: "hi"})
-		s.Do("h", 0, topics.CrewStop{AgentID: "a"})
+		s.Send("agent/a", crewbody.Note{Text: "hi"})
+		s.Do("h", 0, crewbody.Stop{AgentID: "a"})
 		s.Event("agent:status", map[string]any{"agentId": "a", "status": s.NewID("x")})
 		s.Gate(topics.GateRequest{GateID: "g", SessionID: "a"})
 		return s.Effects
@@ -69,26 +70,26 @@ func TestEventsHaveWhatAgentsWrite(t *testing.T) {
 
 // A step also does what is due, and the notes about that answer nothing.
 func TestOnlyAnswersToCommandsHaveTheirIDs(t *testing.T) {
-	in := topics.CrewInput{InputID: "agent/a/s1/7", Kind: topics.CrewCommand{}.CrewKind(), From: "agent/a", Number: 1}
+	in := topics.CrewInput{InputID: "agent/a/s1/7", Kind: crewbody.Command{}.Kind(), From: "agent/a", Number: 1}
 	s, ok := mailbox.Begin(&mailbox.Mailbox{}, "crew/c", in, noon, noon)
 	require.True(t, ok)
-	s.Send("agent/a", topics.CrewNote{Text: "due before the command"})
+	s.Send("agent/a", crewbody.Note{Text: "due before the command"})
 	s.Answering = true
-	s.Send("agent/a", topics.CrewNote{Text: "done"})
-	s.Send("agent/a", topics.CrewNote{Text: "of another command", CommandID: "agent/a/s1/3"})
-	s.Send("agent/b", topics.CrewNote{Text: "news"})
+	s.Send("agent/a", crewbody.Note{Text: "done"})
+	s.Send("agent/a", crewbody.Note{Text: "of another command", CommandID: "agent/a/s1/3"})
+	s.Send("agent/b", crewbody.Note{Text: "news"})
 	s.Answering = false
-	s.Send("agent/a", topics.CrewNote{Text: "due after the command"})
+	s.Send("agent/a", crewbody.Note{Text: "due after the command"})
 	for i, want := range []string{"", in.InputID, "agent/a/s1/3", "", ""} {
-		note, err := topics.DecodeCrewBody[topics.CrewNote](s.Effects[i].(mailbox.Mail).Input.Body)
+		note, err := crewbody.Decode[crewbody.Note](s.Effects[i].(mailbox.Mail).Input.Body)
 		require.NoError(t, err)
 		require.Equal(t, want, note.CommandID)
 	}
 	s, ok = mailbox.Begin(&mailbox.Mailbox{}, "crew/c", input("1", "agent/a", 1), noon, noon)
 	require.True(t, ok)
 	s.Answering = true
-	s.Send("agent/a", topics.CrewNote{Text: "no command"})
-	note, err := topics.DecodeCrewBody[topics.CrewNote](s.Effects[0].(mailbox.Mail).Input.Body)
+	s.Send("agent/a", crewbody.Note{Text: "no command"})
+	note, err := crewbody.Decode[crewbody.Note](s.Effects[0].(mailbox.Mail).Input.Body)
 	require.NoError(t, err)
 	require.Empty(t, note.CommandID)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -69,7 +70,7 @@ func newClock(t tb) *clock {
 // refreshed is the CREW_UPDATEs of a step: their receivers in order, and their bodies.
 type refreshed struct {
 	to     []string
-	bodies []topics.CrewRefresh
+	bodies []crewbody.Refresh
 }
 
 // step does something at a time after noon, and what is due then, twice from the same row.
@@ -90,7 +91,7 @@ func (c *clock) step(after time.Duration, do func(*mailbox.Step, *manifest.Refre
 		out := refreshed{}
 		for _, e := range s.Effects {
 			m := e.(mailbox.Mail)
-			body, err := topics.DecodeCrewBody[topics.CrewRefresh](m.Input.Body)
+			body, err := crewbody.Decode[crewbody.Refresh](m.Input.Body)
 			require.NoError(c.tb, err)
 			out.to = append(out.to, mailbox.ID(m.To))
 			out.bodies = append(out.bodies, body)

@@ -98,7 +98,7 @@ func TestChangesAreToldInTime(t *testing.T) {
 		waiting := false
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			at += time.Duration(rapid.IntRange(0, 4000).Draw(t, "ms")) * time.Millisecond
-			if due := c.due(); due >= 0 && due < at { // the group writes CrewDue at the deadline
+			if due := c.due(); due >= 0 && due < at { // the group writes crewbody.Due at the deadline
 				require.Len(t, c.step(due, nil).to, 4)
 				require.True(t, waiting)
 				require.True(t, due-last == 2*second || due-first == 10*second)

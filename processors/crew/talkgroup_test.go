@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestG01_TheLeadIsAMemberOnceAndStaysAndAGroupIsCreatedOnce(t *testing.T) {
@@ -45,7 +45,7 @@ func TestG02_OnlyMembersThatAreNewOrWereThereAreReported(t *testing.T) {
 	require.Equal(t, []map[string]any{
 		{"group": "g", "leadId": lead, "agentId": tester}, {"group": "g", "leadId": lead, "agentId": dev2},
 	}, d.events("group:member_added"))
-	require.Empty(t, sent[topics.CrewNote](d, dev), "a member since before is told nothing")
+	require.Empty(t, sent[crewbody.Note](d, dev), "a member since before is told nothing")
 	d = c.command(lead, command.RemoveFromGroup{Group: "g", Members: []string{"de000001", gone, tester}})
 	require.Equal(t, []map[string]any{
 		{"group": "g", "leadId": lead, "agentId": dev}, {"group": "g", "leadId": lead, "agentId": tester},
@@ -105,7 +105,7 @@ func TestG04_GroupsBelongToALeadAndAreArchivedWhenAllMembersHaveEnded(t *testing
 	require.Contains(t, c.command(dev, command.GroupMessage{Group: "g", Content: "?"}).note(dev), "archived")
 	require.Contains(t, c.command(dev, command.CreateGroup{Name: "g", Members: []string{dev}}).note(dev), "archived")
 	require.Contains(t, c.command(dev, command.ListGroups{}).note(dev), "You are in no group")
-	require.Len(t, c.groupSay(topics.CrewGroupSay{Group: "g", Text: "?"}).events("crew:not_delivered"), 1)
+	require.Len(t, c.groupSay(crewbody.GroupSay{Group: "g", Text: "?"}).events("crew:not_delivered"), 1)
 }
 
 func TestG05_AGroupOfARoleHasItsAgentsAndThoseThatComeLater(t *testing.T) {
@@ -181,7 +181,7 @@ func TestG08_ReactionsAreAddedOnceAndRemoved(t *testing.T) {
 	require.Equal(t, map[string][]string{"👍": {lead, dev}}, c.talk.Messages("g")[0].Reactions)
 	require.Equal(t, map[string][]string{"🎉": {dev}}, c.talk.Messages("g")[1].Reactions, "the newest by default")
 
-	say := topics.CrewGroupSay{Group: "g", MessageID: first, Emoji: "👀"}
+	say := crewbody.GroupSay{Group: "g", MessageID: first, Emoji: "👀"}
 	require.Equal(t, "human", c.groupSay(say).events("group:reaction")[0]["agentId"])
 	require.Empty(t, c.groupSay(say).events("group:reaction"))
 	say.Remove = true
@@ -195,14 +195,14 @@ func TestG08_ReactionsAreAddedOnceAndRemoved(t *testing.T) {
 func TestAPersonWhoWritesToAGroupBecomesAMember(t *testing.T) {
 	c := newCrew(t)
 	c.command(lead, command.CreateGroup{Name: "g", Members: []string{dev}})
-	d := c.groupSay(topics.CrewGroupSay{Group: "g", Text: "how is it going?"})
+	d := c.groupSay(crewbody.GroupSay{Group: "g", Text: "how is it going?"})
 	require.Equal(t, []string{lead, dev}, d.receivers())
 	require.Equal(t, []string{`[Group "g" — Human]: how is it going?`}, d.prompts(dev))
 	require.Len(t, d.events("group:member_added"), 1)
-	require.Empty(t, c.groupSay(topics.CrewGroupSay{Group: "g", Text: "?"}).events("group:member_added"))
+	require.Empty(t, c.groupSay(crewbody.GroupSay{Group: "g", Text: "?"}).events("group:member_added"))
 	require.Equal(t, []any{lead, "human"}, c.command(dev, command.GroupMessage{Group: "g", Content: "well"}).
 		events("group:message")[0]["recipientIds"])
-	require.Len(t, c.groupSay(topics.CrewGroupSay{Group: "none", Text: "?"}).events("crew:not_delivered"), 1)
+	require.Len(t, c.groupSay(crewbody.GroupSay{Group: "none", Text: "?"}).events("crew:not_delivered"), 1)
 	for _, id := range []string{dev, lead} {
 		d = c.end(id)
 	}
@@ -247,6 +247,6 @@ func TestAgentsWithTasksOfOneSubjectGetAGroup(t *testing.T) {
 	c.spawn(late, "writer")
 	d = auto(a, b, talk.Assignment{AgentID: tester, Task: "parser"}, talk.Assignment{AgentID: late, Task: "the parser's README"})
 	require.Len(t, d.events("group:member_added"), 1)
-	require.Len(t, sent[topics.CrewNote](d, late), 1)
+	require.Len(t, sent[crewbody.Note](d, late), 1)
 	require.Empty(t, d.receivers(), "the others are told nothing")
 }

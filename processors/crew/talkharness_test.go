@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
@@ -94,12 +95,12 @@ func (c *talking) command(from string, cmd any) did {
 	})
 }
 
-func (c *talking) say(said topics.CrewSay) did {
+func (c *talking) say(said crewbody.Say) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry { t.Say(s, c.roster, said); return nil })
 }
 
-func (c *talking) groupSay(said topics.CrewGroupSay) did {
+func (c *talking) groupSay(said crewbody.GroupSay) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry { t.GroupSay(s, c.roster, said); return nil })
 }
@@ -120,11 +121,11 @@ func (c *talking) spawn(id, role string) did {
 }
 
 // sent returns the inputs of a kind for an agent.
-func sent[B topics.CrewBody](d did, to string) (bodies []B) {
+func sent[B crewbody.Body](d did, to string) (bodies []B) {
 	var kind B
 	for _, e := range d.effects {
-		if m, ok := e.(mailbox.Mail); ok && m.To == mailbox.Agent(to) && m.Input.Kind == kind.CrewKind() {
-			b, err := topics.DecodeCrewBody[B](m.Input.Body)
+		if m, ok := e.(mailbox.Mail); ok && m.To == mailbox.Agent(to) && m.Input.Kind == kind.Kind() {
+			b, err := crewbody.Decode[B](m.Input.Body)
 			require.NoError(d.tb, err)
 			bodies = append(bodies, b)
 		}
@@ -134,7 +135,7 @@ func sent[B topics.CrewBody](d did, to string) (bodies []B) {
 
 // prompts returns the texts of the prompts for an agent.
 func (d did) prompts(to string) (texts []string) {
-	for _, p := range sent[topics.CrewPrompt](d, to) {
+	for _, p := range sent[crewbody.Prompt](d, to) {
 		texts = append(texts, p.Text)
 	}
 	return texts
@@ -143,7 +144,7 @@ func (d did) prompts(to string) (texts []string) {
 // note returns the only note for an agent.
 func (d did) note(to string) string {
 	d.tb.Helper()
-	notes := sent[topics.CrewNote](d, to)
+	notes := sent[crewbody.Note](d, to)
 	require.Len(d.tb, notes, 1)
 	return notes[0].Text
 }
@@ -151,7 +152,7 @@ func (d did) note(to string) string {
 // receivers returns the agents that got prompts or interrupts, in order.
 func (d did) receivers() (ids []string) {
 	for _, e := range d.effects {
-		if m, ok := e.(mailbox.Mail); ok && m.Input.Kind != (topics.CrewNote{}).CrewKind() {
+		if m, ok := e.(mailbox.Mail); ok && m.Input.Kind != (crewbody.Note{}).Kind() {
 			ids = append(ids, mailbox.ID(m.To))
 		}
 	}

@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestB01_PostingAssignsAnIDAndATimeAndWritesTheRecordOnce(t *testing.T) {
@@ -34,8 +34,8 @@ func TestB06_MessagesReachLiveAgentsAndSendersHearOfThoseThatCannot(t *testing.T
 	c := newCrew(t)
 	d := c.command(dev, command.AgentMessage{To: "QA Tester", Content: "it builds"})
 	require.Equal(t, []string{tester}, d.receivers())
-	got := sent[topics.CrewPrompt](d, tester)
-	require.Equal(t, []topics.CrewPrompt{{Text: "[Message from Developer (de000001)]: it builds", FromID: dev}}, got)
+	got := sent[crewbody.Prompt](d, tester)
+	require.Equal(t, []crewbody.Prompt{{Text: "[Message from Developer (de000001)]: it builds", FromID: dev}}, got)
 	require.Equal(t, []map[string]any{{
 		"from": dev, "fromRole": "Developer", "to": tester, "toRole": "QA Tester", "content": "it builds",
 	}}, d.events("agent:message_sent"))
@@ -51,7 +51,7 @@ func TestB06_MessagesReachLiveAgentsAndSendersHearOfThoseThatCannot(t *testing.T
 
 	// An agent that ends while the message is on its way refuses it: the crew hears that from the agent's row.
 	d = c.step(func(s *mailbox.Step, state *talk.Talk) []talk.Entry {
-		state.Dropped(s, c.roster, topics.CrewDropped{AgentID: tester, FromID: dev, Reason: "the agent has ended"})
+		state.Dropped(s, c.roster, crewbody.Dropped{AgentID: tester, FromID: dev, Reason: "the agent has ended"})
 		return nil
 	})
 	require.Equal(t, "[System] Your message to QA Tester (7e570000) was not delivered: the agent has ended.", d.note(dev))
@@ -137,8 +137,8 @@ func TestBroadcastsAreOneRecordAndAPromptForEachOtherLiveAgentOfTheLead(t *testi
 func TestOnlyTheParentInterrupts(t *testing.T) {
 	c := newCrew(t)
 	d := c.command(lead, command.Interrupt{To: "tester", Content: "stop"})
-	require.Equal(t, []topics.CrewInterrupt{{Text: "[Interrupt from Project Lead (1ead0000)]: stop", FromID: lead}},
-		sent[topics.CrewInterrupt](d, tester))
+	require.Equal(t, []crewbody.Interrupt{{Text: "[Interrupt from Project Lead (1ead0000)]: stop", FromID: lead}},
+		sent[crewbody.Interrupt](d, tester))
 	require.Equal(t, "agent_interrupted", d.entries[0].ActionType)
 	for _, target := range []string{tester, lead, dev} {
 		d = c.command(dev, command.Interrupt{To: target, Content: "stop"})

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -43,7 +44,7 @@ func TestWhatIsSaidFitsIntoTheRow(t *testing.T) {
 		last = c.command(lead, command.AddToGroup{Group: c.talk.Groups()[i%32].Name, Members: []string{id}})
 	}
 	require.Less(t, proto.Size(c.talk), maxRow)
-	require.Less(t, len(sent[topics.CrewNote](last, "00000045-0000-4000-8000-000000000000")[0].Text), 16<<10, "a note of an agent's row")
+	require.Less(t, len(sent[crewbody.Note](last, "00000045-0000-4000-8000-000000000000")[0].Text), 16<<10, "a note of an agent's row")
 }
 
 func TestAFullGroupTakesNoMoreMembers(t *testing.T) {
@@ -92,7 +93,7 @@ func TestNothingThatIsSaidIsLost(t *testing.T) {
 				d := c.command(from, command.AgentMessage{To: to, Content: "x"})
 				if from == to || view.Ended(c.roster.Find(to).Status) {
 					require.Empty(t, d.receivers())
-					require.Len(t, sent[topics.CrewNote](d, from), 1)
+					require.Len(t, sent[crewbody.Note](d, from), 1)
 					return
 				}
 				require.Equal(t, []string{to}, d.receivers())
@@ -110,7 +111,7 @@ func TestNothingThatIsSaidIsLost(t *testing.T) {
 			"group message": func(t *rapid.T) {
 				from := some("from")
 				d := c.command(from, command.GroupMessage{Group: group.Draw(t, "group"), Content: "x"})
-				require.Len(t, sent[topics.CrewNote](d, from), 1)
+				require.Len(t, sent[crewbody.Note](d, from), 1)
 				events := d.events("group:message")
 				if len(events) == 0 {
 					require.Empty(t, d.receivers())
@@ -128,7 +129,7 @@ func TestNothingThatIsSaidIsLost(t *testing.T) {
 			"say": func(t *rapid.T) {
 				to := rapid.SampledFrom([]string{"*", lead, dev, gone}).Draw(t, "to")
 				token := some("mentioned")[:rapid.IntRange(4, 8).Draw(t, "digits")]
-				d := c.say(topics.CrewSay{To: to, Text: "hi @" + token})
+				d := c.say(crewbody.Say{To: to, Text: "hi @" + token})
 				sorted := slices.Sorted(slices.Values(d.receivers()))
 				require.Equal(t, sorted, slices.Compact(slices.Clone(sorted)), "each receiver once")
 				if to != "*" && !slices.Contains(d.receivers(), to) {

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
@@ -146,9 +147,9 @@ func (r *streamRig) run(group *errgroup.Group, ctx context.Context, graph *goka.
 	group.Go(func() error { return p.Run(ctx) })
 }
 
-func (r *streamRig) put(body topics.CrewBody) {
+func (r *streamRig) put(body crewbody.Body) {
 	r.n++
-	in := topics.CrewInput{InputID: "bench/" + strconv.Itoa(r.n), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+	in := topics.CrewInput{InputID: "bench/" + strconv.Itoa(r.n), Kind: body.Kind(), Body: crewbody.Encode(body)}
 	out, err := processors.OutboundOf(r.catalog.CrewInputs, "crew", in, in.InputID)
 	require.NoError(r.b, err)
 	require.NoError(r.b, r.to.Publish(r.ctx, out))
@@ -156,11 +157,11 @@ func (r *streamRig) put(body topics.CrewBody) {
 
 // spawn starts a lead and agents. Their first prompt makes them stream.
 func (r *streamRig) spawn(n int) {
-	r.put(topics.CrewConfigure{Host: "h", Cwd: r.dir})
+	r.put(crewbody.Configure{Host: "h", Cwd: r.dir})
 	lead := fmt.Sprintf("%08x-0000-4000-8000-000000000000", 0)
-	r.put(topics.CrewSpawnAsked{AgentID: lead, RoleID: "lead"})
+	r.put(crewbody.SpawnAsked{AgentID: lead, RoleID: "lead"})
 	for i := 1; i < n; i++ {
-		r.put(topics.CrewSpawnAsked{
+		r.put(crewbody.SpawnAsked{
 			AgentID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), RoleID: "developer", ParentID: lead, Task: "stream",
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/topics"
@@ -53,7 +54,7 @@ func (l *crewLog) take(r processors.Inbound) {
 	case c.CrewEvents.Name():
 		l.event(r, c.CrewEvents.Codec().Unmarshal(r.Value).Value)
 	case c.CrewActions.Name():
-		if a := c.CrewActions.Codec().Unmarshal(r.Value).Value; a.Kind == (topics.CrewSend{}).CrewKind() {
+		if a := c.CrewActions.Codec().Unmarshal(r.Value).Value; a.Kind == (crewbody.Send{}).Kind() {
 			l.mu.Lock()
 			l.prompts = append(l.prompts, a.Subject+" "+string(a.Body))
 			l.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
@@ -112,12 +113,12 @@ func (y *crewWorld) start(loop *kill.Loop) {
 	require.NoError(y.t, processors.EnsureTopics(y.ctx, y.brokers, processors.WithTopics(y.catalog), processors.WithPartitions(partitions)))
 	y.log = followCrew(y)
 	loop.Start()
-	y.put(y.catalog.CrewInputs, testCrew, topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: testRepo})
-	y.put(y.catalog.CrewInputs, testCrew, topics.CrewSpawnAsked{AgentID: testLead, RoleID: "lead"})
+	y.put(y.catalog.CrewInputs, testCrew, crewbody.Configure{ProjectID: "p", Host: "h", Cwd: y.dir, Repository: testRepo})
+	y.put(y.catalog.CrewInputs, testCrew, crewbody.SpawnAsked{AgentID: testLead, RoleID: "lead"})
 	y.await("the lead is ready", func(l *crewLog) bool { return l.has("agent:session_ready", "agentId", testLead) })
 	members := []string{}
 	for n := range crewMembers {
-		y.put(y.catalog.CrewInputs, testCrew, topics.CrewSpawnAsked{AgentID: memberID(n), RoleID: "developer", ParentID: testLead})
+		y.put(y.catalog.CrewInputs, testCrew, crewbody.SpawnAsked{AgentID: memberID(n), RoleID: "developer", ParentID: testLead})
 		members = append(members, strconv.Quote(memberID(n)))
 	}
 	for n := range crewMembers {
@@ -137,13 +138,13 @@ func (y *crewWorld) launch(n int) kill.Victim {
 }
 
 // put writes an input to a row.
-func (y *crewWorld) put(to topics.Topic[topics.CrewInput], key string, body topics.CrewBody) {
-	in := topics.CrewInput{InputID: "test/" + strconv.FormatInt(y.inputs.Add(1), 10), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+func (y *crewWorld) put(to topics.Topic[topics.CrewInput], key string, body crewbody.Body) {
+	in := topics.CrewInput{InputID: "test/" + strconv.FormatInt(y.inputs.Add(1), 10), Kind: body.Kind(), Body: crewbody.Encode(body)}
 	require.NoError(y.t, put(y.ctx, y.world, to, key, in, in.InputID))
 }
 
 func (y *crewWorld) say(to, text string) {
-	y.put(y.catalog.CrewInputs, testCrew, topics.CrewSay{To: to, Text: text})
+	y.put(y.catalog.CrewInputs, testCrew, crewbody.Say{To: to, Text: text})
 }
 
 func (y *crewWorld) await(what string, is func(*crewLog) bool) {

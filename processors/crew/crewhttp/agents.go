@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -78,7 +79,7 @@ func (h *Handler) spawn(r *request) answer {
 		return tooMany("Too many agents: at most 30 per minute", wait)
 	}
 	agent := uuidOf(id)
-	return h.sendFirst(r, mailbox.Agent(agent), b.CrewID, id, topics.CrewSpawnAsked{
+	return h.sendFirst(r, mailbox.Agent(agent), b.CrewID, id, crewbody.SpawnAsked{
 		AgentID: agent, RoleID: b.RoleID, ParentID: b.ParentID, Task: b.Task, Context: b.Context, Model: b.Model, Provider: b.Provider,
 		Cwd: b.Cwd, SessionID: b.SessionID, Autopilot: b.Autopilot, NoRestart: b.NoRestart, By: nameOf(r.Caller),
 	}, "id", agent, "agentId", agent, "crewId", b.CrewID)
@@ -86,7 +87,7 @@ func (h *Handler) spawn(r *request) answer {
 
 // told writes an input about the agent of a request, to its crew or to the agent itself.
 func (h *Handler) told(
-	r *request, toCrew bool, body func(row *agentRow) (topics.CrewBody, answer, bool),
+	r *request, toCrew bool, body func(row *agentRow) (crewbody.Body, answer, bool),
 ) answer {
 	row, rejection, ok := h.agent(r, r.parts[0])
 	if !ok {
@@ -113,8 +114,8 @@ func (h *Handler) terminate(r *request) answer {
 	if err != nil || len(b.Reason) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
-		return topics.CrewTerminateAsked{AgentID: row.view.ID, Reason: b.Reason, By: nameOf(r.Caller)}, answer{}, true
+	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
+		return crewbody.TerminateAsked{AgentID: row.view.ID, Reason: b.Reason, By: nameOf(r.Caller)}, answer{}, true
 	})
 }
 
@@ -122,8 +123,8 @@ func (h *Handler) restart(r *request) answer {
 	if _, err := read[struct{}](r.body); err != nil {
 		return badBody(err)
 	}
-	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
-		return topics.CrewRestartAsked{AgentID: row.view.ID, By: nameOf(r.Caller)}, answer{}, true
+	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
+		return crewbody.RestartAsked{AgentID: row.view.ID, By: nameOf(r.Caller)}, answer{}, true
 	})
 }
 
@@ -134,8 +135,8 @@ func (h *Handler) interrupt(r *request) answer {
 	if err != nil || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, false, func(*agentRow) (topics.CrewBody, answer, bool) {
-		return topics.CrewInterrupt{Text: b.Text, FromID: person}, answer{}, true
+	return h.told(r, false, func(*agentRow) (crewbody.Body, answer, bool) {
+		return crewbody.Interrupt{Text: b.Text, FromID: person}, answer{}, true
 	})
 }
 
@@ -147,11 +148,11 @@ func (h *Handler) input(r *request) answer {
 	if err != nil || strings.TrimSpace(b.Text) == "" || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, false, func(row *agentRow) (topics.CrewBody, answer, bool) {
+	return h.told(r, false, func(row *agentRow) (crewbody.Body, answer, bool) {
 		if rejection, ok := h.mayTell(r, row); !ok {
 			return nil, rejection, false
 		}
-		return topics.CrewPrompt{Text: b.Text, Priority: true, FromID: person}, answer{}, true
+		return crewbody.Prompt{Text: b.Text, Priority: true, FromID: person}, answer{}, true
 	})
 }
 
@@ -167,8 +168,8 @@ func (h *Handler) autopilot(r *request) answer {
 	if on == nil {
 		on = b.Enabled
 	}
-	return h.told(r, false, func(*agentRow) (topics.CrewBody, answer, bool) {
-		return topics.CrewAutopilot{On: *on}, answer{}, true
+	return h.told(r, false, func(*agentRow) (crewbody.Body, answer, bool) {
+		return crewbody.Autopilot{On: *on}, answer{}, true
 	})
 }
 

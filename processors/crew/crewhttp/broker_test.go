@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
@@ -94,30 +95,30 @@ func (f *field) onRecord(r processors.Inbound) {
 	f.known[a.ActionID] = true
 	id := mailbox.ID(a.Subject)
 	switch a.Kind {
-	case topics.CrewStart{}.CrewKind():
-		f.host(id, topics.CrewStarted{Run: a.ActionID})
-		f.host(id, topics.CrewSessionReady{Run: a.ActionID, SessionID: "s1"})
-	case topics.CrewSend{}.CrewKind():
-		send, _ := topics.DecodeCrewBody[topics.CrewSend](a.Body)
-		f.host(id, topics.CrewUpdates{Run: send.Run, SessionID: "s1", Updates: []topics.Raw{
+	case crewbody.Start{}.Kind():
+		f.host(id, crewbody.Started{Run: a.ActionID})
+		f.host(id, crewbody.SessionReady{Run: a.ActionID, SessionID: "s1"})
+	case crewbody.Send{}.Kind():
+		send, _ := crewbody.Decode[crewbody.Send](a.Body)
+		f.host(id, crewbody.Updates{Run: send.Run, SessionID: "s1", Updates: []topics.Raw{
 			topics.Raw(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}`),
 		}})
-		f.host(id, topics.CrewPermission{
+		f.host(id, crewbody.Permission{
 			Run: send.Run, RequestID: send.PromptID, SessionID: "s1",
 			ToolCall: topics.Raw(`{"toolCallId":"t","title":"Build","kind":"execute","rawInput":{"command":"echo ` + strings.Repeat("a", 3000) + `; make"}}`),
 			Options:  topics.Raw(`[{"optionId":"once","name":"Allow","kind":"allow_once"}]`),
 		})
-	case topics.CrewAnswer{}.CrewKind():
-		answered, _ := topics.DecodeCrewBody[topics.CrewAnswer](a.Body)
-		f.host(id, topics.CrewTurnEnded{Run: answered.Run, PromptID: answered.RequestID, StopReason: "end_turn"})
+	case crewbody.Answer{}.Kind():
+		answered, _ := crewbody.Decode[crewbody.Answer](a.Body)
+		f.host(id, crewbody.TurnEnded{Run: answered.Run, PromptID: answered.RequestID, StopReason: "end_turn"})
 	}
 }
 
 // host writes an input of the host. The caller holds the lock.
-func (f *field) host(agent string, body topics.CrewBody) {
+func (f *field) host(agent string, body crewbody.Body) {
 	f.number++
 	out, err := processors.OutboundOf(f.topics.CrewAgentInputs, agent, topics.CrewInput{
-		InputID: fmt.Sprint("host>", f.number), Kind: body.CrewKind(), From: "host/north", Number: f.number, Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprint("host>", f.number), Kind: body.Kind(), From: "host/north", Number: f.number, Body: crewbody.Encode(body),
 	}, fmt.Sprint("host>", f.number))
 	f.publish(out, err)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -40,7 +41,7 @@ func (h *Handler) lock(r *request) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, topics.CrewLockAsked{
+	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, crewbody.LockAsked{
 		Member: row.member, FilePath: b.FilePath, Reason: b.Reason, TTLMS: b.TTLMS, By: nameOf(r.Caller),
 	}, "agentId", b.AgentID, "filePath", b.FilePath)
 }
@@ -94,7 +95,7 @@ func (h *Handler) unlock(r *request) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, topics.CrewUnlockAsked{
+	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, crewbody.UnlockAsked{
 		AgentID: b.AgentID, FilePath: path, Force: b.Force, By: nameOf(r.Caller),
 	}, "agentId", b.AgentID, "filePath", path)
 }
@@ -132,7 +133,7 @@ func (h *Handler) configure(r *request) answer {
 	if rejection, ok := h.crew(r, b.CrewID); !ok {
 		return rejection
 	}
-	return h.sendFirst(r, mailbox.Crew(b.CrewID), b.CrewID, id, topics.CrewConfigure{
+	return h.sendFirst(r, mailbox.Crew(b.CrewID), b.CrewID, id, crewbody.Configure{
 		ProjectID: b.ProjectID, ProjectName: b.ProjectName, Host: b.Host, Cwd: b.Cwd, Repository: b.Repository,
 	}, "crewId", b.CrewID)
 }
@@ -159,7 +160,7 @@ func (h *Handler) pause(r *request) answer {
 	}
 	ids, records := []string{}, []processors.Outbound{}
 	for _, c := range crews {
-		out, err := inputTo(h.topics.CrewInputs, c.id, id, topics.CrewSystemPaused{Paused: paused, By: nameOf(r.Caller)})
+		out, err := inputTo(h.topics.CrewInputs, c.id, id, crewbody.SystemPaused{Paused: paused, By: nameOf(r.Caller)})
 		if err != nil {
 			return internalError()
 		}

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // statuses are the statuses of decisions after an action.
@@ -77,7 +77,7 @@ func (h *Handler) decide(r *request) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	return h.send(r, h.topics.CrewInputs, crew, id, topics.CrewDecide{
+	return h.send(r, h.topics.CrewInputs, crew, id, crewbody.Decide{
 		DecisionIDs: []string{d.ID}, Action: action, By: nameOf(r.Caller),
 	}, "decisionId", d.ID)
 }
@@ -124,7 +124,7 @@ func (h *Handler) decideAll(r *request) answer {
 		if byCrew[c.id] == nil {
 			continue
 		}
-		out, err := inputTo(h.topics.CrewInputs, c.id, input, topics.CrewDecide{
+		out, err := inputTo(h.topics.CrewInputs, c.id, input, crewbody.Decide{
 			DecisionIDs: byCrew[c.id], Action: b.Action, By: nameOf(r.Caller),
 		})
 		if err != nil {

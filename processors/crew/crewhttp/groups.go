@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // group returns the crew of a group that a request names: crewId is needed only if several crews have a group of the name.
@@ -54,7 +54,7 @@ func (h *Handler) groupSay(r *request) answer {
 	if err != nil || strings.TrimSpace(text) == "" || b.Content != "" && b.Text != "" || len(text) > maxText {
 		return badBody(errBody)
 	}
-	return h.toGroup(r, b.CrewID, topics.CrewGroupSay{Text: text})
+	return h.toGroup(r, b.CrewID, crewbody.GroupSay{Text: text})
 }
 
 // react adds a person's reaction to a message of a group.
@@ -66,7 +66,7 @@ func (h *Handler) react(r *request) answer {
 	if err != nil || !usable(b.Emoji) || len(b.Emoji) > 64 {
 		return badBody(errBody)
 	}
-	return h.toGroup(r, b.CrewID, topics.CrewGroupSay{MessageID: r.parts[1], Emoji: b.Emoji})
+	return h.toGroup(r, b.CrewID, crewbody.GroupSay{MessageID: r.parts[1], Emoji: b.Emoji})
 }
 
 // unreact removes a person's reaction.
@@ -74,10 +74,10 @@ func (h *Handler) unreact(r *request) answer {
 	if !usable(r.parts[2]) || len(r.parts[2]) > 64 {
 		return badBody(errBody)
 	}
-	return h.toGroup(r, "", topics.CrewGroupSay{MessageID: r.parts[1], Emoji: r.parts[2], Remove: true})
+	return h.toGroup(r, "", crewbody.GroupSay{MessageID: r.parts[1], Emoji: r.parts[2], Remove: true})
 }
 
-func (h *Handler) toGroup(r *request, named string, say topics.CrewGroupSay) answer {
+func (h *Handler) toGroup(r *request, named string, say crewbody.GroupSay) answer {
 	say.Group, say.By = r.parts[0], nameOf(r.Caller)
 	crew, rejection, ok := h.group(r, say.Group, named)
 	if !ok {

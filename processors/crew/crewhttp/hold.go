@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -72,7 +72,7 @@ func (h *hold) keep(ctx context.Context) {
 // tell writes the hold to the crews, or its end. A failure is logged; the crews end the hold by themselves.
 func (h *hold) tell(held bool) {
 	s := h.session
-	body := topics.CrewQueueHeld{Client: s.client.id, Held: held}
+	body := crewbody.QueueHeld{Client: s.client.id, Held: held}
 	if held {
 		body.UntilMS = s.handler.options.clock.Now().Add(holdFor).UnixMilli()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -55,7 +56,7 @@ type Index struct {
 // agentRow is what the index knows of an agent. It is constant but for its element and clean.
 type agentRow struct {
 	view   view.Agent // without roles' texts and children
-	member topics.CrewMember
+	member crewbody.Member
 	seq    int64 // of the last event of the row
 	// removed reports whether the agent is not shown any more; nil for one that is.
 	removed func(nowMS int64) bool

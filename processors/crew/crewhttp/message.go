@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -100,11 +101,11 @@ func (h *Handler) message(r *request) answer {
 	if rejection, ok := mayInterrupt(r, m); !ok {
 		return rejection
 	}
-	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
+	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
 		if rejection, ok := h.mayTell(r, row); !ok {
 			return nil, rejection, false
 		}
-		return topics.CrewSay{
+		return crewbody.Say{
 			To: row.view.ID, Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
 		}, answer{}, true
 	})
@@ -137,7 +138,7 @@ func (h *Handler) broadcast(r *request) answer {
 	if rejection, ok := h.mayWrite(r); !ok {
 		return rejection
 	}
-	return h.send(r, h.topics.CrewInputs, crew, id, topics.CrewSay{
+	return h.send(r, h.topics.CrewInputs, crew, id, crewbody.Say{
 		To: "*", Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
 	}, "crewId", crew)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -109,7 +110,7 @@ func TestSocketAnswersTheNewestPermissionRequestWithoutAnID(t *testing.T) {
 	b.send(`{"type":"input","agentId":"none","text":"go"}`)
 	require.Equal(t, "unknown agent", b.next("error").Message)
 	in := r.inputs(r.door.topics.CrewAgentInputs)
-	require.Equal(t, topics.CrewPrompt{Text: "go", Priority: true, FromID: "user"}, bodyOf[topics.CrewPrompt](t, in[0]))
+	require.Equal(t, crewbody.Prompt{Text: "go", Priority: true, FromID: "user"}, bodyOf[crewbody.Prompt](t, in[0]))
 }
 
 func TestOpenQueueHoldsTheDecisionsUntilTheConnectionEnds(t *testing.T) {
@@ -122,9 +123,9 @@ func TestOpenQueueHoldsTheDecisionsUntilTheConnectionEnds(t *testing.T) {
 	require.NoError(t, r.clock.WaitTickers(t.Context(), 1))
 	r.index.setCrew("d", &crewRow{crewState: crewFake{}})
 	r.clock.Advance(holdEvery)
-	held := func() (list []topics.CrewQueueHeld) {
+	held := func() (list []crewbody.QueueHeld) {
 		for _, in := range r.inputs(r.door.topics.CrewInputs) {
-			list = append(list, bodyOf[topics.CrewQueueHeld](t, in))
+			list = append(list, bodyOf[crewbody.QueueHeld](t, in))
 		}
 		return list
 	}

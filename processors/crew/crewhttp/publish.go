@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -66,9 +67,9 @@ func uuidOf(text string) string {
 }
 
 // inputTo returns the record of an input for the row of a key.
-func inputTo(t topics.Topic[topics.CrewInput], key, id string, body topics.CrewBody) (processors.Outbound, error) {
+func inputTo(t topics.Topic[topics.CrewInput], key, id string, body crewbody.Body) (processors.Outbound, error) {
 	return processors.OutboundOf(t, key, topics.CrewInput{
-		InputID: id, Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body),
+		InputID: id, Kind: body.Kind(), Body: crewbody.Encode(body),
 	}, id)
 }
 
@@ -86,7 +87,7 @@ func (h *Handler) publish(ctx context.Context, within time.Duration, records ...
 
 // send writes the input of a request and returns the answer: 202 with the given members and the input's ID, if it is
 // acknowledged.
-func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id string, body topics.CrewBody, members ...any) answer {
+func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id string, body crewbody.Body, members ...any) answer {
 	out, err := inputTo(t, key, id, body)
 	if err != nil {
 		return badBody(errBody)
@@ -99,7 +100,7 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 }
 
 // sendFirst sends an input to a crew that makes the row of a subject, so that the caller's next requests find it.
-func (h *Handler) sendFirst(r *request, subject, crew, id string, body topics.CrewBody, members ...any) answer {
+func (h *Handler) sendFirst(r *request, subject, crew, id string, body crewbody.Body, members ...any) answer {
 	a := h.send(r, h.topics.CrewInputs, crew, id, body, members...)
 	if a.status == http.StatusAccepted {
 		h.index.expect(subject, crew)

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -191,7 +191,7 @@ func (s *session) input(w wish) error {
 	}
 	id := "door/" + rand.Text()
 	out, err := inputTo(s.handler.topics.CrewAgentInputs, row.view.ID, id,
-		topics.CrewPrompt{Text: w.Text, Priority: true, FromID: person})
+		crewbody.Prompt{Text: w.Text, Priority: true, FromID: person})
 	return s.publish(auth.AuditWrite, row.view.ID, id, out, err)
 }
 

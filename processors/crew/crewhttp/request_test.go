@@ -11,17 +11,18 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // bodyOf decodes the body of an input, which must be of the body's kind.
-func bodyOf[T topics.CrewBody](t *testing.T, in topics.CrewInput) T {
+func bodyOf[T crewbody.Body](t *testing.T, in topics.CrewInput) T {
 	t.Helper()
-	body, err := topics.DecodeCrewBody[T](in.Body)
+	body, err := crewbody.Decode[T](in.Body)
 	require.NoError(t, err)
-	require.Equal(t, body.CrewKind(), in.Kind)
+	require.Equal(t, body.Kind(), in.Kind)
 	return body
 }
 
@@ -42,10 +43,10 @@ func TestSpawnIsWrittenOnceForAnIdempotencyKey(t *testing.T) {
 	written := r.inputs(r.door.topics.CrewInputs)
 	require.Len(t, written, 4)
 	require.Equal(t, written[0], written[1], "the group knows the repeat by its ID")
-	asked := bodyOf[topics.CrewSpawnAsked](t, written[0])
+	asked := bodyOf[crewbody.SpawnAsked](t, written[0])
 	require.Equal(t, first.members(t)["id"], asked.AgentID)
 	require.Len(t, asked.AgentID, 36)
-	require.Equal(t, topics.CrewSpawnAsked{
+	require.Equal(t, crewbody.SpawnAsked{
 		AgentID: asked.AgentID, RoleID: "developer", Task: "fix it", Autopilot: true, By: "user",
 	}, asked)
 	require.Equal(t, "c", r.sent.all()[0].Key)
@@ -63,36 +64,36 @@ func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 		method, path, body string
 		topic              topics.Topic[topics.CrewInput]
 		key                string
-		want               topics.CrewBody
+		want               crewbody.Body
 	}{
-		{"DELETE", "/agents/a", ``, crews, "c", topics.CrewTerminateAsked{AgentID: "a", By: "user"}},
-		{"POST", "/agents/a/restart", ``, crews, "c", topics.CrewRestartAsked{AgentID: "a", By: "user"}},
-		{"POST", "/agents/a/message", `{"text":"hi","mode":"interrupt"}`, crews, "c", topics.CrewSay{To: "a", Text: "hi", Interrupt: true, By: "user"}},
+		{"DELETE", "/agents/a", ``, crews, "c", crewbody.TerminateAsked{AgentID: "a", By: "user"}},
+		{"POST", "/agents/a/restart", ``, crews, "c", crewbody.RestartAsked{AgentID: "a", By: "user"}},
+		{"POST", "/agents/a/message", `{"text":"hi","mode":"interrupt"}`, crews, "c", crewbody.Say{To: "a", Text: "hi", Interrupt: true, By: "user"}},
 		{
 			"POST", "/agents/a/message", `{"text":"hi","attachments":[{"mimeType":"image/png","data":"AAAA"}]}`, crews, "c",
-			topics.CrewSay{To: "a", Text: "hi", By: "user", Blocks: topics.Raw(`[{"type":"image","mimeType":"image/png","data":"AAAA"}]`)},
+			crewbody.Say{To: "a", Text: "hi", By: "user", Blocks: topics.Raw(`[{"type":"image","mimeType":"image/png","data":"AAAA"}]`)},
 		},
-		{"POST", "/crews/c/message", `{"text":"hi"}`, crews, "c", topics.CrewSay{To: "*", Text: "hi", By: "user"}},
-		{"POST", "/agents/a/input", `{"text":"hi"}`, agents, "a", topics.CrewPrompt{Text: "hi", Priority: true, FromID: "user"}},
-		{"POST", "/agents/a/interrupt", `{"text":"stop"}`, agents, "a", topics.CrewInterrupt{Text: "stop", FromID: "user"}},
-		{"POST", "/agents/a/autopilot", `{"enabled":true}`, agents, "a", topics.CrewAutopilot{On: true}},
-		{"POST", "/coordination/locks", `{"agentId":"a","filePath":"x/*"}`, repositories, "repo", topics.CrewLockAsked{
-			Member: topics.CrewMember{AgentID: "a", CrewID: "c", ProjectID: "p", RoleID: "developer", Repository: "repo"}, FilePath: "x/*", By: "user",
+		{"POST", "/crews/c/message", `{"text":"hi"}`, crews, "c", crewbody.Say{To: "*", Text: "hi", By: "user"}},
+		{"POST", "/agents/a/input", `{"text":"hi"}`, agents, "a", crewbody.Prompt{Text: "hi", Priority: true, FromID: "user"}},
+		{"POST", "/agents/a/interrupt", `{"text":"stop"}`, agents, "a", crewbody.Interrupt{Text: "stop", FromID: "user"}},
+		{"POST", "/agents/a/autopilot", `{"enabled":true}`, agents, "a", crewbody.Autopilot{On: true}},
+		{"POST", "/coordination/locks", `{"agentId":"a","filePath":"x/*"}`, repositories, "repo", crewbody.LockAsked{
+			Member: crewbody.Member{AgentID: "a", CrewID: "c", ProjectID: "p", RoleID: "developer", Repository: "repo"}, FilePath: "x/*", By: "user",
 		}},
 		{
 			"DELETE", "/coordination/locks/x%2Fy.go?agentId=a&force=true", ``, repositories, "repo",
-			topics.CrewUnlockAsked{AgentID: "a", FilePath: "x/y.go", Force: true, By: "user"},
+			crewbody.UnlockAsked{AgentID: "a", FilePath: "x/y.go", Force: true, By: "user"},
 		},
-		{"POST", "/crews", `{"crewId":"c","host":"h","cwd":"/w","projectId":"p"}`, crews, "c", topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: "/w"}},
-		{"POST", "/decisions/d1/reject", ``, crews, "c", topics.CrewDecide{DecisionIDs: []string{"d1"}, Action: "reject", By: "user"}},
-		{"POST", "/decisions/batch", `{"action":"confirm","ids":["d1","d1","d2","d3"]}`, crews, "c", topics.CrewDecide{DecisionIDs: []string{"d1"}, Action: "confirm", By: "user"}},
-		{"POST", "/groups/team/messages", `{"content":"hi"}`, crews, "c", topics.CrewGroupSay{Group: "team", Text: "hi", By: "user"}},
-		{"POST", "/groups/team/messages/m1/reactions", `{"emoji":"👍"}`, crews, "c", topics.CrewGroupSay{Group: "team", MessageID: "m1", Emoji: "👍", By: "user"}},
+		{"POST", "/crews", `{"crewId":"c","host":"h","cwd":"/w","projectId":"p"}`, crews, "c", crewbody.Configure{ProjectID: "p", Host: "h", Cwd: "/w"}},
+		{"POST", "/decisions/d1/reject", ``, crews, "c", crewbody.Decide{DecisionIDs: []string{"d1"}, Action: "reject", By: "user"}},
+		{"POST", "/decisions/batch", `{"action":"confirm","ids":["d1","d1","d2","d3"]}`, crews, "c", crewbody.Decide{DecisionIDs: []string{"d1"}, Action: "confirm", By: "user"}},
+		{"POST", "/groups/team/messages", `{"content":"hi"}`, crews, "c", crewbody.GroupSay{Group: "team", Text: "hi", By: "user"}},
+		{"POST", "/groups/team/messages/m1/reactions", `{"emoji":"👍"}`, crews, "c", crewbody.GroupSay{Group: "team", MessageID: "m1", Emoji: "👍", By: "user"}},
 		{
 			"DELETE", "/groups/team/messages/m1/reactions/%F0%9F%91%8D", ``, crews, "c",
-			topics.CrewGroupSay{Group: "team", MessageID: "m1", Emoji: "👍", Remove: true, By: "user"},
+			crewbody.GroupSay{Group: "team", MessageID: "m1", Emoji: "👍", Remove: true, By: "user"},
 		},
-		{"POST", "/system/pause", ``, crews, "c", topics.CrewSystemPaused{Paused: true, By: "user"}},
+		{"POST", "/system/pause", ``, crews, "c", crewbody.SystemPaused{Paused: true, By: "user"}},
 	} {
 		before := len(r.inputs(c.topic))
 		a := r.do(c.method, "/api"+c.path, c.body)
@@ -100,8 +101,8 @@ func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 		written := r.inputs(c.topic)
 		require.Len(t, written, before+1, c.path)
 		last := written[len(written)-1]
-		require.Equal(t, c.want.CrewKind(), last.Kind)
-		require.JSONEq(t, string(topics.EncodeCrewBody(c.want)), string(last.Body), c.path)
+		require.Equal(t, c.want.Kind(), last.Kind)
+		require.JSONEq(t, string(crewbody.Encode(c.want)), string(last.Body), c.path)
 		require.Equal(t, last.InputID, a.members(t)["inputId"])
 		require.Equal(t, c.key, r.sent.all()[len(r.sent.all())-1].Key)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -83,7 +84,7 @@ func (r *rig) agent(id, crew, project string, change ...func(*agentRow)) {
 			ID: id, CrewID: crew, ProjectID: project, Status: view.Running, Role: topics.CrewRole{ID: "developer"}, ChildIDs: []string{},
 			CreatedAt: view.Time(noon.UnixMilli()),
 		},
-		member: topics.CrewMember{AgentID: id, CrewID: crew, ProjectID: project, RoleID: "developer", Repository: "repo"},
+		member: crewbody.Member{AgentID: id, CrewID: crew, ProjectID: project, RoleID: "developer", Repository: "repo"},
 	}
 	for _, c := range change {
 		c(row)

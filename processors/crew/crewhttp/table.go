@@ -4,12 +4,12 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
 	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
 	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // tableTopics are the topics of the three tables: of agents, crews and repositories.
@@ -74,7 +74,7 @@ func (x *Index) agentRowOf(key string, s *agent.State) *agentRow {
 	return &agentRow{
 		view: x.linkedView(agent.View(key, s)), seq: s.GetMailbox().GetSeq(),
 		removed: func(nowMS int64) bool { return s.RemovedMs != 0 && s.RemovedMs <= nowMS },
-		member: topics.CrewMember{
+		member: crewbody.Member{
 			AgentID: key, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
 			Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
 		},

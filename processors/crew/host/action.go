@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/topics"
@@ -23,7 +24,7 @@ func (h *Host) onAction(ctx context.Context, r processors.Inbound) {
 		return
 	}
 	a := d.Value
-	if a.Host == h.config.Name && a.Kind == (topics.CrewHostClaim{}).CrewKind() {
+	if a.Host == h.config.Name && a.Kind == (crewbody.HostClaim{}).Kind() {
 		if h.claims.read(a) {
 			h.stopped(ErrReplaced)
 		}
@@ -73,31 +74,31 @@ func (h *Host) isNew(id string) bool {
 
 func (h *Host) do(ctx context.Context, a topics.CrewAction) error {
 	switch a.Kind {
-	case topics.CrewStart{}.CrewKind():
-		return with(a, func(c topics.CrewStart) { h.start(a.ActionID, c) })
-	case topics.CrewSend{}.CrewKind():
-		return with(a, func(c topics.CrewSend) { h.of(c.AgentID, c.Run, func(r *run) { r.prompt(c) }) })
-	case topics.CrewCancel{}.CrewKind():
-		return with(a, func(c topics.CrewCancel) { h.of(c.AgentID, c.Run, func(r *run) { r.cancel(c) }) })
-	case topics.CrewAnswer{}.CrewKind():
-		return with(a, func(c topics.CrewAnswer) { h.of(c.AgentID, c.Run, func(r *run) { r.asks.decide(c) }) })
-	case topics.CrewStop{}.CrewKind():
-		return with(a, func(c topics.CrewStop) { h.current(c.AgentID, c.Run, func(r *run) { r.stop(stopReason{}) }) })
-	case topics.CrewCommit{}.CrewKind():
-		return with(a, func(c topics.CrewCommit) {
-			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) topics.CrewReceipt { return git.Commit(ctx, c, a.ActionID) })
+	case crewbody.Start{}.Kind():
+		return with(a, func(c crewbody.Start) { h.start(a.ActionID, c) })
+	case crewbody.Send{}.Kind():
+		return with(a, func(c crewbody.Send) { h.of(c.AgentID, c.Run, func(r *run) { r.prompt(c) }) })
+	case crewbody.Cancel{}.Kind():
+		return with(a, func(c crewbody.Cancel) { h.of(c.AgentID, c.Run, func(r *run) { r.cancel(c) }) })
+	case crewbody.Answer{}.Kind():
+		return with(a, func(c crewbody.Answer) { h.of(c.AgentID, c.Run, func(r *run) { r.asks.decide(c) }) })
+	case crewbody.Stop{}.Kind():
+		return with(a, func(c crewbody.Stop) { h.current(c.AgentID, c.Run, func(r *run) { r.stop(stopReason{}) }) })
+	case crewbody.Commit{}.Kind():
+		return with(a, func(c crewbody.Commit) {
+			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) crewbody.Receipt { return git.Commit(ctx, c, a.ActionID) })
 		})
-	case topics.CrewDirty{}.CrewKind():
-		return with(a, func(c topics.CrewDirty) {
-			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) topics.CrewReceipt { return git.Dirty(ctx, c, a.ActionID) })
+	case crewbody.Dirty{}.Kind():
+		return with(a, func(c crewbody.Dirty) {
+			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) crewbody.Receipt { return git.Dirty(ctx, c, a.ActionID) })
 		})
 	default:
 		return fmt.Errorf("host: unknown kind of action")
 	}
 }
 
-func with[T topics.CrewBody](a topics.CrewAction, do func(T)) error {
-	body, err := topics.DecodeCrewBody[T](a.Body)
+func with[T crewbody.Body](a topics.CrewAction, do func(T)) error {
+	body, err := crewbody.Decode[T](a.Body)
 	if err == nil {
 		do(body)
 	}
@@ -123,7 +124,7 @@ func (h *Host) current(agent, id string, do func(*run)) {
 }
 
 // start starts a process for an agent, after its earlier one has ended.
-func (h *Host) start(id string, c topics.CrewStart) {
+func (h *Host) start(id string, c crewbody.Start) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
@@ -137,7 +138,7 @@ func (h *Host) start(id string, c topics.CrewStart) {
 	r := newRun(h, id, c)
 	if before == nil && len(h.runs) >= h.config.MaxAgents {
 		h.working.Go(func() {
-			r.failed(topics.CrewStageProcess, false, fmt.Errorf("the host runs %d agents, which is its limit", h.config.MaxAgents))
+			r.failed(crewbody.StageProcess, false, fmt.Errorf("the host runs %d agents, which is its limit", h.config.MaxAgents))
 			r.end()
 		})
 		return
@@ -155,7 +156,7 @@ func (h *Host) start(id string, c topics.CrewStart) {
 
 // runGit runs a git action beside others, and sends its receipt to the row that waits for it. A host that is stopped before
 // sends none: the next run of the host is asked again.
-func (h *Host) runGit(ctx context.Context, a topics.CrewAction, cwd string, do func(context.Context) topics.CrewReceipt) {
+func (h *Host) runGit(ctx context.Context, a topics.CrewAction, cwd string, do func(context.Context) crewbody.Receipt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
@@ -168,7 +169,7 @@ func (h *Host) runGit(ctx context.Context, a topics.CrewAction, cwd string, do f
 			return
 		}
 		defer func() { <-h.git }()
-		receipt := topics.CrewReceipt{ActionID: a.ActionID, Failed: true}
+		receipt := crewbody.Receipt{ActionID: a.ActionID, Failed: true}
 		if _, err := h.config.workDir(cwd); err != nil {
 			receipt.Error = err.Error()
 		} else if receipt = do(ctx); receipt.Failed && ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -22,32 +23,32 @@ import (
 
 func TestActionIsDoneOnceAndOnlyByItsHost(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{}))
-	start := topics.CrewStart{AgentID: agentID, Cwd: r.dir}
+	start := crewbody.Start{AgentID: agentID, Cwd: r.dir}
 	other := topics.CrewAction{
-		ActionID: "x", Kind: start.CrewKind(), Host: "h2", Subject: mailbox.Agent(agentID), Body: topics.EncodeCrewBody(start),
+		ActionID: "x", Kind: start.Kind(), Host: "h2", Subject: mailbox.Agent(agentID), Body: crewbody.Encode(start),
 	}
 	r.action(other)
 	r.actAs("s1", 0, start)
 	r.actAs("s1", 0, start)
 	r.actAs("s1", testEpoch, start)
-	await[topics.CrewSessionReady](r, 1)
+	await[crewbody.SessionReady](r, 1)
 	r.stop()
-	require.Len(t, said[topics.CrewStarted](r), 1)
-	require.Len(t, said[topics.CrewExited](r), 1)
+	require.Len(t, said[crewbody.Started](r), 1)
+	require.Len(t, said[crewbody.Exited](r), 1)
 }
 
 func TestActionForAnEarlierRunOfTheHostIsAnsweredWithTheNewOne(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{}))
-	r.actAs("s1", testEpoch-1, topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-	require.Equal(t, topics.CrewHostStarted{Host: "h1", Epoch: testEpoch}, await[topics.CrewHostStarted](r, 1)[0])
+	r.actAs("s1", testEpoch-1, crewbody.Start{AgentID: agentID, Cwd: r.dir})
+	require.Equal(t, crewbody.HostStarted{Host: "h1", Epoch: testEpoch}, await[crewbody.HostStarted](r, 1)[0])
 	r.stop()
-	require.Empty(t, said[topics.CrewStarted](r))
-	r.actAs("s1", testEpoch+1, topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+	require.Empty(t, said[crewbody.Started](r))
+	r.actAs("s1", testEpoch+1, crewbody.Start{AgentID: agentID, Cwd: r.dir})
 }
 
 func TestLaterHostOfTheSameNameReplacesThisOne(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{}))
-	r.actAs("s1", testEpoch+1, topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+	r.actAs("s1", testEpoch+1, crewbody.Start{AgentID: agentID, Cwd: r.dir})
 	require.ErrorIs(t, context.Cause(r.ctx), ErrReplaced)
 
 	w := rows{host: "h1", from: "host/h1"}
@@ -78,31 +79,31 @@ func TestNewProcessOfAnAgentEndsTheEarlierOne(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Hang: true}}}}}))
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	second := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-	ready := await[topics.CrewSessionReady](r, 2)[1]
+	second := r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+	ready := await[crewbody.SessionReady](r, 2)[1]
 	require.Equal(t, second, ready.Run)
-	require.Equal(t, run, said[topics.CrewExited](r)[0].Run)
+	require.Equal(t, run, said[crewbody.Exited](r)[0].Run)
 	require.Equal(t, 1, r.h.Agents())
 }
 
 func TestStartOutsideOfTheDirectoriesAndAboveTheLimitFails(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{}), func(_ *rig, c *Config, _ *times) { c.MaxAgents = 1 })
 	r.started()
-	for i, c := range []topics.CrewStart{
+	for i, c := range []crewbody.Start{
 		{AgentID: agentID, Cwd: t.TempDir()}, {AgentID: agentID, Cwd: r.path("none")}, {AgentID: agentID, Cwd: "relative"},
 	} {
 		run := r.act(c)
-		failed := await[topics.CrewStartFailed](r, i+1)[i]
+		failed := await[crewbody.StartFailed](r, i+1)[i]
 		require.Equal(t, run, failed.Run)
-		require.Equal(t, topics.CrewStageProcess, failed.Stage)
+		require.Equal(t, crewbody.StageProcess, failed.Stage)
 		require.False(t, failed.Process)
 	}
-	require.Len(t, said[topics.CrewExited](r), 1)
+	require.Len(t, said[crewbody.Exited](r), 1)
 	require.Eventually(t, func() bool { return r.h.Agents() == 0 }, waitLimit, time.Millisecond)
-	r.act(topics.CrewStart{AgentID: "a2", Cwd: r.dir})
-	await[topics.CrewSessionReady](r, 2)
-	r.act(topics.CrewStart{AgentID: "a3", Cwd: r.dir})
-	require.Contains(t, await[topics.CrewStartFailed](r, 4)[3].Error, "limit")
+	r.act(crewbody.Start{AgentID: "a2", Cwd: r.dir})
+	await[crewbody.SessionReady](r, 2)
+	r.act(crewbody.Start{AgentID: "a3", Cwd: r.dir})
+	require.Contains(t, await[crewbody.StartFailed](r, 4)[3].Error, "limit")
 }
 
 func TestGitActionsAreAnsweredToTheRowThatWaits(t *testing.T) {
@@ -113,16 +114,16 @@ func TestGitActionsAreAnsweredToTheRowThatWaits(t *testing.T) {
 		require.NoError(t, c.Run())
 	}
 	require.NoError(t, os.WriteFile(r.path("a.txt"), []byte("a"), 0o600))
-	commit := topics.CrewCommit{AgentID: agentID, Cwd: r.dir, Paths: []string{"a.txt"}, Message: "m", Author: "Dev", Fence: 1}
-	outside := topics.CrewDirty{AgentID: agentID, Cwd: t.TempDir(), Paths: []string{"a.txt"}}
-	for id, body := range map[string]topics.CrewBody{"c1": commit, "d1": outside} {
+	commit := crewbody.Commit{AgentID: agentID, Cwd: r.dir, Paths: []string{"a.txt"}, Message: "m", Author: "Dev", Fence: 1}
+	outside := crewbody.Dirty{AgentID: agentID, Cwd: t.TempDir(), Paths: []string{"a.txt"}}
+	for id, body := range map[string]crewbody.Body{"c1": commit, "d1": outside} {
 		a := topics.CrewAction{
-			ActionID: id, Kind: body.CrewKind(), Host: "h1", Subject: mailbox.Repository("repo"), Body: topics.EncodeCrewBody(body),
+			ActionID: id, Kind: body.Kind(), Host: "h1", Subject: mailbox.Repository("repo"), Body: crewbody.Encode(body),
 		}
 		r.action(a)
 		r.action(a)
 	}
-	for _, receipt := range await[topics.CrewReceipt](r, 2) {
+	for _, receipt := range await[crewbody.Receipt](r, 2) {
 		if receipt.ActionID == "c1" {
 			require.False(t, receipt.Failed, receipt.Error)
 			require.Equal(t, []string{"a.txt"}, receipt.Files)
@@ -162,7 +163,7 @@ func TestAgentsGetOnlyTheAllowedVariablesAndTheirModel(t *testing.T) {
 	require.Contains(t, env, "HOST_TEST_OTHER=x")
 	require.NotContains(t, env, "secret")
 	for model, want := range map[string][]string{"": {"--acp"}, "m1": {"--model=m1", "--acp"}} {
-		argv, err := c.command(topics.CrewStart{Provider: "unknown", Model: model})
+		argv, err := c.command(crewbody.Start{Provider: "unknown", Model: model})
 		require.NoError(t, err)
 		require.Equal(t, want, argv[1:])
 	}
@@ -195,7 +196,7 @@ func TestAgentWaitsWhileTheBrokersAreAway(t *testing.T) {
 	r.out.failing = 2
 	r.out.mu.Unlock()
 	close(away)
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Len(t, r.text(), bytes)
 }
 
@@ -216,7 +217,7 @@ func TestRecordsOfARowAreWrittenInOrder(t *testing.T) {
 		for row := range 2 {
 			all.Go(func() {
 				for i, k := range kinds {
-					it := item{body: topics.CrewProblem{Message: fmt.Sprint(i)}}
+					it := item{body: crewbody.Problem{Message: fmt.Sprint(i)}}
 					if k > 0 {
 						it = item{update: &update{run: "r", session: fmt.Sprint(k), raw: topics.Raw(fmt.Sprint(i))}}
 					}
@@ -234,14 +235,14 @@ func TestRecordsOfARowAreWrittenInOrder(t *testing.T) {
 				}
 				require.Greater(t, rec.in.Number, number)
 				number = rec.in.Number
-				if u, err := topics.DecodeCrewBody[topics.CrewUpdates](rec.in.Body); err == nil && rec.in.Kind == "updates" {
+				if u, err := crewbody.Decode[crewbody.Updates](rec.in.Body); err == nil && rec.in.Kind == "updates" {
 					for _, raw := range u.Updates {
 						require.Equal(t, fmt.Sprint(next), string(raw))
 						require.Equal(t, fmt.Sprint(kinds[next]), u.SessionID)
 						next++
 					}
 				} else {
-					p, err := topics.DecodeCrewBody[topics.CrewProblem](rec.in.Body)
+					p, err := crewbody.Decode[crewbody.Problem](rec.in.Body)
 					require.NoError(t, err)
 					require.Equal(t, fmt.Sprint(next), p.Message)
 					next++
@@ -266,7 +267,7 @@ func TestActionsBeforeTheClaimOfTheHostAreDoneWhenItBegins(t *testing.T) {
 	r.h = h
 	go func() {
 		defer close(waits)
-		r.actAs("agent/a1/1", 0, topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+		r.actAs("agent/a1/1", 0, crewbody.Start{AgentID: agentID, Cwd: r.dir})
 		r.action(topics.CrewAction{
 			ActionID: h.claims.id, Kind: "host_claim", Host: "h1", Epoch: testEpoch, Subject: "host/h1", Body: topics.Raw(`{}`),
 		})

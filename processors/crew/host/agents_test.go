@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -22,20 +23,20 @@ func TestA01_AnotherProtocolVersionDisconnectsTheAgent(t *testing.T) {
 	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
 		for _, version := range []int{0, 2} {
 			r := newRig(t, command(t, crewtest.Script{Protocol: &version}))
-			run := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-			exit := await[topics.CrewExited](r, 1)[0]
+			run := r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+			exit := await[crewbody.Exited](r, 1)[0]
 			require.Equal(t, run, exit.Run)
-			failed := said[topics.CrewStartFailed](r)
+			failed := said[crewbody.StartFailed](r)
 			require.Len(t, failed, 1)
-			require.Equal(t, topics.CrewStageInitialize, failed[0].Stage)
+			require.Equal(t, crewbody.StageInitialize, failed[0].Stage)
 			require.True(t, failed[0].Process)
 			require.Contains(t, failed[0].Error, "another version")
-			require.Empty(t, said[topics.CrewSessionReady](r))
+			require.Empty(t, said[crewbody.SessionReady](r))
 		}
 		r := newRig(t, command(t, crewtest.Script{Protocol: intOf(1)}))
 		_, session := r.started()
 		require.NotEmpty(t, session)
-		require.Len(t, said[topics.CrewStarted](r), 1)
+		require.Len(t, said[crewbody.Started](r), 1)
 	})
 }
 
@@ -83,11 +84,11 @@ func TestA02_LinesAreDecodedHoweverTheyAreRead(t *testing.T) {
 		}}}}))
 		run, session := r.started()
 		r.prompt(run, session, "p")
-		end := await[topics.CrewTurnEnded](r, 1)[0]
-		require.Equal(t, topics.CrewTurnEnded{Run: run, PromptID: "p", StopReason: "end_turn"}, end)
+		end := await[crewbody.TurnEnded](r, 1)[0]
+		require.Equal(t, crewbody.TurnEnded{Run: run, PromptID: "p", StopReason: "end_turn"}, end)
 		require.Equal(t, "ä€𝄞.", r.text())
-		require.Len(t, said[topics.CrewProblem](r), 1, "the further lines are not worth a problem each")
-		require.NotContains(t, said[topics.CrewProblem](r)[0].Message, "npm")
+		require.Len(t, said[crewbody.Problem](r), 1, "the further lines are not worth a problem each")
+		require.NotContains(t, said[crewbody.Problem](r)[0].Message, "npm")
 	})
 }
 
@@ -104,11 +105,11 @@ func TestUpdatesOfAllKindsArriveUnchangedAndInOrder(t *testing.T) {
 		}}}}))
 		run, session := r.started()
 		r.prompt(run, session, "p")
-		await[topics.CrewTurnEnded](r, 1)
+		await[crewbody.TurnEnded](r, 1)
 		require.Equal(t, strings.Repeat("word ", 200)+"inside", r.text())
 		require.Equal(t, "hm", r.chunks("agent_thought_chunk", false))
 		var kinds []string
-		for _, u := range said[topics.CrewUpdates](r) {
+		for _, u := range said[crewbody.Updates](r) {
 			require.Equal(t, session, u.SessionID)
 			require.NotZero(t, u.SentMS)
 			for _, raw := range u.Updates {
@@ -125,7 +126,7 @@ func TestUpdatesOfAllKindsArriveUnchangedAndInOrder(t *testing.T) {
 			`"agent_thought_chunk"`, `"agent_message_chunk"`, `"plan"`, `"usage_update"`, `"tool_call"`, `"agent_message_chunk"`,
 			`"tool_call_update"`, `"never_seen"`,
 		}, kinds)
-		require.Less(t, len(said[topics.CrewUpdates](r)), 100, "updates are batched")
+		require.Less(t, len(said[crewbody.Updates](r)), 100, "updates are batched")
 		require.Equal(t, "turn_ended", r.kinds()[len(r.kinds())-1], "the end of the turn follows its updates")
 	})
 }
@@ -143,9 +144,9 @@ func TestHalvesOfSurrogatePairsAreReplaced(t *testing.T) {
 	}}}}}))
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, "a\uFFFD", r.text())
-	require.Empty(t, said[topics.CrewProblem](r))
+	require.Empty(t, said[crewbody.Problem](r))
 }
 
 func rawOf(s string) []byte { return []byte(s) }
@@ -159,14 +160,14 @@ func TestPermissionIsAnsweredAsDecided(t *testing.T) {
 		run, session := r.started()
 		for i, option := range []string{"allow_once", "reject_once", ""} {
 			r.prompt(run, session, fmt.Sprint("p", i))
-			q := await[topics.CrewPermission](r, i+1)[i]
+			q := await[crewbody.Permission](r, i+1)[i]
 			require.Equal(t, session, q.SessionID)
 			require.Contains(t, string(q.ToolCall), "Run tests")
 			require.Contains(t, string(q.Options), "allow_once")
-			answer := topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: option}
+			answer := crewbody.Answer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: option}
 			r.act(answer)
 			r.act(answer) // a second answer has no effect
-			await[topics.CrewTurnEnded](r, i+1)
+			await[crewbody.TurnEnded](r, i+1)
 		}
 		require.Equal(t, "allowed rejected cancelled ", r.text())
 	})
@@ -180,16 +181,16 @@ func TestCancellationAnswersOpenRequestsAndEndsTheTurn(t *testing.T) {
 		}}))
 		run, session := r.started()
 		r.prompt(run, session, "ask")
-		q := await[topics.CrewPermission](r, 1)[0]
-		r.act(topics.CrewCancel{AgentID: agentID, Run: run, SessionID: session})
-		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](r, 1)[0].StopReason)
+		q := await[crewbody.Permission](r, 1)[0]
+		r.act(crewbody.Cancel{AgentID: agentID, Run: run, SessionID: session})
+		require.Equal(t, "cancelled", await[crewbody.TurnEnded](r, 1)[0].StopReason)
 		require.Equal(t, "not asked any more", r.text())
-		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
+		r.act(crewbody.Answer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
 		r.prompt(run, session, "hang")
 		// An agent that handles messages side by side may lose a cancellation that it gets at the same time as the prompt.
 		require.Eventually(t, func() bool { return r.text() == "not asked any more; begun" }, waitLimit, 5*time.Millisecond)
-		r.act(topics.CrewCancel{AgentID: agentID, Run: run, PromptID: "hang", SessionID: session})
-		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](r, 2)[1].StopReason)
+		r.act(crewbody.Cancel{AgentID: agentID, Run: run, PromptID: "hang", SessionID: session})
+		require.Equal(t, "cancelled", await[crewbody.TurnEnded](r, 2)[1].StopReason)
 	})
 }
 
@@ -204,12 +205,12 @@ func TestCancellationOfAnEndedTurnCancelsNothing(t *testing.T) {
 		}}))
 		run, session := r.started()
 		r.prompt(run, session, "one")
-		await[topics.CrewTurnEnded](r, 1)
+		await[crewbody.TurnEnded](r, 1)
 		r.prompt(run, session, "ask")
-		q := await[topics.CrewPermission](r, 1)[0]
-		r.act(topics.CrewCancel{AgentID: agentID, Run: run, PromptID: "one", SessionID: session})
-		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
-		require.Equal(t, "end_turn", await[topics.CrewTurnEnded](r, 2)[1].StopReason)
+		q := await[crewbody.Permission](r, 1)[0]
+		r.act(crewbody.Cancel{AgentID: agentID, Run: run, PromptID: "one", SessionID: session})
+		r.act(crewbody.Answer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
+		require.Equal(t, "end_turn", await[crewbody.TurnEnded](r, 2)[1].StopReason)
 		require.Equal(t, "first; allowed", r.text())
 	})
 }
@@ -220,31 +221,31 @@ func TestSessionIsContinuedAndItsPastIsMarked(t *testing.T) {
 		r := newRig(t, argv)
 		run, session := r.started()
 		r.prompt(run, session, "one")
-		await[topics.CrewTurnEnded](r, 1)
-		r.act(topics.CrewStop{AgentID: agentID, Run: run})
-		require.Equal(t, topics.CrewExited{Run: run}, await[topics.CrewExited](r, 1)[0])
+		await[crewbody.TurnEnded](r, 1)
+		r.act(crewbody.Stop{AgentID: agentID, Run: run})
+		require.Equal(t, crewbody.Exited{Run: run}, await[crewbody.Exited](r, 1)[0])
 
-		again := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: session})
-		ready := await[topics.CrewSessionReady](r, 2)[1]
-		require.Equal(t, topics.CrewSessionReady{Run: again, SessionID: session, Resumed: true}, ready)
+		again := r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir, SessionID: session})
+		ready := await[crewbody.SessionReady](r, 2)[1]
+		require.Equal(t, crewbody.SessionReady{Run: again, SessionID: session, Resumed: true}, ready)
 		require.Equal(t, "one ", r.chunks("agent_message_chunk", true))
 		r.prompt(again, session, "two")
-		await[topics.CrewTurnEnded](r, 2)
+		await[crewbody.TurnEnded](r, 2)
 		require.Equal(t, "one two ", r.text())
 
-		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: "session-gone"})
-		failed := await[topics.CrewStartFailed](r, 1)[0]
-		require.Equal(t, topics.CrewStageResume, failed.Stage)
-		await[topics.CrewExited](r, 3)
+		r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir, SessionID: "session-gone"})
+		failed := await[crewbody.StartFailed](r, 1)[0]
+		require.Equal(t, crewbody.StageResume, failed.Stage)
+		await[crewbody.Exited](r, 3)
 	})
 }
 
 func TestSessionOfAnAgentThatCannotLoadIsNotReplacedByANewOne(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{}))
-	r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: "session-1"})
-	await[topics.CrewExited](r, 1)
-	require.Equal(t, topics.CrewStageResume, said[topics.CrewStartFailed](r)[0].Stage)
-	require.Empty(t, said[topics.CrewSessionReady](r))
+	r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir, SessionID: "session-1"})
+	await[crewbody.Exited](r, 1)
+	require.Equal(t, crewbody.StageResume, said[crewbody.StartFailed](r)[0].Stage)
+	require.Empty(t, said[crewbody.SessionReady](r))
 }
 
 func TestDeathBySignalIsOneExitWithCode1(t *testing.T) {
@@ -255,29 +256,29 @@ func TestDeathBySignalIsOneExitWithCode1(t *testing.T) {
 		}}))
 		run, session := r.started()
 		r.prompt(run, session, "die")
-		exit := await[topics.CrewExited](r, 1)[0]
-		require.Equal(t, topics.CrewExited{Run: run, Code: 1, Signal: "killed"}, exit)
+		exit := await[crewbody.Exited](r, 1)[0]
+		require.Equal(t, crewbody.Exited{Run: run, Code: 1, Signal: "killed"}, exit)
 		require.Equal(t, "exited", r.kinds()[len(r.kinds())-1])
 		r.prompt(run, session, "after its death")
-		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: "ask-1", OptionID: "allow_once"})
-		r.act(topics.CrewStop{AgentID: agentID, Run: run})
+		r.act(crewbody.Answer{AgentID: agentID, Run: run, RequestID: "ask-1", OptionID: "allow_once"})
+		r.act(crewbody.Stop{AgentID: agentID, Run: run})
 
-		run = r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-		session = await[topics.CrewSessionReady](r, 2)[1].SessionID
+		run = r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+		session = await[crewbody.SessionReady](r, 2)[1].SessionID
 		r.prompt(run, session, "exit")
-		require.Equal(t, topics.CrewExited{Run: run, Code: 7}, await[topics.CrewExited](r, 2)[1])
-		require.Len(t, said[topics.CrewExited](r), 2)
+		require.Equal(t, crewbody.Exited{Run: run, Code: 7}, await[crewbody.Exited](r, 2)[1])
+		require.Len(t, said[crewbody.Exited](r), 2)
 	})
 }
 
 func TestAgentThatNeedsALoginSaysSo(t *testing.T) {
 	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
 		r := newRig(t, command(t, crewtest.Script{SignIn: true}))
-		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-		failed := await[topics.CrewStartFailed](r, 1)[0]
-		require.Equal(t, topics.CrewStageSession, failed.Stage)
+		r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+		failed := await[crewbody.StartFailed](r, 1)[0]
+		require.Equal(t, crewbody.StageSession, failed.Stage)
 		require.Contains(t, failed.Error, "sign in")
-		await[topics.CrewExited](r, 1)
+		await[crewbody.Exited](r, 1)
 	})
 }
 
@@ -299,7 +300,7 @@ func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
 			turn++
 			before := r.text()
 			r.prompt(run, session, text)
-			await[topics.CrewTurnEnded](r, turn)
+			await[crewbody.TurnEnded](r, turn)
 			return strings.TrimPrefix(r.text(), before)
 		}
 		require.Equal(t, "read: two\n", ask("read"))
@@ -307,13 +308,13 @@ func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
 		require.Equal(t, 2, strings.Count(got, "failed"), got)
 		require.NotContains(t, got, "secret")
 
-		decided := func(n int, text string, allowed bool) (topics.CrewPermission, string) {
+		decided := func(n int, text string, allowed bool) (crewbody.Permission, string) {
 			turn++
 			before := r.text()
 			r.prompt(run, session, text)
-			q := await[topics.CrewPermission](r, n)[n-1]
-			r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, Allowed: allowed})
-			await[topics.CrewTurnEnded](r, turn)
+			q := await[crewbody.Permission](r, n)[n-1]
+			r.act(crewbody.Answer{AgentID: agentID, Run: run, RequestID: q.RequestID, Allowed: allowed})
+			await[crewbody.TurnEnded](r, turn)
 			return q, strings.TrimPrefix(r.text(), before)
 		}
 		q, got := decided(1, "write", false)
@@ -343,8 +344,8 @@ func TestUnknownMethodsAreRefusedAndWithdrawnRequestsAnswered(t *testing.T) {
 	}}}}))
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
-	require.Len(t, said[topics.CrewPermission](r), 1)
+	await[crewbody.TurnEnded](r, 1)
+	require.Len(t, said[crewbody.Permission](r), 1)
 	require.Equal(t, "done", r.text())
 	r.h.mu.Lock()
 	defer r.h.mu.Unlock()

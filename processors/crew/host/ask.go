@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,8 +23,8 @@ type asks struct {
 // ask is a request of the agent. It is answered by the one who removes it from asks.
 type ask struct {
 	rpcID  string
-	decide func(topics.CrewAnswer) // nil: it is carried out
-	cancel func(*rpcError)         // ends the request
+	decide func(crewbody.Answer) // nil: it is carried out
+	cancel func(*rpcError)       // ends the request
 }
 
 // add returns the host's ID of a request, empty if too many are open.
@@ -51,7 +52,7 @@ func (a *asks) remove(id string) (q ask, ok bool) {
 }
 
 // decide passes a decision on. A request that is not open, such as one of an earlier process, has no decision.
-func (a *asks) decide(answer topics.CrewAnswer) {
+func (a *asks) decide(answer crewbody.Answer) {
 	a.mu.Lock()
 	q, ok := a.open[answer.RequestID]
 	if ok = ok && q.decide != nil; ok {
@@ -97,7 +98,7 @@ func (a *asks) take(which func(ask) bool) (taken []ask) {
 	return taken
 }
 
-// askPermission passes a session/request_permission on. It is answered by a CrewAnswer.
+// askPermission passes a session/request_permission on. It is answered by a crewbody.Answer.
 func (r *run) askPermission(m received) {
 	var q struct {
 		SessionID string     `json:"sessionId"`
@@ -115,7 +116,7 @@ func (r *run) askPermission(m received) {
 	outcome := func(o map[string]any) { r.answer(m.ID, map[string]any{"outcome": o}) }
 	id := r.asks.add(ask{
 		rpcID: string(m.ID),
-		decide: func(a topics.CrewAnswer) {
+		decide: func(a crewbody.Answer) {
 			if a.OptionID == "" {
 				outcome(map[string]any{"outcome": "cancelled"})
 			} else {
@@ -134,14 +135,14 @@ func (r *run) askPermission(m received) {
 		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
 		return
 	}
-	r.question(topics.CrewPermission{
+	r.question(crewbody.Permission{
 		Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: q.ToolCall, Options: q.Options,
 	})
 }
 
 // question queues a request for a person. One that does not fit into a record is refused: a smaller record would hide from the
 // person what is asked.
-func (r *run) question(p topics.CrewPermission) {
+func (r *run) question(p crewbody.Permission) {
 	r.put(item{body: p, size: sizeOf(p), lost: func() {
 		if q, open := r.asks.remove(p.RequestID); open {
 			q.cancel(errTooLarge)
@@ -200,7 +201,7 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 	}
 	id := r.asks.add(ask{
 		rpcID: string(m.ID),
-		decide: func(a topics.CrewAnswer) {
+		decide: func(a crewbody.Answer) {
 			if a.Allowed {
 				carryOut()
 			} else {
@@ -221,5 +222,5 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 	r.session.mu.Lock()
 	session := r.session.id
 	r.session.mu.Unlock()
-	r.question(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: session, Method: m.Method, Args: args})
+	r.question(crewbody.Permission{Run: r.id, RequestID: id, SessionID: session, Method: m.Method, Args: args})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // A person who sees nothing of a request must not be asked for it.
@@ -24,8 +24,8 @@ func TestRequestsThatCannotBeShownAreRefused(t *testing.T) {
 				func(_ *rig, c *Config, _ *times) { c.Policy.Read = Ask })
 			run, session := r.started()
 			r.prompt(run, session, "p")
-			await[topics.CrewTurnEnded](r, 1)
-			require.Empty(t, said[topics.CrewPermission](r))
+			await[crewbody.TurnEnded](r, 1)
+			require.Empty(t, said[crewbody.Permission](r))
 			require.Contains(t, r.text(), errTooLarge.Message)
 		})
 	}
@@ -42,8 +42,8 @@ func TestRequestsThatTheBrokersRejectForTheirSizeAreRefused(t *testing.T) {
 	}}}}), quickStop, func(r *rig, _ *Config, _ *times) { r.out.largest = 10 << 10 })
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
-	require.Empty(t, said[topics.CrewPermission](r))
+	await[crewbody.TurnEnded](r, 1)
+	require.Empty(t, said[crewbody.Permission](r))
 	require.Contains(t, r.text(), errTooLarge.Message)
 	require.NotContains(t, r.text(), "allowed")
 }
@@ -60,9 +60,9 @@ func TestToolCallIsShownWholeOrRefused(t *testing.T) {
 		return r
 	}
 	r := asking(strings.Repeat("x", maxAsked/2))
-	require.Contains(t, string(await[topics.CrewPermission](r, 1)[0].ToolCall), "xxx; touch x")
+	require.Contains(t, string(await[crewbody.Permission](r, 1)[0].ToolCall), "xxx; touch x")
 	r = asking(strings.Repeat("x", maxAsked))
-	await[topics.CrewTurnEnded](r, 1)
-	require.Empty(t, said[topics.CrewPermission](r))
+	await[crewbody.TurnEnded](r, 1)
+	require.Empty(t, said[crewbody.Permission](r))
 	require.NotContains(t, r.text(), "allowed")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
@@ -111,16 +112,16 @@ func (s *stage) process(graph *goka.GroupGraph, instance string, g processors.Gu
 // spawn spawns the agent, and returns when its session is there.
 func (s *stage) spawn() {
 	s.t.Helper()
-	s.tell(topics.CrewSpawn{Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir}})
-	heard[topics.CrewSessionReady](s, 1)
+	s.tell(crewbody.Spawn{Member: crewbody.Member{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir}})
+	heard[crewbody.SessionReady](s, 1)
 }
 
 // count is how many records of a kind the agent got.
-func (s *stage) count(kind topics.CrewBody) (n int) {
+func (s *stage) count(kind crewbody.Body) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, in := range s.inputs {
-		if in.Kind == kind.CrewKind() {
+		if in.Kind == kind.Kind() {
 			n++
 		}
 	}
@@ -145,11 +146,11 @@ func (s *stage) host() (h *host.Host, stop func() error) {
 }
 
 // tell writes an input of the crew.
-func (s *stage) tell(body topics.CrewBody) {
+func (s *stage) tell(body crewbody.Body) {
 	s.t.Helper()
 	s.n++
 	in := topics.CrewInput{
-		InputID: fmt.Sprint("crew/c1/", s.n), Kind: body.CrewKind(), From: "crew/c1", Number: s.n, Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprint("crew/c1/", s.n), Kind: body.Kind(), From: "crew/c1", Number: s.n, Body: crewbody.Encode(body),
 	}
 	out, err := processors.OutboundOf(s.topics.CrewAgentInputs, theAgent, in, in.InputID)
 	require.NoError(s.t, err)
@@ -157,18 +158,18 @@ func (s *stage) tell(body topics.CrewBody) {
 }
 
 // heard waits for the nth record of a kind of the host, and returns it.
-func heard[T topics.CrewBody](s *stage, n int) (body T) {
+func heard[T crewbody.Body](s *stage, n int) (body T) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		found := 0
 		for _, in := range s.inputs {
-			if in.Kind != body.CrewKind() {
+			if in.Kind != body.Kind() {
 				continue
 			}
 			if found++; found == n {
-				b, err := topics.DecodeCrewBody[T](in.Body)
+				b, err := crewbody.Decode[T](in.Body)
 				body = b
 				return err == nil
 			}
@@ -183,26 +184,26 @@ func TestAgentGoesOnAfterItsHostWasStartedAnew(t *testing.T) {
 		t.Run(string(g), func(t *testing.T) {
 			s := newStage(t, g)
 			// The agent is spawned while there is no host.
-			s.tell(topics.CrewSpawn{
-				Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir},
+			s.tell(crewbody.Spawn{
+				Member: crewbody.Member{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir},
 				Prompt: "first",
 			})
 			_, stop := s.host()
-			first := heard[topics.CrewSessionReady](s, 1)
+			first := heard[crewbody.SessionReady](s, 1)
 			require.False(t, first.Resumed)
-			require.Equal(t, "end_turn", heard[topics.CrewTurnEnded](s, 1).StopReason)
+			require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 1).StopReason)
 			require.NoError(t, stop())
-			require.True(t, heard[topics.CrewExited](s, 1).Stopped)
+			require.True(t, heard[crewbody.Exited](s, 1).Stopped)
 
 			s.host()
-			again := heard[topics.CrewSessionReady](s, 2)
+			again := heard[crewbody.SessionReady](s, 2)
 			require.True(t, again.Resumed)
 			require.Equal(t, first.SessionID, again.SessionID)
 			require.NotEqual(t, first.Run, again.Run)
-			s.tell(topics.CrewPrompt{Text: "second"})
-			require.Equal(t, again.Run, heard[topics.CrewTurnEnded](s, 2).Run)
-			s.tell(topics.CrewTerminate{})
-			require.Equal(t, topics.CrewExited{Run: again.Run}, heard[topics.CrewExited](s, 2))
+			s.tell(crewbody.Prompt{Text: "second"})
+			require.Equal(t, again.Run, heard[crewbody.TurnEnded](s, 2).Run)
+			s.tell(crewbody.Terminate{})
+			require.Equal(t, crewbody.Exited{Run: again.Run}, heard[crewbody.Exited](s, 2))
 		})
 	}
 }
@@ -210,10 +211,10 @@ func TestAgentGoesOnAfterItsHostWasStartedAnew(t *testing.T) {
 func TestHostEndsWhenAnotherOneOfItsNameStarts(t *testing.T) {
 	s := newStage(t, processors.AtLeastOnce)
 	first, stop := s.host()
-	s.tell(topics.CrewSpawn{Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir}})
-	heard[topics.CrewSessionReady](s, 1)
+	s.tell(crewbody.Spawn{Member: crewbody.Member{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir}})
+	heard[crewbody.SessionReady](s, 1)
 	s.host()
-	heard[topics.CrewSessionReady](s, 2) // the row has a process of the later host
+	heard[crewbody.SessionReady](s, 2) // the row has a process of the later host
 	require.Eventually(t, func() bool { return first.Agents() == 0 }, brokerWait, 10*time.Millisecond)
 	require.ErrorIs(t, stop(), host.ErrReplaced)
 }

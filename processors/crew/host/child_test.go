@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -27,9 +28,9 @@ func runHost(_ context.Context, c child) error {
 	}
 	h.open(&written{})
 	h.begin(context.Background(), testEpoch)
-	body := topics.CrewStart{AgentID: agentID, Cwd: c.Dir}
+	body := crewbody.Start{AgentID: agentID, Cwd: c.Dir}
 	action, err := h.catalog.CrewActions.Codec().Marshal(topics.CrewAction{
-		ActionID: "s", Kind: body.CrewKind(), Host: "h1", Subject: mailbox.Agent(agentID), Body: topics.EncodeCrewBody(body),
+		ActionID: "s", Kind: body.Kind(), Host: "h1", Subject: mailbox.Agent(agentID), Body: crewbody.Encode(body),
 	})
 	if err != nil {
 		return err

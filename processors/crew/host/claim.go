@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -50,10 +51,10 @@ func (c *claims) read(a topics.CrewAction) (replaced bool) {
 // waits for the brokers until ctx ends.
 func (h *Host) claim(ctx context.Context, to processors.Publisher, epoch int64) (got int64, ok bool) {
 	subject := mailbox.OfHost + h.config.Name
-	body := topics.CrewHostClaim{}
+	body := crewbody.HostClaim{}
 	out, err := processors.OutboundOf(h.catalog.CrewActions, subject, topics.CrewAction{
-		ActionID: h.claims.id, Kind: body.CrewKind(), Host: h.config.Name, Epoch: epoch, Subject: subject,
-		Body: topics.EncodeCrewBody(body),
+		ActionID: h.claims.id, Kind: body.Kind(), Host: h.config.Name, Epoch: epoch, Subject: subject,
+		Body: crewbody.Encode(body),
 	}, h.claims.id)
 	if err == nil {
 		err = retry.Until(ctx, func() error { return to.Publish(ctx, out) }, func(err error) {

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -207,7 +208,7 @@ func (c *Config) workDir(cwd string) (string, error) {
 }
 
 // mode is the configured mode for an agent, empty if there is none.
-func (c *Config) mode(start topics.CrewStart) string {
+func (c *Config) mode(start crewbody.Start) string {
 	mode, ok := c.Modes[start.Provider]
 	if _, own := c.Commands[start.Provider]; !ok && !own {
 		mode = c.Modes[""]
@@ -231,7 +232,7 @@ func (c *Config) environ() []string {
 }
 
 // command is the command line for an agent.
-func (c *Config) command(start topics.CrewStart) ([]string, error) {
+func (c *Config) command(start crewbody.Start) ([]string, error) {
 	argv, ok := c.Commands[start.Provider]
 	if !ok {
 		argv, ok = c.Commands[""]

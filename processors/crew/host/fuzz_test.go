@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"go.uber.org/zap"
-
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // FuzzOutput passes any bytes to a run as the output of its agent.
@@ -32,7 +31,7 @@ func FuzzOutput(f *testing.F) {
 		}
 		w := &written{}
 		finish := h.open(w)
-		r := newRun(h, "run", topics.CrewStart{AgentID: agentID})
+		r := newRun(h, "run", crewbody.Start{AgentID: agentID})
 		r.in = &stdin{pipe: discard{}, failed: func(error) {}}
 		if err := lines(strings.NewReader(string(raw)), 1<<20, r.handle); err != nil {
 			t.Fatal(err)

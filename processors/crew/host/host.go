@@ -12,6 +12,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -233,7 +234,7 @@ func (h *Host) begin(ctx context.Context, epoch int64) {
 }
 
 func (h *Host) tellStarted(subject string) {
-	_ = h.out.put(h.life, subject, item{body: topics.CrewHostStarted{Host: h.config.Name, Epoch: h.epoch}})
+	_ = h.out.put(h.life, subject, item{body: crewbody.HostStarted{Host: h.config.Name, Epoch: h.epoch}})
 }
 
 // stopAll ends all processes, and returns when they have ended or the time is over.

@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/processors/crew/host"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // A turn goes on while the processes of the groups are replaced: it is not interrupted, and its prompt is sent once.
@@ -28,19 +28,19 @@ func TestTurnGoesOnWhileTheGroupsAreDeployed(t *testing.T) {
 	}}}})
 	s.host()
 	s.spawn()
-	s.tell(topics.CrewPrompt{Text: "go"})
-	heard[topics.CrewUpdates](s, 1)
+	s.tell(crewbody.Prompt{Text: "go"})
+	heard[crewbody.Updates](s, 1)
 	for _, instance := range []string{"two", "three"} {
 		stop := s.stopGroups
 		s.stopGroups = s.groups(instance, processors.ExactlyOnce)
 		stop()
 	}
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.Equal(t, "end_turn", heard[topics.CrewTurnEnded](s, 1).StopReason)
-	s.tell(topics.CrewPrompt{Text: "again"})
-	heard[topics.CrewTurnEnded](s, 2)
-	require.Zero(t, s.count(topics.CrewExited{}))
-	require.Equal(t, 2, s.count(topics.CrewTurnEnded{}))
+	require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 1).StopReason)
+	s.tell(crewbody.Prompt{Text: "again"})
+	heard[crewbody.TurnEnded](s, 2)
+	require.Zero(t, s.count(crewbody.Exited{}))
+	require.Equal(t, 2, s.count(crewbody.TurnEnded{}))
 }
 
 // Updates of any number and size do not keep the agent's next messages from it.
@@ -60,12 +60,12 @@ func TestFloodOfUpdatesBlocksNothing(t *testing.T) {
 	s := newStageOf(t, processors.ExactlyOnce, crewtest.Script{Rules: []crewtest.Rule{{Match: "flood", Steps: flood}}})
 	s.host()
 	s.spawn()
-	s.tell(topics.CrewPrompt{Text: "flood"})
-	require.Equal(t, "end_turn", heard[topics.CrewTurnEnded](s, 1).StopReason)
-	s.tell(topics.CrewPrompt{Text: "next"})
-	require.Equal(t, "end_turn", heard[topics.CrewTurnEnded](s, 2).StopReason)
-	require.Zero(t, s.count(topics.CrewProblem{}))
-	require.Zero(t, s.count(topics.CrewExited{}))
+	s.tell(crewbody.Prompt{Text: "flood"})
+	require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 1).StopReason)
+	s.tell(crewbody.Prompt{Text: "next"})
+	require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 2).StopReason)
+	require.Zero(t, s.count(crewbody.Problem{}))
+	require.Zero(t, s.count(crewbody.Exited{}))
 }
 
 // A host that cannot begin says why, and soon.
@@ -107,6 +107,6 @@ func TestOfTwoHostsThatStartTogetherOneEnds(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		require.FailNow(t, "both hosts run")
 	}
-	s.tell(topics.CrewPrompt{Text: "go"})
-	require.Equal(t, "end_turn", heard[topics.CrewTurnEnded](s, 1).StopReason)
+	s.tell(crewbody.Prompt{Text: "go"})
+	require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 1).StopReason)
 }

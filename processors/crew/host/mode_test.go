@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // claude are the modes of claude-agent-acp as it opens a session.
@@ -76,16 +76,16 @@ var tellMode = crewtest.Rule{Steps: []crewtest.Step{{Text: "mode {{mode}};"}}}
 func TestHostSetsTheModeInWhichTheAgentAsks(t *testing.T) {
 	r := newRig(t, goAgent(t, modesOf("auto", tellMode)), quickStop)
 	run, session := r.started()
-	require.Contains(t, string(said[topics.CrewSessionReady](r)[0].Modes), `"currentModeId":"default"`)
+	require.Contains(t, string(said[crewbody.SessionReady](r)[0].Modes), `"currentModeId":"default"`)
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, "mode default;", r.text())
 
 	r = newRig(t, goAgent(t, modesOf("auto", tellMode)), quickStop)
-	run = r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: "s"})
-	await[topics.CrewSessionReady](r, 1)
+	run = r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir, SessionID: "s"})
+	await[crewbody.SessionReady](r, 1)
 	r.prompt(run, "s", "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, "mode default;", r.text(), "a session that is continued")
 
 	r = newRig(t, goAgent(t, modesOf("default", tellMode)), quickStop, func(_ *rig, c *Config, _ *times) {
@@ -93,7 +93,7 @@ func TestHostSetsTheModeInWhichTheAgentAsks(t *testing.T) {
 	})
 	run, session = r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, "mode acceptEdits;", r.text(), "it is configured")
 }
 
@@ -103,11 +103,11 @@ func TestAgentThatOnlyApprovesIsNotStarted(t *testing.T) {
 		"refuses":       {Modes: &crewtest.Modes{Current: "auto", Available: claude}, KeepMode: true},
 	} {
 		r := newRig(t, goAgent(t, script), quickStop)
-		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-		failed := await[topics.CrewStartFailed](r, 1)[0]
+		r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+		failed := await[crewbody.StartFailed](r, 1)[0]
 		require.Contains(t, failed.Error, "mode", name)
-		await[topics.CrewExited](r, 1)
-		require.Empty(t, said[topics.CrewSessionReady](r), name)
+		await[crewbody.Exited](r, 1)
+		require.Empty(t, said[crewbody.SessionReady](r), name)
 	}
 }
 
@@ -120,17 +120,17 @@ func TestModeThatApprovesIsResetOrTheAgentIsStopped(t *testing.T) {
 	run, session := r.started()
 	for i := range maxResets {
 		r.prompt(run, session, "go")
-		await[topics.CrewTurnEnded](r, i+1)
-		require.Contains(t, await[topics.CrewProblem](r, i+1)[i].Message, `"auto"`)
+		await[crewbody.TurnEnded](r, i+1)
+		require.Contains(t, await[crewbody.Problem](r, i+1)[i].Message, `"auto"`)
 	}
-	require.Empty(t, said[topics.CrewExited](r))
+	require.Empty(t, said[crewbody.Exited](r))
 	r.prompt(run, session, "go")
-	exit := await[topics.CrewExited](r, 1)[0]
+	exit := await[crewbody.Exited](r, 1)[0]
 	require.Contains(t, exit.Error, "approves by itself")
 
 	changing.KeepMode = true
 	r = newRig(t, goAgent(t, changing), quickStop)
 	run, session = r.started()
 	r.prompt(run, session, "go")
-	require.Contains(t, await[topics.CrewExited](r, 1)[0].Error, "does not leave the mode")
+	require.Contains(t, await[crewbody.Exited](r, 1)[0].Error, "does not leave the mode")
 }

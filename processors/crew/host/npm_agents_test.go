@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The agents that users install are told by a model to run a command. They run it only if a person allows it.
@@ -52,8 +52,8 @@ var npmCases = map[string]func(t *testing.T, agent string){
 	"interrupt of a question": func(t *testing.T, agent string) {
 		c := newNpmCase(t, agent, longCommand)
 		c.asked()
-		c.act(topics.CrewCancel{AgentID: agentID, Run: c.run, PromptID: askCommand, SessionID: c.session})
-		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](c.rig, 1)[0].StopReason)
+		c.act(crewbody.Cancel{AgentID: agentID, Run: c.run, PromptID: askCommand, SessionID: c.session})
+		require.Equal(t, "cancelled", await[crewbody.TurnEnded](c.rig, 1)[0].StopReason)
 		require.NoFileExists(t, c.path("made.txt"))
 	},
 	"interrupt of a model call": func(t *testing.T, agent string) {
@@ -63,14 +63,14 @@ var npmCases = map[string]func(t *testing.T, agent string){
 			c.m.note(func() { calls = c.m.hanging > 0 })
 			return calls
 		}, waitLimit, 5*time.Millisecond)
-		c.act(topics.CrewCancel{AgentID: agentID, Run: c.run, PromptID: askNothing, SessionID: c.session})
-		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](c.rig, 1)[0].StopReason)
+		c.act(crewbody.Cancel{AgentID: agentID, Run: c.run, PromptID: askNothing, SessionID: c.session})
+		require.Equal(t, "cancelled", await[crewbody.TurnEnded](c.rig, 1)[0].StopReason)
 	},
 	"end of the host": func(t *testing.T, agent string) {
 		c := newNpmCase(t, agent, runsLong)
 		c.asked()
-		c.act(func() topics.CrewAnswer {
-			q := said[topics.CrewPermission](c.rig)[0]
+		c.act(func() crewbody.Answer {
+			q := said[crewbody.Permission](c.rig)[0]
 			a := allow(q)
 			a.AgentID, a.Run, a.RequestID = agentID, c.run, q.RequestID
 			return a

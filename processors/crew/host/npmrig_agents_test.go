@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/kill"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // npmAgent is an agent that make agents installs from npm.
@@ -163,23 +163,23 @@ func newNpmCase(t *testing.T, name, command string, prepare ...func(*npmCase)) *
 }
 
 // decide answers all requests in one way until the turn has ended.
-func (c *npmCase) decide(answer func(q topics.CrewPermission) topics.CrewAnswer) topics.CrewTurnEnded {
+func (c *npmCase) decide(answer func(q crewbody.Permission) crewbody.Answer) crewbody.TurnEnded {
 	c.t.Helper()
 	answered := 0
 	require.Eventually(c.t, func() bool {
-		for _, q := range said[topics.CrewPermission](c.rig)[answered:] {
+		for _, q := range said[crewbody.Permission](c.rig)[answered:] {
 			answered++
 			a := answer(q)
 			a.AgentID, a.Run, a.RequestID = agentID, c.run, q.RequestID
 			c.act(a)
 		}
-		return len(said[topics.CrewTurnEnded](c.rig)) > 0
+		return len(said[crewbody.TurnEnded](c.rig)) > 0
 	}, waitLimit, 5*time.Millisecond, "%v", lazily(func() any { return c.kinds() }))
-	return said[topics.CrewTurnEnded](c.rig)[0]
+	return said[crewbody.TurnEnded](c.rig)[0]
 }
 
 // optionOf is the ID of the first option of a kind.
-func optionOf(q topics.CrewPermission, kind string) string {
+func optionOf(q crewbody.Permission, kind string) string {
 	var options []struct {
 		ID   string `json:"optionId"`
 		Kind string `json:"kind"`
@@ -193,25 +193,25 @@ func optionOf(q topics.CrewPermission, kind string) string {
 	return ""
 }
 
-func allow(q topics.CrewPermission) topics.CrewAnswer {
-	return topics.CrewAnswer{OptionID: optionOf(q, "allow_once"), Allowed: true}
+func allow(q crewbody.Permission) crewbody.Answer {
+	return crewbody.Answer{OptionID: optionOf(q, "allow_once"), Allowed: true}
 }
 
-func deny(q topics.CrewPermission) topics.CrewAnswer {
-	return topics.CrewAnswer{OptionID: optionOf(q, "reject_once")}
+func deny(q crewbody.Permission) crewbody.Answer {
+	return crewbody.Answer{OptionID: optionOf(q, "reject_once")}
 }
 
 // expire is what the agent's row answers after its time limit.
-func expire(topics.CrewPermission) topics.CrewAnswer { return topics.CrewAnswer{By: "deadline"} }
+func expire(crewbody.Permission) crewbody.Answer { return crewbody.Answer{By: "deadline"} }
 
 // longCommand makes a file at its end, beyond what is shown of long requests in events.
 var longCommand = "printf yes > made.txt; : " + strings.Repeat("a", 3000) + "; printf tail >> made.txt"
 
 // asked waits for the request, and checks that it shows the whole command and that the agent has not run it.
-func (c *npmCase) asked() topics.CrewPermission {
+func (c *npmCase) asked() crewbody.Permission {
 	c.t.Helper()
 	c.prompt(c.run, c.session, askCommand)
-	q := await[topics.CrewPermission](c.rig, 1)[0]
+	q := await[crewbody.Permission](c.rig, 1)[0]
 	shown := string(encoded(c.m.command))
 	require.Contains(c.t, string(q.ToolCall)+string(q.Args), shown[1:len(shown)-1])
 	require.NoFileExists(c.t, c.path("made.txt"))
@@ -247,7 +247,7 @@ func runNpmHost(ctx context.Context, c npmChild) error {
 	r := &rig{t: new(testing.T), h: h, out: &written{}, ctx: ctx}
 	h.open(r.out)
 	h.begin(ctx, testEpoch)
-	run := r.act(topics.CrewStart{AgentID: agentID, Cwd: c.Dir})
+	run := r.act(crewbody.Start{AgentID: agentID, Cwd: c.Dir})
 	prompted, answered := false, 0
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -257,11 +257,11 @@ func runNpmHost(ctx context.Context, c npmChild) error {
 			return nil
 		case <-tick.C:
 		}
-		if ready := said[topics.CrewSessionReady](r); len(ready) > 0 && !prompted {
+		if ready := said[crewbody.SessionReady](r); len(ready) > 0 && !prompted {
 			prompted = true
 			r.prompt(run, ready[0].SessionID, askCommand)
 		}
-		for _, q := range said[topics.CrewPermission](r)[answered:] {
+		for _, q := range said[crewbody.Permission](r)[answered:] {
 			answered++
 			a := allow(q)
 			a.AgentID, a.Run, a.RequestID = agentID, run, q.RequestID

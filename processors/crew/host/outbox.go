@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -54,7 +55,7 @@ type box struct {
 
 // item is a record, or an update that is written with others in one record.
 type item struct {
-	body   topics.CrewBody
+	body   crewbody.Body
 	update *update
 	size   int
 	at     time.Time
@@ -141,7 +142,7 @@ func (o *outbox) drain(b *box) {
 		if n == 0 {
 			return
 		}
-		if _, ok := next.body.(topics.CrewUpdates); ok {
+		if _, ok := next.body.(crewbody.Updates); ok {
 			o.admit(b.subject, next.size)
 		}
 		o.write(b.subject, next)
@@ -207,9 +208,9 @@ func (b *box) batch() (n int, full bool) {
 	return n, size >= batchBytes
 }
 
-func updates(items []item) topics.CrewBody {
+func updates(items []item) crewbody.Body {
 	first := items[0].update
-	u := topics.CrewUpdates{
+	u := crewbody.Updates{
 		Run: first.run, SessionID: first.session, Replay: first.replay, SentMS: items[0].at.UnixMilli(),
 		Updates: make([]topics.Raw, 0, len(items)),
 	}
@@ -226,14 +227,14 @@ func (o *outbox) write(subject string, it item) {
 	o.number++
 	n := o.number
 	o.mu.Unlock()
-	bodies := []topics.CrewBody{it.body}
+	bodies := []crewbody.Body{it.body}
 	if it.lost == nil {
 		bodies = append(bodies, smaller(it.body))
 	}
 	for _, body := range bodies {
 		r, err := processors.OutboundOf(o.inputs(subject), mailbox.ID(subject), topics.CrewInput{
-			InputID: o.from + ">" + subject + "/" + strconv.FormatInt(n, 10), Kind: body.CrewKind(), From: o.from, Number: n,
-			Body: topics.EncodeCrewBody(body),
+			InputID: o.from + ">" + subject + "/" + strconv.FormatInt(n, 10), Kind: body.Kind(), From: o.from, Number: n,
+			Body: crewbody.Encode(body),
 		}, o.from+">"+subject+"/"+strconv.FormatInt(n, 10))
 		if err == nil {
 			err = retry.Until(o.ctx, func() error { return o.to.Publish(o.ctx, r) }, func(err error) {
@@ -246,7 +247,7 @@ func (o *outbox) write(subject string, it item) {
 		if err == nil || o.ctx.Err() != nil {
 			return
 		}
-		o.logger.Error("host cannot write a record", zap.String("subject", subject), zap.String("kind", body.CrewKind()),
+		o.logger.Error("host cannot write a record", zap.String("subject", subject), zap.String("kind", body.Kind()),
 			zap.Error(err))
 		if errors.Is(err, processors.ErrPublisherClosed) {
 			return
@@ -258,20 +259,20 @@ func (o *outbox) write(subject string, it item) {
 }
 
 // smaller is what is written instead of a record that is too large or cannot be encoded.
-func smaller(body topics.CrewBody) topics.CrewBody {
+func smaller(body crewbody.Body) crewbody.Body {
 	switch b := body.(type) {
-	case topics.CrewUpdates:
-		return topics.CrewProblem{Run: b.Run, Message: "updates of the session were too large and are lost"}
-	case topics.CrewTurnEnded:
+	case crewbody.Updates:
+		return crewbody.Problem{Run: b.Run, Message: "updates of the session were too large and are lost"}
+	case crewbody.TurnEnded:
 		b.Usage = nil
 		return b
-	case topics.CrewStarted:
+	case crewbody.Started:
 		b.Capabilities, b.Info = nil, nil
 		return b
-	case topics.CrewSessionReady:
+	case crewbody.SessionReady:
 		b.Modes, b.Options = nil, nil
 		return b
-	case topics.CrewReceipt:
+	case crewbody.Receipt:
 		b.Files, b.Missing, b.Others = firstOf(b.Files), firstOf(b.Missing), firstOf(b.Others)
 		b.Dirty = firstOf(b.Dirty)
 		return b

@@ -5,16 +5,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // prompt sends a prompt. Its answer ends the turn; the end of the process ends it, too, without a record of its own.
-func (r *run) prompt(p topics.CrewSend) {
+func (r *run) prompt(p crewbody.Send) {
 	r.prompting.Store(&p.PromptID)
 	r.request("session/prompt", map[string]any{"sessionId": p.SessionID, "prompt": p.Blocks}, func(raw topics.Raw, err error) {
 		r.prompting.CompareAndSwap(&p.PromptID, nil)
-		end := topics.CrewTurnEnded{Run: r.id, PromptID: p.PromptID}
+		end := crewbody.TurnEnded{Run: r.id, PromptID: p.PromptID}
 		var result struct {
 			StopReason string     `json:"stopReason"`
 			Usage      topics.Raw `json:"usage"`
@@ -33,7 +34,7 @@ func (r *run) prompt(p topics.CrewSend) {
 
 // cancel cancels the turn. The open requests of the session are answered as cancelled, which ACP demands of the client. The turn may
 // have ended since the action was written: then nothing is cancelled, because the agent could take it for the next turn's.
-func (r *run) cancel(c topics.CrewCancel) {
+func (r *run) cancel(c crewbody.Cancel) {
 	if open := r.prompting.Load(); c.PromptID != "" && (open == nil || *open != c.PromptID) {
 		return
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // A prompt has no time limit, so an answer that the host does not understand must end its turn too.
@@ -34,7 +34,7 @@ func TestAnswersOfAnyShapeEndTheTurn(t *testing.T) {
 			r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Line: line}, {Hang: true}}}}}), quickStop)
 			run, session := r.started()
 			r.prompt(run, session, "p")
-			require.Equal(t, topics.CrewTurnEnded{Run: run, PromptID: "p", Error: want}, await[topics.CrewTurnEnded](r, 1)[0])
+			require.Equal(t, crewbody.TurnEnded{Run: run, PromptID: "p", Error: want}, await[crewbody.TurnEnded](r, 1)[0])
 		})
 	}
 }
@@ -45,8 +45,8 @@ func TestAnswersWithAnIDInQuotesAreAnswers(t *testing.T) {
 	}}}}), quickStop)
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	require.Equal(t, "refusal", await[topics.CrewTurnEnded](r, 1)[0].StopReason)
-	require.Empty(t, said[topics.CrewProblem](r))
+	require.Equal(t, "refusal", await[crewbody.TurnEnded](r, 1)[0].StopReason)
+	require.Empty(t, said[crewbody.Problem](r))
 }
 
 // An agent can wait for the answer to its request without end, and the turn with it.

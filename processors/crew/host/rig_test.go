@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest/tsagent"
@@ -152,16 +153,16 @@ func bothAgents(t *testing.T, test func(t *testing.T, command func(*testing.T, c
 }
 
 // act gives the host an action and returns its ID.
-func (r *rig) act(body topics.CrewBody) string {
+func (r *rig) act(body crewbody.Body) string {
 	r.t.Helper()
 	r.n++
 	return r.actAs(fmt.Sprintf("agent/%s/%d", agentID, r.n), testEpoch, body)
 }
 
-func (r *rig) actAs(id string, epoch int64, body topics.CrewBody) string {
+func (r *rig) actAs(id string, epoch int64, body crewbody.Body) string {
 	r.t.Helper()
 	r.action(topics.CrewAction{
-		ActionID: id, Kind: body.CrewKind(), Host: "h1", Epoch: epoch, Subject: mailbox.Agent(agentID), Body: topics.EncodeCrewBody(body),
+		ActionID: id, Kind: body.Kind(), Host: "h1", Epoch: epoch, Subject: mailbox.Agent(agentID), Body: crewbody.Encode(body),
 	})
 	return id
 }
@@ -176,13 +177,13 @@ func (r *rig) action(a topics.CrewAction) {
 // started starts an agent and waits for its session.
 func (r *rig) started() (run, session string) {
 	r.t.Helper()
-	run = r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-	return run, await[topics.CrewSessionReady](r, 1)[0].SessionID
+	run = r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+	return run, await[crewbody.SessionReady](r, 1)[0].SessionID
 }
 
 func (r *rig) prompt(run, session, text string) {
 	r.t.Helper()
-	r.act(topics.CrewSend{AgentID: agentID, Run: run, PromptID: text, SessionID: session, Blocks: block(text)})
+	r.act(crewbody.Send{AgentID: agentID, Run: run, PromptID: text, SessionID: session, Blocks: block(text)})
 }
 
 func block(text string) topics.Raw {
@@ -194,13 +195,13 @@ func block(text string) topics.Raw {
 }
 
 // said are the bodies of one kind that the host has written so far.
-func said[T topics.CrewBody](r *rig) (bodies []T) {
+func said[T crewbody.Body](r *rig) (bodies []T) {
 	var kind T
 	for _, rec := range r.out.all() {
-		if rec.in.Kind != kind.CrewKind() {
+		if rec.in.Kind != kind.Kind() {
 			continue
 		}
-		body, err := topics.DecodeCrewBody[T](rec.in.Body)
+		body, err := crewbody.Decode[T](rec.in.Body)
 		require.NoError(r.t, err)
 		bodies = append(bodies, body)
 	}
@@ -208,7 +209,7 @@ func said[T topics.CrewBody](r *rig) (bodies []T) {
 }
 
 // await waits until the host has written n bodies of a kind.
-func await[T topics.CrewBody](r *rig, n int) (bodies []T) {
+func await[T crewbody.Body](r *rig, n int) (bodies []T) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		bodies = said[T](r)
@@ -234,7 +235,7 @@ func (r *rig) text() string { return r.chunks("agent_message_chunk", false) }
 
 func (r *rig) chunks(kind string, replay bool) string {
 	var text strings.Builder
-	for _, u := range said[topics.CrewUpdates](r) {
+	for _, u := range said[crewbody.Updates](r) {
 		for _, raw := range u.Updates {
 			var chunk struct {
 				Kind    string `json:"sessionUpdate"`

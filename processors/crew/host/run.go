@@ -12,16 +12,16 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // run is one process of an agent.
 type run struct {
 	host  *Host
-	id    string // action_id of its CrewStart
-	start topics.CrewStart
+	id    string // action_id of its crewbody.Start
+	start crewbody.Start
 	log   *zap.Logger
 
 	cmd     *exec.Cmd
@@ -53,7 +53,7 @@ type stopReason struct {
 	problem string // what the agent did wrong
 }
 
-func newRun(h *Host, id string, start topics.CrewStart) *run {
+func newRun(h *Host, id string, start crewbody.Start) *run {
 	r := &run{
 		host: h, id: id, start: start,
 		log:      h.config.Logger.With(zap.String("agent", start.AgentID), zap.String("run", id)),
@@ -73,22 +73,22 @@ func (r *run) stop(why stopReason) {
 }
 
 // say queues a record for the agent's row, after what the agent did before. It blocks while too much waits for the brokers.
-func (r *run) say(body topics.CrewBody) { r.put(item{body: body, size: sizeOf(body)}) }
+func (r *run) say(body crewbody.Body) { r.put(item{body: body, size: sizeOf(body)}) }
 
 func (r *run) put(it item) {
 	if err := r.host.out.put(r.host.life, mailbox.Agent(r.start.AgentID), it); err != nil {
-		r.log.Warn("host is stopped before a record of an agent was written", zap.String("kind", it.body.CrewKind()))
+		r.log.Warn("host is stopped before a record of an agent was written", zap.String("kind", it.body.Kind()))
 	}
 }
 
 // problem tells people of something that has no other effect.
 func (r *run) problem(format string, args ...any) {
-	r.say(topics.CrewProblem{Run: r.id, Message: truncate.Marked(fmt.Sprintf(format, args...), 1000)})
+	r.say(crewbody.Problem{Run: r.id, Message: truncate.Marked(fmt.Sprintf(format, args...), 1000)})
 }
 
 func (r *run) failed(stage string, process bool, err error) {
 	r.log.Warn("agent cannot be started", zap.String("stage", stage), zap.Error(err))
-	r.say(topics.CrewStartFailed{Run: r.id, Stage: stage, Error: truncate.Marked(err.Error(), 2000), Process: process})
+	r.say(crewbody.StartFailed{Run: r.id, Stage: stage, Error: truncate.Marked(err.Error(), 2000), Process: process})
 }
 
 // live is the run from its start to its end. before is closed when the agent's earlier process has ended.
@@ -103,13 +103,13 @@ func (r *run) live(before <-chan struct{}) {
 		if r.reason.host {
 			return // the next run of the host is asked again
 		}
-		r.failed(topics.CrewStageProcess, false, fmt.Errorf("stopped before it was started"))
+		r.failed(crewbody.StageProcess, false, fmt.Errorf("stopped before it was started"))
 		return
 	default:
 	}
 	pipes, err := r.spawn()
 	if err != nil {
-		r.failed(topics.CrewStageProcess, false, err)
+		r.failed(crewbody.StageProcess, false, err)
 		return
 	}
 	r.log.Info("agent process started", zap.Int("pid", r.cmd.Process.Pid))
@@ -225,9 +225,9 @@ func (r *run) spawn() (p pipes, err error) {
 }
 
 // exit is the record of the end of the process.
-func (r *run) exit(errors *tail) topics.CrewExited {
+func (r *run) exit(errors *tail) crewbody.Exited {
 	state := r.cmd.ProcessState
-	e := topics.CrewExited{Run: r.id, Code: state.ExitCode(), Signal: signalOf(r.cmd)}
+	e := crewbody.Exited{Run: r.id, Code: state.ExitCode(), Signal: signalOf(r.cmd)}
 	if e.Code < 0 { // by a signal
 		e.Code = 1
 	}
@@ -257,7 +257,7 @@ func (r *run) beat() {
 		select {
 		case <-ticker.C:
 			if r.host.out.idle(mailbox.Agent(r.start.AgentID)) {
-				r.say(topics.CrewHostBeat{Run: r.id})
+				r.say(crewbody.HostBeat{Run: r.id})
 			}
 		case <-r.exited:
 			return

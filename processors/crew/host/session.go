@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -73,20 +74,20 @@ func (r *run) handshake() (stage string, err error) {
 		"clientInfo": map[string]any{"name": "turntable", "version": "1"},
 	}, &hello)
 	if err != nil {
-		return topics.CrewStageInitialize, err
+		return crewbody.StageInitialize, err
 	}
 	var version int64
 	if json.Unmarshal(hello.ProtocolVersion, &version) != nil || version != protocolVersion {
-		return topics.CrewStageInitialize, fmt.Errorf("the agent speaks another version of ACP than %d", protocolVersion)
+		return crewbody.StageInitialize, fmt.Errorf("the agent speaks another version of ACP than %d", protocolVersion)
 	}
 	root, below := git.Place(r.life, r.files.dir)
-	r.say(topics.CrewStarted{
+	r.say(crewbody.Started{
 		Run: r.id, Capabilities: bounded(hello.Capabilities), Info: bounded(hello.Info), Root: root, Below: below,
 	})
 	if r.start.SessionID != "" {
-		return topics.CrewStageResume, r.load(hello)
+		return crewbody.StageResume, r.load(hello)
 	}
-	return topics.CrewStageSession, r.begin(hello)
+	return crewbody.StageSession, r.begin(hello)
 }
 
 // opened is the answer to session/new and session/load.
@@ -113,7 +114,7 @@ func (r *run) begin(hello initialized) error {
 	if err := r.guard(s.SessionID, hello, &s); err != nil {
 		return err
 	}
-	r.say(topics.CrewSessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
+	r.say(crewbody.SessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (r *run) load(hello initialized) error {
 	if err := r.guard(id, hello, &s); err != nil {
 		return err
 	}
-	r.say(topics.CrewSessionReady{
+	r.say(crewbody.SessionReady{
 		Run: r.id, SessionID: id, Resumed: true, Modes: bounded(s.Modes), Options: bounded(s.Options),
 	})
 	return nil

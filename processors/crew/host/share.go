@@ -3,7 +3,7 @@ package host
 import (
 	"time"
 
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 const (
@@ -107,11 +107,11 @@ func (o *outbox) sent(subject string, number int64, it item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch it.body.(type) {
-	case topics.CrewUpdates:
+	case crewbody.Updates:
 		if s := o.share(subject); s.heard != 0 && number > s.heard {
 			s.unheard, s.bytes = append(s.unheard, ahead{number, it.size}), s.bytes+it.size
 		}
-	case topics.CrewExited:
+	case crewbody.Exited:
 		delete(o.shares, subject)
 	}
 }

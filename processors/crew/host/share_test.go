@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -47,8 +48,8 @@ func pour(o *outbox, subject string, mib int) {
 // poured is how many KiB of updates of a row were written, and the number of the last record.
 func (w *written) poured(t *testing.T, subject string) (kib int, last int64) {
 	for _, r := range w.all() {
-		if r.key == mailbox.ID(subject) && r.in.Kind == (topics.CrewUpdates{}).CrewKind() {
-			u, err := topics.DecodeCrewBody[topics.CrewUpdates](r.in.Body)
+		if r.key == mailbox.ID(subject) && r.in.Kind == (crewbody.Updates{}).Kind() {
+			u, err := crewbody.Decode[crewbody.Updates](r.in.Body)
 			require.NoError(t, err)
 			kib, last = kib+4*len(u.Updates), r.in.Number
 		}
@@ -64,7 +65,7 @@ func TestUpdatesOfAnAgentAreWrittenAtItsShareOfTheRate(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		kib, _ := out.poured(t, flooding)
 		require.InDelta(t, 2<<10, kib, 400)
-		require.NoError(t, o.put(o.ctx, other, item{body: topics.CrewTurnEnded{Run: "r"}}))
+		require.NoError(t, o.put(o.ctx, other, item{body: crewbody.TurnEnded{Run: "r"}}))
 		pour(o, other, 1)
 		time.Sleep(50 * time.Millisecond)
 		kib, _ = out.poured(t, other)
@@ -104,7 +105,7 @@ func TestRowTellsTheHostWhatItHasApplied(t *testing.T) {
 	r := newRig(t, []string{"true"})
 	subject := mailbox.Agent(agentID)
 	r.h.out.admit(subject, 1)
-	r.h.out.sent(subject, 7, item{body: topics.CrewUpdates{}, size: 1})
+	r.h.out.sent(subject, 7, item{body: crewbody.Updates{}, size: 1})
 	raw, err := agent.Table.Marshal(&agent.State{Mailbox: &mailbox.Mailbox{Heard: map[string]int64{"host/h1": 6}}})
 	require.NoError(t, err)
 	r.h.onRow(processors.Inbound{Topic: string(goka.GroupTable(r.h.catalog.CrewAgentsGroup())), Key: []byte(agentID), Value: raw})

@@ -8,21 +8,21 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestAgentThatTakesAnAPIKeyIsSignedIn(t *testing.T) {
 	for _, session := range []string{"", "s"} {
 		for method, want := range map[string]string{"api-key": "", "codex-api-key": "", "phone": `"API key"`} {
 			r := newRig(t, goAgent(t, crewtest.Script{SignIn: true, SignInBy: method, Load: true}), quickStop)
-			r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: session})
+			r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir, SessionID: session})
 			if want == "" {
-				require.Equal(t, session != "", await[topics.CrewSessionReady](r, 1)[0].Resumed)
+				require.Equal(t, session != "", await[crewbody.SessionReady](r, 1)[0].Resumed)
 				continue
 			}
-			require.Contains(t, await[topics.CrewStartFailed](r, 1)[0].Error, want)
-			await[topics.CrewExited](r, 1)
+			require.Contains(t, await[crewbody.StartFailed](r, 1)[0].Error, want)
+			await[crewbody.Exited](r, 1)
 		}
 	}
 	require.True(t, authMethod{Type: "env_var"}.byKey())

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,15 +24,15 @@ const (
 )
 
 // sizeOf estimates the size of a record.
-func sizeOf(body topics.CrewBody) int {
+func sizeOf(body crewbody.Body) int {
 	switch b := body.(type) {
-	case topics.CrewPermission:
+	case crewbody.Permission:
 		return len(b.ToolCall) + len(b.Options) + len(b.Args)
-	case topics.CrewStarted:
+	case crewbody.Started:
 		return len(b.Capabilities) + len(b.Info)
-	case topics.CrewSessionReady:
+	case crewbody.SessionReady:
 		return len(b.Modes) + len(b.Options)
-	case topics.CrewProblem:
+	case crewbody.Problem:
 		return len(b.Message)
 	default:
 		return 1 << 10
@@ -69,7 +70,7 @@ func tooDeep(raw topics.Raw) bool {
 }
 
 // fitting is an update in parts that fit into records. A long text becomes several chunks. Other updates lose their large
-// members, which are contents of files and outputs of programs; topics.CrewShortened says how many.
+// members, which are contents of files and outputs of programs; crewbody.Shortened says how many.
 func fitting(raw topics.Raw) []topics.Raw {
 	if len(raw) <= maxUpdate && !tooDeep(raw) {
 		return []topics.Raw{raw}
@@ -115,7 +116,7 @@ func shortened(members map[string]topics.Raw) topics.Raw {
 	if len(input) > 0 && members["rawInput"] == nil {
 		members["rawInput"] = encoded(map[string]any{"start": truncate.Text(string(input), maxUpdate/32), "bytes": len(input)})
 	}
-	members["_meta"] = encoded(map[string]any{topics.CrewShortened: dropped})
+	members["_meta"] = encoded(map[string]any{crewbody.Shortened: dropped})
 	if small := encoded(members); len(small) <= maxUpdate && jsontext.Value(small).IsValid() {
 		return small
 	}

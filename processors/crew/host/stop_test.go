@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 	"github.com/turntable-streams/turntable/topics"
@@ -52,12 +53,12 @@ func quickStop(_ *rig, _ *Config, l *times) { l.stop = 200 * time.Millisecond }
 func TestStopClosesTheInputThenTerminatesThenKills(t *testing.T) {
 	for name, c := range map[string]struct {
 		script crewtest.Script
-		want   topics.CrewExited
+		want   crewbody.Exited
 		slow   bool
 	}{
-		"closed input": {crewtest.Script{}, topics.CrewExited{}, true},
-		"SIGTERM":      {crewtest.Script{KeepAlive: true}, topics.CrewExited{Code: 1, Signal: "terminated"}, false},
-		"SIGKILL":      {crewtest.Script{KeepAlive: true, Stubborn: true}, topics.CrewExited{Code: 1, Signal: "killed"}, false},
+		"closed input": {crewtest.Script{}, crewbody.Exited{}, true},
+		"SIGTERM":      {crewtest.Script{KeepAlive: true}, crewbody.Exited{Code: 1, Signal: "terminated"}, false},
+		"SIGKILL":      {crewtest.Script{KeepAlive: true, Stubborn: true}, crewbody.Exited{Code: 1, Signal: "killed"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := quickStop
@@ -66,9 +67,9 @@ func TestStopClosesTheInputThenTerminatesThenKills(t *testing.T) {
 			}
 			r := newRig(t, goAgent(t, c.script), change)
 			run, _ := r.started()
-			r.act(topics.CrewStop{AgentID: agentID, Run: run})
+			r.act(crewbody.Stop{AgentID: agentID, Run: run})
 			c.want.Run = run
-			require.Equal(t, c.want, await[topics.CrewExited](r, 1)[0])
+			require.Equal(t, c.want, await[crewbody.Exited](r, 1)[0])
 		})
 	}
 }
@@ -78,10 +79,10 @@ func TestStopOfTheHostEndsAllAgentsAndSaysSo(t *testing.T) {
 	run, session := r.started()
 	r.prompt(run, session, "p")
 	r.stop()
-	exits := said[topics.CrewExited](r)
+	exits := said[crewbody.Exited](r)
 	require.Len(t, exits, 1)
 	require.True(t, exits[0].Stopped)
-	r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir}) // it has no effect any more
+	r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir}) // it has no effect any more
 }
 
 func TestChildrenOfAnAgentEndWithIt(t *testing.T) {
@@ -91,7 +92,7 @@ func TestChildrenOfAnAgentEndWithIt(t *testing.T) {
 			r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Fork: pid}, {Await: pid}, end}}}}))
 			run, session := r.started()
 			r.prompt(run, session, "p")
-			await[topics.CrewExited](r, 1)
+			await[crewbody.Exited](r, 1)
 			gone(t, pid)
 		})
 	}
@@ -103,7 +104,7 @@ func TestChildrenOfAnAgentEndWithIt(t *testing.T) {
 		r := newRig(t, argv)
 		run, session := r.started()
 		r.prompt(run, session, "p")
-		await[topics.CrewExited](r, 1)
+		await[crewbody.Exited](r, 1)
 		gone(t, pid)
 	})
 }
@@ -133,8 +134,8 @@ func TestTerminalsEndWithTheirAgent(t *testing.T) {
 	run, session := r.started()
 	r.prompt(run, session, "p")
 	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/pid"); return err == nil }, waitLimit, 5*time.Millisecond)
-	r.act(topics.CrewStop{AgentID: agentID, Run: run})
-	await[topics.CrewExited](r, 1)
+	r.act(crewbody.Stop{AgentID: agentID, Run: run})
+	await[crewbody.Exited](r, 1)
 	gone(t, dir+"/pid")
 }
 
@@ -144,7 +145,7 @@ func TestWatchersEndWithTheirGroups(t *testing.T) {
 	}}}}), func(_ *rig, c *Config, _ *times) { c.Policy.Terminal = Allow })
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, "exit 3: ", r.text())
 	var groups []*group
 	r.h.mu.Lock()
@@ -163,8 +164,8 @@ func TestWatchersEndWithTheirGroups(t *testing.T) {
 	}
 	of.shells.mu.Unlock()
 	require.Len(t, groups, 2)
-	r.act(topics.CrewStop{AgentID: agentID, Run: run})
-	await[topics.CrewExited](r, 1)
+	r.act(crewbody.Stop{AgentID: agentID, Run: run})
+	await[crewbody.Exited](r, 1)
 	for _, g := range groups {
 		require.NotNil(t, g.watcher.ProcessState, "the watcher is reaped")
 		require.ErrorIs(t, syscall.Kill(-g.watcher.Process.Pid, 0), syscall.ESRCH)
@@ -227,12 +228,12 @@ func TestAgentThatDoesNotAnswerInTimeIsStopped(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{Start: []crewtest.Step{{Stuck: true}}}), quickStop, func(_ *rig, _ *Config, l *times) {
 		l.initialize = 50 * time.Millisecond
 	})
-	run := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-	exit := await[topics.CrewExited](r, 1)[0]
+	run := r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+	exit := await[crewbody.Exited](r, 1)[0]
 	require.Contains(t, exit.Error, "no answer within 50ms")
-	failed := said[topics.CrewStartFailed](r)[0]
-	require.Equal(t, topics.CrewStartFailed{
-		Run: run, Stage: topics.CrewStageInitialize, Error: "initialize: no answer within 50ms", Process: true,
+	failed := said[crewbody.StartFailed](r)[0]
+	require.Equal(t, crewbody.StartFailed{
+		Run: run, Stage: crewbody.StageInitialize, Error: "initialize: no answer within 50ms", Process: true,
 	}, failed)
 }
 
@@ -242,10 +243,10 @@ func TestSlowTurnHasNoTimeLimitAndTheHostBeatsMeanwhile(t *testing.T) {
 		func(_ *rig, _ *Config, l *times) { l.beat = 20 * time.Millisecond })
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	require.Equal(t, run, await[topics.CrewHostBeat](r, 20)[19].Run)
-	require.Empty(t, said[topics.CrewTurnEnded](r))
+	require.Equal(t, run, await[crewbody.HostBeat](r, 20)[19].Run)
+	require.Empty(t, said[crewbody.TurnEnded](r))
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 }
 
 func TestTimeOfInitializeIsConfigured(t *testing.T) {
@@ -267,10 +268,10 @@ func TestEndlessLineStopsTheAgent(t *testing.T) {
 		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Flood: 50 << 20}, {Hang: true}}}}}))
 		run, session := r.started()
 		r.prompt(run, session, "p")
-		exit := await[topics.CrewExited](r, 1)[0]
+		exit := await[crewbody.Exited](r, 1)[0]
 		require.Contains(t, exit.Error, "16 MiB")
 		require.NotZero(t, exit.Code, "an agent that ends when its input is closed has not succeeded")
-		require.Len(t, said[topics.CrewProblem](r), 1)
+		require.Len(t, said[crewbody.Problem](r), 1)
 	})
 }
 
@@ -283,13 +284,13 @@ func TestLargeUpdatesFitIntoRecords(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Text: big}, {Update: call}}}}}))
 	run, session := r.started()
 	r.prompt(run, session, "p")
-	await[topics.CrewTurnEnded](r, 1)
+	await[crewbody.TurnEnded](r, 1)
 	require.Equal(t, big, r.text())
 	var last topics.Raw
 	for _, rec := range r.out.all() {
 		require.Less(t, len(rec.in.Body), 300<<10)
 	}
-	for _, u := range said[topics.CrewUpdates](r) {
+	for _, u := range said[crewbody.Updates](r) {
 		last = u.Updates[len(u.Updates)-1]
 	}
 	require.JSONEq(t, `{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Read","status":"completed","_meta":{"turntable.dropped":1}}`,
@@ -300,10 +301,10 @@ func TestStandardErrorIsNotInRecordsUnlessWanted(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		r := newRig(t, goAgent(t, crewtest.Script{Start: []crewtest.Step{{Stderr: "key=secret"}, {Exit: intOf(4)}}}),
 			func(_ *rig, c *Config, _ *times) { c.Policy.Stderr = wanted })
-		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
-		exit := await[topics.CrewExited](r, 1)[0]
+		r.act(crewbody.Start{AgentID: agentID, Cwd: r.dir})
+		exit := await[crewbody.Exited](r, 1)[0]
 		require.Equal(t, 4, exit.Code)
 		require.Equal(t, wanted, exit.Error == "key=secret", exit.Error)
-		require.Contains(t, said[topics.CrewStartFailed](r)[0].Error, "ended")
+		require.Contains(t, said[crewbody.StartFailed](r)[0].Error, "ended")
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
 	"github.com/turntable-streams/turntable/topics"
@@ -67,15 +68,15 @@ var handlers = byKind(
 
 	known((*agent).hostStarted),
 	known((*agent).receipt),
-	ofRun(func(b topics.CrewHostBeat) string { return b.Run }, (*agent).beat),
-	ofRun(func(b topics.CrewStarted) string { return b.Run }, (*agent).started),
-	ofRun(func(b topics.CrewSessionReady) string { return b.Run }, (*agent).sessionReady),
-	ofRun(func(b topics.CrewStartFailed) string { return b.Run }, (*agent).startFailed),
-	ofRun(func(b topics.CrewUpdates) string { return b.Run }, (*agent).updates),
-	ofRun(func(b topics.CrewPermission) string { return b.Run }, (*agent).permission),
-	ofRun(func(b topics.CrewTurnEnded) string { return b.Run }, (*agent).turnEnded),
-	ofRun(func(b topics.CrewProblem) string { return b.Run }, (*agent).problem),
-	ofRun(func(b topics.CrewExited) string { return b.Run }, (*agent).exited),
+	ofRun(func(b crewbody.HostBeat) string { return b.Run }, (*agent).beat),
+	ofRun(func(b crewbody.Started) string { return b.Run }, (*agent).started),
+	ofRun(func(b crewbody.SessionReady) string { return b.Run }, (*agent).sessionReady),
+	ofRun(func(b crewbody.StartFailed) string { return b.Run }, (*agent).startFailed),
+	ofRun(func(b crewbody.Updates) string { return b.Run }, (*agent).updates),
+	ofRun(func(b crewbody.Permission) string { return b.Run }, (*agent).permission),
+	ofRun(func(b crewbody.TurnEnded) string { return b.Run }, (*agent).turnEnded),
+	ofRun(func(b crewbody.Problem) string { return b.Run }, (*agent).problem),
+	ofRun(func(b crewbody.Exited) string { return b.Run }, (*agent).exited),
 )
 
 func byKind(list ...handler) map[string]func(*agent) {
@@ -87,10 +88,10 @@ func byKind(list ...handler) map[string]func(*agent) {
 }
 
 // anyTime returns the handler of an input that needs no agent.
-func anyTime[T topics.CrewBody](do func(*agent, T)) handler {
+func anyTime[T crewbody.Body](do func(*agent, T)) handler {
 	var none T
-	return handler{none.CrewKind(), func(a *agent) {
-		body, err := topics.DecodeCrewBody[T](a.in.Body)
+	return handler{none.Kind(), func(a *agent) {
+		body, err := crewbody.Decode[T](a.in.Body)
 		if err != nil {
 			a.step.DeadLetter(reasonBody)
 			return
@@ -100,7 +101,7 @@ func anyTime[T topics.CrewBody](do func(*agent, T)) handler {
 }
 
 // known returns the handler of an input that has no effect on an agent that was never spawned.
-func known[T topics.CrewBody](do func(*agent, T)) handler {
+func known[T crewbody.Body](do func(*agent, T)) handler {
 	return anyTime(func(a *agent, body T) {
 		if a.Member != nil {
 			do(a, body)
@@ -109,7 +110,7 @@ func known[T topics.CrewBody](do func(*agent, T)) handler {
 }
 
 // ofRun returns the handler of what a host says about a process. It has no effect if the process is not the current one.
-func ofRun[T topics.CrewBody](run func(T) string, do func(*agent, T)) handler {
+func ofRun[T crewbody.Body](run func(T) string, do func(*agent, T)) handler {
 	return known(func(a *agent, body T) {
 		p := a.Process
 		if p == nil || p.Run != run(body) {
@@ -151,7 +152,7 @@ func (a *agent) knew() int64 {
 }
 
 // do has the agent's host do something with the current process.
-func (a *agent) do(body topics.CrewBody) {
+func (a *agent) do(body crewbody.Body) {
 	a.step.Do(a.Member.Host, a.Process.Epoch, body)
 }
 
@@ -171,9 +172,9 @@ func (a *agent) who() permission.Who {
 	}
 }
 
-func (a *agent) member() topics.CrewMember {
+func (a *agent) member() crewbody.Member {
 	m := a.Member
-	return topics.CrewMember{
+	return crewbody.Member{
 		AgentID: m.AgentId, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
 		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
 		Root: m.Root, Below: m.Below,

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
@@ -144,45 +145,45 @@ func (s *stage) read(r *kgo.Record) {
 }
 
 // send writes an input of the agent.
-func (s *stage) send(from string, number int64, body topics.CrewBody) {
+func (s *stage) send(from string, number int64, body crewbody.Body) {
 	s.t.Helper()
 	s.number++
 	in := topics.CrewInput{
-		InputID: fmt.Sprintf("%s>%d", from, s.number), Kind: body.CrewKind(), From: from, Number: number, Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprintf("%s>%d", from, s.number), Kind: body.Kind(), From: from, Number: number, Body: crewbody.Encode(body),
 	}
 	out, err := processors.OutboundOf(s.topics.CrewAgentInputs, theAgent, in, in.InputID)
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.to.Publish(s.t.Context(), out))
 }
 
-func (s *stage) crew(body topics.CrewBody) { s.t.Helper(); s.send("crew/c1", s.number+1, body) }
+func (s *stage) crew(body crewbody.Body) { s.t.Helper(); s.send("crew/c1", s.number+1, body) }
 
-func (s *stage) host(body topics.CrewBody) {
+func (s *stage) host(body crewbody.Body) {
 	s.t.Helper()
 	s.send("host/north", 7_000_000_000+s.number, body)
 }
 
 // action waits for the n-th action of a kind.
-func action[T topics.CrewBody](s *stage, n int) (id string, body T) {
+func action[T crewbody.Body](s *stage, n int) (id string, body T) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		seen := 0
 		for _, a := range s.actions {
-			if a.Kind != body.CrewKind() {
+			if a.Kind != body.Kind() {
 				continue
 			}
 			if seen++; seen == n {
 				var err error
-				body, err = topics.DecodeCrewBody[T](a.Body)
+				body, err = crewbody.Decode[T](a.Body)
 				require.NoError(s.t, err)
 				id = a.ActionID
 				return true
 			}
 		}
 		return false
-	}, waitLimit, 5*time.Millisecond, "%s %d", body.CrewKind(), n)
+	}, waitLimit, 5*time.Millisecond, "%s %d", body.Kind(), n)
 	return id, body
 }
 
@@ -210,40 +211,40 @@ func TestLifeOfAnAgent(t *testing.T) {
 	both(t, func(t *testing.T, s *stage) {
 		kill := s.run(agent.Config{RestartDelay: 50 * time.Millisecond})
 		s.watch()
-		s.crew(topics.CrewSpawn{
-			Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", ProjectID: "p1", RoleID: "developer", Host: "north", Repository: "shop"},
+		s.crew(crewbody.Spawn{
+			Member: crewbody.Member{AgentID: theAgent, CrewID: "c1", ProjectID: "p1", RoleID: "developer", Host: "north", Repository: "shop"},
 			Prompt: "You are a developer.",
 		})
-		run, _ := action[topics.CrewStart](s, 1)
-		s.host(topics.CrewStarted{Run: run, Capabilities: topics.Raw(`{"loadSession":true}`)})
-		s.host(topics.CrewSessionReady{Run: run, SessionID: "s1"})
-		promptID, send := action[topics.CrewSend](s, 1)
+		run, _ := action[crewbody.Start](s, 1)
+		s.host(crewbody.Started{Run: run, Capabilities: topics.Raw(`{"loadSession":true}`)})
+		s.host(crewbody.SessionReady{Run: run, SessionID: "s1"})
+		promptID, send := action[crewbody.Send](s, 1)
 		require.Equal(t, promptID, send.PromptID)
 		require.JSONEq(t, `[{"type":"text","text":"You are a developer."}]`, string(send.Blocks))
 		kill()
 
-		s.crew(topics.CrewPrompt{Text: "next", FromID: "b"})
-		s.host(topics.CrewUpdates{Run: run, SessionID: "s1", Updates: []topics.Raw{
+		s.crew(crewbody.Prompt{Text: "next", FromID: "b"})
+		s.host(crewbody.Updates{Run: run, SessionID: "s1", Updates: []topics.Raw{
 			topics.Raw(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi ⟦⟦ BROADCAST {\"content\":\"x\"} ⟧⟧"}}`),
 		}})
-		s.host(topics.CrewTurnEnded{Run: run, PromptID: promptID, StopReason: "end_turn"})
+		s.host(crewbody.TurnEnded{Run: run, PromptID: promptID, StopReason: "end_turn"})
 		s.run(agent.Config{RestartDelay: 50 * time.Millisecond})
-		_, send = action[topics.CrewSend](s, 2)
+		_, send = action[crewbody.Send](s, 2)
 		require.JSONEq(t, `[{"type":"text","text":"next"}]`, string(send.Blocks))
 
-		s.host(topics.CrewExited{Run: run, Code: 7})
+		s.host(crewbody.Exited{Run: run, Code: 7})
 		require.Eventually(t, func() bool { return s.toldOf("restart_due") == 1 }, waitLimit, 5*time.Millisecond)
-		s.crew(topics.CrewRestart{})
-		second, start := action[topics.CrewStart](s, 2)
+		s.crew(crewbody.Restart{})
+		second, start := action[crewbody.Start](s, 2)
 		require.NotEqual(t, run, second)
 		require.Equal(t, "s1", start.SessionID)
-		s.host(topics.CrewStarted{Run: second, Capabilities: topics.Raw(`{"loadSession":true}`)})
-		s.host(topics.CrewSessionReady{Run: second, SessionID: "s1", Resumed: true})
+		s.host(crewbody.Started{Run: second, Capabilities: topics.Raw(`{"loadSession":true}`)})
+		s.host(crewbody.SessionReady{Run: second, SessionID: "s1", Resumed: true})
 		s.await("agent:status", 5) // of the idle agent, after a while
-		s.crew(topics.CrewTerminate{})
-		_, stop := action[topics.CrewStop](s, 1)
+		s.crew(crewbody.Terminate{})
+		_, stop := action[crewbody.Stop](s, 1)
 		require.Equal(t, second, stop.Run)
-		s.host(topics.CrewExited{Run: second})
+		s.host(crewbody.Exited{Run: second})
 
 		require.Equal(t, []string{
 			"agent:spawned",

@@ -13,7 +13,7 @@ type Config struct {
 }
 
 const (
-	// startTimeout is how long a host may take for its first answer to a CrewStart.
+	// startTimeout is how long a host may take for its first answer to a crewbody.Start.
 	startTimeout = time.Minute
 	// hostTimeout is how long a host may be silent while it has the agent's process. It writes a beat every 10 seconds.
 	hostTimeout = 45 * time.Second
@@ -32,7 +32,7 @@ const (
 	commitTimeout = 3 * time.Minute
 	// awaitedLimit is the number of commands, the newest, whose answers an agent waits for.
 	awaitedLimit = 100
-	// restartLimit is the number of crashes that reach the limit unless CrewSpawn says another.
+	// restartLimit is the number of crashes that reach the limit unless crewbody.Spawn says another.
 	restartLimit = 3
 )
 

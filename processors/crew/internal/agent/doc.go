@@ -20,7 +20,7 @@
 // # An idle agent
 //
 // An agent is idle from the end of a turn, if nothing waits for it. Clients and the crew are told of the status after 500 ms without
-// another turn. The crew is told that the agent has finished (CrewAgentIdle) after the same time, and not before its commands are
+// another turn. The crew is told that the agent has finished (crewbody.AgentIdle) after the same time, and not before its commands are
 // answered: an agent often ends its turn with LOCK_FILE or COMMIT, and goes on when it has the answer. The answer is the note with the
 // ID of the command. Other notes answer nothing: that a lock has expired, that a person has released one, or that a commit waits for
 // the one before it. An answer is overdue, and not waited for any longer, after 30 seconds, or 3 minutes for a COMMIT.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -80,7 +81,7 @@ func (a *agent) tell() {
 		return
 	}
 	a.ToldStatus, a.ToldSession, a.ToldModel, a.ToldResuming = now, a.SessionId, a.Member.Model, resuming
-	a.step.Send(a.crew(), topics.CrewAgentChanged{
+	a.step.Send(a.crew(), crewbody.AgentChanged{
 		AgentID: a.id(), Status: now, SessionID: a.SessionId, Model: a.Member.Model, ContextUsed: a.Transcript.GetUsed(),
 		ContextSize: a.Transcript.GetSize(),
 		Pending:     a.waiting(), Resuming: resuming,

@@ -3,12 +3,13 @@ package agent
 import (
 	"cmp"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // exited says that the process has ended.
-func (a *agent) exited(c topics.CrewExited) {
+func (a *agent) exited(c crewbody.Exited) {
 	p := a.Process
 	text, code := cmp.Or(p.Failed, cut(c.Error, errorLimit)), c.Code
 	if code == 0 && (c.Signal != "" || p.Failed != "" || c.Error != "" && !c.Stopped) {
@@ -16,13 +17,13 @@ func (a *agent) exited(c topics.CrewExited) {
 	}
 	switch {
 	case p.Failed != "":
-		a.ended(code, text, topics.CrewExitStart)
+		a.ended(code, text, crewbody.ExitStart)
 	case c.Stopped:
-		a.ended(code, text, topics.CrewExitHostStopped)
+		a.ended(code, text, crewbody.ExitHostStopped)
 	case code == 0:
-		a.ended(code, text, topics.CrewExitClean)
+		a.ended(code, text, crewbody.ExitClean)
 	default:
-		a.ended(code, text, topics.CrewExitCrash)
+		a.ended(code, text, crewbody.ExitCrash)
 	}
 }
 
@@ -30,12 +31,12 @@ func (a *agent) exited(c topics.CrewExited) {
 func (a *agent) ended(code int, text, cause string) {
 	p, knew := a.Process, a.knew()
 	if a.Terminated || a.Restarts {
-		cause = topics.CrewExitTerminated
+		cause = crewbody.ExitTerminated
 	}
 	if a.Turn != nil && !(a.Turn.Begun && a.CanLoad) {
 		a.Refreshed = "" // the next process may not know the prompt
 	}
-	if cause == topics.CrewExitHostStopped {
+	if cause == crewbody.ExitHostStopped {
 		a.takeBack()
 	}
 	open := a.Turn != nil
@@ -46,26 +47,26 @@ func (a *agent) ended(code int, text, cause string) {
 	a.step.Event("agent:exit", exit{a.id(), code, text})
 	restarting := false
 	switch cause {
-	case topics.CrewExitClean:
+	case crewbody.ExitClean:
 		a.Phase, a.Crashes = phaseStopped, 0
-	case topics.CrewExitTerminated:
+	case crewbody.ExitTerminated:
 		a.Phase, a.Crashes, restarting = phaseStopped, 0, a.Restarts
-	case topics.CrewExitHostStopped:
+	case crewbody.ExitHostStopped:
 		a.Phase, a.AwaitsHost, restarting = phaseStarting, true, true
 		// The next process may get no turn in its place. If it does, deliver clears this.
 		a.Unreported = a.Unreported || open
 	default:
-		restarting = a.crashed(code, p.FailedStage == topics.CrewStageResume)
+		restarting = a.crashed(code, p.FailedStage == crewbody.StageResume)
 	}
 	a.IdleMs = 0
-	if cause != topics.CrewExitHostStopped && cause != topics.CrewExitStart {
+	if cause != crewbody.ExitHostStopped && cause != crewbody.ExitStart {
 		a.busy()
 	}
-	if cause != topics.CrewExitHostStopped { // the agent goes on with its session, and with its locks
+	if cause != crewbody.ExitHostStopped { // the agent goes on with its session, and with its locks
 		a.releaseLocks()
 	}
 	a.reportExit(code, cause, restarting, knew)
-	if cause == topics.CrewExitTerminated && !restarting {
+	if cause == crewbody.ExitTerminated && !restarting {
 		a.step.Event("agent:terminated", about{a.id()})
 	}
 	switch {
@@ -97,7 +98,7 @@ func (a *agent) crashed(code int, noSession bool) (restarting bool) {
 
 // reportExit tells the crew.
 func (a *agent) reportExit(code int, cause string, restarting bool, heard int64) {
-	a.step.Send(a.crew(), topics.CrewAgentExited{
+	a.step.Send(a.crew(), crewbody.AgentExited{
 		AgentID: a.id(), Code: code, Cause: cause, Error: a.ExitError, Crashes: int(a.Crashes), Restarting: restarting,
 		Output: a.Output, Heard: heard,
 	})
@@ -107,7 +108,7 @@ func (a *agent) reportExit(code int, cause string, restarting bool, heard int64)
 func (a *agent) releaseLocks() {
 	a.Awaited = nil
 	if r := a.Member.Repository; r != "" {
-		a.step.Send(mailbox.Repository(r), topics.CrewAgentEnded{AgentID: a.id()})
+		a.step.Send(mailbox.Repository(r), crewbody.AgentEnded{AgentID: a.id()})
 	}
 }
 
@@ -120,7 +121,7 @@ func (a *agent) end(reason string) {
 }
 
 // terminate ends the agent.
-func (a *agent) terminate(c topics.CrewTerminate) {
+func (a *agent) terminate(c crewbody.Terminate) {
 	if a.Terminated && !a.Restarts || !Live(a.State) {
 		return
 	}
@@ -133,7 +134,7 @@ func (a *agent) terminate(c topics.CrewTerminate) {
 	}
 	a.Phase, a.Crashes = phaseStopped, 0
 	a.releaseLocks()
-	a.reportExit(int(a.ExitCode), topics.CrewExitTerminated, false, 0)
+	a.reportExit(int(a.ExitCode), crewbody.ExitTerminated, false, 0)
 	a.step.Event("agent:terminated", about{a.id()})
 	a.end("")
 }
@@ -148,14 +149,14 @@ func (a *agent) stop(reason string) {
 	}
 	p.Stopping = true
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, true)
-	a.do(topics.CrewStop{AgentID: a.id(), Run: p.Run, Reason: reason})
+	a.do(crewbody.Stop{AgentID: a.id(), Run: p.Run, Reason: reason})
 	if p.Silent { // a host that comes back ends the process
-		a.ended(1, neverEnds, topics.CrewExitTerminated)
+		a.ended(1, neverEnds, crewbody.ExitTerminated)
 	}
 }
 
 // restart is the crew's answer for a crashed agent, or a person's wish.
-func (a *agent) restart(c topics.CrewRestart) {
+func (a *agent) restart(c crewbody.Restart) {
 	if !c.Manual && !a.RestartAsked {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -161,11 +162,11 @@ func TestOversizedNamesDoNotFillARow(t *testing.T) {
 		}
 		w.say(strings.Repeat("\u20ac", 20_000)).fits(w.last)
 		for range 100 {
-			w.crew(topics.CrewNote{Text: long(10_000)}).fits(w.last)
+			w.crew(crewbody.Note{Text: long(10_000)}).fits(w.last)
 			w.crew(normal(long(3_000))).fits(w.last)
-			w.crew(topics.CrewPrompt{Text: long(3_000), Priority: true}).fits(w.last)
+			w.crew(crewbody.Prompt{Text: long(3_000), Priority: true}).fits(w.last)
 		}
-		w.crew(topics.CrewRefresh{Text: long(40_000), Digest: "d"}).fits(w.last)
+		w.crew(crewbody.Refresh{Text: long(40_000), Digest: "d"}).fits(w.last)
 	}
 	w := newWorld(t)
 	w.spawned.Member.Cwd, w.spawned.Member.RoleName = long(700_000), long(200_000)
@@ -179,18 +180,18 @@ func TestOversizedNamesDoNotFillARow(t *testing.T) {
 	w.spawned.Task, w.spawned.Prompt = long(200_000), long(200_000)
 	w.start()
 	fill(w)
-	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.GetPromptId(), StopReason: long(900_000)}).fits(w.last)
+	w.host(crewbody.TurnEnded{Run: w.run(), PromptID: w.state().Turn.GetPromptId(), StopReason: long(900_000)}).fits(w.last)
 
 	w = newWorld(t).spawn()
-	w.host(topics.CrewSessionReady{Run: w.run(), SessionID: long(900_000)})
+	w.host(crewbody.SessionReady{Run: w.run(), SessionID: long(900_000)})
 	w.fits(w.last)
 	require.Empty(t, w.state().SessionId)
 
 	w = newWorld(t).start().crew(normal("go"))
 	for range 5 {
-		w.crew(topics.CrewPrompt{Text: "x", FromID: long(190_000)}).fits(w.last)
-		w.crew(topics.CrewPrompt{Text: "x", FromID: long(190_000), Priority: true}).fits(w.last)
-		w.crew(topics.CrewRefresh{Text: "x", Digest: long(900_000)}).fits(w.last)
+		w.crew(crewbody.Prompt{Text: "x", FromID: long(190_000)}).fits(w.last)
+		w.crew(crewbody.Prompt{Text: "x", FromID: long(190_000), Priority: true}).fits(w.last)
+		w.crew(crewbody.Refresh{Text: "x", Digest: long(900_000)}).fits(w.last)
 	}
 	require.Less(t, len(w.row), 512<<10)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -37,7 +38,7 @@ type world struct {
 	logged  []logged
 	// last are the effects of the last input, and all those of all.
 	last, all []mailbox.Effect
-	spawned   topics.CrewSpawn
+	spawned   crewbody.Spawn
 }
 
 // logged is an input of the log with its time.
@@ -57,8 +58,8 @@ func newWorld(t tb, config ...Config) *world {
 	require.NoError(t, c.complete())
 	return &world{
 		tb: t, group: groupOf(catalog, c), now: time.UnixMilli(1_790_000_000_000).UTC(), epoch: 100, numbers: map[string]int64{},
-		spawned: topics.CrewSpawn{
-			Member: topics.CrewMember{
+		spawned: crewbody.Spawn{
+			Member: crewbody.Member{
 				AgentID: agentID, CrewID: crewID, ProjectID: "p1", RoleID: "developer", RoleName: "Developer", Model: "m1",
 				Provider: "claude", Host: hostID, Cwd: "/src", Repository: repo,
 			},
@@ -91,11 +92,11 @@ func (w *world) apply(l logged) []mailbox.Effect {
 }
 
 // write appends an input to the log and applies it.
-func (w *world) write(from string, number int64, body topics.CrewBody) *world {
+func (w *world) write(from string, number int64, body crewbody.Body) *world {
 	w.tb.Helper()
 	l := logged{topics.CrewInput{
-		InputID: from + "/in/" + time.Duration(len(w.logged)).String(), Kind: body.CrewKind(), From: from, Number: number,
-		Body: topics.EncodeCrewBody(body),
+		InputID: from + "/in/" + time.Duration(len(w.logged)).String(), Kind: body.Kind(), From: from, Number: number,
+		Body: crewbody.Encode(body),
 	}, w.now}
 	w.logged = append(w.logged, l)
 	w.last = w.apply(l)
@@ -104,24 +105,24 @@ func (w *world) write(from string, number int64, body topics.CrewBody) *world {
 }
 
 // crew writes an input as the crew does, and host as the host does. door has no sender.
-func (w *world) crew(body topics.CrewBody) *world {
+func (w *world) crew(body crewbody.Body) *world {
 	w.tb.Helper()
 	w.numbers["crew"]++
 	return w.write("crew/"+crewID, w.numbers["crew"], body)
 }
 
-func (w *world) host(body topics.CrewBody) *world {
+func (w *world) host(body crewbody.Body) *world {
 	w.tb.Helper()
 	w.numbers["host"]++
 	return w.write("host/"+hostID, w.epoch*perEpoch+w.numbers["host"], body)
 }
 
-func (w *world) door(body topics.CrewBody) *world {
+func (w *world) door(body crewbody.Body) *world {
 	w.tb.Helper()
 	return w.write("", 0, body)
 }
 
-// pass lets time pass, in which the group writes CrewDue for every deadline.
+// pass lets time pass, in which the group writes crewbody.Due for every deadline.
 func (w *world) pass(d time.Duration) *world {
 	w.tb.Helper()
 	w.last = nil
@@ -134,7 +135,7 @@ func (w *world) pass(d time.Duration) *world {
 		}
 		before := w.last
 		w.now = time.UnixMilli(max(due, w.now.UnixMilli())).UTC()
-		w.door(topics.CrewDue{AtMS: due})
+		w.door(crewbody.Due{AtMS: due})
 		w.last = append(before, w.last...)
 	}
 	w.now = end
@@ -148,7 +149,7 @@ func (w *world) beat(d time.Duration) *world {
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.pass(min(10*time.Second, end.Sub(w.now)))
 		all = append(all, w.last...)
-		w.host(topics.CrewHostBeat{Run: w.run()})
+		w.host(crewbody.HostBeat{Run: w.run()})
 		all = append(all, w.last...)
 	}
 	w.last = all
@@ -197,16 +198,16 @@ func (w *world) rest() *world {
 func (w *world) ready(session string, resumed bool) *world {
 	w.tb.Helper()
 	run := w.run()
-	w.host(topics.CrewStarted{Run: run, Capabilities: topics.Raw(`{"loadSession":true}`)})
+	w.host(crewbody.Started{Run: run, Capabilities: topics.Raw(`{"loadSession":true}`)})
 	before := w.last
-	w.host(topics.CrewSessionReady{Run: run, SessionID: session, Resumed: resumed})
+	w.host(crewbody.SessionReady{Run: run, SessionID: session, Resumed: resumed})
 	w.last = append(before, w.last...)
 	return w
 }
 
 func (w *world) endTurn() *world {
 	w.tb.Helper()
-	return w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.GetPromptId(), StopReason: "end_turn"})
+	return w.host(crewbody.TurnEnded{Run: w.run(), PromptID: w.state().Turn.GetPromptId(), StopReason: "end_turn"})
 }
 
 // say plays updates of the agent with text.
@@ -225,13 +226,13 @@ func (w *world) say(texts ...string) *world {
 
 func (w *world) updates(replay bool, updates ...topics.Raw) *world {
 	w.tb.Helper()
-	return w.host(topics.CrewUpdates{Run: w.run(), SessionID: w.state().SessionId, Replay: replay, Updates: updates})
+	return w.host(crewbody.Updates{Run: w.run(), SessionID: w.state().SessionId, Replay: replay, Updates: updates})
 }
 
 // exit plays the end of the process.
 func (w *world) exit(code int) *world {
 	w.tb.Helper()
-	return w.host(topics.CrewExited{Run: w.run(), Code: code})
+	return w.host(crewbody.Exited{Run: w.run(), Code: code})
 }
 
 // events returns the types of events, without those of some types.
@@ -259,7 +260,7 @@ func fields(effects []mailbox.Effect, kind string) (list []map[string]any) {
 }
 
 // bodies returns the inputs and actions of a type.
-func bodies[T topics.CrewBody](effects []mailbox.Effect) (list []T) {
+func bodies[T crewbody.Body](effects []mailbox.Effect) (list []T) {
 	var none T
 	for _, e := range effects {
 		var kind string
@@ -270,10 +271,10 @@ func bodies[T topics.CrewBody](effects []mailbox.Effect) (list []T) {
 		case mailbox.Act:
 			kind, raw = e.Action.Kind, e.Action.Body
 		}
-		if kind != none.CrewKind() {
+		if kind != none.Kind() {
 			continue
 		}
-		body, err := topics.DecodeCrewBody[T](raw)
+		body, err := crewbody.Decode[T](raw)
 		if err != nil {
 			panic(err)
 		}
@@ -284,7 +285,7 @@ func bodies[T topics.CrewBody](effects []mailbox.Effect) (list []T) {
 
 // prompts returns the texts of the prompts that were sent.
 func prompts(effects []mailbox.Effect) (texts []string) {
-	for _, s := range bodies[topics.CrewSend](effects) {
+	for _, s := range bodies[crewbody.Send](effects) {
 		var blocks []struct{ Type, Text string }
 		if err := json.Unmarshal(s.Blocks, &blocks); err != nil {
 			panic(err)

@@ -1,9 +1,9 @@
 package agent
 
-import "github.com/turntable-streams/turntable/topics"
+import "github.com/turntable-streams/turntable/internal/crewbody"
 
 // hostStarted says that the host runs anew: it has no process of an earlier run.
-func (a *agent) hostStarted(c topics.CrewHostStarted) {
+func (a *agent) hostStarted(c crewbody.HostStarted) {
 	if c.Host != a.Member.Host || c.Epoch <= a.HostEpoch || !Live(a.State) {
 		return
 	}
@@ -14,12 +14,12 @@ func (a *agent) hostStarted(c topics.CrewHostStarted) {
 		a.start()
 	case p == nil: // it waits for its restart
 	case p.HeardMs != 0:
-		a.ended(1, "the host was started anew", topics.CrewExitHostStopped)
+		a.ended(1, "the host was started anew", crewbody.ExitHostStopped)
 		if a.AwaitsHost {
 			a.start()
 		}
 	case p.Stopping:
-		a.ended(1, "", topics.CrewExitTerminated)
+		a.ended(1, "", crewbody.ExitTerminated)
 	default: // The host may have missed the action. It does the same one at most once.
 		p.AskedMs, p.Again, p.Silent = a.step.NowMS(), 0, false
 		a.step.Redo(p.Run, a.Member.Host, c.Epoch, a.startAction())
@@ -28,7 +28,7 @@ func (a *agent) hostStarted(c topics.CrewHostStarted) {
 
 // due does what is due. Whether somebody was silent for too long is decided by the time of the deadline, not by that of the
 // step: the timestamp of another machine's record must not end a process.
-func (a *agent) due(c topics.CrewDue) {
+func (a *agent) due(c crewbody.Due) {
 	if a.Member == nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (a *agent) due(c topics.CrewDue) {
 	}
 	if a.RestartMs != 0 && at >= a.RestartMs {
 		a.RestartMs, a.RestartAsked = 0, true
-		a.step.Send(a.crew(), topics.CrewRestartDue{AgentID: a.id(), Crashes: int(a.Crashes)})
+		a.step.Send(a.crew(), crewbody.RestartDue{AgentID: a.id(), Crashes: int(a.Crashes)})
 	}
 	if due := a.idleDue(); due != 0 && at >= due {
 		a.idle(at)
@@ -66,7 +66,7 @@ const (
 func (a *agent) hostSilent() {
 	p := a.Process
 	if p.Stopping {
-		a.ended(1, neverEnds, topics.CrewExitTerminated)
+		a.ended(1, neverEnds, crewbody.ExitTerminated)
 		return
 	}
 	if !p.Silent {

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // commitCommand is the command whose answer takes longest: a host runs git, and may do that for other commits first.
 const commitCommand = "COMMIT"
 
 // rest makes the agent idle. Clients and the crew are told after idleAfter, unless a turn begins before. turn says that a turn has
-// ended, so that the crew gets a CrewAgentIdle.
+// ended, so that the crew gets a crewbody.AgentIdle.
 func (a *agent) rest(turn bool) {
 	a.Phase, a.IdleMs, a.Unreported = phaseIdle, a.step.NowMS()+idleAfter.Milliseconds(), turn
 }
@@ -42,7 +42,7 @@ func (a *agent) idle(at int64) {
 		return
 	}
 	a.Unreported, a.Awaited = false, nil
-	a.step.Send(a.crew(), topics.CrewAgentIdle{
+	a.step.Send(a.crew(), crewbody.AgentIdle{
 		AgentID: a.id(), StopReason: a.Outcome, SessionID: a.SessionId, Output: a.Output, Heard: a.heard(),
 	})
 }
@@ -71,7 +71,7 @@ func (a *agent) await(item command.Item) {
 
 // answered notes that a note answers a command. Notes without a command's ID answer none: they say that a lock has expired, or that a
 // commit waits for the one before it.
-func (a *agent) answered(c topics.CrewNote) {
+func (a *agent) answered(c crewbody.Note) {
 	a.forgetOverdue()
 	if c.CommandID != "" {
 		a.Awaited = slices.DeleteFunc(a.Awaited, func(w *Awaited) bool { return a.commandID(w.Offset) == c.CommandID })

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // commandIDs returns the IDs of the commands that were sent.
 func commandIDs(effects []mailbox.Effect) (ids []string) {
 	for _, e := range effects {
-		if m, ok := e.(mailbox.Mail); ok && m.Input.Kind == (topics.CrewCommand{}).CrewKind() {
+		if m, ok := e.(mailbox.Mail); ok && m.Input.Kind == (crewbody.Command{}).Kind() {
 			ids = append(ids, m.Input.InputID)
 		}
 	}
@@ -26,10 +26,10 @@ func commandIDs(effects []mailbox.Effect) (ids []string) {
 func (w *world) repository(text, commandID string) *world {
 	w.tb.Helper()
 	w.numbers["repository"]++
-	return w.write("repository/"+repo, w.numbers["repository"], topics.CrewNote{Text: text, CommandID: commandID})
+	return w.write("repository/"+repo, w.numbers["repository"], crewbody.Note{Text: text, CommandID: commandID})
 }
 
-func (w *world) reports() int { return len(bodies[topics.CrewAgentIdle](w.last)) }
+func (w *world) reports() int { return len(bodies[crewbody.AgentIdle](w.last)) }
 
 func TestIdlenessIsToldAfterHalfASecondWithoutATurn(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).endTurn()
@@ -39,7 +39,7 @@ func TestIdlenessIsToldAfterHalfASecondWithoutATurn(t *testing.T) {
 	w.pass(time.Millisecond)
 	require.Equal(t, view.Idle, fields(w.last, "agent:status")[0]["status"])
 	require.Equal(t, 1, w.reports())
-	require.Equal(t, view.Idle, bodies[topics.CrewAgentChanged](w.last)[0].Status)
+	require.Equal(t, view.Idle, bodies[crewbody.AgentChanged](w.last)[0].Status)
 	w.beat(time.Minute)
 	require.Empty(t, w.last, "once")
 }
@@ -55,24 +55,24 @@ func TestTurnCancelsTheReportOfIdleness(t *testing.T) {
 
 // A pause holds a message back, and the agent is not finished before it was delivered or dropped.
 func TestMessageThatWaitsHoldsBackTheReportOfIdleness(t *testing.T) {
-	w := newWorld(t).start().crew(normal("go")).crew(topics.CrewPause{Paused: true}).crew(normal("later")).rest()
+	w := newWorld(t).start().crew(normal("go")).crew(crewbody.Pause{Paused: true}).crew(normal("later")).rest()
 	require.Len(t, fields(w.last, "agent:status"), 1)
 	require.Zero(t, w.reports())
-	w.crew(topics.CrewClearQueue{})
+	w.crew(crewbody.ClearQueue{})
 	require.Equal(t, 1, w.pass(idleAfter).reports())
 }
 
 func TestClearedQueueMakesNoAgentIdleWithoutAProcess(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).endTurn()
-	w.host(topics.CrewExited{Run: w.run(), Stopped: true})
-	w.crew(normal("later")).crew(topics.CrewClearQueue{})
+	w.host(crewbody.Exited{Run: w.run(), Stopped: true})
+	w.crew(normal("later")).crew(crewbody.ClearQueue{})
 	require.Equal(t, view.Creating, w.view().Status)
 	w.pass(time.Minute)
 	require.Empty(t, fields(w.last, "agent:status"))
 	require.Zero(t, w.reports())
 
 	w.epoch++
-	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).crew(topics.CrewClearQueue{})
+	w.host(crewbody.HostStarted{Host: hostID, Epoch: w.epoch}).crew(crewbody.ClearQueue{})
 	require.Equal(t, view.Creating, w.view().Status, "it has no session yet")
 	require.Equal(t, 1, w.ready("s1", true).pass(idleAfter).reports(), "the turn that has ended is reported")
 }
@@ -89,7 +89,7 @@ func TestAgentIsNotIdleBeforeItsCommandsAreAnswered(t *testing.T) {
 			require.Zero(t, w.reports())
 			w.pass(20 * time.Second)
 			require.Zero(t, w.reports())
-			w.crew(topics.CrewNote{Text: "the answer", CommandID: id})
+			w.crew(crewbody.Note{Text: "the answer", CommandID: id})
 			require.Equal(t, []string{"the answer"}, prompts(w.last))
 			require.Equal(t, 1, w.rest().reports())
 		})
@@ -149,16 +149,16 @@ func TestEndOfATurnIsReportedAfterTheLossOfTheHost(t *testing.T) {
 	require.Equal(t, 1, w.pass(idleAfter).reports())
 
 	// A crash ends what the agent had to do.
-	w = newWorld(t).start().crew(normal("go")).endTurn().exit(1).pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true)
+	w = newWorld(t).start().crew(normal("go")).endTurn().exit(1).pass(2*time.Second).crew(crewbody.Restart{}).ready("s1", true)
 	require.Zero(t, w.pass(time.Minute).reports())
 }
 
 // The next process gets no turn in place of one that was cancelled, or interrupted too often.
 func TestTurnThatEndsWithTheHostIsReportedOnce(t *testing.T) {
-	w := newWorld(t).start().crew(normal("go")).say("I begin.").crew(topics.CrewInterrupt{})
-	w.host(topics.CrewExited{Run: w.run(), Stopped: true}).hostAgain()
+	w := newWorld(t).start().crew(normal("go")).say("I begin.").crew(crewbody.Interrupt{})
+	w.host(crewbody.Exited{Run: w.run(), Stopped: true}).hostAgain()
 	require.Equal(t, 1, w.pass(time.Second).reports())
-	require.Equal(t, outcomeCancelled, bodies[topics.CrewAgentIdle](w.last)[0].StopReason)
+	require.Equal(t, outcomeCancelled, bodies[crewbody.AgentIdle](w.last)[0].StopReason)
 
 	w = newWorld(t).start().crew(normal("go"))
 	w.all = nil
@@ -171,14 +171,14 @@ func TestTurnThatEndsWithTheHostIsReportedOnce(t *testing.T) {
 	w.hostAgain()
 	require.Empty(t, prompts(w.last))
 	require.Equal(t, 1, w.pass(time.Second).reports())
-	require.Len(t, bodies[topics.CrewAgentIdle](w.all), 1)
+	require.Len(t, bodies[crewbody.AgentIdle](w.all), 1)
 }
 
 // The repository does not answer the commands of an agent that has ended. The agent may continue its session nevertheless.
 func TestCommandsOfACrashedProcessAreNotAwaited(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"m"} ⟧⟧`).exit(1)
-	require.Len(t, bodies[topics.CrewAgentEnded](w.last), 1)
-	w.pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true).crew(normal("go on"))
+	require.Len(t, bodies[crewbody.AgentEnded](w.last), 1)
+	w.pass(2*time.Second).crew(crewbody.Restart{}).ready("s1", true).crew(normal("go on"))
 	require.Equal(t, []string{"go on"}, prompts(w.last))
 	require.Equal(t, 1, w.rest().reports())
 
@@ -201,7 +201,7 @@ func TestAwaitedCommandsAreBounded(t *testing.T) {
 // A repeat of the answer, or of the deadline, changes nothing.
 func TestIdlenessIsReportedOnceUnderRedelivery(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ QUERY_CREW ⟧⟧`)
-	w.crew(topics.CrewNote{Text: "the answer", CommandID: commandIDs(w.last)[0]}).endTurn().rest()
+	w.crew(crewbody.Note{Text: "the answer", CommandID: commandIDs(w.last)[0]}).endTurn().rest()
 	require.Equal(t, 1, w.reports())
 	for _, l := range w.logged {
 		for _, e := range w.apply(l) {

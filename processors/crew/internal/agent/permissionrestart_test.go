@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/agent"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -19,15 +20,15 @@ func TestP14_PendingPermissionsSurviveARestartWithTheirDeadline(t *testing.T) {
 	both(t, func(t *testing.T, s *stage) {
 		gates, kill := s.withGates()
 		s.watch()
-		s.crew(topics.CrewSpawn{
-			Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", RoleID: "developer", RoleName: "Developer", Host: "north"},
+		s.crew(crewbody.Spawn{
+			Member: crewbody.Member{AgentID: theAgent, CrewID: "c1", RoleID: "developer", RoleName: "Developer", Host: "north"},
 			Prompt: "You are a developer.",
 		})
-		run, _ := action[topics.CrewStart](s, 1)
-		s.host(topics.CrewStarted{Run: run})
-		s.host(topics.CrewSessionReady{Run: run, SessionID: "s1"})
-		action[topics.CrewSend](s, 1)
-		s.host(topics.CrewPermission{
+		run, _ := action[crewbody.Start](s, 1)
+		s.host(crewbody.Started{Run: run})
+		s.host(crewbody.SessionReady{Run: run, SessionID: "s1"})
+		action[crewbody.Send](s, 1)
+		s.host(crewbody.Permission{
 			Run: run, RequestID: "r1", SessionID: "s1",
 			Options: topics.Raw(`[{"optionId":"once","name":"Once","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]`),
 			ToolCall: topics.Raw(
@@ -49,16 +50,16 @@ func TestP14_PendingPermissionsSurviveARestartWithTheirDeadline(t *testing.T) {
 		out, err := processors.OutboundOf(s.topics.GateDecisions, theAgent, decision, "d1")
 		require.NoError(t, err)
 		require.NoError(t, s.to.Publish(t.Context(), out))
-		_, answer := action[topics.CrewAnswer](s, 1)
-		require.Equal(t, topics.CrewAnswer{AgentID: theAgent, Run: run, RequestID: "r1", OptionID: "no", By: "ines"}, answer)
+		_, answer := action[crewbody.Answer](s, 1)
+		require.Equal(t, crewbody.Answer{AgentID: theAgent, Run: run, RequestID: "r1", OptionID: "no", By: "ines"}, answer)
 		require.Eventually(t, func() bool { return len(s.view().Permissions) == 0 }, waitLimit, 5*time.Millisecond)
-		s.crew(topics.CrewTerminate{}) // answers the requests that are open
-		action[topics.CrewStop](s, 1)
+		s.crew(crewbody.Terminate{}) // answers the requests that are open
+		action[crewbody.Stop](s, 1)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		answers := 0
 		for _, a := range s.actions {
-			if a.Kind == (topics.CrewAnswer{}).CrewKind() {
+			if a.Kind == (crewbody.Answer{}).Kind() {
 				answers++
 			}
 		}

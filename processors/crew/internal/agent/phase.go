@@ -56,7 +56,7 @@ func Live(s *State) bool {
 // HostOf returns the name of the agent's host.
 func HostOf(s *State) string { return s.GetMember().GetHost() }
 
-// RunOf returns the action_id of the CrewStart of the agent's current process, empty if there is none.
+// RunOf returns the action_id of the crewbody.Start of the agent's current process, empty if there is none.
 func RunOf(s *State) string { return s.GetProcess().GetRun() }
 
 // Removed reports whether an agent is not shown any more at a time: it ended more than 30 seconds ago.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -22,7 +23,7 @@ type simulation struct {
 	messages []string
 }
 
-func (m *simulation) message(body func(text string) topics.CrewBody) {
+func (m *simulation) message(body func(text string) crewbody.Body) {
 	text := fmt.Sprintf("<%d>", len(m.messages))
 	m.messages = append(m.messages, text)
 	m.crew(body(text))
@@ -41,45 +42,45 @@ func (m *simulation) random(t *rapid.T) {
 		m.spawn()
 	case 1, 2, 3:
 		priority := bools.Draw(t, "priority")
-		m.message(func(text string) topics.CrewBody {
-			return topics.CrewPrompt{Text: text, FromID: text, Priority: priority}
+		m.message(func(text string) crewbody.Body {
+			return crewbody.Prompt{Text: text, FromID: text, Priority: priority}
 		})
 	case 4:
-		m.message(func(text string) topics.CrewBody { return topics.CrewInterrupt{Text: text, FromID: text} })
+		m.message(func(text string) crewbody.Body { return crewbody.Interrupt{Text: text, FromID: text} })
 	case 5:
-		m.crew(topics.CrewTerminate{})
+		m.crew(crewbody.Terminate{})
 	case 6:
-		m.crew(topics.CrewPause{Paused: bools.Draw(t, "paused")})
+		m.crew(crewbody.Pause{Paused: bools.Draw(t, "paused")})
 	case 7:
-		m.crew(topics.CrewRestart{Refused: bools.Draw(t, "refused"), Manual: bools.Draw(t, "manual")})
+		m.crew(crewbody.Restart{Refused: bools.Draw(t, "refused"), Manual: bools.Draw(t, "manual")})
 	case 8:
-		m.crew(topics.CrewClearQueue{})
+		m.crew(crewbody.ClearQueue{})
 	case 9:
 		m.epoch += int64(rapid.IntRange(0, 1).Draw(t, "newer"))
-		m.host(topics.CrewHostStarted{Host: hostID, Epoch: m.epoch})
+		m.host(crewbody.HostStarted{Host: hostID, Epoch: m.epoch})
 	case 10, 11:
-		m.host(topics.CrewStarted{Run: run, Capabilities: topics.Raw(fmt.Sprintf(`{"loadSession":%v}`, bools.Draw(t, "load")))})
+		m.host(crewbody.Started{Run: run, Capabilities: topics.Raw(fmt.Sprintf(`{"loadSession":%v}`, bools.Draw(t, "load")))})
 	case 12, 13:
-		m.host(topics.CrewSessionReady{
+		m.host(crewbody.SessionReady{
 			Run: run, SessionID: "s" + rapid.StringOfN(rapid.RuneFrom([]rune("12")), 1, 1, 1).Draw(t, "s"),
 			Resumed: bools.Draw(t, "resumed"),
 		})
 	case 14:
-		m.host(topics.CrewTurnEnded{Run: run, PromptID: s.GetTurn().GetPromptId(), StopReason: "end_turn"})
+		m.host(crewbody.TurnEnded{Run: run, PromptID: s.GetTurn().GetPromptId(), StopReason: "end_turn"})
 	case 15:
-		m.host(topics.CrewUpdates{Run: run, SessionID: s.GetSessionId(), Replay: bools.Draw(t, "replay"), Updates: []topics.Raw{
+		m.host(crewbody.Updates{Run: run, SessionID: s.GetSessionId(), Replay: bools.Draw(t, "replay"), Updates: []topics.Raw{
 			topics.Raw(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"⟦⟦ LOCK_FILE {\"filePath\":\"a\"} ⟧⟧"}}`),
 		}})
 	case 16:
 		if bools.Draw(t, "ask") {
 			m.host(permissionOf(run, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id")))
 		} else if open := s.GetPermissions().GetWaiting(); len(open) > 0 {
-			m.door(topics.CrewGateEnded{GateID: open[0].GateId, Status: topics.GateApproved})
+			m.door(crewbody.GateEnded{GateID: open[0].GateId, Status: topics.GateApproved})
 		}
 	case 17:
-		m.host(topics.CrewExited{Run: run, Code: rapid.IntRange(0, 1).Draw(t, "code"), Stopped: bools.Draw(t, "stopped")})
+		m.host(crewbody.Exited{Run: run, Code: rapid.IntRange(0, 1).Draw(t, "code"), Stopped: bools.Draw(t, "stopped")})
 	case 18:
-		m.host(topics.CrewStartFailed{
+		m.host(crewbody.StartFailed{
 			Run: run, Stage: rapid.SampledFrom([]string{"process", "resume"}).Draw(t, "stage"), Process: bools.Draw(t, "process"),
 		})
 	case 19:
@@ -100,8 +101,8 @@ func simulate(t *rapid.T) *simulation {
 func TestEveryMessageIsSentOnceOrReported(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := simulate(t)
-		lost := slices.ContainsFunc(bodies[topics.CrewAgentExited](m.all), func(c topics.CrewAgentExited) bool {
-			return c.Cause == topics.CrewExitHostStopped
+		lost := slices.ContainsFunc(bodies[crewbody.AgentExited](m.all), func(c crewbody.AgentExited) bool {
+			return c.Cause == crewbody.ExitHostStopped
 		})
 		var sent []string
 		for _, text := range prompts(m.all) {
@@ -111,7 +112,7 @@ func TestEveryMessageIsSentOnceOrReported(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range bodies[topics.CrewDropped](m.all) {
+		for _, d := range bodies[crewbody.Dropped](m.all) {
 			if !lost || !slices.Contains(sent, d.FromID) {
 				sent = append(sent, d.FromID)
 			}
@@ -139,7 +140,7 @@ func TestEveryProcessHasOneEnd(t *testing.T) {
 		for _, e := range m.all {
 			switch e := e.(type) {
 			case mailbox.Act:
-				if e.Action.Kind == (topics.CrewStart{}).CrewKind() && !runs[e.Action.ActionID] {
+				if e.Action.Kind == (crewbody.Start{}).Kind() && !runs[e.Action.ActionID] {
 					runs[e.Action.ActionID] = true
 					open++
 				}
@@ -153,7 +154,7 @@ func TestEveryProcessHasOneEnd(t *testing.T) {
 		}
 		require.Equal(t, open == 1, m.run() != "")
 		withoutProcess := len(fields(m.all, "agent:terminated"))
-		reports := len(bodies[topics.CrewAgentExited](m.all))
+		reports := len(bodies[crewbody.AgentExited](m.all))
 		require.GreaterOrEqual(t, reports, ends)
 		require.LessOrEqual(t, reports, ends+withoutProcess)
 	})
@@ -200,7 +201,7 @@ func TestReplayRepeatsTheSame(t *testing.T) {
 	})
 }
 
-// A CrewDue that is repeated, or is late, has no effects.
+// A crewbody.Due that is repeated, or is late, has no effects.
 func TestRepeatedDeadlinesHaveNoEffect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := simulate(t)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The bounds of what waits. Sizes are in bytes of JSON.
@@ -30,7 +29,7 @@ const (
 )
 
 // prompt accepts a message, or tells the crew that it was dropped.
-func (a *agent) prompt(c topics.CrewPrompt) {
+func (a *agent) prompt(c crewbody.Prompt) {
 	if reason := a.accept(c); reason != "" {
 		a.dropped(c.FromID, reason)
 		return
@@ -39,12 +38,12 @@ func (a *agent) prompt(c topics.CrewPrompt) {
 }
 
 func (a *agent) dropped(from, reason string) {
-	a.step.Send(a.crew(), topics.CrewDropped{AgentID: a.id(), FromID: cut(from, nameLimit), Reason: reason})
+	a.step.Send(a.crew(), crewbody.Dropped{AgentID: a.id(), FromID: cut(from, nameLimit), Reason: reason})
 }
 
 // accept puts a message into the queue. It returns why it did not. An urgent message is never refused because many messages wait, only
 // if the urgent ones that wait, or the row, would be too large.
-func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
+func (a *agent) accept(c crewbody.Prompt) (refusal string) {
 	switch {
 	case a.Terminated || !Live(a.State):
 		return "the agent has ended"
@@ -83,7 +82,7 @@ func (a *agent) queue() *Queue {
 func (w *Waiting) size() int { return itemSize + jsonSize(w.Text) + len(w.FromId) + len(w.Blocks) }
 
 // note adds a note of the system.
-func (a *agent) note(c topics.CrewNote) {
+func (a *agent) note(c crewbody.Note) {
 	a.answered(c)
 	a.addNote(c.Text)
 	a.deliver()
@@ -108,7 +107,7 @@ func (a *agent) addNote(text string) {
 
 // refresh keeps the newest CREW_UPDATE for the end of the turn. An agent whose turn has ended gets it at once as long as the crew takes
 // the agent for running; after that it is not disturbed. An update that says what the agent knows replaces one that waits.
-func (a *agent) refresh(c topics.CrewRefresh) {
+func (a *agent) refresh(c crewbody.Refresh) {
 	if a.Turn == nil && (!a.Unreported || a.IdleMs == 0) || len(c.Digest) > nameLimit {
 		return
 	}
@@ -121,7 +120,7 @@ func (a *agent) refresh(c topics.CrewRefresh) {
 }
 
 // clearQueue drops the messages that wait. If they have held back the report of an ended turn, idleAfter begins again.
-func (a *agent) clearQueue(topics.CrewClearQueue) {
+func (a *agent) clearQueue(crewbody.ClearQueue) {
 	a.drop("the queue of the agent was cleared")
 	if a.Unreported && a.Process.GetReady() && a.Turn == nil {
 		a.rest(true)
@@ -137,7 +136,7 @@ func (a *agent) drop(reason string) {
 }
 
 // pause holds back what waits, or sends it.
-func (a *agent) pause(c topics.CrewPause) {
+func (a *agent) pause(c crewbody.Pause) {
 	a.Paused = c.Paused
 	a.deliver()
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestRowsOfNewerBuildsAreRejected(t *testing.T) {
@@ -60,7 +60,7 @@ func TestConfigSetsTheDeadlines(t *testing.T) {
 		}
 	}
 	w.exit(1).pass(time.Second)
-	require.Len(t, bodies[topics.CrewRestartDue](w.last), 1)
+	require.Len(t, bodies[crewbody.RestartDue](w.last), 1)
 }
 
 func TestClientsSeeTheAgent(t *testing.T) {

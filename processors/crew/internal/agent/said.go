@@ -3,14 +3,14 @@ package agent
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/transcript"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // updates applies what the process says. What it repeats of a session that it continues is no news.
-func (a *agent) updates(c topics.CrewUpdates) {
+func (a *agent) updates(c crewbody.Updates) {
 	a.heardOutput()
 	if a.Process.Ready && c.SessionID != a.SessionId {
 		return
@@ -33,7 +33,7 @@ func (a *agent) happened(changes []transcript.Change) {
 		switch fields := c.Fields.(type) {
 		case transcript.Compacted:
 			a.Refreshed = "" // the CREW_UPDATE may be lost with the context
-			a.step.Send(a.crew(), topics.CrewCompacted{
+			a.step.Send(a.crew(), crewbody.Compacted{
 				AgentID: a.id(), Previous: fields.PreviousUsed, Current: fields.CurrentUsed,
 			})
 		case transcript.Text:
@@ -87,7 +87,7 @@ func (a *agent) command(item command.Item) {
 		to = mailbox.Repository(a.Member.Repository)
 	}
 	a.await(item)
-	a.step.SendAs(a.commandID(item.Offset), to, topics.CrewCommand{
+	a.step.SendAs(a.commandID(item.Offset), to, crewbody.Command{
 		Member: a.member(), SessionID: a.SessionId, Offset: item.Offset, Name: item.Name, Payload: item.Payload,
 		Heard: a.knew(),
 	})

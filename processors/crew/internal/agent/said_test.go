@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,7 +24,7 @@ func TestCommandsGoToTheRowThatCarriesThemOut(t *testing.T) {
 	}
 	require.Equal(t, []string{"repository/shop", "crew/c1"}, to)
 	require.Equal(t, "agent/"+agentID+"/s1/7", ids[0], "agent, session and place in the text")
-	c := bodies[topics.CrewCommand](w.last)[0]
+	c := bodies[crewbody.Command](w.last)[0]
 	require.Equal(t, "LOCK_FILE", c.Name)
 	require.Equal(t, agentID, c.Member.AgentID)
 	require.EqualValues(t, 7, c.Offset)
@@ -54,15 +55,15 @@ func TestX13_RepeatedStepRepeatsItsCommandsWithTheirIDs(t *testing.T) {
 		require.False(t, seen[id], "each command has an ID of its own")
 		seen[id] = true
 	}
-	require.JSONEq(t, `{"content":"two"}`, string(bodies[topics.CrewCommand](lost)[0].Payload))
-	require.JSONEq(t, `{"content":"three"}`, string(bodies[topics.CrewCommand](w.last)[0].Payload))
+	require.JSONEq(t, `{"content":"two"}`, string(bodies[crewbody.Command](lost)[0].Payload))
+	require.JSONEq(t, `{"content":"three"}`, string(bodies[crewbody.Command](w.last)[0].Payload))
 }
 
 func TestCommandThatAnExitCutsIsForgotten(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say("⟦⟦ BROADCAST {\"content\":").exit(1)
-	w.pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true)
+	w.pass(2*time.Second).crew(crewbody.Restart{}).ready("s1", true)
 	w.crew(normal("go")).say("\"hi\"} ⟧⟧ ⟦⟦ BROADCAST {\"content\":\"new\"} ⟧⟧")
-	list := bodies[topics.CrewCommand](w.last)
+	list := bodies[crewbody.Command](w.last)
 	require.Len(t, list, 1)
 	require.JSONEq(t, `{"content":"new"}`, string(list[0].Payload))
 	require.Greater(t, list[0].Offset, int64(20), "offsets of a session go on")
@@ -72,7 +73,7 @@ func TestOutputBelongsToTheTask(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).say(strings.Repeat("é", 20_000))
 	require.Len(t, []rune(w.state().Output), 16_000)
 	require.Len(t, []rune(w.view().OutputPreview), 4_000)
-	w.crew(topics.CrewTask{Task: "next"}).say("done")
+	w.crew(crewbody.Task{Task: "next"}).say("done")
 	require.Equal(t, "done", w.state().Output)
 	require.Equal(t, "next", w.view().Task)
 	require.Len(t, []rune(w.view().OutputPreview), 4_000)
@@ -89,11 +90,11 @@ func TestOpenToolCallsAreClosedAtTheEndOfTheTurn(t *testing.T) {
 
 func TestWorkRenewsLocksOnceAMinute(t *testing.T) {
 	w := newWorld(t).start().beat(10 * time.Minute)
-	require.Empty(t, bodies[topics.CrewAgentActive](w.last), "an idle agent does not work")
+	require.Empty(t, bodies[crewbody.AgentActive](w.last), "an idle agent does not work")
 	w.crew(normal("go"))
-	require.Len(t, bodies[topics.CrewAgentActive](w.last), 1)
+	require.Len(t, bodies[crewbody.AgentActive](w.last), 1)
 	w.beat(10 * time.Minute)
-	require.Len(t, bodies[topics.CrewAgentActive](w.last), 10)
+	require.Len(t, bodies[crewbody.AgentActive](w.last), 10)
 }
 
 func TestUsageAndCompactionAreReported(t *testing.T) {
@@ -103,16 +104,16 @@ func TestUsageAndCompactionAreReported(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).updates(false, usage("100000"), usage("20000"))
 	require.Len(t, fields(w.last, "agent:usage"), 2)
 	require.Len(t, fields(w.last, "agent:context_compacted"), 1)
-	require.Equal(t, []topics.CrewCompacted{{AgentID: agentID, Previous: 100_000, Current: 20_000}}, bodies[topics.CrewCompacted](w.last))
-	w.host(topics.CrewTurnEnded{
+	require.Equal(t, []crewbody.Compacted{{AgentID: agentID, Previous: 100_000, Current: 20_000}}, bodies[crewbody.Compacted](w.last))
+	w.host(crewbody.TurnEnded{
 		Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: "end_turn", Usage: topics.Raw(`{"inputTokens":5,"outputTokens":7}`),
 	})
 	require.EqualValues(t, 5, w.view().InputTokens)
 	require.EqualValues(t, 20_000, w.view().ContextWindowUsed)
 }
 
-func permissionOf(run, id string) topics.CrewPermission {
-	return topics.CrewPermission{
+func permissionOf(run, id string) crewbody.Permission {
+	return crewbody.Permission{
 		Run: run, RequestID: id, SessionID: "s1", ToolCall: topics.Raw(`{"toolCallId":"t","title":"Run","kind":"execute"}`),
 		Options: topics.Raw(`[{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]`),
 	}
@@ -125,30 +126,30 @@ func TestPermissionIsAskedAndAnswered(t *testing.T) {
 	require.Len(t, w.view().Permissions, 1)
 	w.beat(20 * time.Minute)
 	require.Empty(t, fields(w.last, "agent:hung"), "the agent waits for a person")
-	w.door(topics.CrewGateEnded{GateID: w.view().Permissions[0].ID, Status: topics.GateApproved, Cause: topics.CauseHuman, By: "ines"})
-	require.Equal(t, "yes", bodies[topics.CrewAnswer](w.last)[0].OptionID)
+	w.door(crewbody.GateEnded{GateID: w.view().Permissions[0].ID, Status: topics.GateApproved, Cause: topics.CauseHuman, By: "ines"})
+	require.Equal(t, "yes", bodies[crewbody.Answer](w.last)[0].OptionID)
 	require.Empty(t, w.view().Permissions)
 
 	// A cancelled turn has no open questions, and gets no new ones.
-	w.host(permissionOf(w.run(), "2")).crew(topics.CrewInterrupt{})
+	w.host(permissionOf(w.run(), "2")).crew(crewbody.Interrupt{})
 	require.Equal(t, []string{"agent:permission_resolved"}, events(w.last))
-	require.Empty(t, bodies[topics.CrewAnswer](w.last)[0].OptionID)
+	require.Empty(t, bodies[crewbody.Answer](w.last)[0].OptionID)
 	w.host(permissionOf(w.run(), "3"))
-	require.Empty(t, bodies[topics.CrewAnswer](w.last)[0].OptionID)
+	require.Empty(t, bodies[crewbody.Answer](w.last)[0].OptionID)
 	require.Empty(t, events(w.last))
 	w.endTurn()
 
-	w.door(topics.CrewAutopilot{On: true}).crew(normal("go")).host(permissionOf(w.run(), "4"))
-	require.Equal(t, "yes", bodies[topics.CrewAnswer](w.last)[0].OptionID)
-	w.door(topics.CrewAutopilot{}).host(permissionOf(w.run(), "5")).crew(topics.CrewTerminate{})
-	require.Len(t, bodies[topics.CrewAnswer](w.last), 1, "cancelled before the stop")
+	w.door(crewbody.Autopilot{On: true}).crew(normal("go")).host(permissionOf(w.run(), "4"))
+	require.Equal(t, "yes", bodies[crewbody.Answer](w.last)[0].OptionID)
+	w.door(crewbody.Autopilot{}).host(permissionOf(w.run(), "5")).crew(crewbody.Terminate{})
+	require.Len(t, bodies[crewbody.Answer](w.last), 1, "cancelled before the stop")
 	require.Empty(t, w.view().Permissions)
 }
 
 // Agents announce their commands as soon as there is a session, before the host reports it.
 func TestStateOfANewSessionIsKeptFromItsBeginning(t *testing.T) {
 	w := newWorld(t).start().crew(normal("go")).updates(false, topics.Raw(`{"sessionUpdate":"plan","entries":[{"content":"old"}]}`))
-	w.crew(topics.CrewRestart{Manual: true})
+	w.crew(crewbody.Restart{Manual: true})
 	state := w.state()
 	state.CanLoad = false // the next process begins a new session
 	var err error
@@ -156,8 +157,8 @@ func TestStateOfANewSessionIsKeptFromItsBeginning(t *testing.T) {
 	require.NoError(t, err)
 	w.exit(0)
 	require.Empty(t, w.view().Plan)
-	w.host(topics.CrewStarted{Run: w.run()})
+	w.host(crewbody.Started{Run: w.run()})
 	w.updates(false, topics.Raw(`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"x","description":"y"}]}`))
-	w.host(topics.CrewSessionReady{Run: w.run(), SessionID: "s2"})
+	w.host(crewbody.SessionReady{Run: w.run(), SessionID: "s2"})
 	require.Contains(t, string(w.state().Transcript.Commands), `"x"`)
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // spawn makes an agent and starts it. An agent that has ended and is spawned again is a new one with the same ID.
-func (a *agent) spawn(c topics.CrewSpawn) {
+func (a *agent) spawn(c crewbody.Spawn) {
 	if Live(a.State) {
 		return
 	}
@@ -41,7 +42,7 @@ func (a *agent) spawn(c topics.CrewSpawn) {
 }
 
 // memberSize is the size of what a spawn says about who the agent is.
-func memberSize(c topics.CrewSpawn) (size int) {
+func memberSize(c crewbody.Spawn) (size int) {
 	m := c.Member
 	for _, text := range []string{
 		m.CrewID, m.ProjectID, m.RoleID, m.RoleName, m.Model, m.Provider, m.Host, m.Cwd, m.Repository, c.ParentID, c.SessionID,
@@ -66,13 +67,13 @@ func (a *agent) start() {
 	p.Run = a.step.Do(a.Member.Host, a.HostEpoch, a.startAction())
 }
 
-func (a *agent) startAction() topics.CrewStart {
+func (a *agent) startAction() crewbody.Start {
 	m := a.Member
-	return topics.CrewStart{AgentID: m.AgentId, Provider: m.Provider, Model: m.Model, Cwd: m.Cwd, SessionID: a.Process.Resumes}
+	return crewbody.Start{AgentID: m.AgentId, Provider: m.Provider, Model: m.Model, Cwd: m.Cwd, SessionID: a.Process.Resumes}
 }
 
 // started says that the process runs.
-func (a *agent) started(c topics.CrewStarted) {
+func (a *agent) started(c crewbody.Started) {
 	a.CanLoad = canLoad(c.Capabilities)
 	if len(c.Root)+len(c.Below) <= nameLimit {
 		a.Member.Root, a.Member.Below = c.Root, c.Below
@@ -91,7 +92,7 @@ func canLoad(capabilities topics.Raw) bool {
 }
 
 // sessionReady sends the first prompt of a new session, or what waits for a continued one.
-func (a *agent) sessionReady(c topics.CrewSessionReady) {
+func (a *agent) sessionReady(c crewbody.SessionReady) {
 	p := a.Process
 	if p.Ready || p.Stopping {
 		return
@@ -120,7 +121,7 @@ func (a *agent) newSession() {
 }
 
 // startFailed says that there is no session. The process, if there is one, is still to end.
-func (a *agent) startFailed(c topics.CrewStartFailed) {
+func (a *agent) startFailed(c crewbody.StartFailed) {
 	p := a.Process
 	if p.Failed != "" || p.Ready {
 		return
@@ -129,33 +130,33 @@ func (a *agent) startFailed(c topics.CrewStartFailed) {
 	p.Failed, p.FailedStage = reason, c.Stage
 	switch {
 	case p.Stopping: // it is to end anyway
-	case c.Stage == topics.CrewStageResume:
+	case c.Stage == crewbody.StageResume:
 		a.step.Event("agent:session_resume_failed", resumeFailed{a.id(), p.Resumes, reason})
 	default:
 		a.step.Event("agent:spawn_error", spawnError{a.id(), reason})
 	}
 	if !c.Process {
-		a.ended(1, reason, topics.CrewExitStart)
+		a.ended(1, reason, crewbody.ExitStart)
 	}
 }
 
 // problem is shown to people.
-func (a *agent) problem(c topics.CrewProblem) {
+func (a *agent) problem(c crewbody.Problem) {
 	a.heardOutput()
 	a.step.Event("agent:problem", spawnError{a.id(), cut(c.Message, errorLimit)})
 }
 
-func (a *agent) beat(topics.CrewHostBeat) { a.active() }
+func (a *agent) beat(crewbody.HostBeat) { a.active() }
 
 // receipt is a host's answer to an action that it did not do.
-func (a *agent) receipt(c topics.CrewReceipt) {
+func (a *agent) receipt(c crewbody.Receipt) {
 	p := a.Process
 	switch {
 	case p == nil || !c.Failed:
 	case c.ActionID == p.Run && p.HeardMs == 0:
 		a.heardHost()
-		a.startFailed(topics.CrewStartFailed{Run: p.Run, Stage: topics.CrewStageProcess, Error: c.Error})
+		a.startFailed(crewbody.StartFailed{Run: p.Run, Stage: crewbody.StageProcess, Error: c.Error})
 	case c.ActionID == a.Turn.GetPromptId():
-		a.turnEnded(topics.CrewTurnEnded{Run: p.Run, PromptID: c.ActionID, Error: cmp.Or(c.Error, "the prompt was not sent")})
+		a.turnEnded(crewbody.TurnEnded{Run: p.Run, PromptID: c.ActionID, Error: cmp.Or(c.Error, "the prompt was not sent")})
 	}
 }

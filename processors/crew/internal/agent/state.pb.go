@@ -105,7 +105,7 @@ type State struct {
 	Interrupted int32 `protobuf:"varint,45,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	// When clients and the crew are told that the agent is idle, 0 if they were told or the agent is not idle.
 	IdleMs int64 `protobuf:"varint,46,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
-	// The crew has no CrewAgentIdle for the end of the last turn.
+	// The crew has no crewbody.AgentIdle for the end of the last turn.
 	Unreported bool `protobuf:"varint,47,opt,name=unreported,proto3" json:"unreported,omitempty"`
 	// Commands of the session whose answers the agent waits for, oldest first.
 	Awaited       []*Awaited `protobuf:"bytes,48,rep,name=awaited,proto3" json:"awaited,omitempty"`

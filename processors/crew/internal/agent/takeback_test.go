@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,15 +15,15 @@ import (
 func (w *world) hostAgain() *world {
 	w.tb.Helper()
 	w.epoch++
-	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
+	w.host(crewbody.HostStarted{Host: hostID, Epoch: w.epoch})
 	return w.ready("s1", true)
 }
 
 func TestPromptThatALostHostWasToldIsSentAgain(t *testing.T) {
 	w := newWorld(t).start()
-	w.crew(topics.CrewPrompt{Text: "one", FromID: "user"}) // a prompt for a host that is gone
+	w.crew(crewbody.Prompt{Text: "one", FromID: "user"}) // a prompt for a host that is gone
 	require.Equal(t, []string{"one"}, prompts(w.last))
-	w.crew(topics.CrewPrompt{Text: "two", FromID: "user"})
+	w.crew(crewbody.Prompt{Text: "two", FromID: "user"})
 	require.Empty(t, prompts(w.last))
 	w.hostAgain()
 	require.Equal(t, []string{"one\ntwo"}, prompts(w.last))
@@ -32,21 +33,21 @@ func TestPromptThatALostHostWasToldIsSentAgain(t *testing.T) {
 
 func TestAgentIsToldAgainOfATurnThatItsHostHasInterrupted(t *testing.T) {
 	w := newWorld(t).start()
-	w.crew(topics.CrewPrompt{Text: "one", FromID: "user"})
+	w.crew(crewbody.Prompt{Text: "one", FromID: "user"})
 	w.say("I begin.").hostAgain()
 	require.Equal(t, []string{interruptedNote}, prompts(w.last), "its session has the prompt")
 	w.endTurn().hostAgain()
 	require.Empty(t, prompts(w.last), "a turn that has ended is not repeated")
 
 	// A host that is stopped cleanly interrupts turns, too.
-	w.crew(topics.CrewPrompt{Text: "two", FromID: "user"}).say("I begin.")
-	w.host(topics.CrewExited{Run: w.run(), Stopped: true}).hostAgain()
+	w.crew(crewbody.Prompt{Text: "two", FromID: "user"}).say("I begin.")
+	w.host(crewbody.Exited{Run: w.run(), Stopped: true}).hostAgain()
 	require.Equal(t, []string{interruptedNote}, prompts(w.last))
 
 	// A session that cannot be continued is followed by one that has nothing of the prompt.
-	w.endTurn().host(topics.CrewStarted{Run: w.run()}).crew(topics.CrewPrompt{Text: "three", FromID: "user"}).say("I begin.")
+	w.endTurn().host(crewbody.Started{Run: w.run()}).crew(crewbody.Prompt{Text: "three", FromID: "user"}).say("I begin.")
 	w.epoch++
-	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
+	w.host(crewbody.HostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
 	require.Equal(t, []string{"You are a developer."}, prompts(w.last))
 	require.Equal(t, []string{interruptedNote + "\nthree"}, prompts(w.endTurn().last))
 }
@@ -54,22 +55,22 @@ func TestAgentIsToldAgainOfATurnThatItsHostHasInterrupted(t *testing.T) {
 // The row does not keep a long message that the agent has got: its session has it.
 func TestLongMessageOfAnInterruptedTurn(t *testing.T) {
 	long := strings.Repeat("x", 20<<10)
-	w := newWorld(t).start().crew(topics.CrewPrompt{Text: long, FromID: "b"}).say("I begin.")
+	w := newWorld(t).start().crew(crewbody.Prompt{Text: long, FromID: "b"}).say("I begin.")
 	require.Less(t, len(w.row), 8<<10)
 	w.hostAgain()
 	require.Equal(t, []string{interruptedNote}, prompts(w.last))
-	require.Empty(t, bodies[topics.CrewDropped](w.all))
+	require.Empty(t, bodies[crewbody.Dropped](w.all))
 
 	// An agent that cannot continue its session has it no more.
-	w.endTurn().host(topics.CrewStarted{Run: w.run()}).crew(topics.CrewPrompt{Text: long, FromID: "b"}).say("I begin.")
+	w.endTurn().host(crewbody.Started{Run: w.run()}).crew(crewbody.Prompt{Text: long, FromID: "b"}).say("I begin.")
 	w.epoch++
-	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
-	require.Equal(t, "b", bodies[topics.CrewDropped](w.last)[0].FromID)
+	w.host(crewbody.HostStarted{Host: hostID, Epoch: w.epoch})
+	require.Equal(t, "b", bodies[crewbody.Dropped](w.last)[0].FromID)
 }
 
 // The gate of a permission that was open when the host was killed ends once, and the next process asks again.
 func TestOpenPermissionOfALostHostEndsOnceAndIsAskedAgain(t *testing.T) {
-	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "one", FromID: "user"})
+	w := newWorld(t).start().crew(crewbody.Prompt{Text: "one", FromID: "user"})
 	w.host(permissionOf(w.run(), "ask-1"))
 	first := w.state().Permissions.Waiting[0].GateId
 	w.all = nil
@@ -79,10 +80,10 @@ func TestOpenPermissionOfALostHostEndsOnceAndIsAskedAgain(t *testing.T) {
 	second := w.state().Permissions.Waiting[0].GateId
 	require.NotEqual(t, first, second)
 	before := len(w.all)
-	w.door(topics.CrewGateEnded{GateID: first, Status: topics.GateApproved})
+	w.door(crewbody.GateEnded{GateID: first, Status: topics.GateApproved})
 	require.Len(t, w.all, before, "an answer to the first")
-	w.door(topics.CrewGateEnded{GateID: second, Status: topics.GateApproved})
-	require.Equal(t, w.run(), bodies[topics.CrewAnswer](w.last)[0].Run)
+	w.door(crewbody.GateEnded{GateID: second, Status: topics.GateApproved})
+	require.Equal(t, w.run(), bodies[crewbody.Answer](w.last)[0].Run)
 	resolved := fields(w.all, "agent:permission_resolved")
 	require.Len(t, resolved, 2)
 	require.Equal(t, []any{first, second}, []any{resolved[0]["requestId"], resolved[1]["requestId"]})
@@ -91,16 +92,16 @@ func TestOpenPermissionOfALostHostEndsOnceAndIsAskedAgain(t *testing.T) {
 
 // A message that ends the host each time is not sent for ever.
 func TestMessageThatInterruptsEachTimeIsDropped(t *testing.T) {
-	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "one", FromID: "b"})
+	w := newWorld(t).start().crew(crewbody.Prompt{Text: "one", FromID: "b"})
 	for range 3 {
 		w.hostAgain()
 		require.Len(t, prompts(w.last), 1)
 	}
 	w.hostAgain()
 	require.Empty(t, prompts(w.last))
-	require.Equal(t, []topics.CrewDropped{{AgentID: agentID, FromID: "b", Reason: "the host was stopped during the turn"}},
-		bodies[topics.CrewDropped](w.all))
-	w.crew(topics.CrewPrompt{Text: "two", FromID: "b"})
+	require.Equal(t, []crewbody.Dropped{{AgentID: agentID, FromID: "b", Reason: "the host was stopped during the turn"}},
+		bodies[crewbody.Dropped](w.all))
+	w.crew(crewbody.Prompt{Text: "two", FromID: "b"})
 	require.Equal(t, []string{"two"}, prompts(w.last))
 }
 
@@ -108,10 +109,10 @@ func TestFirstPromptThatAgentsHaveBegun(t *testing.T) {
 	w := newWorld(t).spawn().ready("s1", false).say("I begin.").hostAgain()
 	require.Equal(t, []string{interruptedNote}, prompts(w.last), "the session has the first prompt")
 
-	w = newWorld(t).spawn().ready("s1", false).host(topics.CrewStarted{Run: "r"})
-	w.host(topics.CrewStarted{Run: w.run()}).say("I begin.") // no session to continue
+	w = newWorld(t).spawn().ready("s1", false).host(crewbody.Started{Run: "r"})
+	w.host(crewbody.Started{Run: w.run()}).say("I begin.") // no session to continue
 	w.epoch++
-	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
+	w.host(crewbody.HostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
 	require.Equal(t, []string{"You are a developer."}, prompts(w.last))
 	require.Empty(t, prompts(w.endTurn().last))
 }
@@ -127,8 +128,8 @@ func TestFirstPromptThatALostHostWasToldIsSentAgain(t *testing.T) {
 
 func TestCancelledPromptIsNotSentAgain(t *testing.T) {
 	w := newWorld(t).start()
-	w.crew(topics.CrewPrompt{Text: "one", FromID: "user"})
-	w.crew(topics.CrewInterrupt{Text: "stop", FromID: "lead"})
+	w.crew(crewbody.Prompt{Text: "one", FromID: "user"})
+	w.crew(crewbody.Interrupt{Text: "stop", FromID: "lead"})
 	w.hostAgain()
 	require.Equal(t, []string{"stop"}, prompts(w.last))
 }
@@ -140,8 +141,8 @@ func TestMessagesOfLostHostsFitIntoRecords(t *testing.T) {
 	fill := func(unit string) {
 		for i := range 40 {
 			text := fmt.Sprintf("<%d>%s", len(messages), strings.Repeat(unit, 9500/len(unit)))
-			before := len(bodies[topics.CrewDropped](w.all))
-			if w.crew(topics.CrewPrompt{Text: text, FromID: "b", Priority: i%2 == 0}); len(bodies[topics.CrewDropped](w.all)) == before {
+			before := len(bodies[crewbody.Dropped](w.all))
+			if w.crew(crewbody.Prompt{Text: text, FromID: "b", Priority: i%2 == 0}); len(bodies[crewbody.Dropped](w.all)) == before {
 				messages = append(messages, text)
 			}
 			w.fits(w.last)

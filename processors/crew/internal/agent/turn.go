@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -42,7 +43,7 @@ func (a *agent) deliver() {
 	p.OutputMs, p.Hung = a.step.NowMS(), false
 	a.busy()
 	a.Phase = phaseRunning
-	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
+	a.step.Redo(id, a.Member.Host, p.Epoch, crewbody.Send{
 		AgentID: a.id(), Run: p.Run, PromptID: id, SessionID: a.SessionId, Blocks: raw,
 	})
 	a.step.Event("agent:response_start", about{a.id()})
@@ -50,7 +51,7 @@ func (a *agent) deliver() {
 }
 
 // turnEnded is the answer to a prompt.
-func (a *agent) turnEnded(c topics.CrewTurnEnded) {
+func (a *agent) turnEnded(c crewbody.TurnEnded) {
 	a.heardOutput()
 	if a.Turn == nil || a.Turn.PromptId != c.PromptID {
 		return
@@ -94,16 +95,16 @@ func (a *agent) closeTurn() {
 
 // interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part. A turn that goes on is cancelled again by
 // the next interrupt: agents that handle messages side by side may see a cancellation before its prompt, and lose it.
-func (a *agent) interrupt(c topics.CrewInterrupt) {
+func (a *agent) interrupt(c crewbody.Interrupt) {
 	if a.Turn != nil && !a.Process.Stopping {
 		if !a.Turn.Cancelled {
 			a.Turn.Cancelled = true
 			a.asked().CancelAll(a.step, a.who(), topics.CauseSuperseded, true)
 		}
-		a.do(topics.CrewCancel{AgentID: a.id(), Run: a.Process.Run, PromptID: a.Turn.PromptId, SessionID: a.SessionId})
+		a.do(crewbody.Cancel{AgentID: a.id(), Run: a.Process.Run, PromptID: a.Turn.PromptId, SessionID: a.SessionId})
 	}
 	if c.Text != "" {
-		a.prompt(topics.CrewPrompt{Text: c.Text, Priority: true, FromID: c.FromID})
+		a.prompt(crewbody.Prompt{Text: c.Text, Priority: true, FromID: c.FromID})
 	}
 }
 
@@ -121,14 +122,14 @@ func (a *agent) active() {
 		return
 	}
 	a.ActiveMs = a.step.NowMS()
-	a.step.Send(mailbox.Repository(r), topics.CrewAgentActive{Member: a.member()})
+	a.step.Send(mailbox.Repository(r), crewbody.AgentActive{Member: a.member()})
 }
 
 // permission is a question of the agent.
-func (a *agent) permission(c topics.CrewPermission) {
+func (a *agent) permission(c crewbody.Permission) {
 	a.heardOutput()
 	if a.Process.Stopping || a.Turn.GetCancelled() {
-		a.do(topics.CrewAnswer{AgentID: a.id(), Run: c.Run, RequestID: c.RequestID, By: "cancelled"})
+		a.do(crewbody.Answer{AgentID: a.id(), Run: c.Run, RequestID: c.RequestID, By: "cancelled"})
 		return
 	}
 	a.happened(a.record().Asked(a.id(), c.ToolCall))
@@ -136,7 +137,7 @@ func (a *agent) permission(c topics.CrewPermission) {
 }
 
 // gateEnded is the answer to a question.
-func (a *agent) gateEnded(c topics.CrewGateEnded) {
+func (a *agent) gateEnded(c crewbody.GateEnded) {
 	if a.Process == nil {
 		return
 	}
@@ -144,7 +145,7 @@ func (a *agent) gateEnded(c topics.CrewGateEnded) {
 	a.Process.OutputMs = a.step.NowMS() // the agent was silent because it waited
 }
 
-func (a *agent) setAutopilot(c topics.CrewAutopilot) {
+func (a *agent) setAutopilot(c crewbody.Autopilot) {
 	if a.Autopilot != c.On {
 		a.Autopilot = c.On
 		a.step.Event("agent:autopilot", autopilot{a.id(), c.On})
@@ -152,6 +153,6 @@ func (a *agent) setAutopilot(c topics.CrewAutopilot) {
 }
 
 // setTask sets what the agent works on. The output for another task begins.
-func (a *agent) setTask(c topics.CrewTask) {
+func (a *agent) setTask(c crewbody.Task) {
 	a.Task, a.Output = cut(c.Task, taskLimit), ""
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -36,7 +36,7 @@ var (
 //
 // A failed receipt says that there is no commit. Error of one that has not failed is a warning: the commit was made, but git
 // shows its files as changed until they are staged. Files are at most 1,000 paths and 128 KiB.
-func Commit(ctx context.Context, req topics.CrewCommit, actionID string) topics.CrewReceipt {
+func Commit(ctx context.Context, req crewbody.Commit, actionID string) crewbody.Receipt {
 	return committer{}.commit(ctx, req, actionID)
 }
 
@@ -54,7 +54,7 @@ func (c committer) before(name string) {
 // job is a commit to make.
 type job struct {
 	worktree
-	req     topics.CrewCommit
+	req     crewbody.Commit
 	held    held
 	trailer string
 }
@@ -65,10 +65,10 @@ type made struct {
 	files []string
 }
 
-func (c committer) commit(ctx context.Context, req topics.CrewCommit, actionID string) topics.CrewReceipt {
+func (c committer) commit(ctx context.Context, req crewbody.Commit, actionID string) crewbody.Receipt {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	receipt := topics.CrewReceipt{ActionID: actionID}
+	receipt := crewbody.Receipt{ActionID: actionID}
 	done, j, err := c.run(ctx, req, actionID)
 	if err != nil {
 		receipt.Failed, receipt.Error = true, plain(err)
@@ -85,7 +85,7 @@ func (c committer) commit(ctx context.Context, req topics.CrewCommit, actionID s
 	return receipt
 }
 
-func (c committer) run(ctx context.Context, req topics.CrewCommit, actionID string) (done made, j job, err error) {
+func (c committer) run(ctx context.Context, req crewbody.Commit, actionID string) (done made, j job, err error) {
 	common, err := worktree{dir: req.Cwd}.line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return done, j, err
@@ -98,7 +98,7 @@ func (c committer) run(ctx context.Context, req topics.CrewCommit, actionID stri
 	return c.runUnqueued(ctx, req, actionID)
 }
 
-func (c committer) runUnqueued(ctx context.Context, req topics.CrewCommit, actionID string) (done made, j job, err error) {
+func (c committer) runUnqueued(ctx context.Context, req crewbody.Commit, actionID string) (done made, j job, err error) {
 	top, err := worktree{dir: req.Cwd}.line(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return done, j, err

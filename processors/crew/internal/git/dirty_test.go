@@ -6,19 +6,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
-func (f *fixture) dirty(paths ...string) topics.CrewReceipt {
+func (f *fixture) dirty(paths ...string) crewbody.Receipt {
 	f.t.Helper()
-	return Dirty(f.t.Context(), topics.CrewDirty{Cwd: f.dir, Paths: paths}, "repository/r/1")
+	return Dirty(f.t.Context(), crewbody.Dirty{Cwd: f.dir, Paths: paths}, "repository/r/1")
 }
 
 func TestChangesOfEveryKindAreDirty(t *testing.T) {
 	f := newFixture(t, "clean.txt", "unstaged.txt", "staged.txt", "both.txt", "gone.txt", "removed.txt", "dir/x.txt", "dirt", "-x")
 	f.write(".git/info/exclude", "*.log\n")
-	require.Equal(t, topics.CrewReceipt{ActionID: "repository/r/1"}, f.dirty("clean.txt", "dir/*", "none.txt", "no/such/*", "-x"))
+	require.Equal(t, crewbody.Receipt{ActionID: "repository/r/1"}, f.dirty("clean.txt", "dir/*", "none.txt", "no/such/*", "-x"))
 	for _, name := range []string{"unstaged.txt", "staged.txt", "both.txt", "untracked.txt", "dir/new/y.txt", "x.log", "dirt", "-x"} {
 		f.write(name, "changed\n")
 	}

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // fixture is a repository with a commit.
@@ -71,15 +70,15 @@ func (f *fixture) status() []string {
 
 func (f *fixture) commits() int { return len(strings.Fields(f.git("rev-list", "--all"))) }
 
-func (f *fixture) request(paths ...string) topics.CrewCommit {
-	return topics.CrewCommit{
+func (f *fixture) request(paths ...string) crewbody.Commit {
+	return crewbody.Commit{
 		AgentID: "a1b2c3d4-0000-4000-8000-000000000001", Cwd: f.dir, Paths: paths, Message: "Change things", Author: "Developer (a1b2c3d4)",
 		Fence: 7,
 	}
 }
 
 // commit commits paths under an action, which must succeed with exactly the files.
-func (f *fixture) commit(action string, paths, files []string) topics.CrewReceipt {
+func (f *fixture) commit(action string, paths, files []string) crewbody.Receipt {
 	f.t.Helper()
 	r := Commit(f.t.Context(), f.request(paths...), action)
 	require.False(f.t, r.Failed, "%+v", r)

@@ -8,8 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // strange are names of files that shells, options and pathspecs treat specially.
@@ -66,7 +65,7 @@ func TestNamesThatAreNoTextAreReplacedInTheReceipt(t *testing.T) {
 	require.False(t, r.Failed, r.Error)
 	require.Equal(t, []string{"src/\uFFFD.txt"}, r.Files)
 	require.Equal(t, []string{"\uFFFD.txt"}, r.Others)
-	require.NotPanics(t, func() { topics.EncodeCrewBody(r) })
+	require.NotPanics(t, func() { crewbody.Encode(r) })
 }
 
 func TestMessagesAreTakenAsTheyAre(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"go.uber.org/goleak"
-
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // dieBefore is the variable that makes this binary a process which kills itself before a step of a commit: the step, and the
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func commitAndDie(step, request string) {
-	var req topics.CrewCommit
+	var req crewbody.Commit
 	if err := json.Unmarshal([]byte(request), &req); err != nil {
 		panic(err)
 	}

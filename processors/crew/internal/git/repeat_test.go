@@ -13,14 +13,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 const killedAction = "repository/harbor/1790000000000001"
 
 // die commits in another process, which is killed before a step.
-func (f *fixture) die(step string, req topics.CrewCommit) {
+func (f *fixture) die(step string, req crewbody.Commit) {
 	f.t.Helper()
 	raw, err := json.Marshal(req)
 	require.NoError(f.t, err)
@@ -175,7 +174,7 @@ func TestCommitThatAnotherProcessMakesMeanwhileIsMadeOnce(t *testing.T) {
 	f := newFixture(t, "a.txt")
 	f.write("a.txt", "mine\n")
 	req := f.request("a.txt")
-	var other topics.CrewReceipt
+	var other crewbody.Receipt
 	r := committer{step: func(name string) {
 		if name == "update-ref" && other.Commit == "" {
 			// The queue of this process is not that of another one.

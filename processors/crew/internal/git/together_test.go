@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 func TestManyAgentsCommitAtOnce(t *testing.T) {
@@ -19,7 +18,7 @@ func TestManyAgentsCommitAtOnce(t *testing.T) {
 	f := newFixture(t, "shared.txt")
 	f.write("shared.txt", "dirty\n")
 	var all sync.WaitGroup
-	receipts := make([][]topics.CrewReceipt, agents)
+	receipts := make([][]crewbody.Receipt, agents)
 	for a := range agents {
 		all.Go(func() {
 			dir := fmt.Sprint("agent ", a)

@@ -9,6 +9,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/timed"
@@ -42,7 +43,7 @@ type Group[R Row] struct {
 	Outcomes bool
 }
 
-// dueTimeout is how long a row waits for its CrewDue, which is lost only if it was dead-lettered.
+// dueTimeout is how long a row waits for its crewbody.Due, which is lost only if it was dead-lettered.
 const dueTimeout = time.Minute
 
 const (
@@ -80,7 +81,7 @@ func (g Group[R]) Step(row R, key string, in topics.CrewInput, at, wall time.Tim
 		box.AskedMs = 0
 	}
 	if box.AskedMs != 0 && deadline >= box.AskedMs {
-		deadline = 0 // CrewDue is on its way
+		deadline = 0 // crewbody.Due is on its way
 	}
 	g.SetDeadline(row, deadline)
 	return keep, true, step.Effects
@@ -129,14 +130,14 @@ func (g Group[R]) onOutcome(c *processors.Context, in codec.Decoded[topics.GateO
 	}
 	o := in.Value
 	return g.emit(c, Mail{To: g.Kind + c.Key(), Input: topics.CrewInput{
-		InputID: o.GateID + "/outcome", Kind: (topics.CrewGateEnded{}).CrewKind(),
-		Body: topics.EncodeCrewBody(topics.CrewGateEnded{
+		InputID: o.GateID + "/outcome", Kind: (crewbody.GateEnded{}).Kind(),
+		Body: crewbody.Encode(crewbody.GateEnded{
 			GateID: o.GateID, Status: o.Status, Cause: o.Cause, OptionID: o.OptionID, By: o.By,
 		}),
 	}})
 }
 
-// onDeadline writes CrewDue to the row's input, once per deadline.
+// onDeadline writes crewbody.Due to the row's input, once per deadline.
 func (g Group[R]) onDeadline(c *processors.Context) error {
 	row, known, err := g.row(c)
 	switch {
@@ -148,7 +149,7 @@ func (g Group[R]) onDeadline(c *processors.Context) error {
 	due := row.GetDeadlineMs()
 	if err := g.emit(c, Mail{To: g.Kind + c.Key(), Input: topics.CrewInput{
 		InputID: fmt.Sprintf("%s%s/due/%d/%d", g.Kind, c.Key(), due, row.GetMailbox().GetClockMs()), Kind: dueKind,
-		Body: topics.EncodeCrewBody(topics.CrewDue{AtMS: due}),
+		Body: crewbody.Encode(crewbody.Due{AtMS: due}),
 	}}); err != nil {
 		return err
 	}

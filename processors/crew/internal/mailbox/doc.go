@@ -4,7 +4,7 @@
 //   - An input is applied once. A sender numbers its inputs, and the receiver knows the last number of each sender; inputs
 //     without a sender are known by their IDs for a while.
 //   - The time of a step is that of its record, and never goes back. A repeated step has the same results.
-//   - A deadline only writes an input, CrewDue, which does what is due when it is read. A crash between the two cannot make the
+//   - A deadline only writes an input, crewbody.Due, which does what is due when it is read. A crash between the two cannot make the
 //     row and what it wrote differ.
 //
 // Inputs, actions, events and gates have IDs that are derived from the row and its counters, so a repeated step writes the

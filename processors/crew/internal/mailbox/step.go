@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -22,8 +23,8 @@ const (
 )
 
 var (
-	dueKind     = topics.CrewDue{}.CrewKind()
-	commandKind = topics.CrewCommand{}.CrewKind()
+	dueKind     = crewbody.Due{}.Kind()
+	commandKind = crewbody.Command{}.Kind()
 )
 
 // Step is the application of one input to a row. It collects the effects. It is not safe for concurrent use.
@@ -47,7 +48,7 @@ type Step struct {
 func Begin(box *Mailbox, subject string, in topics.CrewInput, at, wall time.Time) (*Step, bool) {
 	now := at.UnixMilli()
 	if in.Kind == dueKind {
-		due, _ := topics.DecodeCrewBody[topics.CrewDue](in.Body)
+		due, _ := crewbody.Decode[crewbody.Due](in.Body)
 		now = max(now, due.AtMS)
 	}
 	if limit := wall.Add(maxAhead).UnixMilli(); now <= 0 || now > limit {
@@ -114,48 +115,48 @@ func (s *Step) NewID(prefix string) string {
 }
 
 // Send sends an input to the row of a subject. The row may be that of the step. See Answering for notes.
-func (s *Step) Send(to string, body topics.CrewBody) {
+func (s *Step) Send(to string, body crewbody.Body) {
 	n := s.next()
 	s.send(s.Subject+">"+to+"/"+strconv.FormatInt(n, 10), to, n, body)
 }
 
 // SendAs is Send with an ID of the caller's. The receiver knows a repeat by its number.
-func (s *Step) SendAs(id, to string, body topics.CrewBody) { s.send(id, to, s.next(), body) }
+func (s *Step) SendAs(id, to string, body crewbody.Body) { s.send(id, to, s.next(), body) }
 
-func (s *Step) send(id, to string, n int64, body topics.CrewBody) {
-	if note, ok := body.(topics.CrewNote); ok && s.Answering && note.CommandID == "" && to == s.commander {
+func (s *Step) send(id, to string, n int64, body crewbody.Body) {
+	if note, ok := body.(crewbody.Note); ok && s.Answering && note.CommandID == "" && to == s.commander {
 		note.CommandID = s.command
 		body = note
 	}
 	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
-		InputID: id, Kind: body.CrewKind(), From: s.Subject, Number: n, Body: topics.EncodeCrewBody(body),
+		InputID: id, Kind: body.Kind(), From: s.Subject, Number: n, Body: crewbody.Encode(body),
 	}})
 }
 
 // Forward sends an input to the row of a subject under an ID and without a number: a repeat of a record of another topic.
-func (s *Step) Forward(to, id string, body topics.CrewBody) {
+func (s *Step) Forward(to, id string, body crewbody.Body) {
 	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
-		InputID: id, Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body),
+		InputID: id, Kind: body.Kind(), Body: crewbody.Encode(body),
 	}})
 }
 
 // Do has a host do an action, and returns the action's ID. epoch is 0 if any run of the host may do it.
-func (s *Step) Do(host string, epoch int64, body topics.CrewBody) string {
+func (s *Step) Do(host string, epoch int64, body crewbody.Body) string {
 	id := s.Subject + "/" + strconv.FormatInt(s.next(), 10)
 	s.Redo(id, host, epoch, body)
 	return id
 }
 
 // Redo has a host do an action again, under the action's ID.
-func (s *Step) Redo(id, host string, epoch int64, body topics.CrewBody) {
+func (s *Step) Redo(id, host string, epoch int64, body crewbody.Body) {
 	s.Effects = append(s.Effects, Act{Subject: s.Subject, Action: topics.CrewAction{
-		ActionID: id, Kind: body.CrewKind(), Host: host, Epoch: epoch, Subject: s.Subject, Body: topics.EncodeCrewBody(body),
+		ActionID: id, Kind: body.Kind(), Host: host, Epoch: epoch, Subject: s.Subject, Body: crewbody.Encode(body),
 	}})
 }
 
 // Event writes an event. fields is a struct or a map that is encoded as a JSON object with the event's own members.
 func (s *Step) Event(kind string, fields any) {
-	// Fields may have JSON of agents, which topics.DecodeCrewBody reads as leniently.
+	// Fields may have JSON of agents, which crewbody.Decode reads as leniently.
 	raw, err := json.Marshal(fields, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic("crew: event " + kind + ": " + err.Error()) // the fields are of this module

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -54,7 +54,7 @@ func (f *Refresh) Due(s *mailbox.Step, r *roster.Roster, news News) {
 		if m.Status != view.Running || m.Resuming || !all && !slices.Contains(now, m.Id) {
 			continue
 		}
-		s.Send(mailbox.Agent(m.Id), topics.CrewRefresh{
+		s.Send(mailbox.Agent(m.Id), crewbody.Refresh{
 			Text: Update(r, m, news, s.NowMS()), Digest: Digest(r, m, news, s.NowMS()),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -12,8 +13,8 @@ import (
 
 // Who is the agent whose process asks.
 type Who struct {
-	Member topics.CrewMember
-	// Run is the action_id of the CrewStart of the agent's process, and Host and Epoch are where it runs.
+	Member crewbody.Member
+	// Run is the action_id of the crewbody.Start of the agent's process, and Host and Epoch are where it runs.
 	Run   string
 	Epoch int64
 	Host  string
@@ -29,7 +30,7 @@ const (
 	defaultTimeout = time.Minute
 )
 
-// By of a CrewAnswer that no person decided.
+// By of a crewbody.Answer that no person decided.
 const (
 	byAutopilot = "autopilot"
 	byLimit     = "limit"
@@ -41,7 +42,7 @@ const via = "crew"
 // Ask decides, or asks a person about, a request of the agent's process. A repeat has no effect, and neither has a request
 // of another run than who.Run. autopilot decides every request that is not dangerous; a dangerous one waits for a person. A
 // request for which there is no room, or that cannot be shown whole, is cancelled at once.
-func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, autopilot bool) {
+func (p *Permissions) Ask(s *mailbox.Step, who Who, req crewbody.Permission, autopilot bool) {
 	if req.Run != who.Run || p.known(req) {
 		return
 	}
@@ -98,7 +99,7 @@ func (p *Permissions) size() (bytes int) {
 // answer answers a request that is not open any more.
 func (p *Permissions) answer(s *mailbox.Step, who Who, r *Request, optionID string, allowed bool, by string) {
 	p.remember(r)
-	s.Do(who.Host, who.Epoch, topics.CrewAnswer{
+	s.Do(who.Host, who.Epoch, crewbody.Answer{
 		AgentID: who.Member.AgentID, Run: r.Run, RequestID: r.RequestId, OptionID: optionID, Allowed: r.Method && allowed, By: by,
 	})
 }

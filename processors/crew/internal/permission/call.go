@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,7 +36,7 @@ type call struct {
 }
 
 // callOf returns the call of a request. Members of another type than ACP's are left out.
-func callOf(req topics.CrewPermission) call {
+func callOf(req crewbody.Permission) call {
 	c := call{method: req.Method, unique: req.Run + "/" + req.RequestID}
 	members := map[string]topics.Raw{}
 	if req.Method != "" {
@@ -177,7 +178,7 @@ func (c call) args() topics.Raw {
 
 // visible reports whether a person can be shown the whole call.
 func (c call) visible() bool {
-	return !c.broken && c.meta[topics.CrewShortened] == nil && len(c.args()) <= maxArgs
+	return !c.broken && c.meta[crewbody.Shortened] == nil && len(c.args()) <= maxArgs
 }
 
 // show sets what every event shows of the request: the beginning of arguments that are too long for that.

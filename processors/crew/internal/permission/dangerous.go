@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // dangerous reports whether every such call needs a person's decision: an approval never counts for later ones. It recognizes
 // what is destructive in the common ways to write it. It is no sandbox: a command can be hidden from it. A call that cannot be read is dangerous.
 func (c call) dangerous() bool {
-	if c.broken || c.meta[topics.CrewShortened] != nil { // what cannot be seen
+	if c.broken || c.meta[crewbody.Shortened] != nil { // what cannot be seen
 		return true
 	}
 	texts := c.texts()

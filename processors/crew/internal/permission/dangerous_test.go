@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -82,15 +83,15 @@ func TestDangerousCommands(t *testing.T) {
 	} {
 		input, err := json.Marshal(map[string]any{"command": command})
 		require.NoError(t, err)
-		c := callOf(topics.CrewPermission{ToolCall: topics.Raw(`{"kind":"execute","rawInput":` + string(input) + `}`)})
+		c := callOf(crewbody.Permission{ToolCall: topics.Raw(`{"kind":"execute","rawInput":` + string(input) + `}`)})
 		require.Equal(t, dangerous, c.dangerous(), command)
 	}
 }
 
 func TestCallThatItsHostHasShortenedIsDangerous(t *testing.T) {
-	call := `{"kind":"edit","rawInput":{"start":"{\"path\":","bytes":300000},"_meta":{"` + topics.CrewShortened + `":1}}`
-	require.True(t, callOf(topics.CrewPermission{ToolCall: topics.Raw(call)}).dangerous())
-	require.True(t, callOf(topics.CrewPermission{}).dangerous())
+	call := `{"kind":"edit","rawInput":{"start":"{\"path\":","bytes":300000},"_meta":{"` + crewbody.Shortened + `":1}}`
+	require.True(t, callOf(crewbody.Permission{ToolCall: topics.Raw(call)}).dangerous())
+	require.True(t, callOf(crewbody.Permission{}).dangerous())
 }
 
 func TestDangerousSQL(t *testing.T) {
@@ -117,7 +118,7 @@ func TestDangerousSQL(t *testing.T) {
 		// Whatever the tool is called, and however deep the text is.
 		input, err := json.Marshal(map[string]any{"options": []any{map[string]any{"new_text": sql}}})
 		require.NoError(t, err)
-		c := callOf(topics.CrewPermission{ToolCall: topics.Raw(`{"kind":"edit","rawInput":` + string(input) + `}`)})
+		c := callOf(crewbody.Permission{ToolCall: topics.Raw(`{"kind":"edit","rawInput":` + string(input) + `}`)})
 		require.Equal(t, dangerous, c.dangerous(), sql)
 	}
 }
@@ -141,7 +142,7 @@ func TestDeletingCriticalFilesIsDangerous(t *testing.T) {
 			`{"kind":"edit","rawInput":` + string(input) + `}`:                                     false,
 			`{"kind":"other","_meta":{"toolName":"confirm"},"rawInput":` + string(input) + `}`:     false,
 		} {
-			c := callOf(topics.CrewPermission{ToolCall: topics.Raw(call)})
+			c := callOf(crewbody.Permission{ToolCall: topics.Raw(call)})
 			require.Equal(t, dangerous && deletes, c.dangerous(), call)
 		}
 	}
@@ -161,13 +162,13 @@ func TestDangerousCallsInOtherShapes(t *testing.T) {
 		`{"kind":"edit","rawInput":{"new_text":"rm -rf /opt"}}`: false,
 		`{"kind":"read"}`: false,
 	} {
-		c := callOf(topics.CrewPermission{ToolCall: topics.Raw(call)})
+		c := callOf(crewbody.Permission{ToolCall: topics.Raw(call)})
 		require.Equal(t, dangerous, c.dangerous(), call)
 	}
-	require.True(t, callOf(topics.CrewPermission{
+	require.True(t, callOf(crewbody.Permission{
 		Method: "terminal/create", Args: topics.Raw(`{"command":"rm","cwd":"/repo","args":["-rf","/opt"]}`),
 	}).dangerous())
-	require.False(t, callOf(topics.CrewPermission{
+	require.False(t, callOf(crewbody.Permission{
 		Method: "terminal/create", Args: topics.Raw(`{"command":"rm","cwd":"/repo","args":["-rf","build"]}`),
 	}).dangerous())
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -13,7 +14,7 @@ import (
 const maxAnswered = 256
 
 // GateEnded answers the request of a gate that has ended. A gate that belongs to no open request has no effect.
-func (p *Permissions) GateEnded(s *mailbox.Step, who Who, end topics.CrewGateEnded) {
+func (p *Permissions) GateEnded(s *mailbox.Step, who Who, end crewbody.GateEnded) {
 	at := slices.IndexFunc(p.Waiting, func(r *Request) bool { return r.GateId == end.GateID })
 	if at < 0 {
 		return
@@ -29,7 +30,7 @@ func (p *Permissions) GateEnded(s *mailbox.Step, who Who, end topics.CrewGateEnd
 }
 
 // chosen returns the option that answers a request, empty for cancelled.
-func (r *Request) chosen(end topics.CrewGateEnded) string {
+func (r *Request) chosen(end crewbody.GateEnded) string {
 	at := slices.IndexFunc(r.Options, func(o *Option) bool { return o.Id == end.OptionID && o.Id != "" })
 	switch {
 	case end.Status == topics.GateApproved && at >= 0:
@@ -67,7 +68,7 @@ func (p *Permissions) resolved(s *mailbox.Step, who Who, r *Request, outcome, by
 }
 
 // known reports whether a request is open or was answered.
-func (p *Permissions) known(req topics.CrewPermission) bool {
+func (p *Permissions) known(req crewbody.Permission) bool {
 	for _, r := range p.Waiting {
 		if r.Run == req.Run && r.RequestId == req.RequestID {
 			return true

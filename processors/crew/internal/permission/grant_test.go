@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func grantOf(call string) string {
-	return callOf(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call)}).tool()
+	return callOf(crewbody.Permission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call)}).tool()
 }
 
 func grantOfMethod(method, args string) string {
-	return callOf(topics.CrewPermission{Run: run, RequestID: "r1", Method: method, Args: topics.Raw(args)}).tool()
+	return callOf(crewbody.Permission{Run: run, RequestID: "r1", Method: method, Args: topics.Raw(args)}).tool()
 }
 
 func TestGrantIsForOneCommandOrForOneToolOfTheAdapter(t *testing.T) {
@@ -33,8 +34,8 @@ func TestGrantIsForOneCommandOrForOneToolOfTheAdapter(t *testing.T) {
 	require.Regexp(t, `^edit:[0-9a-f]{64}$`, edit)
 
 	silent := topics.Raw(`{"kind":"edit","title":"one","content":[]}`)
-	one := callOf(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: silent}).tool()
-	two := callOf(topics.CrewPermission{Run: run, RequestID: "r2", ToolCall: silent}).tool()
+	one := callOf(crewbody.Permission{Run: run, RequestID: "r1", ToolCall: silent}).tool()
+	two := callOf(crewbody.Permission{Run: run, RequestID: "r2", ToolCall: silent}).tool()
 	require.NotEqual(t, one, two, "without input, no later request is known to be the same")
 }
 
@@ -68,7 +69,7 @@ func TestRequestThatDoesNotSayEverythingHasAGrantOfItsOwn(t *testing.T) {
 	for method, args := range map[string]string{
 		"fs/write_text_file": `{"path":"/a","bytes":4}`, "terminal/create": `{"command":"npm","args":["test"],"cwd":"","env":[]}`,
 	} {
-		one := topics.CrewPermission{Run: run, RequestID: "r1", Method: method, Args: topics.Raw(args)}
+		one := crewbody.Permission{Run: run, RequestID: "r1", Method: method, Args: topics.Raw(args)}
 		two := one
 		two.RequestID = "r2"
 		require.NotEqual(t, callOf(one).tool(), callOf(two).tool(), method)

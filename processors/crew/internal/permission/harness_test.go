@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -43,7 +44,7 @@ func newHarness(t tb) *harness {
 	return &harness{
 		tb: t, now: noon, box: &mailbox.Mailbox{},
 		who: Who{
-			Member: topics.CrewMember{AgentID: agentID, CrewID: "c1", RoleID: "developer"}, Run: run, Host: "h1", Epoch: 3,
+			Member: crewbody.Member{AgentID: agentID, CrewID: "c1", RoleID: "developer"}, Run: run, Host: "h1", Epoch: 3,
 			Timeout: time.Minute, SessionID: "sess-1",
 		},
 	}
@@ -71,12 +72,12 @@ func (h *harness) step(apply func(*Permissions, *mailbox.Step)) []mailbox.Effect
 	return s.Effects
 }
 
-func (h *harness) ask(req topics.CrewPermission) []mailbox.Effect {
+func (h *harness) ask(req crewbody.Permission) []mailbox.Effect {
 	h.tb.Helper()
 	return h.step(func(p *Permissions, s *mailbox.Step) { p.Ask(s, h.who, req, h.autopilot) })
 }
 
-func (h *harness) end(end topics.CrewGateEnded) []mailbox.Effect {
+func (h *harness) end(end crewbody.GateEnded) []mailbox.Effect {
 	h.tb.Helper()
 	return h.step(func(p *Permissions, s *mailbox.Step) { p.GateEnded(s, h.who, end) })
 }
@@ -103,27 +104,27 @@ func options(kinds string) topics.Raw {
 }
 
 // running returns the request to run a command.
-func running(id, command, kinds string) topics.CrewPermission {
+func running(id, command, kinds string) crewbody.Permission {
 	call, _ := json.Marshal(map[string]any{
 		"toolCallId": "call-" + id, "title": "Run a command", "kind": "execute", "rawInput": map[string]any{"command": command},
 	}, json.Deterministic(true))
-	return topics.CrewPermission{Run: run, RequestID: id, SessionID: "sess-1", ToolCall: call, Options: options(kinds)}
+	return crewbody.Permission{Run: run, RequestID: id, SessionID: "sess-1", ToolCall: call, Options: options(kinds)}
 }
 
 func gateOf(requestID string) string { return topics.GateID(agentID, run, requestID) }
 
-func approved(requestID string) topics.CrewGateEnded {
-	return topics.CrewGateEnded{
+func approved(requestID string) crewbody.GateEnded {
+	return crewbody.GateEnded{
 		GateID: gateOf(requestID), Status: topics.GateApproved, Cause: topics.CauseHuman, By: "ines",
 	}
 }
 
-func ended(requestID string, status topics.GateStatus, cause topics.GateCause) topics.CrewGateEnded {
-	return topics.CrewGateEnded{GateID: gateOf(requestID), Status: status, Cause: cause}
+func ended(requestID string, status topics.GateStatus, cause topics.GateCause) crewbody.GateEnded {
+	return crewbody.GateEnded{GateID: gateOf(requestID), Status: status, Cause: cause}
 }
 
 // answers returns the answers to the host.
-func (h *harness) answers(effects []mailbox.Effect) (list []topics.CrewAnswer) {
+func (h *harness) answers(effects []mailbox.Effect) (list []crewbody.Answer) {
 	h.tb.Helper()
 	for _, e := range effects {
 		act, ok := e.(mailbox.Act)
@@ -132,7 +133,7 @@ func (h *harness) answers(effects []mailbox.Effect) (list []topics.CrewAnswer) {
 		}
 		require.Equal(h.tb, "h1", act.Action.Host)
 		require.EqualValues(h.tb, 3, act.Action.Epoch, "a later process knows nothing of the request")
-		answer, err := topics.DecodeCrewBody[topics.CrewAnswer](act.Action.Body)
+		answer, err := crewbody.Decode[crewbody.Answer](act.Action.Body)
 		require.NoError(h.tb, err)
 		require.Equal(h.tb, agentID, answer.AgentID)
 		require.Equal(h.tb, run, answer.Run)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -18,7 +19,7 @@ func TestP01_AutopilotSelectsTheFirstAllowOnceWithoutAnEvent(t *testing.T) {
 	for _, command := range []string{"go test ./...", "rm -rf build"} {
 		effects := h.ask(running(command, command, "allow_always reject_once "+secondAllow))
 		require.Len(t, effects, 1, "no gate and no event")
-		require.Equal(t, []topics.CrewAnswer{{
+		require.Equal(t, []crewbody.Answer{{
 			AgentID: agentID, Run: run, RequestID: command, OptionID: "o2-allow_once", By: "autopilot",
 		}}, h.answers(effects))
 		require.Empty(t, h.ask(running(command, command, allOptions)), "a repeat is not answered again")
@@ -86,7 +87,7 @@ func TestP03_OnePermissionRequestEventAndTheAgentWaits(t *testing.T) {
 	}, g)
 	require.JSONEq(t, `{"tool":"Run a command","title":"Run a command","kind":"execute","arguments":{"command":"npm test"}}`, string(g.Args))
 	require.Empty(t, h.ask(running("r1", "npm test", allOptions)), "a repeat is not asked again")
-	require.Empty(t, h.ask(topics.CrewPermission{Run: "an earlier run", RequestID: "r9"}), "the process that asked is gone")
+	require.Empty(t, h.ask(crewbody.Permission{Run: "an earlier run", RequestID: "r9"}), "the process that asked is gone")
 	require.Len(t, h.permissions().Open(), 1)
 }
 
@@ -114,10 +115,10 @@ func TestP04_ApproveSelectsAllowOnceAndDenyDoesNotExecute(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t)
 			h.ask(running("r1", "ls", c.kinds))
-			effects := h.end(topics.CrewGateEnded{
+			effects := h.end(crewbody.GateEnded{
 				GateID: gateOf("r1"), Status: c.status, Cause: topics.CauseHuman, OptionID: c.option, By: "ines",
 			})
-			require.Equal(t, []topics.CrewAnswer{{
+			require.Equal(t, []crewbody.Answer{{
 				AgentID: agentID, Run: run, RequestID: "r1", OptionID: c.selected, By: "ines",
 			}}, h.answers(effects))
 			require.Equal(t, []map[string]any{{
@@ -128,7 +129,7 @@ func TestP04_ApproveSelectsAllowOnceAndDenyDoesNotExecute(t *testing.T) {
 }
 
 func TestFilesAndTerminalsAreAllowedOrNot(t *testing.T) {
-	writing := topics.CrewPermission{
+	writing := crewbody.Permission{
 		Run: run, RequestID: "w1", Method: "fs/write_text_file", Args: topics.Raw(`{"path":"/repo/main.go"}`),
 	}
 	for status, allowed := range map[topics.GateStatus]bool{
@@ -227,7 +228,7 @@ func TestAutopilotDoesNotChangeOpenRequests(t *testing.T) {
 
 func TestTooManyRequestsAreCancelledAtOnce(t *testing.T) {
 	h := newHarness(t)
-	ask := func(n int, padding int) (answers []topics.CrewAnswer, problems int) {
+	ask := func(n int, padding int) (answers []crewbody.Answer, problems int) {
 		effects := h.ask(running(fmt.Sprint("r", n), "echo "+strings.Repeat("x", padding), allOptions))
 		return h.answers(effects), len(events(effects, "agent:problem"))
 	}
@@ -252,7 +253,7 @@ func TestTooManyRequestsAreCancelledAtOnce(t *testing.T) {
 // The event of a long request says that it is short. The gate has the whole, of which the event has the digest.
 func TestLongRequestIsWholeInItsGateAndMarkedInItsEvent(t *testing.T) {
 	diff := `{"toolCallId":"c","title":"Edit","kind":"edit","rawInput":{"path":"a"},"content":[{"type":"diff","path":"a","newText":"%s; touch x"}]}`
-	for name, req := range map[string]topics.CrewPermission{
+	for name, req := range map[string]crewbody.Permission{
 		"command": running("r1", strings.Repeat("a", 3000)+"; touch x", allOptions),
 		"title":   {Run: run, RequestID: "r1", ToolCall: topics.Raw(`{"title":"` + strings.Repeat("a", 3000) + `; touch x"}`)},
 		"diff":    {Run: run, RequestID: "r1", ToolCall: topics.Raw(fmt.Sprintf(diff, strings.Repeat("a", 3000)))},
@@ -277,7 +278,7 @@ func TestLongRequestIsWholeInItsGateAndMarkedInItsEvent(t *testing.T) {
 }
 
 func TestShortRequestIsWholeInItsEvent(t *testing.T) {
-	for name, req := range map[string]topics.CrewPermission{
+	for name, req := range map[string]crewbody.Permission{
 		"command": running("r1", strings.Repeat("a", 1900)+"; touch x", allOptions),
 		"diff": {Run: run, RequestID: "r1", ToolCall: topics.Raw(
 			`{"title":"Edit","rawInput":{"path":"a"},"content":[{"type":"diff","path":"a","newText":"; touch x"}]}`)},
@@ -294,11 +295,11 @@ func TestShortRequestIsWholeInItsEvent(t *testing.T) {
 func TestRequestThatNoOneCanSeeWholeIsCancelled(t *testing.T) {
 	for name, call := range map[string]string{
 		"too large": `{"rawInput":{"command":"` + strings.Repeat("a", maxArgs) + `"}}`,
-		"shortened": `{"rawInput":{"start":"a"},"_meta":{"` + topics.CrewShortened + `":1}}`,
+		"shortened": `{"rawInput":{"start":"a"},"_meta":{"` + crewbody.Shortened + `":1}}`,
 		"no object": `7`,
 	} {
 		h := newHarness(t)
-		effects := h.ask(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call), Options: options(allOptions)})
+		effects := h.ask(crewbody.Permission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call), Options: options(allOptions)})
 		require.Empty(t, gates(effects), name)
 		require.Len(t, events(effects, "agent:problem"), 1, name)
 		require.Empty(t, h.answers(effects)[0].OptionID, name)

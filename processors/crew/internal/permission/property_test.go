@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -17,7 +18,7 @@ func TestARequestIsAnsweredExactlyOnceInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHarness(t)
 		answered, opened, withdrawn := map[string]int{}, map[string]int{}, map[string]int{}
-		asked, outcomes := map[string]bool{}, map[string]topics.CrewGateEnded{}
+		asked, outcomes := map[string]bool{}, map[string]crewbody.GateEnded{}
 		count := func(effects []mailbox.Effect) {
 			for _, a := range h.answers(effects) {
 				answered[a.RequestID]++
@@ -40,7 +41,7 @@ func TestARequestIsAnsweredExactlyOnceInAnyOrder(t *testing.T) {
 				return
 			}
 			if _, known := outcomes[id]; !known { // a gate has one outcome
-				outcomes[id] = topics.CrewGateEnded{
+				outcomes[id] = crewbody.GateEnded{
 					GateID: gateOf(id), Status: statuses.Draw(t, "status"), Cause: topics.CauseHuman, OptionID: chosen.Draw(t, "option"),
 				}
 			}

@@ -84,7 +84,7 @@ func (x *Permissions) GetAnswered() []byte {
 type Request struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	GateId string                 `protobuf:"bytes,1,opt,name=gate_id,json=gateId,proto3" json:"gate_id,omitempty"`
-	// The action_id of the CrewStart of the process that asks, and the host's ID of the request.
+	// The action_id of the crewbody.Start of the process that asks, and the host's ID of the request.
 	Run       string `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// What every event shows: a name, a JSON object, and what the agent says the call will change. Of a shortened request, only the

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -29,7 +29,7 @@ func (s *State) agent(id string) *Agent {
 
 // met returns the agent that an input is of, with what the input says about it. It is nil if that is no one, or no agent of a
 // crew's.
-func (t *step) met(m topics.CrewMember) *Agent {
+func (t *step) met(m crewbody.Member) *Agent {
 	longest := max(len(m.AgentID), len(m.CrewID), len(m.ProjectID), len(m.RoleID), len(m.RoleName), len(m.Host), len(m.Cwd))
 	if m.AgentID == "" || longest > memberLimit {
 		return nil
@@ -60,7 +60,7 @@ func called(a *Agent) string {
 }
 
 // active extends the locks of an agent.
-func (t *step) active(in topics.CrewAgentActive) string {
+func (t *step) active(in crewbody.AgentActive) string {
 	a := t.met(in.Member)
 	if a == nil {
 		return reasonMember
@@ -74,7 +74,7 @@ func (t *step) active(in topics.CrewAgentActive) string {
 }
 
 // ended releases what an agent has, except what is part of a commit.
-func (t *step) ended(in topics.CrewAgentEnded) string {
+func (t *step) ended(in crewbody.AgentEnded) string {
 	if in.AgentID == "" || len(in.AgentID) > memberLimit {
 		return reasonMember
 	}
@@ -92,7 +92,7 @@ func (t *step) ended(in topics.CrewAgentEnded) string {
 
 // releaseLocks releases what an agent has that goes on. Its locks in an open commit are released with the receipt. The releases that it
 // has asked for are answered when their locks are gone.
-func (t *step) releaseLocks(in topics.CrewReleaseLocks) string {
+func (t *step) releaseLocks(in crewbody.ReleaseLocks) string {
 	a := t.row.agent(in.AgentID)
 	if a == nil {
 		return "" // it has no locks

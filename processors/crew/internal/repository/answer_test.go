@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // ids are the IDs of commands that the notes for an agent have, empty for a note that answers none.
-func (e effects) ids(m topics.CrewMember) (list []string) {
-	for _, n := range mails[topics.CrewNote](e, mailbox.Agent(m.AgentID)) {
+func (e effects) ids(m crewbody.Member) (list []string) {
+	for _, n := range mails[crewbody.Note](e, mailbox.Agent(m.AgentID)) {
 		list = append(list, n.CommandID)
 	}
 	return list
@@ -28,7 +28,7 @@ func TestOnlyFinalAnswersNameTheirCommands(t *testing.T) {
 	require.Equal(t, []string{"input-1"}, h.lock(mira, "a.go").ids(mira))
 	require.Equal(t, []string{"input-2"}, h.lock(mira, "b.go").ids(mira))
 	require.Equal(t, []string{"input-3"}, h.lock(noor, "a.go").ids(noor), "denied")
-	require.Equal(t, []string{""}, h.do("", topics.CrewLockAsked{Member: mira, FilePath: "c.go", TTLMS: 1000}).ids(mira), "of a person")
+	require.Equal(t, []string{""}, h.do("", crewbody.LockAsked{Member: mira, FilePath: "c.go", TTLMS: 1000}).ids(mira), "of a person")
 
 	// Of the two notes of this step, the first says that the lock on c.go has expired.
 	h.now = h.now.Add(time.Second)
@@ -40,17 +40,17 @@ func TestOnlyFinalAnswersNameTheirCommands(t *testing.T) {
 	two := h.lastID()
 	require.Empty(t, h.unlock(mira, "b.go").ids(mira))
 	unlock := h.lastID()
-	require.Equal(t, []string{""}, h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true}).ids(mira), "a person releases a path")
+	require.Equal(t, []string{""}, h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true}).ids(mira), "a person releases a path")
 
-	e := h.receipt(topics.CrewReceipt{ActionID: open.actions()[0].ActionID, Commit: "c"})
+	e := h.receipt(crewbody.Receipt{ActionID: open.actions()[0].ActionID, Commit: "c"})
 	require.Equal(t, []string{one}, e.ids(mira))
 	next := e.actions()
 	require.Len(t, next, 2, "the release and the second commit")
-	e = h.receipt(topics.CrewReceipt{ActionID: next[0].ActionID})
+	e = h.receipt(crewbody.Receipt{ActionID: next[0].ActionID})
 	require.Empty(t, e.ids(mira), "the second commit contains the path")
-	e = h.receipt(topics.CrewReceipt{ActionID: next[1].ActionID, Failed: true})
+	e = h.receipt(crewbody.Receipt{ActionID: next[1].ActionID, Failed: true})
 	require.Equal(t, []string{two}, e.ids(mira))
-	require.Equal(t, []string{unlock}, h.receipt(topics.CrewReceipt{ActionID: e.actions()[0].ActionID}).ids(mira))
+	require.Equal(t, []string{unlock}, h.receipt(crewbody.Receipt{ActionID: e.actions()[0].ActionID}).ids(mira))
 }
 
 func TestUnlockIsAnsweredWhateverBecomesOfTheLock(t *testing.T) {
@@ -58,7 +58,7 @@ func TestUnlockIsAnsweredWhateverBecomesOfTheLock(t *testing.T) {
 		ttl     time.Duration
 		happens func(h *harness) effects
 	}{
-		"a person releases it": {time.Hour, func(h *harness) effects { return h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true}) }},
+		"a person releases it": {time.Hour, func(h *harness) effects { return h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true}) }},
 		"it expires":           {time.Second, func(h *harness) effects { return h.advance(time.Second) }},
 		"the host is silent":   {time.Hour, func(h *harness) effects { return h.advance(answerWithin) }},
 	} {
@@ -88,14 +88,14 @@ func TestAgentWhoseLocksAreReleasedGetsItsAnswers(t *testing.T) {
 	h.unlock(mira, "c.go")
 	other := h.lastID()
 
-	e := h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: mira.AgentID})
+	e := h.do("crew/crew-1", crewbody.ReleaseLocks{AgentID: mira.AgentID})
 	require.Equal(t, []string{"lock:released"}, e.kinds())
 	require.Equal(t, []string{two, other}, e.ids(mira), "c.go is in no commit")
 	require.Equal(t, []string{"a.go", "b.go"}, h.held(mira), "the host may be committing them")
-	again := h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions()
-	require.Equal(t, []string{"a.go", "b.go"}, actionBody[topics.CrewCommit](t, again[0]).Paths)
+	again := h.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2}).actions()
+	require.Equal(t, []string{"a.go", "b.go"}, actionBody[crewbody.Commit](t, again[0]).Paths)
 
-	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
+	e = h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
 	require.Equal(t, []string{"agent:committed", "lock:released", "lock:released"}, e.kinds())
 	require.ElementsMatch(t, []string{one, unlock}, e.ids(mira))
 	require.Contains(t, e.notes(mira), "Your locks are released")
@@ -109,10 +109,10 @@ func TestPathThatIsLockedAgainIsKeptAfterTheCommit(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
 	open := h.commit(mira, "One").actions()[0]
-	h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: mira.AgentID})
+	h.do("crew/crew-1", crewbody.ReleaseLocks{AgentID: mira.AgentID})
 	require.Contains(t, h.lock(mira, "a.go").notes(mira), "is extended")
-	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"})
+	e := h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c"})
 	require.Equal(t, "b.go", e.events("lock:released")[0]["filePath"])
 	require.Equal(t, []string{"a.go"}, h.held(mira))
-	require.Empty(t, h.do("crew/crew-1", topics.CrewReleaseLocks{AgentID: noor.AgentID}), "it has no locks")
+	require.Empty(t, h.do("crew/crew-1", crewbody.ReleaseLocks{AgentID: noor.AgentID}), "it has no locks")
 }

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -35,30 +36,30 @@ func (c Config) apply(row *State, in topics.CrewInput, s *mailbox.Step) (deadlin
 // input does what an input asks for. It returns the reason why the input has no effect.
 func (t *step) input(in topics.CrewInput) (reason string) {
 	switch in.Kind {
-	case topics.CrewCommand{}.CrewKind():
+	case crewbody.Command{}.Kind():
 		return of(in, t.command)
-	case topics.CrewLockAsked{}.CrewKind():
+	case crewbody.LockAsked{}.Kind():
 		return of(in, t.lockAsked)
-	case topics.CrewUnlockAsked{}.CrewKind():
+	case crewbody.UnlockAsked{}.Kind():
 		return of(in, t.unlockAsked)
-	case topics.CrewAgentActive{}.CrewKind():
+	case crewbody.AgentActive{}.Kind():
 		return of(in, t.active)
-	case topics.CrewAgentEnded{}.CrewKind():
+	case crewbody.AgentEnded{}.Kind():
 		return of(in, t.ended)
-	case topics.CrewReleaseLocks{}.CrewKind():
+	case crewbody.ReleaseLocks{}.Kind():
 		return of(in, t.releaseLocks)
-	case topics.CrewReceipt{}.CrewKind():
+	case crewbody.Receipt{}.Kind():
 		return of(in, t.receipt)
-	case topics.CrewHostStarted{}.CrewKind():
+	case crewbody.HostStarted{}.Kind():
 		return of(in, t.hostStarted)
-	case topics.CrewDue{}.CrewKind():
+	case crewbody.Due{}.Kind():
 		return "" // every step does what is due
 	}
 	return reasonKind
 }
 
-func of[T topics.CrewBody](in topics.CrewInput, do func(T) string) (reason string) {
-	body, err := topics.DecodeCrewBody[T](in.Body)
+func of[T crewbody.Body](in topics.CrewInput, do func(T) string) (reason string) {
+	body, err := crewbody.Decode[T](in.Body)
 	if err != nil {
 		return reasonBody
 	}
@@ -95,7 +96,7 @@ func (t *step) deadline() (ms int64) {
 	return ms
 }
 
-func (t *step) command(c topics.CrewCommand) string {
+func (t *step) command(c crewbody.Command) string {
 	a := t.met(c.Member)
 	if a == nil {
 		return reasonMember
@@ -119,7 +120,7 @@ func (t *step) command(c topics.CrewCommand) string {
 	return ""
 }
 
-func (t *step) receipt(r topics.CrewReceipt) string {
+func (t *step) receipt(r crewbody.Receipt) string {
 	if !t.committed(r) {
 		t.checked(r)
 	}
@@ -127,7 +128,7 @@ func (t *step) receipt(r topics.CrewReceipt) string {
 }
 
 // hostStarted gives a host its open actions again: its earlier run may have died before it did them.
-func (t *step) hostStarted(h topics.CrewHostStarted) string {
+func (t *step) hostStarted(h crewbody.HostStarted) string {
 	for _, c := range t.row.Commits {
 		if c.Host == h.Host {
 			c.UntilMs = t.commitUntil()
@@ -145,7 +146,7 @@ func (t *step) hostStarted(h topics.CrewHostStarted) string {
 // answer answers a command of an agent for good, unless the agent has ended. The agent waits for a note with the ID of the command.
 func (t *step) answer(agentID, commandID, text string) {
 	if a := t.row.agent(agentID); a == nil || a.EndedMs == 0 {
-		t.Send(mailbox.Agent(agentID), topics.CrewNote{Text: text, CommandID: commandID})
+		t.Send(mailbox.Agent(agentID), crewbody.Note{Text: text, CommandID: commandID})
 	}
 }
 

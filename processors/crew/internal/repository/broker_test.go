@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/git"
@@ -105,24 +106,24 @@ func (s *stage) host() {
 		s.number++
 		number := s.number
 		s.mu.Unlock()
-		var receipt topics.CrewReceipt
+		var receipt crewbody.Receipt
 		switch a.Kind {
 		case "commit":
-			body, err := topics.DecodeCrewBody[topics.CrewCommit](a.Body)
+			body, err := crewbody.Decode[crewbody.Commit](a.Body)
 			if err != nil {
 				s.t.Error(err)
 			}
 			receipt = git.Commit(context.Background(), body, a.ActionID)
 		case "dirty":
-			body, err := topics.DecodeCrewBody[topics.CrewDirty](a.Body)
+			body, err := crewbody.Decode[crewbody.Dirty](a.Body)
 			if err != nil {
 				s.t.Error(err)
 			}
 			receipt = git.Dirty(context.Background(), body, a.ActionID)
 		}
 		s.publish(mailbox.ID(a.Subject), topics.CrewInput{
-			InputID: fmt.Sprint("host/dock/", number), Kind: receipt.CrewKind(), From: "host/dock", Number: number,
-			Body: topics.EncodeCrewBody(receipt),
+			InputID: fmt.Sprint("host/dock/", number), Kind: receipt.Kind(), From: "host/dock", Number: number,
+			Body: crewbody.Encode(receipt),
 		})
 	})
 }
@@ -155,9 +156,9 @@ func (s *stage) publish(key string, in topics.CrewInput) {
 }
 
 // say writes a command of an agent.
-func (s *stage) say(m topics.CrewMember, id, name, payload string) {
-	body := topics.CrewCommand{Member: m, Name: name, Payload: topics.Raw(payload)}
-	s.publish("harbor", topics.CrewInput{InputID: id, Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)})
+func (s *stage) say(m crewbody.Member, id, name, payload string) {
+	body := crewbody.Command{Member: m, Name: name, Payload: topics.Raw(payload)}
+	s.publish("harbor", topics.CrewInput{InputID: id, Kind: body.Kind(), Body: crewbody.Encode(body)})
 }
 
 // row is the repository's row.
@@ -198,7 +199,7 @@ func TestCommitsAreMadeOnceWhileTheGroupIsKilled(t *testing.T) {
 			s.host()
 			s.watch()
 			d := &onDisk{t: t, dir: s.dir}
-			crew := make([]topics.CrewMember, agents)
+			crew := make([]crewbody.Member, agents)
 			for i := range crew {
 				crew[i] = member(fmt.Sprintf("%08d-agent", i), "crew-1", "", "developer", "Developer")
 				crew[i].Cwd = s.dir
@@ -250,8 +251,8 @@ func TestLockExpiresAcrossARestart(t *testing.T) {
 			s := newStage(t, g)
 			kill := s.run()
 			s.watch()
-			body := topics.CrewLockAsked{Member: mira, FilePath: "a.go", TTLMS: 1000}
-			s.publish("harbor", topics.CrewInput{InputID: "ask", Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)})
+			body := crewbody.LockAsked{Member: mira, FilePath: "a.go", TTLMS: 1000}
+			s.publish("harbor", topics.CrewInput{InputID: "ask", Kind: body.Kind(), Body: crewbody.Encode(body)})
 			require.Eventually(t, func() bool { return s.count("lock:acquired") == 1 }, waitLimit, 5*time.Millisecond)
 			kill()
 			s.run()

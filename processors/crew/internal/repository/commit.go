@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -111,7 +111,7 @@ func (t *step) leftOut(a *Agent, files []string) (left []string) {
 
 // actionOf is the action of an open commit, with the locks that it still has. The paths that are released since are part of it, because
 // the host may have made the commit with them.
-func (t *step) actionOf(c *Commit) topics.CrewCommit {
+func (t *step) actionOf(c *Commit) crewbody.Commit {
 	var locks []*Lock
 	released := slices.Clone(c.Released)
 	for _, l := range t.row.Locks {
@@ -128,19 +128,19 @@ func (t *step) actionOf(c *Commit) topics.CrewCommit {
 	return action
 }
 
-func (t *step) action(a *Agent, c *Commit, locks []*Lock) topics.CrewCommit {
+func (t *step) action(a *Agent, c *Commit, locks []*Lock) crewbody.Commit {
 	paths := make([]string, len(locks))
 	for i, l := range locks {
 		paths[i] = l.Path
 	}
-	return topics.CrewCommit{
+	return crewbody.Commit{
 		AgentID: c.AgentId, Cwd: c.Cwd, Paths: paths, Message: c.Message, Author: called(a), Fence: c.Fence,
 		UntilMS: c.UntilMs,
 	}
 }
 
 // committed takes the answer of a host to a commit. It reports whether a commit waited for it.
-func (t *step) committed(r topics.CrewReceipt) bool {
+func (t *step) committed(r crewbody.Receipt) bool {
 	i := slices.IndexFunc(t.row.Commits, func(c *Commit) bool { return c.ActionId == r.ActionID })
 	if i < 0 {
 		return false
@@ -157,7 +157,7 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 			"agentId": c.AgentId, "commit": r.Commit, "files": r.Files, "message": c.Message,
 		})
 		if a.GetCrewId() != "" {
-			t.Send(mailbox.Crew(a.CrewId), topics.CrewCommitted{
+			t.Send(mailbox.Crew(a.CrewId), crewbody.Committed{
 				AgentID: c.AgentId, Commit: r.Commit, Files: r.Files, Message: c.Message,
 			})
 		}

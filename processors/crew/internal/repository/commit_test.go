@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/git"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // onDisk is a harness whose host works in a repository with a commit.
@@ -55,7 +55,7 @@ func (d *onDisk) write(name, text string) {
 }
 
 // in is an agent that works in the repository.
-func (d *onDisk) in(m topics.CrewMember) topics.CrewMember {
+func (d *onDisk) in(m crewbody.Member) crewbody.Member {
 	m.Cwd = d.dir
 	return m
 }
@@ -67,12 +67,12 @@ func (d *onDisk) work(e effects) (all effects) {
 		a := actions[0]
 		require.Equal(d.t, "dock", a.Host)
 		require.Equal(d.t, "repository/harbor", a.Subject)
-		var r topics.CrewReceipt
+		var r crewbody.Receipt
 		switch a.Kind {
 		case "commit":
-			r = git.Commit(d.t.Context(), actionBody[topics.CrewCommit](d.t, a), a.ActionID)
+			r = git.Commit(d.t.Context(), actionBody[crewbody.Commit](d.t, a), a.ActionID)
 		case "dirty":
-			r = git.Dirty(d.t.Context(), actionBody[topics.CrewDirty](d.t, a), a.ActionID)
+			r = git.Dirty(d.t.Context(), actionBody[crewbody.Dirty](d.t, a), a.ActionID)
 		default:
 			require.Fail(d.t, a.Kind)
 		}
@@ -102,7 +102,7 @@ func TestL09_FileWithChangesIsNotReleased(t *testing.T) {
 	}
 	e := d.work(d.unlock(m, "./c.txt"))
 	require.Equal(t, []fields{{"filePath": "c.txt", "agentId": m.AgentID, "agentRole": "developer", "token": 3.0}}, e.events("lock:released"))
-	require.Equal(t, topics.CrewLockReleased, mails[topics.CrewLockChanged](e, "crew/crew-1")[0].Action)
+	require.Equal(t, crewbody.LockReleased, mails[crewbody.LockChanged](e, "crew/crew-1")[0].Action)
 	require.Equal(t, `Released "c.txt".`, e.notes(m))
 	require.Equal(t, []string{"a.txt", "b.txt", "new.txt"}, d.held(m))
 
@@ -129,14 +129,14 @@ func TestLockIsKeptWhileTheHostIsSilent(t *testing.T) {
 	require.Empty(t, e.kinds())
 	require.Contains(t, e.notes(mira), "does not answer. The lock is kept")
 	require.False(t, HasOpenActions(h.state(), "dock"))
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: asked[0].ActionID}), "too late")
+	require.Empty(t, h.receipt(crewbody.Receipt{ActionID: asked[0].ActionID}), "too late")
 	require.Equal(t, []string{"a.go"}, h.held(mira))
 
 	// The answer about an earlier lock is not one about a later lock.
 	asked = h.unlock(mira, "a.go").actions()
-	h.do("", topics.CrewUnlockAsked{AgentID: mira.AgentID, FilePath: "a.go"})
+	h.do("", crewbody.UnlockAsked{AgentID: mira.AgentID, FilePath: "a.go"})
 	h.locked(mira, "a.go")
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: asked[0].ActionID}))
+	require.Empty(t, h.receipt(crewbody.Receipt{ActionID: asked[0].ActionID}))
 	require.Equal(t, []string{"a.go"}, h.held(mira))
 }
 
@@ -168,7 +168,7 @@ func TestK04_NamedFilesAreMergedWithTheLocksAndUnlockedOnesAreLeftOut(t *testing
 	d.locked(m, "a.txt", "src/*")
 	d.locked(d.in(noor), "c.txt")
 	e := d.commit(m, "Mine", "a.txt", "./a.txt", "src/b.txt", "c.txt", "c.txt", "-A", ".", "../x")
-	body := actionBody[topics.CrewCommit](t, e.actions()[0])
+	body := actionBody[crewbody.Commit](t, e.actions()[0])
 	require.Equal(t, []string{"a.txt", "src/*"}, body.Paths)
 	e = d.work(e)
 	require.Contains(t, e.notes(m), `Warning: left out, because you have not locked them: "c.txt", "-A", ".", "../x"`)
@@ -182,7 +182,7 @@ func TestK06_OnlyACommitThatWasMadeIsAnEvent(t *testing.T) {
 	d.locked(m, "a.txt", "b.txt", "later.txt")
 	e := d.work(d.commit(m, "Nothing"))
 	require.Empty(t, e.kinds())
-	require.Empty(t, mails[topics.CrewCommitted](e, "crew/crew-1"))
+	require.Empty(t, mails[crewbody.Committed](e, "crew/crew-1"))
 	require.Equal(t, "COMMIT failed: nothing to commit", e.notes(m))
 
 	d.write("a.txt", "changed\n")
@@ -193,8 +193,8 @@ func TestK06_OnlyACommitThatWasMadeIsAnEvent(t *testing.T) {
 	require.Equal(t, fields{
 		"agentId": m.AgentID, "commit": head, "files": []any{"a.txt"}, "message": "Change a",
 	}, e.events("agent:committed")[0])
-	require.Equal(t, []topics.CrewCommitted{{AgentID: m.AgentID, Commit: head, Files: []string{"a.txt"}, Message: "Change a"}},
-		mails[topics.CrewCommitted](e, "crew/crew-1"))
+	require.Equal(t, []crewbody.Committed{{AgentID: m.AgentID, Commit: head, Files: []string{"a.txt"}, Message: "Change a"}},
+		mails[crewbody.Committed](e, "crew/crew-1"))
 	require.Equal(t, "COMMIT: [main "+head[:7]+"] Change a (1 file). Your locks are kept.\n"+
 		`Warning: not in the commit, because they have no changes or do not exist: "b.txt", "later.txt"`+"\n"+
 		`Changed, but not part of the commit: "c.txt"`, e.notes(m))
@@ -222,7 +222,7 @@ func TestK05_MissingFilesAreNamedAndAFailedCheckDoesNotFailTheCommit(t *testing.
 	d.write(".git/index", "no index")
 	e = d.work(d.commit(m, "Three"))
 	require.Equal(t, []any{"a.txt"}, e.events("agent:committed")[0]["files"])
-	require.Len(t, mails[topics.CrewCommitted](e, "crew/crew-1"), 1)
+	require.Len(t, mails[crewbody.Committed](e, "crew/crew-1"), 1)
 	require.Contains(t, e.notes(m), "COMMIT: [main ")
 	require.Contains(t, e.notes(m), `"b.txt"`)
 	require.Contains(t, e.notes(m), "Warning: the index was not updated")
@@ -236,12 +236,12 @@ func TestK07_DefaultMessageAndTwoAgentsAtOnceEachGetOnlyTheirFiles(t *testing.T)
 	d.locked(m, "a.txt")
 	d.locked(n, "deep/b.txt")
 	first, second := d.commit(m, ""), d.commit(n, "  ")
-	body := actionBody[topics.CrewCommit](t, first.actions()[0])
+	body := actionBody[crewbody.Commit](t, first.actions()[0])
 	require.Equal(t, "Changes by Developer (a1a1a1a1)", body.Message)
 	require.Equal(t, "Developer (a1a1a1a1)", body.Author)
 	require.Equal(t, d.dir, body.Cwd)
 	require.EqualValues(t, 1, body.Fence)
-	body = actionBody[topics.CrewCommit](t, second.actions()[0])
+	body = actionBody[crewbody.Commit](t, second.actions()[0])
 	require.Equal(t, "Changes by Code Reviewer (b2b2b2b2)", body.Message)
 	require.Equal(t, n.Cwd, body.Cwd)
 	require.EqualValues(t, 2, body.Fence)
@@ -255,11 +255,11 @@ func TestK07_DefaultMessageAndTwoAgentsAtOnceEachGetOnlyTheirFiles(t *testing.T)
 			first, second = d.commit(m, ""), d.commit(n, "")
 		}
 		actions := append(first.actions(), second.actions()...)
-		receipts := make([]topics.CrewReceipt, len(actions))
+		receipts := make([]crewbody.Receipt, len(actions))
 		begin := make(chan struct{})
 		var all sync.WaitGroup
 		for i, a := range actions {
-			req := actionBody[topics.CrewCommit](t, a)
+			req := actionBody[crewbody.Commit](t, a)
 			all.Go(func() {
 				<-begin
 				receipts[i] = git.Commit(t.Context(), req, a.ActionID)

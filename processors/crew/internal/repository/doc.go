@@ -25,6 +25,6 @@
 //
 // # Results
 //
-// The agent gets an answer as a note. Its crew gets CrewLockChanged and CrewCommitted. Events are lock:acquired, lock:released,
+// The agent gets an answer as a note. Its crew gets crewbody.LockChanged and crewbody.Committed. Events are lock:acquired, lock:released,
 // lock:expired, lock:denied and agent:committed. An extended lock causes no event.
 package repository

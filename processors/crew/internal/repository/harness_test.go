@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -48,8 +49,8 @@ var (
 	otto = member("c3c3c3c3-0000-4000-8000-000000000003", "crew-2", "project-2", "architect", "Architect")
 )
 
-func member(id, crew, project, role, name string) topics.CrewMember {
-	return topics.CrewMember{
+func member(id, crew, project, role, name string) crewbody.Member {
+	return crewbody.Member{
 		AgentID: id, CrewID: crew, ProjectID: project, RoleID: role, RoleName: name, Host: "dock", Cwd: "/work", Repository: "harbor",
 	}
 }
@@ -74,10 +75,10 @@ func (h *harness) set(s *State) {
 }
 
 // input returns the next input of a sender.
-func (h *harness) input(from string, body topics.CrewBody) topics.CrewInput {
+func (h *harness) input(from string, body crewbody.Body) topics.CrewInput {
 	h.number++
 	in := topics.CrewInput{
-		InputID: fmt.Sprint("input-", h.number), Kind: body.CrewKind(), From: from, Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprint("input-", h.number), Kind: body.Kind(), From: from, Body: crewbody.Encode(body),
 	}
 	if from != "" {
 		in.Number = h.number
@@ -101,13 +102,13 @@ func (h *harness) apply(in topics.CrewInput) effects {
 	return h.effects
 }
 
-func (h *harness) do(from string, body topics.CrewBody) effects {
+func (h *harness) do(from string, body crewbody.Body) effects {
 	h.tb.Helper()
 	return h.apply(h.input(from, body))
 }
 
 // command applies a command of an agent. The payload is a Go value or nil.
-func (h *harness) command(m topics.CrewMember, name string, payload any) effects {
+func (h *harness) command(m crewbody.Member, name string, payload any) effects {
 	h.tb.Helper()
 	var raw topics.Raw
 	if payload != nil {
@@ -115,38 +116,38 @@ func (h *harness) command(m topics.CrewMember, name string, payload any) effects
 		raw, err = json.Marshal(payload)
 		require.NoError(h.tb, err)
 	}
-	return h.do("", topics.CrewCommand{Member: m, SessionID: "s1", Offset: h.number, Name: name, Payload: raw})
+	return h.do("", crewbody.Command{Member: m, SessionID: "s1", Offset: h.number, Name: name, Payload: raw})
 }
 
-func (h *harness) lock(m topics.CrewMember, path string) effects {
+func (h *harness) lock(m crewbody.Member, path string) effects {
 	h.tb.Helper()
 	return h.command(m, "LOCK_FILE", map[string]string{"filePath": path, "reason": "because"})
 }
 
 // locked locks paths, which must succeed.
-func (h *harness) locked(m topics.CrewMember, paths ...string) {
+func (h *harness) locked(m crewbody.Member, paths ...string) {
 	h.tb.Helper()
 	for _, p := range paths {
 		require.Len(h.tb, h.lock(m, p).events("lock:acquired"), 1, p)
 	}
 }
 
-func (h *harness) unlock(m topics.CrewMember, path string) effects {
+func (h *harness) unlock(m crewbody.Member, path string) effects {
 	h.tb.Helper()
 	return h.command(m, "UNLOCK_FILE", map[string]string{"filePath": path})
 }
 
-func (h *harness) commit(m topics.CrewMember, message string, files ...string) effects {
+func (h *harness) commit(m crewbody.Member, message string, files ...string) effects {
 	h.tb.Helper()
 	return h.command(m, "COMMIT", map[string]any{"message": message, "files": files})
 }
 
-func (h *harness) end(m topics.CrewMember) effects {
+func (h *harness) end(m crewbody.Member) effects {
 	h.tb.Helper()
-	return h.do(mailbox.Agent(m.AgentID), topics.CrewAgentEnded{AgentID: m.AgentID})
+	return h.do(mailbox.Agent(m.AgentID), crewbody.AgentEnded{AgentID: m.AgentID})
 }
 
-func (h *harness) receipt(r topics.CrewReceipt) effects {
+func (h *harness) receipt(r crewbody.Receipt) effects {
 	h.tb.Helper()
 	return h.do("host/dock", r)
 }
@@ -164,13 +165,13 @@ func (h *harness) advance(d time.Duration) (all effects) {
 		h.now = time.UnixMilli(max(at, h.now.UnixMilli())).UTC()
 		h.number++
 		all = append(all, h.apply(topics.CrewInput{
-			InputID: fmt.Sprint("due-", h.number), Kind: topics.CrewDue{}.CrewKind(), Body: topics.EncodeCrewBody(topics.CrewDue{AtMS: at}),
+			InputID: fmt.Sprint("due-", h.number), Kind: crewbody.Due{}.Kind(), Body: crewbody.Encode(crewbody.Due{AtMS: at}),
 		})...)
 	}
 }
 
 // held are the paths that an agent has locked.
-func (h *harness) held(m topics.CrewMember) (paths []string) {
+func (h *harness) held(m crewbody.Member) (paths []string) {
 	for _, l := range Locks(h.key, h.state(), h.now.UnixMilli()) {
 		if l.AgentID == m.AgentID {
 			paths = append(paths, l.FilePath)
@@ -209,20 +210,20 @@ func (e effects) kinds() (list []string) {
 }
 
 // notes are the texts for an agent, one a line.
-func (e effects) notes(m topics.CrewMember) string {
+func (e effects) notes(m crewbody.Member) string {
 	var list []string
-	for _, n := range mails[topics.CrewNote](e, mailbox.Agent(m.AgentID)) {
+	for _, n := range mails[crewbody.Note](e, mailbox.Agent(m.AgentID)) {
 		list = append(list, n.Text)
 	}
 	return strings.Join(list, "\n")
 }
 
 // mails returns the inputs of a kind for a subject.
-func mails[T topics.CrewBody](e effects, to string) (list []T) {
+func mails[T crewbody.Body](e effects, to string) (list []T) {
 	var kind T
 	for _, x := range e {
-		if m, ok := x.(mailbox.Mail); ok && m.To == to && m.Input.Kind == kind.CrewKind() {
-			body, err := topics.DecodeCrewBody[T](m.Input.Body)
+		if m, ok := x.(mailbox.Mail); ok && m.To == to && m.Input.Kind == kind.Kind() {
+			body, err := crewbody.Decode[T](m.Input.Body)
 			if err != nil {
 				panic(err)
 			}
@@ -242,11 +243,11 @@ func (e effects) actions() (list []topics.CrewAction) {
 	return list
 }
 
-func actionBody[T topics.CrewBody](t tb, a topics.CrewAction) T {
+func actionBody[T crewbody.Body](t tb, a topics.CrewAction) T {
 	t.Helper()
 	var none T
-	require.Equal(t, none.CrewKind(), a.Kind)
-	body, err := topics.DecodeCrewBody[T](a.Body)
+	require.Equal(t, none.Kind(), a.Kind)
+	body, err := crewbody.Decode[T](a.Body)
 	require.NoError(t, err)
 	return body
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,49 +24,49 @@ func hostileText(t *rapid.T, label string) string {
 	}).Draw(t, label)
 }
 
-func hostileMember(t *rapid.T) topics.CrewMember {
+func hostileMember(t *rapid.T) crewbody.Member {
 	if rapid.Bool().Draw(t, "known") {
-		return rapid.SampledFrom([]topics.CrewMember{mira, noor, otto}).Draw(t, "member")
+		return rapid.SampledFrom([]crewbody.Member{mira, noor, otto}).Draw(t, "member")
 	}
-	return topics.CrewMember{
+	return crewbody.Member{
 		AgentID: hostileText(t, "agent"), CrewID: hostileText(t, "crew"), ProjectID: hostileText(t, "project"),
 		RoleID: hostileText(t, "role"), RoleName: hostileText(t, "name"), Host: hostileText(t, "host"), Cwd: hostileText(t, "cwd"),
 	}
 }
 
 // hostileBody is a body with absurd values.
-func hostileBody(t *rapid.T, actions []string) topics.CrewBody {
+func hostileBody(t *rapid.T, actions []string) crewbody.Body {
 	n := rapid.SampledFrom([]int64{0, -1, 1, 1000, math.MinInt64, math.MaxInt64, 1_790_000_000_000}).Draw(t, "number")
 	action := rapid.SampledFrom(append([]string{"", "none"}, actions...)).Draw(t, "action")
 	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0:
-		return topics.CrewLockAsked{Member: hostileMember(t), FilePath: hostileText(t, "path"), Reason: hostileText(t, "reason"), TTLMS: n}
+		return crewbody.LockAsked{Member: hostileMember(t), FilePath: hostileText(t, "path"), Reason: hostileText(t, "reason"), TTLMS: n}
 	case 1:
-		return topics.CrewUnlockAsked{
+		return crewbody.UnlockAsked{
 			AgentID: hostileText(t, "agent"), FilePath: hostileText(t, "path"), Force: rapid.Bool().Draw(t, "force"), By: hostileText(t, "by"),
 		}
 	case 2:
-		return topics.CrewAgentActive{Member: hostileMember(t)}
+		return crewbody.AgentActive{Member: hostileMember(t)}
 	case 3:
-		return topics.CrewAgentEnded{AgentID: hostileText(t, "agent")}
+		return crewbody.AgentEnded{AgentID: hostileText(t, "agent")}
 	case 4:
-		return topics.CrewReceipt{
+		return crewbody.Receipt{
 			ActionID: action, Failed: rapid.Bool().Draw(t, "failed"), Error: hostileText(t, "error"), Commit: hostileText(t, "commit"),
 			Files: []string{hostileText(t, "file")}, Missing: []string{hostileText(t, "missing")}, Dirty: []string{hostileText(t, "dirty")}[:n&1],
 		}
 	case 5:
-		return topics.CrewHostStarted{Host: hostileText(t, "host"), Epoch: n}
+		return crewbody.HostStarted{Host: hostileText(t, "host"), Epoch: n}
 	case 6:
-		return topics.CrewDue{AtMS: n}
+		return crewbody.Due{AtMS: n}
 	case 7:
-		return topics.CrewReleaseLocks{AgentID: hostileText(t, "agent")}
+		return crewbody.ReleaseLocks{AgentID: hostileText(t, "agent")}
 	default:
 		payload, err := json.Marshal(map[string]any{
 			"filePath": strings.ToValidUTF8(hostileText(t, "path"), "?"), "reason": "r", "message": strings.ToValidUTF8(hostileText(t, "message"), "?"),
 			"files": []string{"a", "src/a"},
 		})
 		require.NoError(t, err)
-		return topics.CrewCommand{
+		return crewbody.Command{
 			Member: hostileMember(t), Name: rapid.SampledFrom([]string{"LOCK_FILE", "UNLOCK_FILE", "COMMIT", "COMMIT", "DECISION", ""}).Draw(t, "name"),
 			Payload: payload,
 		}
@@ -79,7 +80,7 @@ func TestHostileInputsNeitherPanicNorGrowTheRow(t *testing.T) {
 		for i := range rapid.IntRange(1, 25).Draw(t, "inputs") {
 			body := hostileBody(t, actions)
 			from := rapid.SampledFrom([]string{"", "", mailbox.Agent(mira.AgentID), "host/dock", "crew/crew-1"}).Draw(t, "from")
-			in := topics.CrewInput{InputID: fmt.Sprint(i), Kind: body.CrewKind(), From: from, Body: topics.EncodeCrewBody(body)}
+			in := topics.CrewInput{InputID: fmt.Sprint(i), Kind: body.Kind(), From: from, Body: crewbody.Encode(body)}
 			if from != "" {
 				in.Number = int64(i + 1)
 			}
@@ -120,11 +121,11 @@ func TestRowOfManyAgentsThatHaveEndedStaysSmall(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("n", n) }
 	for i := range endedLimit {
 		id := fmt.Sprintf("%08x-0000-4000-8000-%040d", i, i)
-		m := topics.CrewMember{
+		m := crewbody.Member{
 			AgentID: id, CrewID: long(128), ProjectID: long(128), RoleID: long(200), RoleName: long(200), Host: long(128), Cwd: long(512),
 		}
 		h.command(m, "LOCK_FILE", map[string]string{"filePath": fmt.Sprint("f", i)})
-		h.do(mailbox.Agent(id), topics.CrewAgentEnded{AgentID: id})
+		h.do(mailbox.Agent(id), crewbody.AgentEnded{AgentID: id})
 	}
 	require.Less(t, len(h.row), rowLimit, "there is room for locks")
 	require.Len(t, h.lock(mira, "a").events("lock:acquired"), 1)

@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -40,7 +40,7 @@ func (s *State) lock(agentID, path string) *Lock {
 // roomFor reports whether the row can take something of a size in bytes.
 func (t *step) roomFor(size int) bool { return proto.Size(t.row)+size <= rowLimit }
 
-func (t *step) lockAsked(in topics.CrewLockAsked) string {
+func (t *step) lockAsked(in crewbody.LockAsked) string {
 	a := t.met(in.Member)
 	if a == nil {
 		return reasonMember
@@ -94,7 +94,7 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandI
 	t.happened(a, "lock:acquired", map[string]any{
 		"filePath": path, "agentId": a.Id, "agentRole": a.RoleId, "reason": reason, "token": l.Token, "expiresAt": view.Time(expires),
 	})
-	t.changed(a, topics.CrewLockChanged{Action: topics.CrewLockAcquired, FilePath: path, Reason: reason, ExpiresMS: expires})
+	t.changed(a, crewbody.LockChanged{Action: crewbody.LockAcquired, FilePath: path, Reason: reason, ExpiresMS: expires})
 	t.answer(a.Id, commandID, acquiredText(l))
 }
 
@@ -128,7 +128,7 @@ func (t *step) expire() {
 		t.happened(a, "lock:expired", map[string]any{
 			"filePath": l.Path, "agentId": l.AgentId, "agentRole": a.GetRoleId(), "token": l.Token,
 		})
-		t.changed(a, topics.CrewLockChanged{Action: topics.CrewLockExpired, FilePath: l.Path})
+		t.changed(a, crewbody.LockChanged{Action: crewbody.LockExpired, FilePath: l.Path})
 		t.note(l.AgentId, "Your lock on "+quoted(l.Path)+" has expired. Lock it again with LOCK_FILE before you edit or commit it.")
 	})
 }
@@ -156,7 +156,7 @@ func (t *step) released(l *Lock, by string) {
 		fields["by"] = by
 	}
 	t.happened(a, "lock:released", fields)
-	t.changed(a, topics.CrewLockChanged{Action: topics.CrewLockReleased, FilePath: l.Path})
+	t.changed(a, crewbody.LockChanged{Action: crewbody.LockReleased, FilePath: l.Path})
 }
 
 // denied tells that an agent does not get a lock. holder is the lock in its way, or nil.
@@ -167,8 +167,8 @@ func (t *step) denied(a *Agent, path, reason string, holder *Lock) {
 		fields["holderPath"], fields["expiresAt"] = holder.Path, view.Time(holder.ExpiresMs)
 	}
 	t.happened(a, "lock:denied", fields)
-	t.changed(a, topics.CrewLockChanged{
-		Action: topics.CrewLockDenied, FilePath: path, HolderID: holder.GetAgentId(), Reason: reason,
+	t.changed(a, crewbody.LockChanged{
+		Action: crewbody.LockDenied, FilePath: path, HolderID: holder.GetAgentId(), Reason: reason,
 	})
 }
 
@@ -179,7 +179,7 @@ func (t *step) happened(a *Agent, kind string, fields map[string]any) {
 }
 
 // changed tells the crew of an agent what happened to a lock of it.
-func (t *step) changed(a *Agent, c topics.CrewLockChanged) {
+func (t *step) changed(a *Agent, c crewbody.LockChanged) {
 	if a.GetCrewId() == "" {
 		return
 	}

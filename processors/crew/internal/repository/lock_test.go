@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -24,10 +25,10 @@ func TestL01_FreePathIsAcquiredAndASecondAgentIsDenied(t *testing.T) {
 		"filePath": "src/a.go", "agentId": mira.AgentID, "agentRole": "developer", "reason": "because", "token": 1.0,
 		"expiresAt": view.Time(expires),
 	}, e.events("lock:acquired")[0])
-	require.Equal(t, []topics.CrewLockChanged{{
-		Action: topics.CrewLockAcquired, Repository: "harbor", FilePath: "src/a.go", AgentID: mira.AgentID, AgentRole: "developer",
+	require.Equal(t, []crewbody.LockChanged{{
+		Action: crewbody.LockAcquired, Repository: "harbor", FilePath: "src/a.go", AgentID: mira.AgentID, AgentRole: "developer",
 		Reason: "because", ExpiresMS: expires,
-	}}, mails[topics.CrewLockChanged](e, "crew/crew-1"))
+	}}, mails[crewbody.LockChanged](e, "crew/crew-1"))
 	require.Contains(t, e.notes(mira), "UNLOCK_FILE")
 
 	h.now = h.now.Add(time.Second)
@@ -51,7 +52,7 @@ func TestL02_OwnLockIsExtendedWithoutAnEvent(t *testing.T) {
 	h.advance(200 * time.Second)
 	e := h.lock(mira, "./a.go")
 	require.Empty(t, e.kinds())
-	require.Empty(t, mails[topics.CrewLockChanged](e, "crew/crew-1"))
+	require.Empty(t, mails[crewbody.LockChanged](e, "crew/crew-1"))
 	require.Contains(t, e.notes(mira), "extended")
 	after := Locks(h.key, h.state(), h.now.UnixMilli())[0]
 	require.Equal(t, view.Time(h.now.Add(300*time.Second).UnixMilli()), after.ExpiresAt)
@@ -67,10 +68,10 @@ func TestL03_OnlyTheOwnerReleases(t *testing.T) {
 		require.Empty(t, e.actions())
 		require.Contains(t, e.notes(mira)+e.notes(noor), "you have no lock on")
 	}
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{AgentID: noor.AgentID, FilePath: "a.go"}), "a person without force")
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{AgentID: mira.AgentID, FilePath: "b.go"}))
+	require.Empty(t, h.do("", crewbody.UnlockAsked{AgentID: noor.AgentID, FilePath: "a.go"}), "a person without force")
+	require.Empty(t, h.do("", crewbody.UnlockAsked{AgentID: mira.AgentID, FilePath: "b.go"}))
 	require.Equal(t, []string{"a.go"}, h.held(mira))
-	e := h.do("", topics.CrewUnlockAsked{AgentID: mira.AgentID, FilePath: "a.go", By: "ines"})
+	e := h.do("", crewbody.UnlockAsked{AgentID: mira.AgentID, FilePath: "a.go", By: "ines"})
 	require.Equal(t, "ines", e.events("lock:released")[0]["by"])
 	require.Contains(t, e.notes(mira), "A person has released")
 	require.Empty(t, h.held(mira))
@@ -101,7 +102,7 @@ func TestL05_PathsThatLeaveTheRepositoryAreRefused(t *testing.T) {
 		".git/config", "sub/.GIT/hooks/x", ".", "./", "./*", "*", "//", strings.Repeat("a", 501),
 	} {
 		h := newHarness(t)
-		e := h.do("", topics.CrewLockAsked{Member: mira, FilePath: path, By: "ines"})
+		e := h.do("", crewbody.LockAsked{Member: mira, FilePath: path, By: "ines"})
 		require.Equal(t, []string{"lock:denied"}, e.kinds(), path)
 		require.Contains(t, e.notes(mira), "LOCK_FILE refused", path)
 		require.Empty(t, h.held(mira))
@@ -136,7 +137,7 @@ func TestExpiredLockIsRemovedOnceAndItsOwnerIsTold(t *testing.T) {
 	e := h.advance(time.Second)
 	require.Equal(t, []string{"lock:expired", "lock:expired"}, e.kinds())
 	require.Equal(t, fields{"filePath": "a.go", "agentId": mira.AgentID, "agentRole": "developer", "token": 1.0}, e.events("lock:expired")[0])
-	require.Len(t, mails[topics.CrewLockChanged](e, "crew/crew-1"), 2)
+	require.Len(t, mails[crewbody.LockChanged](e, "crew/crew-1"), 2)
 	require.Contains(t, e.notes(mira), `"a.go" has expired. Lock it again with LOCK_FILE`)
 	require.Empty(t, h.advance(time.Hour).kinds())
 	h.locked(noor, "a.go")
@@ -149,7 +150,7 @@ func TestEndedAgentIsNotToldOfItsLocks(t *testing.T) {
 	h.locked(mira, "a.go", "b.go")
 	h.commit(mira, "Mine")
 	h.end(mira)
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true})
 	require.Empty(t, h.effects.notes(mira))
 	e := h.advance(time.Hour)
 	require.Equal(t, []string{"lock:released"}, e.kinds())
@@ -164,17 +165,17 @@ func TestExpiredLockDoesNotCountBeforeItsDeadlineIsRead(t *testing.T) {
 	e := h.lock(noor, "a.go")
 	require.Equal(t, []string{"lock:expired", "lock:acquired"}, e.kinds())
 	require.Equal(t, 2.0, e.events("lock:acquired")[0]["token"])
-	require.Empty(t, h.do("", topics.CrewDue{AtMS: h.now.UnixMilli()}).kinds())
+	require.Empty(t, h.do("", crewbody.Due{AtMS: h.now.UnixMilli()}).kinds())
 }
 
 func TestActivityExtendsTheLocksOfItsAgent(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go")
 	h.locked(noor, "b.go")
-	h.do("", topics.CrewLockAsked{Member: mira, FilePath: "long.go", TTLMS: time.Hour.Milliseconds()})
+	h.do("", crewbody.LockAsked{Member: mira, FilePath: "long.go", TTLMS: time.Hour.Milliseconds()})
 	for range 10 {
 		require.NotContains(t, h.advance(time.Minute).kinds(), "no such")
-		require.Empty(t, h.do(mailbox.Agent(mira.AgentID), topics.CrewAgentActive{Member: mira}))
+		require.Empty(t, h.do(mailbox.Agent(mira.AgentID), crewbody.AgentActive{Member: mira}))
 	}
 	require.Equal(t, []string{"a.go", "long.go"}, h.held(mira))
 	require.Empty(t, h.held(noor))
@@ -188,7 +189,7 @@ func TestL07_LocksOfAnAgentThatEndsAreReleased(t *testing.T) {
 	h.locked(noor, "c.go")
 	e := h.end(mira)
 	require.Equal(t, []string{"lock:released", "lock:released"}, e.kinds())
-	require.Len(t, mails[topics.CrewLockChanged](e, "crew/crew-1"), 2)
+	require.Len(t, mails[crewbody.LockChanged](e, "crew/crew-1"), 2)
 	require.Empty(t, e.notes(mira))
 	require.Empty(t, h.held(mira))
 	require.Equal(t, []string{"c.go"}, h.held(noor))
@@ -206,17 +207,17 @@ func TestL08_LocksOfTwoProjectsOnOnePathConflict(t *testing.T) {
 			require.Equal(t, "crew-2", event.Event.CrewID)
 		}
 	}
-	require.Empty(t, mails[topics.CrewLockChanged](e, "crew/crew-1"), "only the crew of the one that asks is told")
+	require.Empty(t, mails[crewbody.LockChanged](e, "crew/crew-1"), "only the crew of the one that asks is told")
 }
 
 func TestL10_DenialNamesTheHolder(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "src/*")
 	e := h.lock(otto, "src/a.go")
-	require.Equal(t, []topics.CrewLockChanged{{
-		Action: topics.CrewLockDenied, Repository: "harbor", FilePath: "src/a.go", AgentID: otto.AgentID, AgentRole: "architect",
+	require.Equal(t, []crewbody.LockChanged{{
+		Action: crewbody.LockDenied, Repository: "harbor", FilePath: "src/a.go", AgentID: otto.AgentID, AgentRole: "architect",
 		HolderID: mira.AgentID, Reason: "because",
-	}}, mails[topics.CrewLockChanged](e, "crew/crew-2"))
+	}}, mails[crewbody.LockChanged](e, "crew/crew-2"))
 	require.Equal(t, fields{
 		"filePath": "src/a.go", "agentId": otto.AgentID, "agentRole": "architect", "reason": "because", "holderId": mira.AgentID,
 		"holderRole": "developer", "holderPath": "src/*", "expiresAt": view.Time(h.now.Add(300 * time.Second).UnixMilli()),
@@ -277,7 +278,7 @@ func TestInputsWithoutSenseAreDeadLettered(t *testing.T) {
 		{InputID: "4", Kind: "lock_asked", Body: topics.Raw(`{"file_path":"x"}`)},
 		{InputID: "5", Kind: "agent_active"},
 		{InputID: "6", Kind: "agent_ended"},
-		h.input("", topics.CrewCommand{Member: mira, Name: "QUERY_CREW"}),
+		h.input("", crewbody.Command{Member: mira, Name: "QUERY_CREW"}),
 	} {
 		require.Len(t, h.apply(in).letters(), 1, in.InputID)
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/git"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // Until the receipt, what is being committed belongs to its agent, however long that takes.
@@ -22,20 +22,20 @@ func TestLocksOfAnOpenCommitAreKept(t *testing.T) {
 	require.Empty(t, h.advance(time.Hour))
 	require.Equal(t, []string{"a.go"}, h.held(mira))
 	require.Equal(t, []string{"lock:denied"}, h.lock(noor, "a.go").kinds())
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{AgentID: mira.AgentID, FilePath: "a.go"}))
+	require.Empty(t, h.do("", crewbody.UnlockAsked{AgentID: mira.AgentID, FilePath: "a.go"}))
 	require.Empty(t, h.unlock(mira, "a.go").actions(), "UNLOCK_FILE waits for the commit")
 	require.Empty(t, h.end(mira).kinds())
 	require.Equal(t, []string{"a.go"}, h.held(mira))
-	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c1", Files: []string{"a.go"}})
+	e := h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c1", Files: []string{"a.go"}})
 	require.Equal(t, []string{"agent:committed", "lock:released"}, e.kinds())
 	require.Empty(t, e.notes(mira), "it has ended")
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c1"}), "a receipt counts once")
+	require.Empty(t, h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c1"}), "a receipt counts once")
 	require.Empty(t, h.state().Commits)
 
 	h.locked(mira, "a.go") // it was started again
 	open = h.commit(mira, "Mine").actions()[0]
 	h.advance(time.Hour)
-	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Failed: true, Error: "disk full\nmore"})
+	e = h.receipt(crewbody.Receipt{ActionID: open.ActionID, Failed: true, Error: "disk full\nmore"})
 	require.Equal(t, []string{"lock:expired"}, e.kinds(), "its time was over before")
 	require.Contains(t, e.notes(mira), "COMMIT failed: disk full\nYour lock on")
 }
@@ -44,13 +44,13 @@ func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
 	open := h.commit(mira, "Mine").actions()[0]
-	asked := actionBody[topics.CrewCommit](t, open)
+	asked := actionBody[crewbody.Commit](t, open)
 	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), asked.UntilMS)
-	e := h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	e := h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true})
 	require.Empty(t, e.kinds(), "the host may be committing the path")
 	require.Contains(t, e.notes(mira), "Your open commit may still contain it")
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true}))
-	for _, m := range []topics.CrewMember{noor, mira} {
+	require.Empty(t, h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true}))
+	for _, m := range []crewbody.Member{noor, mira} {
 		e = h.lock(m, "a.go")
 		require.Equal(t, []string{"lock:denied"}, e.kinds())
 		require.Contains(t, e.notes(m), "it is free after the commit")
@@ -59,17 +59,17 @@ func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
 	require.Contains(t, h.commit(mira, "More", "a.go").notes(mira), "COMMIT waits")
 
 	h.now = h.now.Add(time.Second)
-	again := h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions()
+	again := h.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2}).actions()
 	require.Len(t, again, 1)
 	require.Equal(t, open.ActionID, again[0].ActionID)
-	body := actionBody[topics.CrewCommit](t, again[0])
+	body := actionBody[crewbody.Commit](t, again[0])
 	require.Equal(t, []string{"b.go"}, body.Paths)
 	require.Equal(t, []string{"a.go"}, body.Released, "the host may have committed it before")
 	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), body.UntilMS)
 
-	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
+	e = h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
 	require.Equal(t, "user", e.events("lock:released")[0]["by"])
-	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, e.actions()[0]).Paths, "the commit that waited")
+	require.Equal(t, []string{"b.go"}, actionBody[crewbody.Commit](t, e.actions()[0]).Paths, "the commit that waited")
 	h.locked(noor, "a.go")
 }
 
@@ -84,16 +84,16 @@ func TestCommitThatWasMadeBeforeAForcedUnlockIsNotRepeated(t *testing.T) {
 			d.write("a.txt", "changed\n")
 			d.write("b.txt", "changed\n")
 			action := d.commit(m, "Mine").actions()[0]
-			lost := git.Commit(t.Context(), actionBody[topics.CrewCommit](t, action), action.ActionID)
+			lost := git.Commit(t.Context(), actionBody[crewbody.Commit](t, action), action.ActionID)
 			require.False(t, lost.Failed, lost.Error)
-			d.do("", topics.CrewUnlockAsked{FilePath: "a.txt", Force: true})
+			d.do("", crewbody.UnlockAsked{FilePath: "a.txt", Force: true})
 			d.advance(wait)
 			d.write("b.txt", "later\n")
-			again := d.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
-			d.do("", topics.CrewUnlockAsked{FilePath: "b.txt", Force: true})
-			last := d.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 3}).actions()[0]
-			require.Empty(t, actionBody[topics.CrewCommit](t, last).Paths)
-			require.Equal(t, lost.Commit, git.Commit(t.Context(), actionBody[topics.CrewCommit](t, last), last.ActionID).Commit)
+			again := d.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2})
+			d.do("", crewbody.UnlockAsked{FilePath: "b.txt", Force: true})
+			last := d.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 3}).actions()[0]
+			require.Empty(t, actionBody[crewbody.Commit](t, last).Paths)
+			require.Equal(t, lost.Commit, git.Commit(t.Context(), actionBody[crewbody.Commit](t, last), last.ActionID).Commit)
 			e := d.work(again)
 			require.Equal(t, []any{"a.txt", "b.txt"}, e.events("agent:committed")[0]["files"])
 			require.Equal(t, lost.Commit, e.events("agent:committed")[0]["commit"])
@@ -109,9 +109,9 @@ func TestReleasedPathOfAnUnansweredCommitIsFreeAfterItsTime(t *testing.T) {
 	h.commit(mira, "Mine")
 	released := h.now.Add(commitWithin + clockMargin)
 	h.advance(time.Minute)
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true, By: "ines"})
+	h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true, By: "ines"})
 	require.Equal(t, view.Time(released.UnixMilli()), Locks(h.key, h.state(), h.now.UnixMilli())[0].ExpiresAt)
-	h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
+	h.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2})
 	require.Empty(t, h.advance(released.Sub(h.now)-time.Millisecond).kinds())
 	require.Equal(t, []string{"lock:denied"}, h.lock(noor, "a.go").kinds())
 	e := h.advance(time.Millisecond)
@@ -126,16 +126,16 @@ func TestCommitOfAnEndedAgentIsGivenUpWithItsLastLock(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
 	open := h.commit(mira, "Mine").actions()[0]
-	h.do(mailbox.Agent(mira.AgentID), topics.CrewAgentEnded{AgentID: mira.AgentID})
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	h.do(mailbox.Agent(mira.AgentID), crewbody.AgentEnded{AgentID: mira.AgentID})
+	h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true})
 	h.advance(time.Hour)
 	require.Len(t, h.state().Commits, 1, "its host may still answer")
-	e := h.do("", topics.CrewUnlockAsked{FilePath: "b.go", Force: true})
+	e := h.do("", crewbody.UnlockAsked{FilePath: "b.go", Force: true})
 	require.Equal(t, []string{"lock:released"}, e.kinds(), "the host makes no commit that late")
 	require.Empty(t, h.state().Commits)
 	require.False(t, HasOpenActions(h.state(), "dock"))
-	require.Empty(t, h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions(), "the host does not commit it later")
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"}))
+	require.Empty(t, h.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2}).actions(), "the host does not commit it later")
+	require.Empty(t, h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c"}))
 }
 
 func TestHostThatStartsGetsItsOpenActionsAgain(t *testing.T) {
@@ -143,8 +143,8 @@ func TestHostThatStartsGetsItsOpenActionsAgain(t *testing.T) {
 	h.locked(mira, "a.go")
 	h.locked(noor, "b.go")
 	commit, ask := h.commit(mira, "Mine").actions(), h.unlock(noor, "b.go").actions()
-	require.Empty(t, h.do("host/pier", topics.CrewHostStarted{Host: "pier", Epoch: 2}))
-	require.Equal(t, append(commit, ask...), h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions())
+	require.Empty(t, h.do("host/pier", crewbody.HostStarted{Host: "pier", Epoch: 2}))
+	require.Equal(t, append(commit, ask...), h.do("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2}).actions())
 }
 
 // COMMIT and UNLOCK_FILE in one text do what they say, in their order.
@@ -179,14 +179,14 @@ func TestFewCommitsOfAnAgentWait(t *testing.T) {
 	require.Contains(t, h.commit(mira, "x").notes(mira), "20 of your commits wait")
 	require.Len(t, h.commit(noor, "other").actions(), 1, "another agent does not wait")
 	for i := range queueLimit {
-		next := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"}).actions()
+		next := h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c"}).actions()
 		require.Len(t, next, 1)
 		open = next[0]
-		require.Equal(t, fmt.Sprint(i+1), actionBody[topics.CrewCommit](t, open).Message)
+		require.Equal(t, fmt.Sprint(i+1), actionBody[crewbody.Commit](t, open).Message)
 	}
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	h.do("", crewbody.UnlockAsked{FilePath: "a.go", Force: true})
 	h.commit(mira, "late")
-	require.Contains(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Failed: true}).notes(mira), "you have locked no files")
+	require.Contains(t, h.receipt(crewbody.Receipt{ActionID: open.ActionID, Failed: true}).notes(mira), "you have locked no files")
 	require.Len(t, h.state().Commits, 1)
 }
 
@@ -197,7 +197,7 @@ func TestQueuedCommitHasNoExpiredLocks(t *testing.T) {
 	open := h.commit(mira, "One").actions()[0]
 	h.commit(mira, "Two")
 	h.advance(time.Hour)
-	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"})
+	e := h.receipt(crewbody.Receipt{ActionID: open.ActionID, Commit: "c"})
 	require.Equal(t, []string{"agent:committed", "lock:expired"}, e.kinds())
 	require.Empty(t, e.actions())
 	require.Contains(t, e.notes(mira), "you have locked no files")
@@ -211,8 +211,8 @@ func TestAnswersAreShort(t *testing.T) {
 		many[i] = fmt.Sprint("file ", i)
 	}
 	open := h.commit(mira, strings.Repeat("ü", 20_000), many...).actions()[0]
-	require.LessOrEqual(t, len(actionBody[topics.CrewCommit](t, open).Message), messageLimit)
-	e := h.receipt(topics.CrewReceipt{
+	require.LessOrEqual(t, len(actionBody[crewbody.Commit](t, open).Message), messageLimit)
+	e := h.receipt(crewbody.Receipt{
 		ActionID: open.ActionID, Summary: strings.Repeat("s", 5000), Missing: many, Others: many, Error: strings.Repeat("e", 5000),
 	})
 	require.Less(t, len(e.notes(mira)), 3000)

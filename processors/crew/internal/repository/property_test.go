@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestLocksNeverOverlapAndCommitsContainOnlyWhatIsHeld(t *testing.T) {
@@ -28,11 +28,11 @@ func TestLocksNeverOverlapAndCommitsContainOnlyWhatIsHeld(t *testing.T) {
 
 		// If the host answers everything, each command has its answer. If the agents end then, nothing is left.
 		w.settle()
-		w.say("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
+		w.say("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 2})
 		w.settle()
 		require.Empty(t, w.waiting)
-		for _, m := range []topics.CrewMember{mira, noor, otto} {
-			w.say(mailbox.Agent(m.AgentID), topics.CrewAgentEnded{AgentID: m.AgentID})
+		for _, m := range []crewbody.Member{mira, noor, otto} {
+			w.say(mailbox.Agent(m.AgentID), crewbody.AgentEnded{AgentID: m.AgentID})
 		}
 		w.settle()
 		s := w.state()

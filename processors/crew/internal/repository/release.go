@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // answerWithin is how long a host may take to tell whether files have changes.
@@ -47,12 +47,12 @@ func (t *step) ask(r *Release, l *Lock) {
 }
 
 // question is the action of a release.
-func (t *step) question(r *Release) topics.CrewDirty {
-	return topics.CrewDirty{AgentID: r.AgentId, Cwd: t.row.agent(r.AgentId).GetCwd(), Paths: []string{r.Path}}
+func (t *step) question(r *Release) crewbody.Dirty {
+	return crewbody.Dirty{AgentID: r.AgentId, Cwd: t.row.agent(r.AgentId).GetCwd(), Paths: []string{r.Path}}
 }
 
 // checked takes the answer of a host to a release.
-func (t *step) checked(in topics.CrewReceipt) {
+func (t *step) checked(in crewbody.Receipt) {
 	i := slices.IndexFunc(t.row.Releases, func(r *Release) bool { return r.ActionId != "" && r.ActionId == in.ActionID })
 	if i < 0 {
 		return
@@ -110,7 +110,7 @@ func (t *step) askAgain(agentID string) {
 
 // unlockAsked releases a lock for a person, without asking a host. The host may be making a commit that contains the path, so
 // the path of an open commit is free only with the receipt, or when the host does not make the commit any more.
-func (t *step) unlockAsked(in topics.CrewUnlockAsked) string {
+func (t *step) unlockAsked(in crewbody.UnlockAsked) string {
 	path, err := Path(in.FilePath)
 	if err != nil {
 		return "" // there is no such lock

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -27,7 +28,7 @@ type simulation struct {
 	token   float64
 	owners  map[string]string // agents by the path that they hold, as the events tell
 	pending []topics.CrewAction
-	done    []topics.CrewReceipt
+	done    []crewbody.Receipt
 	forced  bool
 	waiting map[string]string   // agents by the command of theirs that has no answer
 	replied map[string]bool     // commands with an answer
@@ -50,7 +51,7 @@ func newSimulation(t *rapid.T) *simulation {
 var paths = []string{"a", "./a", "src", "src/*", "src/a", "src/a/*", "src/a/b", "srcx/y", "*x", "../a", `src\a`}
 
 // say applies an input, and checks what it causes.
-func (w *simulation) say(from string, body topics.CrewBody) {
+func (w *simulation) say(from string, body crewbody.Body) {
 	w.heard(w.input(from, body))
 }
 
@@ -58,7 +59,7 @@ func (w *simulation) heard(in topics.CrewInput) {
 	w.t.Helper()
 	e := w.apply(in)
 	w.log = append(w.log, applied{in, w.now, e})
-	w.forced = w.forced || in.Kind == topics.CrewUnlockAsked{}.CrewKind()
+	w.forced = w.forced || in.Kind == crewbody.UnlockAsked{}.Kind()
 	w.asks(in)
 	for _, x := range e {
 		switch x := x.(type) {
@@ -76,9 +77,9 @@ func (w *simulation) heard(in topics.CrewInput) {
 // asks follows the commands of agents. One that has ended gets no answers.
 func (w *simulation) asks(in topics.CrewInput) {
 	switch in.Kind {
-	case topics.CrewCommand{}.CrewKind():
+	case crewbody.Command{}.Kind():
 		w.waiting[in.InputID] = in.From
-	case topics.CrewAgentEnded{}.CrewKind():
+	case crewbody.AgentEnded{}.Kind():
 		for id, agent := range w.waiting {
 			if agent == in.From {
 				delete(w.waiting, id)
@@ -89,7 +90,7 @@ func (w *simulation) asks(in topics.CrewInput) {
 
 // answer follows the answers to commands. There is at most one for each.
 func (w *simulation) answer(m mailbox.Mail) {
-	for _, n := range mails[topics.CrewNote](effects{m}, m.To) {
+	for _, n := range mails[crewbody.Note](effects{m}, m.To) {
 		if n.CommandID == "" {
 			continue
 		}
@@ -104,7 +105,7 @@ func (w *simulation) settle() {
 	for len(w.pending) > 0 {
 		a := w.pending[0]
 		w.pending = w.pending[1:]
-		w.say("host/dock", topics.CrewReceipt{ActionID: a.ActionID, Commit: "c"})
+		w.say("host/dock", crewbody.Receipt{ActionID: a.ActionID, Commit: "c"})
 	}
 }
 
@@ -132,8 +133,8 @@ func (w *simulation) event(one effects, kind string) {
 // action keeps an action for the host. A commit contains what its agent holds in this step, and nothing else. A repeated one names the
 // other paths with which the host may have made it.
 func (w *simulation) action(a topics.CrewAction) {
-	if a.Kind == (topics.CrewCommit{}).CrewKind() {
-		body := actionBody[topics.CrewCommit](w.t, a)
+	if a.Kind == (crewbody.Commit{}).Kind() {
+		body := actionBody[crewbody.Commit](w.t, a)
 		for _, p := range body.Paths {
 			require.Equal(w.t, body.AgentID, w.owners[p], "a commit of %s", p)
 		}
@@ -154,10 +155,10 @@ func (w *simulation) action(a topics.CrewAction) {
 // made reports whether the host can make a commit now. What it commits are the files of the action that it was given, and their
 // agent must hold them at this moment, also if a person has released some meanwhile.
 func (w *simulation) made(a topics.CrewAction) bool {
-	if a.Kind != (topics.CrewCommit{}).CrewKind() {
+	if a.Kind != (crewbody.Commit{}).Kind() {
 		return true
 	}
-	body := actionBody[topics.CrewCommit](w.t, a)
+	body := actionBody[crewbody.Commit](w.t, a)
 	// The host's clock may be behind, and the last step of a commit takes some time.
 	if w.now.Add(-clockMargin).UnixMilli() >= body.UntilMS {
 		return false
@@ -196,11 +197,11 @@ func (w *simulation) check() {
 
 // move makes one random move.
 func (w *simulation) move() {
-	m := rapid.SampledFrom([]topics.CrewMember{mira, mira, noor, otto}).Draw(w.t, "agent")
+	m := rapid.SampledFrom([]crewbody.Member{mira, mira, noor, otto}).Draw(w.t, "agent")
 	from := mailbox.Agent(m.AgentID)
 	path := rapid.SampledFrom(paths).Draw(w.t, "path")
 	command := func(name, payload string) {
-		w.say(from, topics.CrewCommand{Member: m, Name: name, Payload: topics.Raw(payload)})
+		w.say(from, crewbody.Command{Member: m, Name: name, Payload: topics.Raw(payload)})
 	}
 	quotedPath := quoted(path)
 	switch rapid.SampledFrom(w.moves).Draw(w.t, "move") {
@@ -211,22 +212,22 @@ func (w *simulation) move() {
 	case "commit":
 		command("COMMIT", `{"files":[`+quotedPath+`,"-A"]}`)
 	case "active":
-		w.say(from, topics.CrewAgentActive{Member: m})
+		w.say(from, crewbody.AgentActive{Member: m})
 	case "end":
-		w.say(from, topics.CrewAgentEnded{AgentID: m.AgentID})
+		w.say(from, crewbody.AgentEnded{AgentID: m.AgentID})
 	case "free":
-		w.say("crew/"+m.CrewID, topics.CrewReleaseLocks{AgentID: m.AgentID})
+		w.say("crew/"+m.CrewID, crewbody.ReleaseLocks{AgentID: m.AgentID})
 	case "ask":
-		w.say("", topics.CrewLockAsked{Member: m, FilePath: path, TTLMS: rapid.Int64Range(-1, 1_000_000).Draw(w.t, "ttl")})
+		w.say("", crewbody.LockAsked{Member: m, FilePath: path, TTLMS: rapid.Int64Range(-1, 1_000_000).Draw(w.t, "ttl")})
 	case "force":
 		if l := w.state().Locks; len(l) > 0 && rapid.Bool().Draw(w.t, "held") {
 			path = rapid.SampledFrom(l).Draw(w.t, "lock").Path
 		}
-		w.say("", topics.CrewUnlockAsked{AgentID: m.AgentID, FilePath: path, Force: rapid.Bool().Draw(w.t, "force")})
+		w.say("", crewbody.UnlockAsked{AgentID: m.AgentID, FilePath: path, Force: rapid.Bool().Draw(w.t, "force")})
 	case "answer":
 		if len(w.pending) > 0 {
 			i := rapid.IntRange(0, len(w.pending)-1).Draw(w.t, "action")
-			r := topics.CrewReceipt{ActionID: w.pending[i].ActionID, Failed: rapid.Bool().Draw(w.t, "failed") || !w.made(w.pending[i])}
+			r := crewbody.Receipt{ActionID: w.pending[i].ActionID, Failed: rapid.Bool().Draw(w.t, "failed") || !w.made(w.pending[i])}
 			if !r.Failed && rapid.Bool().Draw(w.t, "dirty") {
 				r.Dirty = []string{"x"}
 			}
@@ -241,7 +242,7 @@ func (w *simulation) move() {
 		if rapid.Bool().Draw(w.t, "died") {
 			w.pending = nil
 		}
-		w.say("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 1})
+		w.say("host/dock", crewbody.HostStarted{Host: "dock", Epoch: 1})
 	case "wait":
 		w.wait(rapid.SampledFrom([]time.Duration{time.Millisecond, 19 * time.Second, time.Minute, 299 * time.Second, 12 * time.Minute}).Draw(w.t, "time"))
 	case "repeat":
@@ -254,7 +255,7 @@ func (w *simulation) move() {
 func (w *simulation) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if s := w.state(); s.DeadlineMs != 0 && s.DeadlineMs <= w.now.UnixMilli() || rapid.IntRange(0, 9).Draw(w.t, "early") == 0 {
-		w.say("", topics.CrewDue{AtMS: s.DeadlineMs})
+		w.say("", crewbody.Due{AtMS: s.DeadlineMs})
 	}
 }
 
@@ -264,7 +265,7 @@ func (w *simulation) repeat() {
 		return
 	}
 	old := w.log[rapid.IntRange(max(0, len(w.log)-100), len(w.log)-1).Draw(w.t, "input")]
-	if old.in.Kind == (topics.CrewDue{}).CrewKind() {
+	if old.in.Kind == (crewbody.Due{}).Kind() {
 		return
 	}
 	before := w.row

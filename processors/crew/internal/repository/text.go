@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // namesLimit is how many paths a text names.
@@ -37,7 +37,7 @@ func deniedText(path string, holder *Lock, by *Agent) string {
 }
 
 // committedText answers a COMMIT that was made. kept says that the agent has locks of the commit left.
-func committedText(c *Commit, r topics.CrewReceipt, kept bool) string {
+func committedText(c *Commit, r crewbody.Receipt, kept bool) string {
 	count := strconv.Itoa(len(r.Files)) + " files"
 	if len(r.Files) == 1 {
 		count = "1 file"
@@ -61,7 +61,7 @@ func committedText(c *Commit, r topics.CrewReceipt, kept bool) string {
 }
 
 // failedText answers a COMMIT that was not made.
-func failedText(c *Commit, r topics.CrewReceipt) string {
+func failedText(c *Commit, r crewbody.Receipt) string {
 	lines := append([]string{"COMMIT failed: " + firstLine(r.Error)}, leftOutText(c.LeftOut)...)
 	return strings.Join(lines, "\n")
 }

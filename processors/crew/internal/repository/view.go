@@ -26,7 +26,7 @@ func Locks(key string, s *State, nowMS int64) (locks []view.FileLock) {
 	return locks
 }
 
-// HasOpenActions reports whether a row waits for receipts of a host, which then writes CrewHostStarted when it starts. s is a
+// HasOpenActions reports whether a row waits for receipts of a host, which then writes crewbody.HostStarted when it starts. s is a
 // row or nil.
 func HasOpenActions(s *State, host string) bool {
 	return slices.ContainsFunc(s.GetCommits(), func(c *Commit) bool { return c.Host == host }) ||

@@ -3,11 +3,11 @@ package talk
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 type groupMessage struct {
@@ -33,7 +33,7 @@ func (t *Talk) groupMessage(s *mailbox.Step, r *roster.Roster, from *roster.Memb
 }
 
 // GroupSay is what a person writes to a group, or the person's reaction to a message of it. The person becomes a member.
-func (t *Talk) GroupSay(s *mailbox.Step, r *roster.Roster, said topics.CrewGroupSay) {
+func (t *Talk) GroupSay(s *mailbox.Step, r *roster.Roster, said crewbody.GroupSay) {
 	g := t.forPerson(said.Group)
 	if g == nil {
 		undelivered(s, said.Group, "there is no such group, or it is archived")

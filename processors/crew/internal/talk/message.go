@@ -3,10 +3,10 @@ package talk
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // message sends what one agent writes to another. direct only changes what the other one reads, and that the sender is told
@@ -66,7 +66,7 @@ func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member,
 		return nil
 	}
 	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
-	s.Send(mailbox.Agent(m.Id), topics.CrewInterrupt{
+	s.Send(mailbox.Agent(m.Id), crewbody.Interrupt{
 		Text: fmt.Sprintf("[Interrupt from %s]: %s", named(from), content), FromID: from.Id,
 	})
 	note(s, from.Id, "You interrupted "+named(m)+".")
@@ -97,7 +97,7 @@ func (t *Talk) peers(s *mailbox.Step, r *roster.Roster, from *roster.Member) {
 }
 
 // Dropped tells the sender of a message that the agent it was for could not take it.
-func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d topics.CrewDropped) {
+func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d crewbody.Dropped) {
 	if d.FromID == user {
 		undelivered(s, d.AgentID, d.Reason)
 		return

@@ -1,10 +1,10 @@
 package talk
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The types of messages.
@@ -55,12 +55,12 @@ func (t *Talk) Post(s *mailbox.Step, from, to Party, kind, content string) view.
 
 // prompt delivers the text of one agent to another.
 func prompt(s *mailbox.Step, to, fromID, text string) {
-	s.Send(mailbox.Agent(to), topics.CrewPrompt{Text: text, FromID: fromID})
+	s.Send(mailbox.Agent(to), crewbody.Prompt{Text: text, FromID: fromID})
 }
 
 // note tells an agent something in the name of the crew.
 func note(s *mailbox.Step, to, text string) {
-	s.Send(mailbox.Agent(to), topics.CrewNote{Text: "[System] " + text})
+	s.Send(mailbox.Agent(to), crewbody.Note{Text: "[System] " + text})
 }
 
 // named is how texts call an agent.

@@ -3,6 +3,7 @@ package talk
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mention"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -33,7 +34,7 @@ func undelivered(s *mailbox.Step, to, reason string) {
 
 // Say delivers what a person says to an agent, or to all running agents, and to the agents that the text mentions. Each gets it
 // once. A mention that names no running or idle agent, or several, is reported; the others are delivered.
-func (t *Talk) Say(s *mailbox.Step, r *roster.Roster, said topics.CrewSay) {
+func (t *Talk) Say(s *mailbox.Step, r *roster.Roster, said crewbody.Say) {
 	got := map[string]bool{}
 	switch to, err := r.Resolve(said.To, ""); {
 	case said.To == everyone:
@@ -83,17 +84,17 @@ func mentioned(r *roster.Roster, token string) (found *roster.Member, reason str
 }
 
 // tell delivers what a person says to one agent. An interrupt cannot carry blocks, so they follow it as a prompt.
-func tell(s *mailbox.Step, agentID string, said topics.CrewSay, blocks topics.Raw) {
+func tell(s *mailbox.Step, agentID string, said crewbody.Say, blocks topics.Raw) {
 	text := wrapped(said.Text)
 	to := mailbox.Agent(agentID)
 	if said.Interrupt && blocks == nil {
-		s.Send(to, topics.CrewInterrupt{Text: text, FromID: user})
+		s.Send(to, crewbody.Interrupt{Text: text, FromID: user})
 		return
 	}
 	if said.Interrupt {
-		s.Send(to, topics.CrewInterrupt{FromID: user})
+		s.Send(to, crewbody.Interrupt{FromID: user})
 	}
-	s.Send(to, topics.CrewPrompt{Text: text, Priority: true, FromID: user, Blocks: blocks})
+	s.Send(to, crewbody.Prompt{Text: text, Priority: true, FromID: user, Blocks: blocks})
 }
 
 // wrapped says to the agent who wrote the text and where the person looks for an answer.

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // createAgent spawns a child of a lead. With a task, the lead has delegated it. The first one for which the crew has no room raises the
@@ -24,7 +24,7 @@ func (w *work) createAgent(o order, c command.CreateAgent) {
 			return
 		}
 	}
-	asked := topics.CrewSpawnAsked{
+	asked := crewbody.SpawnAsked{
 		AgentID: w.newAgentID(), RoleID: role, ParentID: o.from.Id, Task: c.Task, Context: c.Context, Model: c.Model,
 		Provider: c.Provider, Cwd: o.from.Cwd, By: o.from.Id,
 	}
@@ -132,7 +132,7 @@ func (w *work) cancel(d *Delegation) {
 		w.failTask(t, "the delegation was cancelled")
 	}
 	if to := w.Roster.Find(d.ToId); to != nil && !view.Ended(to.Status) {
-		w.send(to.Id, topics.CrewClearQueue{})
+		w.send(to.Id, crewbody.ClearQueue{})
 		w.relieve(to)
 		w.note(to, "Your task was cancelled. Stop working on it: "+first(d.Task, reportedTask))
 	}

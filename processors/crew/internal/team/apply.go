@@ -1,6 +1,7 @@
 package team
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/topics"
@@ -15,7 +16,7 @@ type work struct {
 }
 
 // apply is the transition of a crew. Whatever is due at the time of the step is done before the input, so that it does not
-// matter when CrewDue is read.
+// matter when crewbody.Due is read.
 func (c Config) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
 	w := &work{State: s, step: step, config: c, id: mailbox.ID(step.Subject)}
 	step.CrewID, step.ProjectID = w.id, s.Roster.ProjectId
@@ -43,32 +44,32 @@ const reasonBody = "the body of the input is invalid: it has no effect"
 var handlers = map[string]func(*work, topics.CrewInput){}
 
 func init() {
-	on(func(*work, topics.CrewDue) {})
+	on(func(*work, crewbody.Due) {})
 	on((*work).configure)
 	on((*work).spawnAsked)
 	on((*work).terminateAsked)
 	on((*work).restartAsked)
 	on((*work).pause)
-	onAgent((*work).restartDue, func(in topics.CrewRestartDue) string { return in.AgentID })
-	onAgent((*work).changed, func(in topics.CrewAgentChanged) string { return in.AgentID })
-	onAgent((*work).exited, func(in topics.CrewAgentExited) string { return in.AgentID })
-	onAgent((*work).idle, func(in topics.CrewAgentIdle) string { return in.AgentID })
-	onAgent((*work).dropped, func(in topics.CrewDropped) string { return in.AgentID })
-	onAgent((*work).compacted, func(in topics.CrewCompacted) string { return in.AgentID })
+	onAgent((*work).restartDue, func(in crewbody.RestartDue) string { return in.AgentID })
+	onAgent((*work).changed, func(in crewbody.AgentChanged) string { return in.AgentID })
+	onAgent((*work).exited, func(in crewbody.AgentExited) string { return in.AgentID })
+	onAgent((*work).idle, func(in crewbody.AgentIdle) string { return in.AgentID })
+	onAgent((*work).dropped, func(in crewbody.Dropped) string { return in.AgentID })
+	onAgent((*work).compacted, func(in crewbody.Compacted) string { return in.AgentID })
 	on((*work).decide)
 	on((*work).queueHeld)
 	on((*work).said)
 	on((*work).saidToGroup)
-	onAgent((*work).command, func(in topics.CrewCommand) string { return in.Member.AgentID })
+	onAgent((*work).command, func(in crewbody.Command) string { return in.Member.AgentID })
 	on((*work).lockChanged)
 	on((*work).committed)
 }
 
 // on registers the effect of one kind of input.
-func on[T topics.CrewBody](effect func(*work, T)) {
+func on[T crewbody.Body](effect func(*work, T)) {
 	var none T
-	handlers[none.CrewKind()] = func(w *work, in topics.CrewInput) {
-		body, err := topics.DecodeCrewBody[T](in.Body)
+	handlers[none.Kind()] = func(w *work, in topics.CrewInput) {
+		body, err := crewbody.Decode[T](in.Body)
 		if err != nil {
 			w.step.DeadLetter(reasonBody)
 			return
@@ -79,10 +80,10 @@ func on[T topics.CrewBody](effect func(*work, T)) {
 
 // onAgent registers the effect of an input that an agent writes about itself. One of an agent that is not in the crew has no
 // effect.
-func onAgent[T topics.CrewBody](effect func(*work, *roster.Member, T), agent func(T) string) {
+func onAgent[T crewbody.Body](effect func(*work, *roster.Member, T), agent func(T) string) {
 	var none T
-	handlers[none.CrewKind()] = func(w *work, in topics.CrewInput) {
-		body, err := topics.DecodeCrewBody[T](in.Body)
+	handlers[none.Kind()] = func(w *work, in topics.CrewInput) {
+		body, err := crewbody.Decode[T](in.Body)
 		if err != nil {
 			w.step.DeadLetter(reasonBody)
 			return
@@ -96,11 +97,11 @@ func onAgent[T topics.CrewBody](effect func(*work, *roster.Member, T), agent fun
 }
 
 // send sends an input to an agent.
-func (w *work) send(agentID string, body topics.CrewBody) { w.step.Send(mailbox.Agent(agentID), body) }
+func (w *work) send(agentID string, body crewbody.Body) { w.step.Send(mailbox.Agent(agentID), body) }
 
 // note answers a command of an agent.
 func (w *work) note(m *roster.Member, text string) {
-	w.send(m.Id, topics.CrewNote{Text: "[System] " + text})
+	w.send(m.Id, crewbody.Note{Text: "[System] " + text})
 }
 
 // noteSent remembers the last note of each agent among the effects of the step.
@@ -116,6 +117,6 @@ func (w *work) noteSent() {
 	}
 }
 
-var noteKind = topics.CrewNote{}.CrewKind()
+var noteKind = crewbody.Note{}.Kind()
 
 func (w *work) now() int64 { return w.step.NowMS() }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/team"
@@ -126,10 +127,10 @@ func (s *stage) read(r *kgo.Record) {
 }
 
 // send writes an input of the crew: of an agent, or of the door if from is empty.
-func (s *stage) send(from string, body topics.CrewBody) {
+func (s *stage) send(from string, body crewbody.Body) {
 	s.t.Helper()
 	s.number++
-	in := topics.CrewInput{InputID: fmt.Sprint("in-", s.number), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+	in := topics.CrewInput{InputID: fmt.Sprint("in-", s.number), Kind: body.Kind(), Body: crewbody.Encode(body)}
 	if from != "" {
 		in.From, in.Number = "agent/"+from, s.number
 	}
@@ -142,29 +143,29 @@ func (s *stage) command(from, name string, payload map[string]any) {
 	s.t.Helper()
 	raw, err := json.Marshal(payload)
 	require.NoError(s.t, err)
-	s.send(from, topics.CrewCommand{Member: topics.CrewMember{AgentID: from, CrewID: crewID}, SessionID: "s", Name: name, Payload: raw})
+	s.send(from, crewbody.Command{Member: crewbody.Member{AgentID: from, CrewID: crewID}, SessionID: "s", Name: name, Payload: raw})
 }
 
 // mail waits for the n-th input of a kind that an agent gets.
-func mail[T topics.CrewBody](s *stage, agentID string, n int) (body T) {
+func mail[T crewbody.Body](s *stage, agentID string, n int) (body T) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		seen := 0
 		for _, in := range s.told[agentID] {
-			if in.Kind != body.CrewKind() {
+			if in.Kind != body.Kind() {
 				continue
 			}
 			if seen++; seen == n {
 				var err error
-				body, err = topics.DecodeCrewBody[T](in.Body)
+				body, err = crewbody.Decode[T](in.Body)
 				require.NoError(s.t, err)
 				return true
 			}
 		}
 		return false
-	}, waitLimit, 5*time.Millisecond, "%s %d", body.CrewKind(), n)
+	}, waitLimit, 5*time.Millisecond, "%s %d", body.Kind(), n)
 	return body
 }
 
@@ -196,31 +197,31 @@ func TestDelegationIsReportedAcrossKills(t *testing.T) {
 			s := newStage(t, guarantee)
 			kill := s.run()
 			s.watch()
-			s.send("", topics.CrewConfigure{ProjectID: "p1", Host: "mill", Cwd: "/src", Repository: "boats"})
-			s.send("", topics.CrewSpawnAsked{AgentID: leadID, RoleID: "lead", Task: "Build a boat"})
-			require.Contains(t, mail[topics.CrewSpawn](s, leadID, 1).Prompt, "Your task: Build a boat")
-			s.send(leadID, topics.CrewAgentChanged{AgentID: leadID, Status: view.Running, SessionID: "s"})
+			s.send("", crewbody.Configure{ProjectID: "p1", Host: "mill", Cwd: "/src", Repository: "boats"})
+			s.send("", crewbody.SpawnAsked{AgentID: leadID, RoleID: "lead", Task: "Build a boat"})
+			require.Contains(t, mail[crewbody.Spawn](s, leadID, 1).Prompt, "Your task: Build a boat")
+			s.send(leadID, crewbody.AgentChanged{AgentID: leadID, Status: view.Running, SessionID: "s"})
 			s.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer", "task": "Lay the keel"})
 			delegated := s.event("agent:delegated", 1)
 			dev := delegated["childId"].(string)
-			require.Equal(t, leadID, mail[topics.CrewSpawn](s, dev, 1).ParentID)
+			require.Equal(t, leadID, mail[crewbody.Spawn](s, dev, 1).ParentID)
 			s.event("agent:sub_spawned", 1)
 			kill()
 
-			s.send(dev, topics.CrewAgentChanged{AgentID: dev, Status: view.Running, SessionID: "s2"})
+			s.send(dev, crewbody.AgentChanged{AgentID: dev, Status: view.Running, SessionID: "s2"})
 			s.command(dev, "COMPLETE_TASK", map[string]any{"summary": "The keel lies"})
-			s.send(dev, topics.CrewAgentIdle{AgentID: dev, StopReason: "end_turn", Output: "The keel lies"})
+			s.send(dev, crewbody.AgentIdle{AgentID: dev, StopReason: "end_turn", Output: "The keel lies"})
 			kill = s.run()
-			require.Contains(t, mail[topics.CrewPrompt](s, leadID, 1).Text, "The keel lies")
+			require.Contains(t, mail[crewbody.Prompt](s, leadID, 1).Text, "The keel lies")
 			require.Equal(t, "completed", s.event("agent:completion_reported", 1)["status"])
 			kill()
 			s.run()
 
 			s.command(leadID, "SET_TIMER", map[string]any{"label": "tide", "delay": 5, "message": "Launch"})
-			require.Equal(t, `[Timer "tide"]: Launch`, mail[topics.CrewPrompt](s, leadID, 2).Text)
-			s.send("", topics.CrewTerminateAsked{AgentID: leadID})
-			mail[topics.CrewTerminate](s, dev, 1)
-			mail[topics.CrewTerminate](s, leadID, 1)
+			require.Equal(t, `[Timer "tide"]: Launch`, mail[crewbody.Prompt](s, leadID, 2).Text)
+			s.send("", crewbody.TerminateAsked{AgentID: leadID})
+			mail[crewbody.Terminate](s, dev, 1)
+			mail[crewbody.Terminate](s, leadID, 1)
 			require.Equal(t, "terminated", s.event("agent:completion_reported", 2)["status"])
 			s.event("activity", 4)
 			s.mu.Lock()

@@ -3,11 +3,11 @@ package team
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // order is a command that is being executed.
@@ -20,7 +20,7 @@ type order struct {
 }
 
 // command executes a command in an agent's text. One of an agent that has ended has no effect.
-func (w *work) command(m *roster.Member, in topics.CrewCommand) {
+func (w *work) command(m *roster.Member, in crewbody.Command) {
 	if view.Ended(m.Status) || w.duty(m).Terminating {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -60,15 +61,15 @@ func TestX11_LeadsTerminateTheirDescendantsOnly(t *testing.T) {
 	}
 	require.Contains(t, notes(sub, h.command(sub, "TERMINATE_AGENT", map[string]any{"agentId": leadID})), "none of your agents")
 	effects := h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": grandchild[:8], "reason": "enough"})
-	require.Equal(t, []topics.CrewTerminate{{Reason: "enough"}}, mailOf[topics.CrewTerminate](grandchild, effects))
+	require.Equal(t, []crewbody.Terminate{{Reason: "enough"}}, mailOf[crewbody.Terminate](grandchild, effects))
 	require.Equal(t, view.Terminated, h.member(grandchild).Status)
 	require.Equal(t, view.Idle, h.member(sub).Status)
 	require.Contains(t, notes(leadID, h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": grandchild})), "has ended already")
 
 	again := h.create(sub, "tester", "")
 	effects = h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": sub})
-	require.Len(t, mailOf[topics.CrewTerminate](sub, effects), 1)
-	require.Len(t, mailOf[topics.CrewTerminate](again, effects), 1, "and the agents below it")
+	require.Len(t, mailOf[crewbody.Terminate](sub, effects), 1)
+	require.Len(t, mailOf[crewbody.Terminate](again, effects), 1, "and the agents below it")
 	require.Equal(t, view.Idle, h.member(otherID).Status)
 	require.Equal(t, view.Creating, h.member(stranger).Status)
 }
@@ -86,11 +87,11 @@ func TestCommandsThatNoAgentMayGive(t *testing.T) {
 func TestCommandsOfEndedAndUnknownAgentsHaveNoEffect(t *testing.T) {
 	h := newLead(t)
 	dev := h.create(leadID, "developer", "")
-	h.door(topics.CrewTerminateAsked{AgentID: dev})
+	h.door(crewbody.TerminateAsked{AgentID: dev})
 	require.Empty(t, h.command(dev, "BROADCAST", map[string]any{"content": "x"}))
 	require.Empty(t, h.command(otherID, "BROADCAST", map[string]any{"content": "x"}))
-	effects := h.by(mailbox.Agent(otherID), topics.CrewCommand{
-		Member: topics.CrewMember{AgentID: leadID}, Name: "CREATE_AGENT", Payload: topics.Raw(`{"role":"developer"}`),
+	effects := h.by(mailbox.Agent(otherID), crewbody.Command{
+		Member: crewbody.Member{AgentID: leadID}, Name: "CREATE_AGENT", Payload: topics.Raw(`{"role":"developer"}`),
 	})
 	require.Empty(t, effects, "an agent speaks for itself")
 }
@@ -148,7 +149,7 @@ func TestAPersonRaisesTheLimitOfAgents(t *testing.T) {
 	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(effects))
 	h.command(leadID, "REQUEST_LIMIT_CHANGE", map[string]any{"limit": 12, "reason": "more hands"})
 	d := Decisions(h.state())[0]
-	h.door(topics.CrewDecide{DecisionIDs: []string{d.ID}, Action: "confirm"})
+	h.door(crewbody.Decide{DecisionIDs: []string{d.ID}, Action: "confirm"})
 	h.create(leadID, "developer", "")
 	require.Equal(t, 12, SettingsOf("c1", h.state()).MaxAgents)
 }
@@ -187,7 +188,7 @@ func TestCommandsAreAnsweredAsAgentsExpect(t *testing.T) {
 			h.command(leadID, "CREATE_GROUP", map[string]any{"name": "g", "members": []string{otherID}})
 			h.command(otherID, "GROUP_MESSAGE", map[string]any{"group": "g", "content": "x"})
 			for _, id := range []string{otherID, leadID} {
-				answers := mailOf[topics.CrewNote](id, h.command(id, name, payload))
+				answers := mailOf[crewbody.Note](id, h.command(id, name, payload))
 				if command.Answered(name) {
 					require.NotEmpty(t, answers)
 					require.NotEmpty(t, answers[0].CommandID)

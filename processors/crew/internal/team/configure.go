@@ -1,11 +1,9 @@
 package team
 
-import (
-	"github.com/turntable-streams/turntable/topics"
-)
+import "github.com/turntable-streams/turntable/internal/crewbody"
 
 // configure sets where the agents that are spawned from now on work.
-func (w *work) configure(in topics.CrewConfigure) {
+func (w *work) configure(in crewbody.Configure) {
 	switch {
 	case in.Host == "" || in.Cwd == "":
 		w.problem("A crew needs a host and a directory.")
@@ -30,13 +28,13 @@ func (w *work) problem(message string) {
 }
 
 // pause holds back what waits for the crew's agents, or releases it.
-func (w *work) pause(in topics.CrewSystemPaused) {
+func (w *work) pause(in crewbody.SystemPaused) {
 	if w.Settings.Paused == in.Paused {
 		return
 	}
 	w.Settings.Paused = in.Paused
 	for _, m := range w.unended() {
-		w.send(m.Id, topics.CrewPause{Paused: in.Paused})
+		w.send(m.Id, crewbody.Pause{Paused: in.Paused})
 	}
 	w.step.Event("system:paused", map[string]any{"paused": in.Paused})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The statuses of a decision. It begins as recorded and ends in one of the others.
@@ -66,7 +66,7 @@ func (w *work) leadOf(m *roster.Member) string {
 }
 
 // decide resolves decisions for a person. A decision that is resolved stays as it is.
-func (w *work) decide(in topics.CrewDecide) {
+func (w *work) decide(in crewbody.Decide) {
 	verdict, ok := verdicts[in.Action]
 	if !ok {
 		w.problem("A decision can be confirmed, rejected or dismissed.")

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // decide has the lead record a decision and returns its ID.
@@ -34,11 +33,11 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 			h := newLead(t)
 			id := h.decide("Use oak")
 			require.Equal(t, recorded, h.decision(id).Status)
-			effects := h.door(topics.CrewDecide{DecisionIDs: []string{id}, Action: action})
+			effects := h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: action})
 			require.Equal(t, []string{"decision:" + verdict, "attention:changed"}, eventsOf(effects))
 			require.Equal(t, verdict, h.decision(id).Status)
 			for again := range verdicts {
-				require.Empty(t, h.door(topics.CrewDecide{DecisionIDs: []string{id}, Action: again}))
+				require.Empty(t, h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: again}))
 			}
 			require.Empty(t, eventsOf(h.wait(time.Hour)))
 			require.Equal(t, verdict, h.decision(id).Status)
@@ -52,14 +51,14 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 		require.Equal(t, recorded, h.decision(id).Status)
 		require.Equal(t, []string{"decision:confirmed", "attention:changed"}, eventsOf(h.wait(time.Millisecond)))
 		require.True(t, h.decision(id).AutoApproved)
-		require.Empty(t, h.door(topics.CrewDecide{DecisionIDs: []string{id}, Action: "reject"}))
+		require.Empty(t, h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: "reject"}))
 	})
 	t.Run("not while a person looks", func(t *testing.T) {
 		h := newLead(t)
 		id := h.decide("Use oak")
 		h.wait(40 * time.Second)
 		hold := func(client string, held bool) {
-			h.door(topics.CrewQueueHeld{Client: client, Held: held, UntilMS: h.now.Add(time.Minute).UnixMilli()})
+			h.door(crewbody.QueueHeld{Client: client, Held: held, UntilMS: h.now.Add(time.Minute).UnixMilli()})
 		}
 		hold("a", true)
 		h.wait(30 * time.Second)
@@ -81,11 +80,11 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 	t.Run("never those of the system", func(t *testing.T) {
 		h := newLead(t)
 		h.command(leadID, "REQUEST_LIMIT_CHANGE", map[string]any{"limit": 10})
-		h.door(topics.CrewQueueHeld{Client: "a", Held: true, UntilMS: h.now.Add(time.Minute).UnixMilli()})
+		h.door(crewbody.QueueHeld{Client: "a", Held: true, UntilMS: h.now.Add(time.Minute).UnixMilli()})
 		h.wait(time.Hour)
 		d := h.state().Decisions[0]
 		require.Equal(t, recorded, d.Status)
-		h.door(topics.CrewDecide{DecisionIDs: []string{d.Id}, Action: "reject"})
+		h.door(crewbody.Decide{DecisionIDs: []string{d.Id}, Action: "reject"})
 		require.Equal(t, rejected, h.state().Decisions[0].Status)
 		require.Zero(t, h.state().Settings.MaxAgents)
 	})
@@ -94,7 +93,7 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 func TestDecisionsAreResolvedTogether(t *testing.T) {
 	h := newLead(t)
 	ids := []string{h.decide("Use oak"), h.decide("Use tar"), "none"}
-	effects := h.door(topics.CrewDecide{DecisionIDs: ids, Action: "reject", By: "ines"})
+	effects := h.door(crewbody.Decide{DecisionIDs: ids, Action: "reject", By: "ines"})
 	require.Equal(t, []string{"decisions:batch", "attention:changed"}, eventsOf(effects))
 	require.Contains(t, notes(leadID, effects), `"Use oak" was rejected by a person`)
 }
@@ -102,8 +101,8 @@ func TestDecisionsAreResolvedTogether(t *testing.T) {
 func TestLateStepConfirmsAtTheSameTime(t *testing.T) {
 	h := newLead(t)
 	id := h.decide("Use oak")
-	h.now = h.now.Add(2 * time.Minute) // CrewDue has not been read
-	effects := h.door(topics.CrewDecide{DecisionIDs: []string{id}, Action: "reject"})
+	h.now = h.now.Add(2 * time.Minute) // crewbody.Due has not been read
+	effects := h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: "reject"})
 	require.Equal(t, []string{"decision:confirmed", "attention:changed"}, eventsOf(effects))
 	require.Equal(t, confirmed, h.decision(id).Status)
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The statuses of a delegation. It begins as active and ends in one of the others.
@@ -56,8 +56,8 @@ func (w *work) hand(d *Delegation, to *roster.Member, task, context string) {
 	if context != "" {
 		text += "\n\nContext: " + context
 	}
-	w.send(to.Id, topics.CrewTask{Task: to.Task})
-	w.send(to.Id, topics.CrewPrompt{Text: text, FromID: d.FromId})
+	w.send(to.Id, crewbody.Task{Task: to.Task})
+	w.send(to.Id, crewbody.Prompt{Text: text, FromID: d.FromId})
 	d.Sent = w.Mailbox.Sent
 }
 
@@ -142,7 +142,7 @@ func (w *work) delegates(lead *roster.Member) bool {
 func (w *work) relieve(m *roster.Member) {
 	if m.Task != "" && !w.working(m) {
 		m.Task = ""
-		w.send(m.Id, topics.CrewTask{})
+		w.send(m.Id, crewbody.Task{})
 	}
 }
 

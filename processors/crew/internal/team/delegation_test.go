@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -14,18 +15,18 @@ import (
 // idle says that an agent ended a turn. heard is the number of the crew's last input that the agent knew.
 func (h *harness) idle(id, output string, heard int64) []mailbox.Effect {
 	h.tb.Helper()
-	effects := h.by(mailbox.Agent(id), topics.CrewAgentIdle{AgentID: id, StopReason: "end_turn", Output: output, Heard: heard})
+	effects := h.by(mailbox.Agent(id), crewbody.AgentIdle{AgentID: id, StopReason: "end_turn", Output: output, Heard: heard})
 	return append(effects, h.status(id, view.Idle)...)
 }
 
 func (h *harness) exit(id string, code int, cause string) []mailbox.Effect {
 	h.tb.Helper()
-	return h.by(mailbox.Agent(id), topics.CrewAgentExited{AgentID: id, Code: code, Cause: cause})
+	return h.by(mailbox.Agent(id), crewbody.AgentExited{AgentID: id, Code: code, Cause: cause})
 }
 
 // reports returns the texts of the reports that a lead gets.
 func reports(id string, effects []mailbox.Effect) (texts []string) {
-	for _, p := range mailOf[topics.CrewPrompt](id, effects) {
+	for _, p := range mailOf[crewbody.Prompt](id, effects) {
 		texts = append(texts, p.Text)
 	}
 	return texts
@@ -65,9 +66,9 @@ func TestD02_DelegationEndsWithOneReport(t *testing.T) {
 		effects := h.command(leadID, "DELEGATE", map[string]any{"to": dev[:8], "task": "Lay the keel", "context": "Of oak", "dagTaskId": "keel"})
 		require.Contains(t, eventsOf(effects), "agent:delegated")
 		require.Equal(t, "delegated", fieldsOf("activity", effects)[0]["entry"].(map[string]any)["actionType"])
-		require.Equal(t, []topics.CrewPrompt{{Text: "[DAG Task: keel] Lay the keel\n\nContext: Of oak", FromID: leadID}},
-			mailOf[topics.CrewPrompt](dev, effects))
-		require.Equal(t, []topics.CrewTask{{Task: "Lay the keel"}}, mailOf[topics.CrewTask](dev, effects))
+		require.Equal(t, []crewbody.Prompt{{Text: "[DAG Task: keel] Lay the keel\n\nContext: Of oak", FromID: leadID}},
+			mailOf[crewbody.Prompt](dev, effects))
+		require.Equal(t, []crewbody.Task{{Task: "Lay the keel"}}, mailOf[crewbody.Task](dev, effects))
 		require.Equal(t, taskRunning, h.state().Tasks[0].Status)
 		require.Equal(t, active, h.delegation(0).Status)
 		h.status(dev, view.Running)
@@ -97,7 +98,7 @@ func TestD02_DelegationEndsWithOneReport(t *testing.T) {
 	})
 	t.Run("failed", func(t *testing.T) {
 		h, dev := begin(t)
-		effects := h.exit(dev, 3, topics.CrewExitCrash)
+		effects := h.exit(dev, 3, crewbody.ExitCrash)
 		require.Equal(t, []string{"failed (exit code 3)"}, statuses(effects))
 		require.Len(t, reports(leadID, effects), 1)
 		require.Equal(t, failed, h.delegation(0).Status)
@@ -112,12 +113,12 @@ func TestD03_OneReportForOneEnd(t *testing.T) {
 	h.status(dev, view.Running)
 	require.Equal(t, []string{"completed"}, statuses(h.command(dev, "COMPLETE_TASK", map[string]any{"summary": "done"})))
 	require.Empty(t, statuses(h.idle(dev, "done", 0)), "COMPLETE_TASK was reported")
-	require.Empty(t, statuses(h.exit(dev, 0, topics.CrewExitClean)), "and a clean exit adds nothing")
+	require.Empty(t, statuses(h.exit(dev, 0, crewbody.ExitClean)), "and a clean exit adds nothing")
 
 	crashes := h.create(leadID, "developer", "Lay the keel")
 	h.status(crashes, view.Running)
 	require.Equal(t, []string{"completed"}, statuses(h.idle(crashes, "done", 0)))
-	effects := h.exit(crashes, 1, topics.CrewExitCrash)
+	effects := h.exit(crashes, 1, crewbody.ExitCrash)
 	require.Equal(t, []string{"failed (exit code 1)"}, statuses(effects), "a crash is reported whatever was reported before")
 	require.Len(t, reports(leadID, effects), 1)
 }
@@ -128,7 +129,7 @@ func TestD04_CancelledDelegationClearsTheQueue(t *testing.T) {
 	h.status(dev, view.Running)
 	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Lay the keel"})
 	effects := h.command(leadID, "CANCEL_DELEGATION", map[string]any{"agentId": dev[:8]})
-	require.Len(t, mailOf[topics.CrewClearQueue](dev, effects), 1)
+	require.Len(t, mailOf[crewbody.ClearQueue](dev, effects), 1)
 	require.Equal(t, cancelled, h.delegation(0).Status)
 	require.Empty(t, statuses(h.idle(dev, "I stopped", 0)), "the lead asked for it")
 	h.status(dev, view.Running)
@@ -156,8 +157,8 @@ func TestWhatAnAgentSaidBeforeItKnewOfATaskDoesNotEndIt(t *testing.T) {
 	require.Empty(t, statuses(h.idle(dev, "The keel lies", before)), "another turn follows")
 	require.Equal(t, active, h.delegation(1).Status)
 	h.status(dev, view.Running)
-	h.by(mailbox.Agent(dev), topics.CrewCommand{
-		Member: topics.CrewMember{AgentID: dev}, Name: "COMPLETE_TASK", Payload: topics.Raw(`{"summary":"The keel lies"}`), Heard: before,
+	h.by(mailbox.Agent(dev), crewbody.Command{
+		Member: crewbody.Member{AgentID: dev}, Name: "COMPLETE_TASK", Payload: topics.Raw(`{"summary":"The keel lies"}`), Heard: before,
 	})
 	require.Equal(t, completed, h.delegation(0).Status)
 	require.Equal(t, active, h.delegation(1).Status)
@@ -168,7 +169,7 @@ func TestWhatAnAgentSaidBeforeItKnewOfATaskDoesNotEndIt(t *testing.T) {
 
 	h.status(dev, view.Running)
 	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Step the mast"})
-	effects := h.by(mailbox.Agent(dev), topics.CrewAgentExited{AgentID: dev, Cause: topics.CrewExitClean, Heard: after})
+	effects := h.by(mailbox.Agent(dev), crewbody.AgentExited{AgentID: dev, Cause: crewbody.ExitClean, Heard: after})
 	require.Equal(t, failed, h.delegation(2).Status, "it was never begun")
 	require.Len(t, statuses(effects), 1)
 }
@@ -176,10 +177,10 @@ func TestWhatAnAgentSaidBeforeItKnewOfATaskDoesNotEndIt(t *testing.T) {
 func TestTerminatedAgentsWorkFailsAtOnce(t *testing.T) {
 	h := newLead(t)
 	dev := h.create(leadID, "developer", "Lay the keel")
-	effects := h.door(topics.CrewTerminateAsked{AgentID: dev})
+	effects := h.door(crewbody.TerminateAsked{AgentID: dev})
 	require.Equal(t, []string{"terminated"}, statuses(effects))
 	require.Equal(t, failed, h.delegation(0).Status)
-	require.Empty(t, statuses(h.exit(dev, 0, topics.CrewExitTerminated)))
+	require.Empty(t, statuses(h.exit(dev, 0, crewbody.ExitTerminated)))
 	require.Equal(t, view.Terminated, h.member(dev).Status)
 }
 
@@ -187,7 +188,7 @@ func TestAgentOfAStoppedHostKeepsItsWork(t *testing.T) {
 	h := newLead(t)
 	dev := h.create(leadID, "developer", "Lay the keel")
 	h.status(dev, view.Running)
-	effects := h.by(mailbox.Agent(dev), topics.CrewAgentExited{AgentID: dev, Code: 1, Cause: topics.CrewExitHostStopped, Restarting: true})
+	effects := h.by(mailbox.Agent(dev), crewbody.AgentExited{AgentID: dev, Code: 1, Cause: crewbody.ExitHostStopped, Restarting: true})
 	require.Empty(t, effects)
 	require.Equal(t, active, h.delegation(0).Status)
 	h.status(dev, view.Running)
@@ -219,7 +220,7 @@ func TestDelegationToAStrangerOrAnEndedAgentIsRefused(t *testing.T) {
 	h := newLead(t)
 	h.spawn(otherID, "developer", "")
 	dev := h.create(leadID, "developer", "")
-	h.door(topics.CrewTerminateAsked{AgentID: dev})
+	h.door(crewbody.TerminateAsked{AgentID: dev})
 	for id, want := range map[string]string{otherID: "none of your agents", dev: "has ended", "de": "none of your agents"} {
 		effects := h.command(leadID, "DELEGATE", map[string]any{"to": id, "task": "x"})
 		require.Len(t, effects, 1)

@@ -7,9 +7,9 @@
 //	   |            (row, effects)   +--> crew-events         agent:delegated, agent:completion_reported, lead:decision,
 //	   +---- deadlines <-------------+                        dag:updated, task:*, activity, ...
 //
-// All topics are named "{agent}-..."; crew-inputs is keyed by crew. Inputs come from doors and programs (CrewConfigure,
-// CrewSpawnAsked, CrewSay, ...), from the crew's agents (CrewCommand, CrewAgentChanged, CrewAgentExited, CrewAgentIdle, ...), from
-// its repository (CrewLockChanged, CrewCommitted), and from the row's own deadlines (CrewDue).
+// All topics are named "{agent}-..."; crew-inputs is keyed by crew. Inputs come from doors and programs (crewbody.Configure,
+// crewbody.SpawnAsked, crewbody.Say, ...), from the crew's agents (crewbody.Command, crewbody.AgentChanged, crewbody.AgentExited, crewbody.AgentIdle, ...), from
+// its repository (crewbody.LockChanged, crewbody.Committed), and from the row's own deadlines (crewbody.Due).
 //
 // # Guarantees
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -59,7 +60,7 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 func newCrew(t tb, change ...func(*Config)) *harness {
 	t.Helper()
 	h := newHarness(t, change...)
-	h.door(topics.CrewConfigure{ProjectID: "p1", ProjectName: "Boats", Host: "mill", Cwd: "/src", Repository: "boats"})
+	h.door(crewbody.Configure{ProjectID: "p1", ProjectName: "Boats", Host: "mill", Cwd: "/src", Repository: "boats"})
 	return h
 }
 
@@ -72,19 +73,19 @@ func newLead(t tb, change ...func(*Config)) *harness {
 }
 
 // door applies an input without a sender.
-func (h *harness) door(body topics.CrewBody) []mailbox.Effect {
+func (h *harness) door(body crewbody.Body) []mailbox.Effect {
 	h.tb.Helper()
 	h.count++
-	return h.apply(topics.CrewInput{InputID: fmt.Sprint("in-", h.count), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)})
+	return h.apply(topics.CrewInput{InputID: fmt.Sprint("in-", h.count), Kind: body.Kind(), Body: crewbody.Encode(body)})
 }
 
 // by applies an input of another row.
-func (h *harness) by(from string, body topics.CrewBody) []mailbox.Effect {
+func (h *harness) by(from string, body crewbody.Body) []mailbox.Effect {
 	h.tb.Helper()
 	h.numbers[from]++
 	return h.apply(topics.CrewInput{
-		InputID: fmt.Sprint(from, "/", h.numbers[from]), Kind: body.CrewKind(), From: from, Number: h.numbers[from],
-		Body: topics.EncodeCrewBody(body),
+		InputID: fmt.Sprint(from, "/", h.numbers[from]), Kind: body.Kind(), From: from, Number: h.numbers[from],
+		Body: crewbody.Encode(body),
 	})
 }
 
@@ -134,8 +135,8 @@ func (h *harness) wait(d time.Duration) (all []mailbox.Effect) {
 			return all
 		}
 		h.now = time.UnixMilli(max(due, h.now.UnixMilli())).UTC()
-		body := topics.CrewDue{AtMS: due}
-		effects := h.apply(topics.CrewInput{InputID: fmt.Sprint("due-", due), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)})
+		body := crewbody.Due{AtMS: due}
+		effects := h.apply(topics.CrewInput{InputID: fmt.Sprint("due-", due), Kind: body.Kind(), Body: crewbody.Encode(body)})
 		all = append(all, effects...)
 		if next := h.state().DeadlineMs; next != 0 {
 			require.Greater(h.tb, next, h.now.UnixMilli(), "the next deadline is in the future")
@@ -144,9 +145,9 @@ func (h *harness) wait(d time.Duration) (all []mailbox.Effect) {
 }
 
 // spawn spawns an agent for a person and makes it idle.
-func (h *harness) spawn(id, role, parent string, change ...func(*topics.CrewSpawnAsked)) []mailbox.Effect {
+func (h *harness) spawn(id, role, parent string, change ...func(*crewbody.SpawnAsked)) []mailbox.Effect {
 	h.tb.Helper()
-	in := topics.CrewSpawnAsked{AgentID: id, RoleID: role, ParentID: parent}
+	in := crewbody.SpawnAsked{AgentID: id, RoleID: role, ParentID: parent}
 	for _, f := range change {
 		f(&in)
 	}
@@ -159,7 +160,7 @@ func (h *harness) spawn(id, role, parent string, change ...func(*topics.CrewSpaw
 // status is what an agent says about itself.
 func (h *harness) status(id, status string) []mailbox.Effect {
 	h.tb.Helper()
-	return h.by(mailbox.Agent(id), topics.CrewAgentChanged{AgentID: id, Status: status, SessionID: "s-" + id})
+	return h.by(mailbox.Agent(id), crewbody.AgentChanged{AgentID: id, Status: status, SessionID: "s-" + id})
 }
 
 // command applies a command in an agent's text.
@@ -170,8 +171,8 @@ func (h *harness) command(id, name string, payload any) []mailbox.Effect {
 	if payload == nil {
 		raw = nil
 	}
-	return h.by(mailbox.Agent(id), topics.CrewCommand{
-		Member: topics.CrewMember{AgentID: id, CrewID: "c1"}, SessionID: "s-" + id, Offset: int64(h.count), Name: name, Payload: raw,
+	return h.by(mailbox.Agent(id), crewbody.Command{
+		Member: crewbody.Member{AgentID: id, CrewID: "c1"}, SessionID: "s-" + id, Offset: int64(h.count), Name: name, Payload: raw,
 	})
 }
 
@@ -193,14 +194,14 @@ func (h *harness) member(id string) *roster.Member {
 }
 
 // mailOf returns the bodies of one kind that effects send to an agent, or to all if the ID is empty.
-func mailOf[T topics.CrewBody](id string, effects []mailbox.Effect) (list []T) {
+func mailOf[T crewbody.Body](id string, effects []mailbox.Effect) (list []T) {
 	var none T
 	for _, e := range effects {
 		m, ok := e.(mailbox.Mail)
-		if !ok || m.Input.Kind != none.CrewKind() || id != "" && m.To != mailbox.Agent(id) {
+		if !ok || m.Input.Kind != none.Kind() || id != "" && m.To != mailbox.Agent(id) {
 			continue
 		}
-		body, err := topics.DecodeCrewBody[T](m.Input.Body)
+		body, err := crewbody.Decode[T](m.Input.Body)
 		if err != nil {
 			panic(err)
 		}
@@ -212,7 +213,7 @@ func mailOf[T topics.CrewBody](id string, effects []mailbox.Effect) (list []T) {
 // notes returns what an agent is told, joined.
 func notes(id string, effects []mailbox.Effect) string {
 	var texts []string
-	for _, n := range mailOf[topics.CrewNote](id, effects) {
+	for _, n := range mailOf[crewbody.Note](id, effects) {
 		texts = append(texts, n.Text)
 	}
 	return strings.Join(texts, "\n")

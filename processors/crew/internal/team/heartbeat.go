@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -35,7 +35,7 @@ func (w *work) nudge() {
 		}
 		d.Nudges++
 		d.NudgeMs = w.now() + d.interval()
-		w.send(m.Id, topics.CrewPrompt{Text: fmt.Sprintf("[System] All your agents are idle, and work is left: %s Go on, or stop these reminders "+
+		w.send(m.Id, crewbody.Prompt{Text: fmt.Sprintf("[System] All your agents are idle, and work is left: %s Go on, or stop these reminders "+
 			"with ⟦⟦ HALT_HEARTBEAT ⟧⟧.", w.whatIsLeft(m))})
 		if d.Nudges >= stalledNudges {
 			w.step.Event("lead:stalled", map[string]any{

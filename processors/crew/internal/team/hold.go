@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
 // maxHold bounds how long decisions wait for a client that does not repeat that it looks at them.
@@ -12,7 +12,7 @@ const maxHold = 5 * time.Minute
 
 // queueHeld stops the timers of decisions while a person looks at them. A client's hold ends with its connection: the door
 // repeats it, and it expires.
-func (w *work) queueHeld(in topics.CrewQueueHeld) {
+func (w *work) queueHeld(in crewbody.QueueHeld) {
 	client := kept(in.Client, maxName)
 	w.Holds = slices.DeleteFunc(w.Holds, func(h *Hold) bool { return h.Client == client })
 	until := min(in.UntilMS, w.now()+maxHold.Milliseconds())

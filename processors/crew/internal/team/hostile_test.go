@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -24,8 +25,8 @@ type absurd struct {
 func (a absurd) text() string {
 	ids := []string{
 		"", " ", "\x00", "*", "@", "\xff", "船\n", "crew", "lead", "developer", "human", "user", leadID, otherID, leadID[:8], strings.Repeat("x", 300<<10),
-		strings.Repeat("\x01", 50_000), "00000000", view.Running, view.Completed, view.Idle, view.Creating, "confirm", topics.CrewLockAcquired,
-		topics.CrewLockReleased, "t1",
+		strings.Repeat("\x01", 50_000), "00000000", view.Running, view.Completed, view.Idle, view.Creating, "confirm", crewbody.LockAcquired,
+		crewbody.LockReleased, "t1",
 	}
 	for _, m := range a.s.Roster.Members {
 		ids = append(ids, m.Id)
@@ -55,59 +56,59 @@ func (a absurd) raw() topics.Raw {
 	}).Draw(a.t, "raw"))
 }
 
-func (a absurd) body() topics.CrewBody {
+func (a absurd) body() crewbody.Body {
 	switch rapid.IntRange(0, 19).Draw(a.t, "kind") {
 	case 0:
-		return topics.CrewConfigure{ProjectID: a.text(), ProjectName: a.text(), Host: a.text(), Cwd: a.text(), Repository: a.text()}
+		return crewbody.Configure{ProjectID: a.text(), ProjectName: a.text(), Host: a.text(), Cwd: a.text(), Repository: a.text()}
 	case 1:
-		return topics.CrewSpawnAsked{
+		return crewbody.SpawnAsked{
 			AgentID: a.text(), RoleID: a.text(), ParentID: a.member(), Task: a.text(), Context: a.text(), Model: a.text(), Provider: a.text(), Cwd: a.text(),
 			SessionID: a.text(), Autopilot: a.flag(),
 		}
 	case 2:
-		return topics.CrewTerminateAsked{AgentID: a.member(), Reason: a.text()}
+		return crewbody.TerminateAsked{AgentID: a.member(), Reason: a.text()}
 	case 3:
-		return topics.CrewRestartAsked{AgentID: a.member(), By: a.text()}
+		return crewbody.RestartAsked{AgentID: a.member(), By: a.text()}
 	case 4:
-		return topics.CrewSay{To: a.member(), Text: a.text(), Interrupt: a.flag(), Blocks: a.raw()}
+		return crewbody.Say{To: a.member(), Text: a.text(), Interrupt: a.flag(), Blocks: a.raw()}
 	case 5:
-		return topics.CrewGroupSay{Group: a.text(), Text: a.text(), MessageID: a.text(), Emoji: a.text(), Remove: a.flag()}
+		return crewbody.GroupSay{Group: a.text(), Text: a.text(), MessageID: a.text(), Emoji: a.text(), Remove: a.flag()}
 	case 6:
-		return topics.CrewDecide{DecisionIDs: []string{a.text(), a.text()}, Action: rapid.SampledFrom([]string{"", "confirm", "reject"}).Draw(a.t, "action")}
+		return crewbody.Decide{DecisionIDs: []string{a.text(), a.text()}, Action: rapid.SampledFrom([]string{"", "confirm", "reject"}).Draw(a.t, "action")}
 	case 7:
-		return topics.CrewQueueHeld{Client: a.text(), Held: a.flag(), UntilMS: a.number()}
+		return crewbody.QueueHeld{Client: a.text(), Held: a.flag(), UntilMS: a.number()}
 	case 8:
-		return topics.CrewSystemPaused{Paused: a.flag()}
+		return crewbody.SystemPaused{Paused: a.flag()}
 	case 9:
-		return topics.CrewAgentChanged{
+		return crewbody.AgentChanged{
 			AgentID: a.member(), Status: a.text(), SessionID: a.text(), Model: a.text(), ContextUsed: a.number(), ContextSize: a.number(),
 			Pending: int(a.number()), Resuming: a.flag(),
 		}
 	case 10:
-		return topics.CrewAgentExited{
+		return crewbody.AgentExited{
 			AgentID: a.member(), Code: int(a.number()), Cause: a.text(), Error: a.text(), Crashes: int(a.number()), Restarting: a.flag(), Output: a.text(),
 			Heard: a.number(),
 		}
 	case 11:
-		return topics.CrewAgentIdle{AgentID: a.member(), StopReason: a.text(), SessionID: a.text(), Output: a.text(), Heard: a.number()}
+		return crewbody.AgentIdle{AgentID: a.member(), StopReason: a.text(), SessionID: a.text(), Output: a.text(), Heard: a.number()}
 	case 12:
-		return topics.CrewCompacted{AgentID: a.member(), Previous: a.number(), Current: a.number()}
+		return crewbody.Compacted{AgentID: a.member(), Previous: a.number(), Current: a.number()}
 	case 13:
-		return topics.CrewRestartDue{AgentID: a.member(), Crashes: int(a.number())}
+		return crewbody.RestartDue{AgentID: a.member(), Crashes: int(a.number())}
 	case 14:
-		return topics.CrewDropped{AgentID: a.member(), FromID: a.member(), Reason: a.text()}
+		return crewbody.Dropped{AgentID: a.member(), FromID: a.member(), Reason: a.text()}
 	case 15:
-		return topics.CrewLockChanged{
+		return crewbody.LockChanged{
 			Action: a.text(), Repository: a.text(), FilePath: a.text(), AgentID: a.member(), AgentRole: a.text(), HolderID: a.text(), Reason: a.text(),
 			ExpiresMS: a.number(),
 		}
 	case 16:
-		return topics.CrewCommitted{AgentID: a.member(), Commit: a.text(), Files: []string{a.text()}, Message: a.text()}
+		return crewbody.Committed{AgentID: a.member(), Commit: a.text(), Files: []string{a.text()}, Message: a.text()}
 	case 17:
-		return topics.CrewDue{AtMS: a.number()}
+		return crewbody.Due{AtMS: a.number()}
 	}
-	return topics.CrewCommand{
-		Member: topics.CrewMember{AgentID: a.member(), CrewID: a.text()}, SessionID: a.text(), Offset: a.number(), Heard: a.number(),
+	return crewbody.Command{
+		Member: crewbody.Member{AgentID: a.member(), CrewID: a.text()}, SessionID: a.text(), Offset: a.number(), Heard: a.number(),
 		Name: rapid.SampledFrom([]string{"ACTIVITY", "DECISION", "CREATE_AGENT", "SET_TIMER", "", "QUERY_CREW"}).Draw(a.t, "name"), Payload: a.raw(),
 	}
 }
@@ -119,7 +120,7 @@ func TestHostileInputsNeitherPanicNorGrowTheRow(t *testing.T) {
 			in := w.move(w.state())
 			if rapid.IntRange(0, 3).Draw(t, "absurd") > 0 {
 				body := absurd{t, w.state()}.body()
-				in = topics.CrewInput{InputID: fmt.Sprint("h", i), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+				in = topics.CrewInput{InputID: fmt.Sprint("h", i), Kind: body.Kind(), Body: crewbody.Encode(body)}
 			}
 			size := 0
 			for _, e := range w.step(in) {

@@ -3,13 +3,13 @@ package team
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // changed takes over what an agent says about itself.
-func (w *work) changed(m *roster.Member, in topics.CrewAgentChanged) {
+func (w *work) changed(m *roster.Member, in crewbody.AgentChanged) {
 	d := w.duty(m)
 	if in.SessionID != "" {
 		m.SessionId = kept(in.SessionID, maxName)
@@ -51,13 +51,13 @@ func (w *work) live(m *roster.Member, status string) {
 }
 
 // exited does what follows from the end of an agent's process.
-func (w *work) exited(m *roster.Member, in topics.CrewAgentExited) {
+func (w *work) exited(m *roster.Member, in crewbody.AgentExited) {
 	d := w.duty(m)
 	switch {
 	case d.Terminating:
 		w.end(m, view.Terminated) // everything was reported when it was told to end
 		return
-	case in.Restarting && (in.Cause == topics.CrewExitHostStopped || in.Cause == topics.CrewExitStart):
+	case in.Restarting && (in.Cause == crewbody.ExitHostStopped || in.Cause == crewbody.ExitStart):
 		// The agent is not to blame, or had not begun. It keeps its work.
 		d.Restarting = true
 		m.Status = view.Creating
@@ -87,11 +87,11 @@ func (w *work) exited(m *roster.Member, in topics.CrewAgentExited) {
 }
 
 // outcomeOf is what an exit makes of an agent, with an exit code that is 0 only for a clean end.
-func outcomeOf(in topics.CrewAgentExited) (status string, code int) {
+func outcomeOf(in crewbody.AgentExited) (status string, code int) {
 	switch {
-	case in.Cause == topics.CrewExitTerminated:
+	case in.Cause == crewbody.ExitTerminated:
 		return view.Terminated, in.Code
-	case in.Cause == topics.CrewExitClean && in.Code == 0:
+	case in.Cause == crewbody.ExitClean && in.Code == 0:
 		return view.Completed, 0
 	case in.Code == 0:
 		return view.Failed, 1
@@ -113,7 +113,7 @@ func reasonOf(status string, code int) string {
 }
 
 // idle does what follows from the end of a turn with nothing left to do.
-func (w *work) idle(m *roster.Member, in topics.CrewAgentIdle) {
+func (w *work) idle(m *roster.Member, in crewbody.AgentIdle) {
 	d := w.duty(m)
 	if d.Terminating || view.Ended(m.Status) {
 		return

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // lockChanged takes over what happened to a lock, for what agents are told about the crew.
-func (w *work) lockChanged(in topics.CrewLockChanged) {
+func (w *work) lockChanged(in crewbody.LockChanged) {
 	m := w.Roster.Find(in.AgentID)
 	if m == nil {
 		m = &roster.Member{Id: kept(in.AgentID, maxID), RoleId: kept(in.AgentRole, maxName), RoleName: kept(in.AgentRole, maxName)}
 	}
 	path := kept(in.FilePath, maxPath)
 	switch in.Action {
-	case topics.CrewLockAcquired:
+	case crewbody.LockAcquired:
 		w.unlocked(in)
 		w.Roster.Locks = append(w.Roster.Locks, &roster.Lock{
 			Path: path, AgentId: m.Id, Reason: kept(in.Reason, maxSummary), ExpiresMs: in.ExpiresMS,
@@ -27,10 +27,10 @@ func (w *work) lockChanged(in topics.CrewLockChanged) {
 			w.Roster.Locks = w.Roster.Locks[1:]
 		}
 		w.log(m, "lock_acquired", "Locked "+path, details{"filePath": path})
-	case topics.CrewLockReleased, topics.CrewLockExpired:
+	case crewbody.LockReleased, crewbody.LockExpired:
 		w.unlocked(in)
 		w.log(m, "lock_released", "Lock "+in.Action+": "+path, details{"filePath": path})
-	case topics.CrewLockDenied:
+	case crewbody.LockDenied:
 		w.log(m, "lock_denied", "Lock denied: "+path, details{"filePath": path, "holder": kept(in.HolderID, maxID)})
 		return
 	default:
@@ -40,7 +40,7 @@ func (w *work) lockChanged(in topics.CrewLockChanged) {
 }
 
 // unlocked removes the lock of a path, which the row may have cut.
-func (w *work) unlocked(in topics.CrewLockChanged) {
+func (w *work) unlocked(in crewbody.LockChanged) {
 	path, repository := kept(in.FilePath, maxPath), kept(in.Repository, maxName)
 	w.Roster.Locks = slices.DeleteFunc(w.Roster.Locks, func(l *roster.Lock) bool {
 		return l.Path == path && l.Repository == repository
@@ -48,7 +48,7 @@ func (w *work) unlocked(in topics.CrewLockChanged) {
 }
 
 // committed notes a commit.
-func (w *work) committed(in topics.CrewCommitted) {
+func (w *work) committed(in crewbody.Committed) {
 	m := w.Roster.Find(in.AgentID)
 	if m == nil {
 		return

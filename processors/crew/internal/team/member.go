@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // forgetAfter is how long an agent that has ended is a member.
@@ -34,8 +34,8 @@ func (w *work) unended() (list []*roster.Member) {
 }
 
 // identity is a member as the other groups know it.
-func (w *work) identity(m *roster.Member) topics.CrewMember {
-	return topics.CrewMember{
+func (w *work) identity(m *roster.Member) crewbody.Member {
+	return crewbody.Member{
 		AgentID: m.Id, CrewID: w.id, ProjectID: w.Roster.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
 		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -72,11 +73,11 @@ func TestEveryDelegationEndsOnceWithOneReport(t *testing.T) {
 			w.now = w.now.Add(w.tick())
 		}
 		for _, m := range w.state().Roster.Members {
-			step(w.from("", topics.CrewTerminateAsked{AgentID: m.Id}))
+			step(w.from("", crewbody.TerminateAsked{AgentID: m.Id}))
 		}
 		for due := w.state().DeadlineMs; due != 0 && due < w.now.Add(lostAfter).UnixMilli(); due = w.state().DeadlineMs {
 			w.now = time.UnixMilli(max(due, w.now.UnixMilli())).UTC()
-			step(w.from("", topics.CrewDue{AtMS: due}))
+			step(w.from("", crewbody.Due{AtMS: due}))
 		}
 		for _, d := range w.state().Delegations {
 			require.True(t, d.ended(), "%v", d)
@@ -94,7 +95,7 @@ func TestRepeatsChangeNothingAndReplaysAreEqual(t *testing.T) {
 			w.apply(w.move(w.state()))
 			w.now = w.now.Add(w.tick())
 			again := w.log[begin+w.rand.IntN(len(w.log)-begin)]
-			if again.in.Kind == (topics.CrewDue{}).CrewKind() {
+			if again.in.Kind == (crewbody.Due{}).Kind() {
 				continue // it does what is due whenever it is read
 			}
 			row := string(w.row)
@@ -113,20 +114,20 @@ func TestRepeatsChangeNothingAndReplaysAreEqual(t *testing.T) {
 
 func TestRowFullOfLongTextsStaysSmall(t *testing.T) {
 	h := newHarness(t, func(c *Config) { c.MaxAgents = maxAgents })
-	h.door(topics.CrewConfigure{Host: strings.Repeat("h", maxID), Cwd: strings.Repeat("/", maxPath), Repository: strings.Repeat("r", maxID)})
+	h.door(crewbody.Configure{Host: strings.Repeat("h", maxID), Cwd: strings.Repeat("/", maxPath), Repository: strings.Repeat("r", maxID)})
 	long := strings.Repeat("船", 5_000)
 	h.spawn(leadID, "lead", "")
 	fill := func() {
 		for range maxDecisions + 5 {
 			h.command(leadID, "DECISION", map[string]any{"title": long[:600], "rationale": long})
-			h.door(topics.CrewDecide{DecisionIDs: []string{h.state().Decisions[0].Id}, Action: "confirm"})
+			h.door(crewbody.Decide{DecisionIDs: []string{h.state().Decisions[0].Id}, Action: "confirm"})
 		}
 		for i := range 40 {
 			h.command(leadID, "SET_TIMER", map[string]any{"label": fmt.Sprint(i), "delay": 86400, "message": long})
 			h.command(leadID, "CREATE_GROUP", map[string]any{"name": fmt.Sprint(i), "roles": []string{"developer"}})
 			h.command(leadID, "GROUP_MESSAGE", map[string]any{"group": fmt.Sprint(i), "content": long})
-			h.by("repository/r", topics.CrewLockChanged{
-				Action: topics.CrewLockAcquired, FilePath: fmt.Sprint(long, i), AgentID: leadID, Reason: long,
+			h.by("repository/r", crewbody.LockChanged{
+				Action: crewbody.LockAcquired, FilePath: fmt.Sprint(long, i), AgentID: leadID, Reason: long,
 			})
 			h.command(leadID, "ADD_TASK", map[string]any{"taskId": fmt.Sprint(i), "role": "developer", "description": long})
 		}
@@ -142,7 +143,7 @@ func TestRowFullOfLongTextsStaysSmall(t *testing.T) {
 	for i, m := range h.state().Roster.Members {
 		if i > 0 {
 			h.command(m.Id, "COMPLETE_TASK", map[string]any{"summary": long})
-			h.by("agent/"+m.Id, topics.CrewAgentExited{AgentID: m.Id, Cause: topics.CrewExitClean, Output: long})
+			h.by("agent/"+m.Id, crewbody.AgentExited{AgentID: m.Id, Cause: crewbody.ExitClean, Output: long})
 		}
 	}
 	for range maxAgents - 1 {

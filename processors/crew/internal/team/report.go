@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // Characters of a report.
@@ -18,7 +18,7 @@ const (
 
 // idleReport tells an agent's parent that the agent has finished, once until it runs again, and ends what the agent had to do.
 // A lead that waits for its own agents has not finished.
-func (w *work) idleReport(m *roster.Member, in topics.CrewAgentIdle) {
+func (w *work) idleReport(m *roster.Member, in crewbody.AgentIdle) {
 	d := w.duty(m)
 	if m.ParentId == "" || m.Resuming || d.IdleReported || d.Completed || w.delegates(m) || w.released(m) {
 		return
@@ -77,7 +77,7 @@ func (w *work) report(m *roster.Member, what, status, output string) {
 		b.WriteString("\nOutput:\n" + last(output, reportedOutput))
 	}
 	if !view.Ended(parent.Status) {
-		w.send(parent.Id, topics.CrewPrompt{Text: b.String()})
+		w.send(parent.Id, crewbody.Prompt{Text: b.String()})
 	}
 	w.say(m, parent, b.String())
 	w.step.Event("agent:completion_reported", map[string]any{"childId": m.Id, "parentId": parent.Id, "status": status})

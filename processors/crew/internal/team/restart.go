@@ -1,17 +1,17 @@
 package team
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // restartDue decides whether a crashed agent is restarted: not if its parent is gone, or if it was ended meanwhile.
-func (w *work) restartDue(m *roster.Member, _ topics.CrewRestartDue) {
+func (w *work) restartDue(m *roster.Member, _ crewbody.RestartDue) {
 	parent := w.Roster.Find(m.ParentId)
 	orphan := m.ParentId != "" && (parent == nil || view.Ended(parent.Status))
 	if orphan || w.duty(m).Terminating {
-		w.send(m.Id, topics.CrewRestart{Refused: true})
+		w.send(m.Id, crewbody.Restart{Refused: true})
 		if w.working(m) {
 			w.exitReport(m, view.Failed, "", 1)
 		}
@@ -20,11 +20,11 @@ func (w *work) restartDue(m *roster.Member, _ topics.CrewRestartDue) {
 		return
 	}
 	w.revive(m)
-	w.send(m.Id, topics.CrewRestart{})
+	w.send(m.Id, crewbody.Restart{})
 }
 
 // restartAsked restarts an agent that a person wants restarted, also one that has ended.
-func (w *work) restartAsked(in topics.CrewRestartAsked) {
+func (w *work) restartAsked(in crewbody.RestartAsked) {
 	m := w.Roster.Find(in.AgentID)
 	if m == nil {
 		w.problem("There is no such agent in the crew.")
@@ -35,8 +35,8 @@ func (w *work) restartAsked(in topics.CrewRestartAsked) {
 		return
 	}
 	w.revive(m)
-	w.send(m.Id, topics.CrewRestart{Manual: true})
-	w.send(m.Id, topics.CrewPause{Paused: w.Settings.Paused}) // the crew may have been paused or resumed since it ended
+	w.send(m.Id, crewbody.Restart{Manual: true})
+	w.send(m.Id, crewbody.Pause{Paused: w.Settings.Paused}) // the crew may have been paused or resumed since it ended
 	w.log(m, "status_change", "Restarted "+label(m), details{"by": kept(in.By, maxName)})
 }
 

@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 func (h *harness) crash(id string) []mailbox.Effect {
 	h.tb.Helper()
-	effects := h.by(mailbox.Agent(id), topics.CrewAgentExited{AgentID: id, Code: 1, Cause: topics.CrewExitCrash, Restarting: true})
+	effects := h.by(mailbox.Agent(id), crewbody.AgentExited{AgentID: id, Code: 1, Cause: crewbody.ExitCrash, Restarting: true})
 	return append(effects, h.status(id, view.Failed)...)
 }
 
@@ -24,14 +24,14 @@ func TestCrashedAgentIsRestartedIfItsParentIsThere(t *testing.T) {
 	require.Equal(t, []string{"failed (exit code 1)"}, statuses(effects))
 	require.Contains(t, eventsOf(effects), "attention:changed")
 	require.Equal(t, view.Creating, h.member(dev).Status, "it has not ended for good")
-	effects = h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 1})
-	require.Equal(t, []topics.CrewRestart{{}}, mailOf[topics.CrewRestart](dev, effects))
+	effects = h.by(mailbox.Agent(dev), crewbody.RestartDue{AgentID: dev, Crashes: 1})
+	require.Equal(t, []crewbody.Restart{{}}, mailOf[crewbody.Restart](dev, effects))
 	h.status(dev, view.Running)
 	require.Equal(t, []string{"failed (exit code 1)"}, statuses(h.crash(dev)), "each crash is reported")
 
-	h.door(topics.CrewTerminateAsked{AgentID: leadID})
-	effects = h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 2})
-	require.Equal(t, []topics.CrewRestart{{Refused: true}}, mailOf[topics.CrewRestart](dev, effects))
+	h.door(crewbody.TerminateAsked{AgentID: leadID})
+	effects = h.by(mailbox.Agent(dev), crewbody.RestartDue{AgentID: dev, Crashes: 2})
+	require.Equal(t, []crewbody.Restart{{Refused: true}}, mailOf[crewbody.Restart](dev, effects))
 	require.True(t, view.Ended(h.member(dev).Status))
 }
 
@@ -43,17 +43,17 @@ func TestV04_ParentThatIsGoneDecidesThatItsAgentIsNotRestarted(t *testing.T) {
 	}{
 		"parent is idle": {func(*harness) {}, false},
 		"parent crashed and is started again": {func(h *harness) {
-			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash, Restarting: true})
+			h.by(mailbox.Agent(leadID), crewbody.AgentExited{AgentID: leadID, Code: 1, Cause: crewbody.ExitCrash, Restarting: true})
 		}, false},
 		"parent has ended": {func(h *harness) {
-			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Cause: topics.CrewExitClean})
+			h.by(mailbox.Agent(leadID), crewbody.AgentExited{AgentID: leadID, Cause: crewbody.ExitClean})
 		}, true},
 		"parent has crashed for good": {func(h *harness) {
-			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash})
+			h.by(mailbox.Agent(leadID), crewbody.AgentExited{AgentID: leadID, Code: 1, Cause: crewbody.ExitCrash})
 		}, true},
-		"parent was terminated": {func(h *harness) { h.door(topics.CrewTerminateAsked{AgentID: leadID}) }, true},
+		"parent was terminated": {func(h *harness) { h.door(crewbody.TerminateAsked{AgentID: leadID}) }, true},
 		"parent is forgotten": {func(h *harness) {
-			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Cause: topics.CrewExitClean})
+			h.by(mailbox.Agent(leadID), crewbody.AgentExited{AgentID: leadID, Cause: crewbody.ExitClean})
 			h.wait(forgetAfter)
 			require.Nil(h.tb, h.state().Roster.Find(leadID))
 		}, true},
@@ -64,8 +64,8 @@ func TestV04_ParentThatIsGoneDecidesThatItsAgentIsNotRestarted(t *testing.T) {
 			h.status(dev, view.Running)
 			h.crash(dev)
 			c.happens(h)
-			effects := h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 1})
-			require.Equal(t, []topics.CrewRestart{{Refused: c.refused}}, mailOf[topics.CrewRestart](dev, effects))
+			effects := h.by(mailbox.Agent(dev), crewbody.RestartDue{AgentID: dev, Crashes: 1})
+			require.Equal(t, []crewbody.Restart{{Refused: c.refused}}, mailOf[crewbody.Restart](dev, effects))
 			require.Equal(t, c.refused, view.Ended(h.member(dev).Status))
 		})
 	}
@@ -74,27 +74,27 @@ func TestV04_ParentThatIsGoneDecidesThatItsAgentIsNotRestarted(t *testing.T) {
 func TestPersonRestartsAnAgentThatHasEnded(t *testing.T) {
 	h := newLead(t, func(c *Config) { c.MaxAgents = 2 })
 	dev := h.create(leadID, "developer", "Lay the keel")
-	h.door(topics.CrewTerminateAsked{AgentID: dev})
-	effects := h.door(topics.CrewRestartAsked{AgentID: dev})
-	require.Equal(t, []topics.CrewRestart{{Manual: true}}, mailOf[topics.CrewRestart](dev, effects))
+	h.door(crewbody.TerminateAsked{AgentID: dev})
+	effects := h.door(crewbody.RestartAsked{AgentID: dev})
+	require.Equal(t, []crewbody.Restart{{Manual: true}}, mailOf[crewbody.Restart](dev, effects))
 	require.Equal(t, view.Creating, h.member(dev).Status)
 	h.status(dev, view.Running)
 	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "", 0)))
 
-	h.door(topics.CrewTerminateAsked{AgentID: dev})
+	h.door(crewbody.TerminateAsked{AgentID: dev})
 	h.create(leadID, "tester", "")
-	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(h.door(topics.CrewRestartAsked{AgentID: dev})), "the crew is full")
+	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(h.door(crewbody.RestartAsked{AgentID: dev})), "the crew is full")
 }
 
 func TestPausedCrewPausesItsAgents(t *testing.T) {
 	h := newLead(t)
-	effects := h.door(topics.CrewSystemPaused{Paused: true})
-	require.Equal(t, []topics.CrewPause{{Paused: true}}, mailOf[topics.CrewPause](leadID, effects))
+	effects := h.door(crewbody.SystemPaused{Paused: true})
+	require.Equal(t, []crewbody.Pause{{Paused: true}}, mailOf[crewbody.Pause](leadID, effects))
 	require.Equal(t, []string{"system:paused"}, eventsOf(effects))
-	require.Empty(t, h.door(topics.CrewSystemPaused{Paused: true}))
-	effects = h.door(topics.CrewSpawnAsked{AgentID: otherID, RoleID: "developer"})
-	require.Equal(t, []topics.CrewPause{{Paused: true}}, mailOf[topics.CrewPause](otherID, effects))
-	require.Len(t, mailOf[topics.CrewPause]("", h.door(topics.CrewSystemPaused{})), 2)
+	require.Empty(t, h.door(crewbody.SystemPaused{Paused: true}))
+	effects = h.door(crewbody.SpawnAsked{AgentID: otherID, RoleID: "developer"})
+	require.Equal(t, []crewbody.Pause{{Paused: true}}, mailOf[crewbody.Pause](otherID, effects))
+	require.Len(t, mailOf[crewbody.Pause]("", h.door(crewbody.SystemPaused{})), 2)
 }
 
 func TestWorkOfAnAgentThatIsNotRestartedFails(t *testing.T) {
@@ -103,10 +103,10 @@ func TestWorkOfAnAgentThatIsNotRestartedFails(t *testing.T) {
 	h.status(dev, view.Running)
 	h.crash(dev)
 	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Plank the hull"})
-	h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash})
+	h.by(mailbox.Agent(leadID), crewbody.AgentExited{AgentID: leadID, Code: 1, Cause: crewbody.ExitCrash})
 	require.Equal(t, active, h.delegation(1).Status)
-	effects := h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 1})
+	effects := h.by(mailbox.Agent(dev), crewbody.RestartDue{AgentID: dev, Crashes: 1})
 	require.Equal(t, failed, h.delegation(1).Status)
 	require.Equal(t, []string{"failed (exit code 1)"}, statuses(effects))
-	require.Empty(t, mailOf[topics.CrewPrompt](leadID, effects), "the lead has ended")
+	require.Empty(t, mailOf[crewbody.Prompt](leadID, effects), "the lead has ended")
 }

@@ -7,24 +7,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // errLimit is wrapped by the error of a spawn in a crew that is full.
 var errLimit = errors.New("which is its limit")
 
 // spawnAsked spawns the agent that a person asks for.
-func (w *work) spawnAsked(in topics.CrewSpawnAsked) {
+func (w *work) spawnAsked(in crewbody.SpawnAsked) {
 	if _, err := w.spawn(in); err != nil {
 		w.step.Event("agent:spawn_error", map[string]any{"agentId": kept(in.AgentID, maxID), "message": err.Error()})
 	}
 }
 
 // spawn adds an agent to the crew and has its group start it. The error says why it cannot be.
-func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
+func (w *work) spawn(in crewbody.SpawnAsked) (*roster.Member, error) {
 	role, known := w.config.role(in.RoleID)
 	parent := w.Roster.Find(in.ParentID)
 	switch {
@@ -63,13 +63,13 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 	prompt := w.prompt(m, in.Task, in.Context)
 	d := w.duty(m)
 	d.Autopilot, d.NoRestart, d.Context = in.Autopilot, in.NoRestart, kept(in.Context, maxKeptEnded)
-	w.send(m.Id, topics.CrewSpawn{
+	w.send(m.Id, crewbody.Spawn{
 		Member: w.identity(m), Task: m.Task, ParentID: m.ParentId, Level: int(m.Level), Lead: m.Lead, Autopilot: in.Autopilot,
 		SessionID: in.SessionID, Prompt: prompt, NoRestart: in.NoRestart,
 	})
 	sent := w.Mailbox.Sent
 	if w.Settings.Paused {
-		w.send(m.Id, topics.CrewPause{Paused: true})
+		w.send(m.Id, crewbody.Pause{Paused: true})
 	}
 	w.joined(m)
 	if parent != nil {
@@ -79,7 +79,7 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 }
 
 // subSpawned tells people about an agent with a parent. With a task, the parent has delegated it.
-func (w *work) subSpawned(parent, m *roster.Member, in topics.CrewSpawnAsked, sent int64) {
+func (w *work) subSpawned(parent, m *roster.Member, in crewbody.SpawnAsked, sent int64) {
 	w.say(m, parent, fmt.Sprintf("%s is ready for work as %s.", view.ShortID(m.Id), m.RoleName))
 	if in.Task != "" {
 		if d := w.delegate(parent, m, in.Task, in.Context); d != nil {

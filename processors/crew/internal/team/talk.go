@@ -3,10 +3,10 @@ package team
 import (
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // joined tells the crew of an agent that begins.
@@ -22,16 +22,16 @@ func (w *work) left(m *roster.Member) {
 }
 
 // said delivers what a person says.
-func (w *work) said(in topics.CrewSay) { w.Talk.Say(w.step, w.Roster, in) }
+func (w *work) said(in crewbody.Say) { w.Talk.Say(w.step, w.Roster, in) }
 
 // saidToGroup delivers what a person says to a group.
-func (w *work) saidToGroup(in topics.CrewGroupSay) { w.Talk.GroupSay(w.step, w.Roster, in) }
+func (w *work) saidToGroup(in crewbody.GroupSay) { w.Talk.GroupSay(w.step, w.Roster, in) }
 
 // dropped tells the sender of a message that it was not delivered.
-func (w *work) dropped(_ *roster.Member, in topics.CrewDropped) { w.Talk.Dropped(w.step, w.Roster, in) }
+func (w *work) dropped(_ *roster.Member, in crewbody.Dropped) { w.Talk.Dropped(w.step, w.Roster, in) }
 
 // compacted tells an agent again what it may have lost with its context.
-func (w *work) compacted(m *roster.Member, _ topics.CrewCompacted) { w.Refresh.Trigger(w.step, m.Id) }
+func (w *work) compacted(m *roster.Member, _ crewbody.Compacted) { w.Refresh.Trigger(w.step, m.Id) }
 
 // talks executes a command by which an agent says something to others. It returns false for other commands.
 func (w *work) talks(m *roster.Member, cmd any) bool {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // dag returns the statuses of the lead's tasks.
@@ -118,9 +118,9 @@ func TestReassignedTaskIsTakenBack(t *testing.T) {
 	require.Contains(t, assign("ASSIGN_TASK", one[:8]), "Assigned")
 	require.Contains(t, assign("ASSIGN_TASK", two), "use REASSIGN_TASK")
 	effects := h.command(leadID, "REASSIGN_TASK", map[string]any{"taskId": "keel", "agentId": two})
-	require.Contains(t, mailOf[topics.CrewPrompt](one, effects)[0].Text, "Stop working")
-	require.Equal(t, []topics.CrewReleaseLocks{{AgentID: one}}, mailOf[topics.CrewReleaseLocks]("", effects), "its locks are released")
-	require.Equal(t, "[DAG Task: keel] Lay the keel", mailOf[topics.CrewPrompt](two, effects)[0].Text)
+	require.Contains(t, mailOf[crewbody.Prompt](one, effects)[0].Text, "Stop working")
+	require.Equal(t, []crewbody.ReleaseLocks{{AgentID: one}}, mailOf[crewbody.ReleaseLocks]("", effects), "its locks are released")
+	require.Equal(t, "[DAG Task: keel] Lay the keel", mailOf[crewbody.Prompt](two, effects)[0].Text)
 	require.Equal(t, cancelled, h.delegation(0).Status)
 	require.Equal(t, active, h.delegation(1).Status)
 	require.Contains(t, notes(two, h.command(two, "QUERY_TASKS", nil)), "keel [running]")
@@ -137,10 +137,10 @@ func TestSkippedTaskIsTakenFromItsAgent(t *testing.T) {
 	effects := h.command(leadID, "SKIP_TASK", map[string]any{"taskId": "keel"})
 	require.Equal(t, map[string]string{"keel": taskSkipped, "hull": taskReady}, h.dag())
 	require.Equal(t, cancelled, h.delegation(0).Status)
-	require.Contains(t, mailOf[topics.CrewPrompt](dev, effects)[0].Text, `Stop working on the task "keel", and do not begin it: your lead has skipped it`)
-	require.True(t, mailOf[topics.CrewPrompt](dev, effects)[0].Priority)
-	require.Equal(t, []topics.CrewReleaseLocks{{AgentID: dev}}, mailOf[topics.CrewReleaseLocks]("", effects), "its locks are released")
-	require.Equal(t, []topics.CrewTask{{}}, mailOf[topics.CrewTask](dev, effects))
+	require.Contains(t, mailOf[crewbody.Prompt](dev, effects)[0].Text, `Stop working on the task "keel", and do not begin it: your lead has skipped it`)
+	require.True(t, mailOf[crewbody.Prompt](dev, effects)[0].Priority)
+	require.Equal(t, []crewbody.ReleaseLocks{{AgentID: dev}}, mailOf[crewbody.ReleaseLocks]("", effects), "its locks are released")
+	require.Equal(t, []crewbody.Task{{}}, mailOf[crewbody.Task](dev, effects))
 	require.Empty(t, statuses(h.idle(dev, "I stopped", 0)), "no report about a task that its lead has skipped")
 
 	// Only the task is taken from an agent that has another.
@@ -161,8 +161,8 @@ func TestRefusedSkipReleasesNoLocks(t *testing.T) {
 	h.status(dev, view.Running)
 	h.command(dev, "COMPLETE_TASK", nil)
 	require.Equal(t, taskDone, h.dag()["keel"])
-	h.by(mailbox.Repository("boats"), topics.CrewLockChanged{
-		Action: topics.CrewLockAcquired, Repository: "boats", FilePath: "next.go", AgentID: dev,
+	h.by(mailbox.Repository("boats"), crewbody.LockChanged{
+		Action: crewbody.LockAcquired, Repository: "boats", FilePath: "next.go", AgentID: dev,
 	})
 	effects := h.command(leadID, "SKIP_TASK", map[string]any{"taskId": "keel"})
 	require.Contains(t, notes(leadID, effects), `SKIP_TASK error: the task "keel" is done`)
@@ -182,8 +182,8 @@ func TestCancelledTaskReleasesTheLocksOfItsAgent(t *testing.T) {
 			dev := h.create(leadID, "developer", "")
 			h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Lay the keel", "dagTaskId": "keel"})
 			h.status(dev, view.Running)
-			h.by(mailbox.Repository("boats"), topics.CrewLockChanged{
-				Action: topics.CrewLockAcquired, Repository: "boats", FilePath: "keel.go", AgentID: dev,
+			h.by(mailbox.Repository("boats"), crewbody.LockChanged{
+				Action: crewbody.LockAcquired, Repository: "boats", FilePath: "keel.go", AgentID: dev,
 			})
 			require.Contains(t, h.onTask("CANCEL_TASK", "keel"), "is running")
 			h.command(dev, "COMPLETE_TASK", map[string]any{"status": "failed"})
@@ -193,10 +193,10 @@ func TestCancelledTaskReleasesTheLocksOfItsAgent(t *testing.T) {
 			effects := h.command(leadID, "CANCEL_TASK", map[string]any{"taskId": "keel"})
 			require.NotContains(t, h.dag(), "keel")
 			if busy {
-				require.Empty(t, mailOf[topics.CrewReleaseLocks]("", effects))
+				require.Empty(t, mailOf[crewbody.ReleaseLocks]("", effects))
 				return
 			}
-			require.Equal(t, []topics.CrewReleaseLocks{{AgentID: dev}}, mailOf[topics.CrewReleaseLocks]("", effects))
+			require.Equal(t, []crewbody.ReleaseLocks{{AgentID: dev}}, mailOf[crewbody.ReleaseLocks]("", effects))
 			require.Contains(t, notes(dev, effects), "Your locks are released")
 		})
 	}

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // maxTaskText is the bytes of a task's description in the row.
@@ -235,7 +235,7 @@ func (w *work) free(t *Task, why string) {
 // unlock releases all locks of an agent that goes on.
 func (w *work) unlock(m *roster.Member) {
 	if m.Repository != "" {
-		w.step.Send(mailbox.Repository(m.Repository), topics.CrewReleaseLocks{AgentID: m.Id})
+		w.step.Send(mailbox.Repository(m.Repository), crewbody.ReleaseLocks{AgentID: m.Id})
 	}
 }
 
@@ -247,7 +247,7 @@ func (w *work) takeBack(t *Task, why string) {
 		}
 	}
 	if m := w.Roster.Find(t.AgentId); m != nil && !view.Ended(m.Status) {
-		w.send(m.Id, topics.CrewPrompt{
+		w.send(m.Id, crewbody.Prompt{
 			Text:     fmt.Sprintf("[System] Stop working on the task %q, and do not begin it: %s. Your locks are released.", t.Id, why),
 			Priority: true,
 		})

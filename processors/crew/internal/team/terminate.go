@@ -1,13 +1,13 @@
 package team
 
 import (
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // terminateAsked ends the agent that a person wants ended.
-func (w *work) terminateAsked(in topics.CrewTerminateAsked) {
+func (w *work) terminateAsked(in crewbody.TerminateAsked) {
 	m := w.Roster.Find(in.AgentID)
 	if m == nil {
 		w.problem("There is no such agent in the crew.")
@@ -39,7 +39,7 @@ func (w *work) terminateAll(m *roster.Member, reason string, seen map[string]boo
 	w.exitReport(m, view.Terminated, "")
 	w.fail(m, "terminated", 0)
 	w.end(m, view.Terminated)
-	w.send(m.Id, topics.CrewTerminate{Reason: reason})
+	w.send(m.Id, crewbody.Terminate{Reason: reason})
 	return n + 1
 }
 

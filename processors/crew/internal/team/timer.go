@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // fireTimers sends the messages of the timers that are due. One that repeats is due again after its delay; what it missed while
@@ -22,7 +22,7 @@ func (w *work) fireTimers() {
 				continue
 			}
 		}
-		w.send(m.Id, topics.CrewPrompt{Text: fmt.Sprintf("[Timer %q]: %s", t.Label, t.Message)})
+		w.send(m.Id, crewbody.Prompt{Text: fmt.Sprintf("[Timer %q]: %s", t.Label, t.Message)})
 		if t.Repeat {
 			t.DueMs += (w.now()-t.DueMs)/t.EveryMs*t.EveryMs + t.EveryMs
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -70,27 +71,27 @@ func (w *world) move(s *State) topics.CrewInput {
 	case 0:
 		return w.from("", w.ofDoor(s))
 	case 1:
-		return w.from(mailbox.Agent(id), topics.CrewAgentChanged{
+		return w.from(mailbox.Agent(id), crewbody.AgentChanged{
 			AgentID: id, Status: pick(w, view.Creating, view.Running, view.Running, view.Idle, view.Idle, w.rare(id, view.Completed), w.rare(id, view.Failed)),
 		})
 	case 2:
-		return w.from(mailbox.Agent(id), topics.CrewAgentIdle{AgentID: id, Output: w.words(), Heard: w.heard(s)})
+		return w.from(mailbox.Agent(id), crewbody.AgentIdle{AgentID: id, Output: w.words(), Heard: w.heard(s)})
 	case 3:
-		return w.from(mailbox.Agent(id), topics.CrewAgentExited{
+		return w.from(mailbox.Agent(id), crewbody.AgentExited{
 			AgentID: id, Code: w.rand.IntN(2), Restarting: id == leadID || w.rand.IntN(2) == 0, Output: w.words(), Heard: w.heard(s), Cause: pick(w,
-				topics.CrewExitClean, topics.CrewExitCrash, topics.CrewExitTerminated,
-				topics.CrewExitHostStopped, topics.CrewExitStart),
+				crewbody.ExitClean, crewbody.ExitCrash, crewbody.ExitTerminated,
+				crewbody.ExitHostStopped, crewbody.ExitStart),
 		})
 	case 4:
-		return w.from(mailbox.Agent(id), pick[topics.CrewBody](w, topics.CrewRestartDue{AgentID: id},
-			topics.CrewDropped{AgentID: id, FromID: w.agent(s), Reason: "full"}, topics.CrewCompacted{AgentID: id}))
+		return w.from(mailbox.Agent(id), pick[crewbody.Body](w, crewbody.RestartDue{AgentID: id},
+			crewbody.Dropped{AgentID: id, FromID: w.agent(s), Reason: "full"}, crewbody.Compacted{AgentID: id}))
 	case 5:
-		return w.from("repository/boats", pick[topics.CrewBody](w,
-			topics.CrewLockChanged{
-				Action: pick(w, topics.CrewLockAcquired, topics.CrewLockAcquired, topics.CrewLockExpired, topics.CrewLockDenied), AgentID: id,
+		return w.from("repository/boats", pick[crewbody.Body](w,
+			crewbody.LockChanged{
+				Action: pick(w, crewbody.LockAcquired, crewbody.LockAcquired, crewbody.LockExpired, crewbody.LockDenied), AgentID: id,
 				FilePath: fmt.Sprint(w.words(), w.rand.IntN(9)), Repository: "boats", Reason: w.words(),
 			},
-			topics.CrewCommitted{AgentID: id, Commit: "c0ffee", Files: []string{w.words()}, Message: w.words()}))
+			crewbody.Committed{AgentID: id, Commit: "c0ffee", Files: []string{w.words()}, Message: w.words()}))
 	default:
 		name, payload := w.commandOf(s)
 		if w.rand.IntN(2) == 0 {
@@ -100,8 +101,8 @@ func (w *world) move(s *State) topics.CrewInput {
 		if err != nil {
 			panic(err)
 		}
-		return w.from(mailbox.Agent(id), topics.CrewCommand{
-			Member: topics.CrewMember{AgentID: id}, Name: name, Payload: raw, Heard: w.heard(s),
+		return w.from(mailbox.Agent(id), crewbody.Command{
+			Member: crewbody.Member{AgentID: id}, Name: name, Payload: raw, Heard: w.heard(s),
 		})
 	}
 }
@@ -112,9 +113,9 @@ func (w *world) heard(s *State) int64 {
 }
 
 // from gives an input its number.
-func (w *world) from(from string, body topics.CrewBody) topics.CrewInput {
+func (w *world) from(from string, body crewbody.Body) topics.CrewInput {
 	w.ids++
-	in := topics.CrewInput{InputID: fmt.Sprint("w-", w.ids), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
+	in := topics.CrewInput{InputID: fmt.Sprint("w-", w.ids), Kind: body.Kind(), Body: crewbody.Encode(body)}
 	if from != "" {
 		w.numbers[from]++
 		in.From, in.Number = from, w.numbers[from]
@@ -122,7 +123,7 @@ func (w *world) from(from string, body topics.CrewBody) topics.CrewInput {
 	return in
 }
 
-func (w *world) ofDoor(s *State) topics.CrewBody {
+func (w *world) ofDoor(s *State) crewbody.Body {
 	id := w.agent(s)
 	var decisions []string
 	for _, d := range s.Decisions {
@@ -130,24 +131,24 @@ func (w *world) ofDoor(s *State) topics.CrewBody {
 			decisions = append(decisions, d.Id)
 		}
 	}
-	return pick[topics.CrewBody](w,
-		topics.CrewSpawnAsked{
+	return pick[crewbody.Body](w,
+		crewbody.SpawnAsked{
 			AgentID: fmt.Sprintf("%08x-0000", w.rand.IntN(40)), RoleID: pick(w, "lead", "developer", "secretary", "none"),
 			ParentID: pick(w, "", leadID, id), Task: pick(w, "", w.words()), Context: w.words(),
 		},
-		topics.CrewRestartAsked{AgentID: leadID},
-		topics.CrewSpawnAsked{AgentID: leadID, RoleID: "lead"},
-		pick[topics.CrewBody](w, topics.CrewTerminateAsked{AgentID: id, Reason: w.words()}, topics.CrewSay{To: id, Text: w.words()}),
-		topics.CrewRestartAsked{AgentID: id},
-		topics.CrewDecide{DecisionIDs: decisions, Action: pick(w, "confirm", "reject", "dismiss")},
-		topics.CrewQueueHeld{
+		crewbody.RestartAsked{AgentID: leadID},
+		crewbody.SpawnAsked{AgentID: leadID, RoleID: "lead"},
+		pick[crewbody.Body](w, crewbody.TerminateAsked{AgentID: id, Reason: w.words()}, crewbody.Say{To: id, Text: w.words()}),
+		crewbody.RestartAsked{AgentID: id},
+		crewbody.Decide{DecisionIDs: decisions, Action: pick(w, "confirm", "reject", "dismiss")},
+		crewbody.QueueHeld{
 			Client: pick(w, "a", "b", w.words()), Held: w.rand.IntN(3) > 0, UntilMS: w.now.UnixMilli() + w.rand.Int64N(100_000),
 		},
-		topics.CrewSystemPaused{Paused: w.rand.IntN(2) == 0},
-		topics.CrewSay{To: pick(w, id, "*", "nobody"), Text: "@" + id[:8] + " " + w.words()},
-		topics.CrewGroupSay{Group: pick(w, "crew", "keel-team"), Text: w.words()},
-		topics.CrewConfigure{ProjectID: "p1", Host: "mill", Cwd: "/src", Repository: "boats"},
-		topics.CrewDue{AtMS: w.now.UnixMilli()},
+		crewbody.SystemPaused{Paused: w.rand.IntN(2) == 0},
+		crewbody.Say{To: pick(w, id, "*", "nobody"), Text: "@" + id[:8] + " " + w.words()},
+		crewbody.GroupSay{Group: pick(w, "crew", "keel-team"), Text: w.words()},
+		crewbody.Configure{ProjectID: "p1", Host: "mill", Cwd: "/src", Repository: "boats"},
+		crewbody.Due{AtMS: w.now.UnixMilli()},
 	)
 }
 

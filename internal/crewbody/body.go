@@ -1,39 +1,42 @@
-package topics
+// Package crewbody has what the groups of crews, their hosts and their doors tell each other: the bodies of the records in
+// crew-inputs, crew-agent-inputs, crew-repository-inputs and crew-actions. Each body has a kind, which its record names.
+package crewbody
 
 import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// CrewBody is the body of a CrewInput or of a CrewAction. CrewKind returns its kind.
-type CrewBody interface{ CrewKind() string }
+// Body is the body of a topics.CrewInput or of a topics.CrewAction.
+type Body interface{ Kind() string }
 
-// EncodeCrewBody encodes a body as the member body of its record. What DecodeCrewBody takes can be encoded again. It panics for a
+// Encode encodes a body as the member body of its record. What Decode takes can be encoded again. It panics for a
 // body that JSON cannot represent, which none of this package is.
-func EncodeCrewBody(b CrewBody) Raw {
+func Encode(b Body) topics.Raw {
 	raw, err := json.Marshal(b, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
-		panic(fmt.Sprintf("topics: encode crew body %s: %v", b.CrewKind(), err))
+		panic(fmt.Sprintf("crewbody: encode %s: %v", b.Kind(), err))
 	}
 	return raw
 }
 
-// DecodeCrewBody decodes a body. Unknown members are ignored. The error wraps ErrType.
-func DecodeCrewBody[T CrewBody](raw Raw) (body T, err error) {
+// Decode decodes a body. Unknown members are ignored. The error wraps ErrType.
+func Decode[T Body](raw topics.Raw) (body T, err error) {
 	if len(raw) == 0 {
 		return body, nil
 	}
 	// Agents write what JSON libraries of other languages let pass: half a surrogate pair, a member twice.
 	if err := json.Unmarshal(raw, &body, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
-		return body, wrongType("body", "not that of "+body.CrewKind())
+		return body, fmt.Errorf("%w: body is not that of %s", topics.ErrType, body.Kind())
 	}
 	return body, nil
 }
 
-// CrewMember says who an agent is.
-type CrewMember struct {
+// Member says who an agent is.
+type Member struct {
 	AgentID   string `json:"agent_id"`
 	CrewID    string `json:"crew_id"`
 	ProjectID string `json:"project_id,omitzero"`
@@ -51,24 +54,24 @@ type CrewMember struct {
 	Below string `json:"below,omitzero"`
 }
 
-// CrewDue tells a row that one of its deadlines has passed. The group writes it to its own input.
-type CrewDue struct {
+// Due tells a row that one of its deadlines has passed. The group writes it to its own input.
+type Due struct {
 	AtMS int64 `json:"at_ms"`
 }
 
-func (CrewDue) CrewKind() string { return "due" }
+func (Due) Kind() string { return "due" }
 
-// CrewHostStarted tells an agent or a repository that its host runs anew: nothing of its earlier run is left, and its action
+// HostStarted tells an agent or a repository that its host runs anew: nothing of its earlier run is left, and its action
 // that has no receipt was not done, or nobody knows.
-type CrewHostStarted struct {
+type HostStarted struct {
 	Host  string `json:"host"`
 	Epoch int64  `json:"epoch"`
 }
 
-func (CrewHostStarted) CrewKind() string { return "host_started" }
+func (HostStarted) Kind() string { return "host_started" }
 
-// CrewReceipt is the answer of a host to a CrewAction.
-type CrewReceipt struct {
+// Receipt is the answer of a host to a topics.CrewAction.
+type Receipt struct {
 	ActionID string `json:"action_id"`
 	// Failed says that the action was not done, for the reason Error.
 	Failed bool   `json:"failed,omitzero"`
@@ -85,19 +88,19 @@ type CrewReceipt struct {
 	Summary string `json:"summary,omitzero"`
 }
 
-func (CrewReceipt) CrewKind() string { return "receipt" }
+func (Receipt) Kind() string { return "receipt" }
 
-// CrewCommand is a command in the text of an agent. Its input_id is derived from the agent, the session and the offset.
-type CrewCommand struct {
-	Member    CrewMember `json:"member"`
-	SessionID string     `json:"session_id"`
+// Command is a command in the text of an agent. Its input_id is derived from the agent, the session and the offset.
+type Command struct {
+	Member    Member `json:"member"`
+	SessionID string `json:"session_id"`
 	// Offset is where the command begins in the text of the session, in bytes.
 	Offset int64  `json:"offset"`
 	Name   string `json:"name"`
 	// Payload is the command's JSON, as it was written, or nil.
-	Payload Raw `json:"payload,omitzero"`
+	Payload topics.Raw `json:"payload,omitzero"`
 	// Heard is the number of the last input of the crew that the agent knew when the turn began, 0 if unknown.
 	Heard int64 `json:"heard,omitzero"`
 }
 
-func (CrewCommand) CrewKind() string { return "command" }
+func (Command) Kind() string { return "command" }

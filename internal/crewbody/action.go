@@ -1,9 +1,11 @@
-package topics
+package crewbody
+
+import "github.com/turntable-streams/turntable/topics"
 
 // The bodies of {agent}-crew-actions.
 
-// CrewStart starts the process of an agent and a session. Its action_id is the Run of what the host writes about it.
-type CrewStart struct {
+// Start starts the process of an agent and a session. Its action_id is the Run of what the host writes about it.
+type Start struct {
 	AgentID string `json:"agent_id"`
 	// Provider names the host's command for the agent. The command itself is the host's configuration.
 	Provider string `json:"provider,omitzero"`
@@ -13,32 +15,32 @@ type CrewStart struct {
 	SessionID string `json:"session_id,omitzero"`
 }
 
-func (CrewStart) CrewKind() string { return "start" }
+func (Start) Kind() string { return "start" }
 
-// CrewSend sends session/prompt.
-type CrewSend struct {
-	AgentID   string `json:"agent_id"`
-	Run       string `json:"run"`
-	PromptID  string `json:"prompt_id"`
-	SessionID string `json:"session_id"`
-	Blocks    Raw    `json:"blocks"` // the prompt: an array of content blocks
+// Send sends session/prompt.
+type Send struct {
+	AgentID   string     `json:"agent_id"`
+	Run       string     `json:"run"`
+	PromptID  string     `json:"prompt_id"`
+	SessionID string     `json:"session_id"`
+	Blocks    topics.Raw `json:"blocks"` // the prompt: an array of content blocks
 }
 
-func (CrewSend) CrewKind() string { return "send" }
+func (Send) Kind() string { return "send" }
 
-// CrewCancel sends session/cancel, if the prompt is still open: empty cancels any.
-type CrewCancel struct {
+// Cancel sends session/cancel, if the prompt is still open: empty cancels any.
+type Cancel struct {
 	AgentID   string `json:"agent_id"`
 	Run       string `json:"run"`
 	PromptID  string `json:"prompt_id,omitzero"`
 	SessionID string `json:"session_id"`
 }
 
-func (CrewCancel) CrewKind() string { return "cancel" }
+func (Cancel) Kind() string { return "cancel" }
 
-// CrewAnswer answers a CrewPermission: with OptionID selected, or cancelled if it is empty. For a Method, Allowed says whether
+// Answer answers a Permission: with OptionID selected, or cancelled if it is empty. For a Method, Allowed says whether
 // the host carries it out.
-type CrewAnswer struct {
+type Answer struct {
 	AgentID   string `json:"agent_id"`
 	Run       string `json:"run"`
 	RequestID string `json:"request_id"`
@@ -48,19 +50,19 @@ type CrewAnswer struct {
 	By string `json:"by,omitzero"`
 }
 
-func (CrewAnswer) CrewKind() string { return "answer" }
+func (Answer) Kind() string { return "answer" }
 
-// CrewStop ends the process of an agent.
-type CrewStop struct {
+// Stop ends the process of an agent.
+type Stop struct {
 	AgentID string `json:"agent_id"`
 	Run     string `json:"run"`
 	Reason  string `json:"reason,omitzero"`
 }
 
-func (CrewStop) CrewKind() string { return "stop" }
+func (Stop) Kind() string { return "stop" }
 
-// CrewCommit commits files. The host looks for the trailer with the action's ID before it commits.
-type CrewCommit struct {
+// Commit commits files. The host looks for the trailer with the action's ID before it commits.
+type Commit struct {
 	AgentID string `json:"agent_id"`
 	Cwd     string `json:"cwd"`
 	// Paths are the locked paths, relative to the repository's root, with slashes. One that ends in "/*" is everything below
@@ -79,18 +81,18 @@ type CrewCommit struct {
 	UntilMS int64 `json:"until_ms,omitzero"`
 }
 
-func (CrewCommit) CrewKind() string { return "commit" }
+func (Commit) Kind() string { return "commit" }
 
-// CrewDirty asks which of the files have changes that are in no commit. The answer is CrewReceipt.Dirty.
-type CrewDirty struct {
+// Dirty asks which of the files have changes that are in no commit. The answer is Receipt.Dirty.
+type Dirty struct {
 	AgentID string   `json:"agent_id"`
 	Cwd     string   `json:"cwd"`
 	Paths   []string `json:"paths"`
 }
 
-func (CrewDirty) CrewKind() string { return "dirty" }
+func (Dirty) Kind() string { return "dirty" }
 
-// CrewHostClaim says that a run of a host begins, the one of the action's epoch: earlier runs of its name end. Each run writes one.
-type CrewHostClaim struct{}
+// HostClaim says that a run of a host begins, the one of the action's epoch: earlier runs of its name end. Each run writes one.
+type HostClaim struct{}
 
-func (CrewHostClaim) CrewKind() string { return "host_claim" }
+func (HostClaim) Kind() string { return "host_claim" }
