@@ -95,8 +95,8 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 		return nil, err
 	}
 	turns, turnsErr := turn.Graph(agentName, turn.WithApproval(p))
-	gates, gatesErr := gate.Graph(agentName, gate.WithPolicy(p))
-	grants, grantsErr := gate.GrantsGraph(agentName)
+	gates, gatesErr := gate.Graph(agentName, gate.Config{Policy: p})
+	grants, grantsErr := gate.GrantsGraph(agentName, gate.Config{})
 	if err := errors.Join(turnsErr, gatesErr, grantsErr); err != nil {
 		return nil, err
 	}

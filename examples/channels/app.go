@@ -157,8 +157,8 @@ func (a *app) addGroups(talking, working topics.Catalog) error {
 	}
 	add(talking)(turn.Graph(concierge, turn.WithChannels(), turn.WithApproval(policy())))
 	add(talking)(channel.Graph(concierge, agents, prompt))
-	add(talking)(gate.Graph(concierge, gate.WithChannels(), gate.WithPolicy(policy())))
-	add(talking)(gate.GrantsGraph(concierge))
+	add(talking)(gate.Graph(concierge, gate.Config{Channels: true, Policy: policy()}))
+	add(talking)(gate.GrantsGraph(concierge, gate.Config{}))
 	add(talking)(delivery.Graph(concierge, delivery.WithChannels()))
 	add(talking)(delivery.RoutesGraph(concierge))
 	add(working)(turn.Graph(workspace, turn.WithChannels()))

@@ -87,8 +87,8 @@ type instance struct {
 func (i *instance) graphs() ([]*goka.GroupGraph, error) {
 	p := policy()
 	turns, turnsErr := turn.Graph(agentName, turn.WithApproval(p))
-	gates, gatesErr := gate.Graph(agentName, gate.WithPolicy(p))
-	grants, grantsErr := gate.GrantsGraph(agentName)
+	gates, gatesErr := gate.Graph(agentName, gate.Config{Policy: p})
+	grants, grantsErr := gate.GrantsGraph(agentName, gate.Config{})
 	options := []peer.Option{
 		peer.WithSettings(i.settings.Settings), peer.WithGates(),
 		peer.WithTaskTime(4 * time.Minute), // less than the turn waits for a tool

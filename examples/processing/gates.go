@@ -48,9 +48,9 @@ func (p *pipeline) addGates(entrances *stage) error {
 func (p *pipeline) addGateGroups() error {
 	for _, g := range []struct {
 		directory string
-		graph     func(string, ...gate.Option) (*goka.GroupGraph, error)
+		graph     func(string, gate.Config) (*goka.GroupGraph, error)
 	}{{"gate-grants", gate.GrantsGraph}, {"gates", gate.Graph}} {
-		graph, err := g.graph(p.agent, gate.WithPolicy(*p.policy))
+		graph, err := g.graph(p.agent, gate.Config{Policy: *p.policy})
 		if err != nil {
 			return err
 		}

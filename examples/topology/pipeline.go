@@ -59,8 +59,8 @@ func (p pipeline) graphs() ([]*goka.GroupGraph, error) {
 	var opts []turn.Option
 	if p.approve {
 		opts = append(opts, turn.WithApproval(approvals()))
-		add(gate.Graph(orchestrator, gate.WithPolicy(approvals())))
-		add(gate.GrantsGraph(orchestrator))
+		add(gate.Graph(orchestrator, gate.Config{Policy: approvals()}))
+		add(gate.GrantsGraph(orchestrator, gate.Config{}))
 	}
 	if p.memory {
 		opts = append(opts, turn.WithMemoir(turn.Memoir{}))

@@ -61,7 +61,7 @@ func TestREADMEShowsTheMinimalProgram(t *testing.T) {
 func TestPackageDocumentationNamesEveryOption(t *testing.T) {
 	for _, dir := range []string{
 		"processors", "processors/turn", "processors/turn/turnhttp", "processors/fold", "processors/fold/group",
-		"processors/fold/invoke", "processors/gate",
+		"processors/fold/invoke",
 	} {
 		doc := document(t, path.Join(dir, "doc.go"))
 		for _, option := range options(t, dir) {

@@ -35,8 +35,13 @@ type needs struct {
 func (n *needs) catalog(o ...topics.CatalogOption) { n.topics = append(n.topics, o...) }
 func (n *needs) ofTurn(o ...turn.Option)           { n.turn = append(n.turn, o...) }
 
-// run adds a group with options.
-func run[O any](n *needs, of func(string, ...O) (*goka.GroupGraph, error), opts ...O) {
+// run adds a group with a configuration.
+func run[C any](n *needs, of func(string, C) (*goka.GroupGraph, error), config C) {
+	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, config) })
+}
+
+// runWith adds a group with options.
+func runWith[O any](n *needs, of func(string, ...O) (*goka.GroupGraph, error), opts ...O) {
 	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, opts...) })
 }
 
@@ -46,12 +51,12 @@ func (c *Config) needs() (n needs) {
 	// The turn writes the stream also of turns that end before the model is asked. The fold group says how it ends.
 	n.catalog(topics.WithEvents())
 	n.ofTurn(turn.WithEvents())
-	run(&n, group.Graph, whether(gated, group.WithGates)...)
+	runWith(&n, group.Graph, whether(gated, group.WithGates)...)
 	if gated {
 		n.catalog(topics.WithGates())
 		n.ofTurn(turn.WithApproval(*c.Approval), turn.WithGates())
-		run(&n, gate.Graph, gate.WithPolicy(*c.Approval))
-		run(&n, gate.GrantsGraph, gate.WithPolicy(*c.Approval))
+		run(&n, gate.Graph, gate.Config{Policy: *c.Approval})
+		run(&n, gate.GrantsGraph, gate.Config{Policy: *c.Approval})
 	}
 	if c.Compactor != nil {
 		n.catalog(topics.WithCompaction())
@@ -60,7 +65,7 @@ func (c *Config) needs() (n needs) {
 	if c.Memory != nil {
 		n.catalog(topics.WithMemoir())
 		n.ofTurn(turn.WithMemoir(turn.Memoir{After: c.Memory.After}))
-		run(&n, memoir.Graph)
+		runWith(&n, memoir.Graph)
 	}
 	budgets := c.Budgets != turn.Budgets{}
 	if budgets {
@@ -69,8 +74,8 @@ func (c *Config) needs() (n needs) {
 	if c.Costs || budgets {
 		n.catalog(topics.WithCosts())
 		n.ofTurn(turn.WithCosts())
-		run(&n, cost.Graph)
-		run(&n, cost.SpendingGraph)
+		runWith(&n, cost.Graph)
+		runWith(&n, cost.SpendingGraph)
 	}
 	if c.Tenant != nil {
 		n.ofTurn(turn.WithTenants(c.Tenant))
@@ -78,25 +83,25 @@ func (c *Config) needs() (n needs) {
 	if c.Latencies {
 		n.catalog(topics.WithLatencies())
 		n.ofTurn(turn.WithLatencies())
-		run(&n, latency.Graph)
+		runWith(&n, latency.Graph)
 	}
 	if c.Deliver != nil {
 		n.catalog(topics.WithDeliveries())
 		n.ofTurn(turn.WithDelivery())
 		opts := append(whether(peered, delivery.WithPeerCallbacks), c.Deliver.Options...)
-		run(&n, delivery.Graph, opts...)
-		run(&n, delivery.RoutesGraph, opts...)
+		runWith(&n, delivery.Graph, opts...)
+		runWith(&n, delivery.RoutesGraph, opts...)
 	}
 	if delegates {
 		n.catalog(topics.WithChannels())
 		n.ofTurn(turn.WithChannels())
-		run(&n, channel.Graph, append(whether(peered, channel.WithPeers), channel.WithAgents(c.Delegates...))...)
+		runWith(&n, channel.Graph, append(whether(peered, channel.WithPeers), channel.WithAgents(c.Delegates...))...)
 		n.tools = append(n.tools, definitions(channel.Tools(c.Delegates...)...)...)
 	}
 	if peered {
 		n.catalog(topics.WithPeers())
-		run(&n, peer.Graph, append(whether(gated, peer.WithGates), peer.WithSettings(c.Peers))...)
-		run(&n, peer.ChainGraph, peer.WithSettings(c.Peers))
+		runWith(&n, peer.Graph, append(whether(gated, peer.WithGates), peer.WithSettings(c.Peers))...)
+		runWith(&n, peer.ChainGraph, peer.WithSettings(c.Peers))
 		n.tools = append(n.tools, definitions(peer.Tool())...)
 	}
 	n.ofTurn(c.Turn...)

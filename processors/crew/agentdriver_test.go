@@ -44,9 +44,9 @@ func newCrewDriver(t *testing.T) *crewDriver {
 	require.NoError(t, err)
 	graphs, err := crew.Graphs("quay", crew.Config{})
 	require.NoError(t, err)
-	gates, err := gate.Graph("quay")
+	gates, err := gate.Graph("quay", gate.Config{})
 	require.NoError(t, err)
-	grants, err := gate.GrantsGraph("quay")
+	grants, err := gate.GrantsGraph("quay", gate.Config{})
 	require.NoError(t, err)
 	d := processortest.New(t, crewNoon, grants, gates, graphs[0], graphs[2])
 	w := &crewDriver{

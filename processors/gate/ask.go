@@ -29,7 +29,7 @@ const (
 // ask writes the question about a gate to the channel that its request came from, if it waits for a person and was not asked
 // about. Repeats have the same ID.
 func (t *transition) ask(g *gaterow.Gate) {
-	if !t.rules.Channels || len(g.Channel) == 0 || g.Asked || g.NoRoom || g.Closing != "" || g.ExpiresMs <= t.nowMS() {
+	if !t.config.Channels || len(g.Channel) == 0 || g.Asked || g.NoRoom || g.Closing != "" || g.ExpiresMs <= t.nowMS() {
 		return
 	}
 	t.changed, g.Asked = true, true
@@ -58,13 +58,13 @@ func (t *transition) answer(r *record, d topics.GateDecision, text string) {
 	t.say("gate-answer-"+d.DecisionID, text, topics.OriginRoute(d.Channel, nil), t.timeOf(r))
 }
 
-// say writes a message to a channel. Without Rules.Channels, which may have changed since a gate was asked about, it does not.
+// say writes a message to a channel. Without Config.Channels, which may have changed since a gate was asked about, it does not.
 func (t *transition) say(id, text string, to topics.Raw, at int64) {
-	if !t.rules.Channels {
+	if !t.config.Channels {
 		return
 	}
 	t.emit(t.key, id, messageSent{
-		SessionID: &t.key, Content: text, SourceAgent: t.rules.Agent, ReplyTo: to, Timestamp: iso(at),
+		SessionID: &t.key, Content: text, SourceAgent: t.agent, ReplyTo: to, Timestamp: iso(at),
 	})
 }
 

@@ -26,7 +26,7 @@ const minCode = 4
 func (t *transition) decideOnChannel(r *record, d topics.GateDecision) {
 	origin, err := topics.DecodeOrigin(d.Channel)
 	switch {
-	case !t.rules.Channels:
+	case !t.config.Channels:
 		t.deadLetter(reasonChannels)
 	case err != nil:
 		t.deadLetter(reasonChannel)
@@ -51,7 +51,7 @@ func (t *transition) decideProven(r *record, d topics.GateDecision, origin topic
 	case d.Via != via:
 		t.decide(r, d)
 	case !t.resolved(d):
-		t.row.Remembered = t.rules.remember(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+		t.row.Remembered = t.config.remember(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
 		t.changed = true
 		t.decide(r, d)
 	}
@@ -59,7 +59,7 @@ func (t *transition) decideProven(r *record, d topics.GateDecision, origin topic
 
 // resolved reports whether a decision with a code was resolved before, and that record was read.
 func (t *transition) resolved(d topics.GateDecision) bool {
-	return t.rules.remembers(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+	return t.config.remembers(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
 }
 
 // resolve finds the gate of a decision with a code and writes the decision with the gate's ID.

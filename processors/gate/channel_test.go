@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func onChannels(r *Rules) { r.Channels = true }
+func onChannels(c *Config) { c.Channels = true }
 
 const gateID = "1a2b3c4d5e6f70809aabbccddeeff001"
 
@@ -175,7 +175,7 @@ func TestArgumentsThatWereNotShownAreNotApprovedOnAChannel(t *testing.T) {
 func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 	for name, change := range map[string]func(*harness, *topics.GateRequest){
 		"no channel":            func(_ *harness, r *topics.GateRequest) { r.Channel = nil },
-		"not enabled":           func(p *harness, _ *topics.GateRequest) { p.rules.Channels = false },
+		"not enabled":           func(p *harness, _ *topics.GateRequest) { p.config.Channels = false },
 		"shadow":                func(_ *harness, r *topics.GateRequest) { r.Shadow = true },
 		"allowed by the policy": func(_ *harness, r *topics.GateRequest) { r.Tool, r.Effect = "look", "" },
 		"denied by the policy":  func(_ *harness, r *topics.GateRequest) { r.Tool = "drop" },
@@ -205,7 +205,7 @@ func TestPersonIsAskedIfAGrantDoesNotSuffice(t *testing.T) {
 	es := p.handle(p.request(gateID, from))
 	require.Empty(t, messages(es))
 	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictDeny))), "no one was asked yet")
-	p.rules.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
+	p.config.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
 	es = p.handle(p.decided(topics.GateDecision(valuesOf[closeAsked](es)[0])))
 	require.Contains(t, messages(es), "gate-ask-"+gateID)
 }
@@ -223,7 +223,7 @@ func TestEveryEndIsToldWhereItWasAsked(t *testing.T) {
 			return p.settle(p.withdrawal(gateID, topics.CauseSuperseded))
 		},
 		"Denied by the policy: `pay` (1a2b3c4d).": func(p *harness) effects {
-			p.rules.Policy.Default = approval.Deny
+			p.config.Policy.Default = approval.Deny
 			return p.settle(p.said("", inRoom("", "u1"), topics.VerdictApprove))
 		},
 	} {
@@ -390,7 +390,7 @@ func TestButtonOfAnUnknownGateIsAnsweredAndHeld(t *testing.T) {
 
 	p = newHarness(t, onChannels)
 	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
-	require.Equal(t, reasonNoRequest, letter(t, p.advance(p.rules.HoldFor)))
+	require.Equal(t, reasonNoRequest, letter(t, p.advance(p.config.Hold)))
 }
 
 func TestSecondDecisionIsTold(t *testing.T) {
@@ -426,7 +426,7 @@ func TestDecisionThatAChannelCannotMakeIsDeadLettered(t *testing.T) {
 	require.Equal(t, textNotAllowed, answered(t, p.handle(p.said(gateID, u1, topics.VerdictAnswer, pressed,
 		func(d *topics.GateDecision) { d.Answer = topics.Raw(`1`) }))))
 	require.Len(t, p.state().Open, 1)
-	p.rules.Channels = false
+	p.config.Channels = false
 	require.Equal(t, reasonChannels, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove, pressed))))
 	require.Empty(t, messages(p.handle(p.approve(gateID))), "the topic is not among the group's outputs")
 }

@@ -81,7 +81,7 @@ func (t *transition) deadline() int64 {
 
 // outcomeEnd returns until when the outcome of a gate is kept, in milliseconds since the epoch.
 func (t *transition) outcomeEnd(g *gaterow.Gate) int64 {
-	return g.Outcome.GetAtMs() + t.rules.RememberFor.Milliseconds()
+	return g.Outcome.GetAtMs() + t.config.RememberFor.Milliseconds()
 }
 
 // idleEnd returns when a row that holds only digests is deleted. ok is false for any other row.
@@ -89,5 +89,5 @@ func (t *transition) idleEnd() (at int64, ok bool) {
 	if len(t.row.Open)+len(t.row.Closed)+len(t.row.Early)+len(t.row.Grants) > 0 {
 		return 0, false
 	}
-	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true
+	return t.row.TouchedMs + t.config.RememberFor.Milliseconds(), true
 }

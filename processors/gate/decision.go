@@ -99,7 +99,7 @@ func (t *transition) decideOpen(r *record, g *gaterow.Gate, d topics.GateDecisio
 		t.end(g, o)
 		return
 	}
-	if len(d.EditedArgs)+len(d.Answer) > t.rules.RecordLimit-rowMargin {
+	if len(d.EditedArgs)+len(d.Answer) > t.config.RecordLimit-rowMargin {
 		t.refuseDecision(r, d, reasonTooLarge)
 		return
 	}
@@ -107,7 +107,7 @@ func (t *transition) decideOpen(r *record, g *gaterow.Gate, d topics.GateDecisio
 	if d.EditedArgs != nil {
 		args, digest = d.EditedArgs, topics.ArgsSHA256(d.EditedArgs)
 	}
-	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: args})
+	decision := t.config.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: args})
 	if decision.Effect == approval.Deny {
 		o = deniedByPolicy(decision, at)
 		o.DecisionId, o.By = d.DecisionID, d.By
@@ -129,7 +129,7 @@ func (t *transition) decideOpen(r *record, g *gaterow.Gate, d topics.GateDecisio
 // deadline's record follows.
 func (t *transition) approveByGrant(g *gaterow.Gate, by string, at int64) {
 	v := viewOf(g, t.key)
-	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: v.Args})
+	decision := t.config.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: v.Args})
 	inTime := at < g.ExpiresMs && !g.NoRoom
 	switch {
 	case inTime && decision.Effect == approval.Deny:

@@ -6,7 +6,7 @@
 //	gate-decisions ---+   one session's row     |
 //	session-control --+-> (state, event, now) --+--> gate-decisions  close: at a deadline, for a withdrawal, purge or grant, or without room
 //	deadlines --------+    -> (state, effects)  +--> gate-grants     a standing approval for the agent
-//	                             |              +--> channel-messages  questions for people on channels (WithChannels)
+//	                             |              +--> channel-messages  questions for people on channels (Config.Channels)
 //	                             | looks up
 //	gate-grants ------> one agent's row: its standing approvals
 //
@@ -56,7 +56,7 @@
 //	                            what can be repeated                    what cannot happen
 //	outcome                     the record, with the same ID            no outcome, or another one
 //	decision                    a decision that came too late: nothing  an approval that counts twice
-//	decision before its request it is held (WithHold)                   a lost answer
+//	decision before its request it is held (Config.Hold)                   a lost answer
 //	group is down               deadlines are closed when it returns    a new deadline after a restart
 //	standing approval           -                                       a revoked grant that returns
 //
@@ -67,7 +67,7 @@
 //
 // # Policy
 //
-// The policy (WithPolicy, package approval) is evaluated when a request arrives, and again for the arguments that are about
+// The policy (Config.Policy, package approval) is evaluated when a request arrives, and again for the arguments that are about
 // to be approved, edited or not. It asks, unless the requester's own policy decided: then the stricter of both counts. It
 // approves only what a requester without a policy asks, never a dangerous request or a question. The requester keeps its
 // arguments; the outcome has the digest of those that may run, and edited arguments byte by byte.
@@ -78,12 +78,12 @@
 // # Standing approvals
 //
 // A decision with the scope session or agent approves later requests of the agent for the same tool with any arguments, for
-// a day or 30 days (WithGrants). A grant's ID is the gate_id of its approval. RevokeForSession and RevokeForAgent end it. An
+// a day or 30 days (Config.SessionGrant, AgentGrant). A grant's ID is the gate_id of its approval. RevokeForSession and RevokeForAgent end it. An
 // approval with edits, or of a dangerous request, counts once.
 //
 // # Channels
 //
-// With WithChannels a gate that waits for a person is asked about where its request came from (GateRequest.Channel): the group
+// With Config.Channels a gate that waits for a person is asked about where its request came from (GateRequest.Channel): the group
 // writes the question to channel-messages, and delivers nothing itself. A gate that a grant or the policy approves is not asked
 // about. The question has the tool, the arguments, cut, and the commands that decide; the arguments are in a code fence that
 // they cannot close. How the gate ended, in whichever way, is told in the same place.
@@ -109,9 +109,9 @@
 //
 // # Sizes
 //
-// Every field of a row is bounded by count and in bytes (WithRowLimit, WithRecordLimit, WithOpenLimit). A request may have
+// Every field of a row is bounded by count and in bytes. A request may have
 // 256 KiB of arguments, and 64 KiB each of message, options and schema. An outcome can be read for a day
-// (WithRemembered) without its arguments. If there is no room, outcomes are given up first, then records that wait for their
+// (Config.RememberFor) without its arguments. If there is no room, outcomes are given up first, then records that wait for their
 // request; new requests are denied: they are kept without
 // arguments and texts until they end. Schemas are JSON Schemas without references to other documents, and the work of
 // validating with one is bounded.

@@ -15,9 +15,9 @@ func (t *transition) hold(h *gaterow.Held, r *record) {
 	}) {
 		return
 	}
-	wait := t.rules.HoldFor
+	wait := t.config.Hold
 	if h.Value == nil {
-		wait = t.rules.RememberFor
+		wait = t.config.RememberFor
 	}
 	h.Value = bytes.Clone(h.Value) // the row outlives the record
 	h.AtMs, h.ExpiresMs = t.timeOf(r), t.now.Add(wait).UnixMilli()

@@ -15,17 +15,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A program runs both groups with the same options.
+// A program runs both groups with the same Config.
 func ExampleGraph() {
 	limit := 1000.0
-	opts := []gate.Option{gate.WithPolicy(approval.Policy{
+	config := gate.Config{Policy: approval.Policy{
 		TTL: 24 * time.Hour,
 		Rules: []approval.Rule{
 			{Tool: "pay", Effect: approval.Deny, Args: map[string]approval.Condition{"/cents": {AtLeast: &limit}}},
 		},
-	})}
-	for _, build := range []func(string, ...gate.Option) (*goka.GroupGraph, error){gate.Graph, gate.GrantsGraph} {
-		graph, err := build("quay", opts...)
+	}}
+	for _, build := range []func(string, gate.Config) (*goka.GroupGraph, error){gate.Graph, gate.GrantsGraph} {
+		graph, err := build("quay", config)
 		if err != nil {
 			panic(err)
 		}

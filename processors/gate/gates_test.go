@@ -18,7 +18,7 @@ func start(t *testing.T) (*processortest.Driver, topics.Catalog) {
 	t.Helper()
 	catalog, err := topics.For("quay")
 	require.NoError(t, err)
-	policy := gate.WithPolicy(approval.Policy{TTL: time.Minute})
+	policy := gate.Config{Policy: approval.Policy{TTL: time.Minute}}
 	graph, err := gate.Graph("quay", policy)
 	require.NoError(t, err)
 	grants, err := gate.GrantsGraph("quay", policy)

@@ -34,7 +34,7 @@ func (t *transition) grant(g *gaterow.Gate, d topics.GateDecision, at int64) {
 	switch d.Scope {
 	case topics.ScopeSession:
 		t.row.Grants = append(t.row.Grants, &gaterow.Grant{
-			Id: g.Id, Agent: g.Agent, Tool: g.Tool, ExpiresMs: at + t.rules.SessionGrant.Milliseconds(), By: d.By,
+			Id: g.Id, Agent: g.Agent, Tool: g.Tool, ExpiresMs: at + t.config.SessionGrant.Milliseconds(), By: d.By,
 		})
 		if len(t.row.Grants) > maxOwnGrants {
 			t.row.Grants = t.row.Grants[1:]
@@ -42,7 +42,7 @@ func (t *transition) grant(g *gaterow.Gate, d topics.GateDecision, at int64) {
 	case topics.ScopeAgent:
 		t.emit(g.Agent, g.Id+"/grant", grantGiven{
 			Action: topics.ActionGrant, GrantID: g.Id, Agent: g.Agent, Tool: g.Tool,
-			ExpiresMS: at + t.rules.AgentGrant.Milliseconds(), By: d.By,
+			ExpiresMS: at + t.config.AgentGrant.Milliseconds(), By: d.By,
 		})
 	}
 }

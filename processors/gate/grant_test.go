@@ -51,7 +51,7 @@ func TestSessionGrantCoversItsToolAndAgentOnly(t *testing.T) {
 	p.handle(p.withdrawal("none", topics.CauseSuperseded))
 	other := p.request("other args", func(r *topics.GateRequest) { r.Args, r.ArgsSHA256 = topics.Raw(`{"cents":9}`), "" })
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(other)).Cause)
-	p.advance(p.rules.SessionGrant)
+	p.advance(p.config.SessionGrant)
 	require.Empty(t, p.settle(p.request("later")), "expired")
 }
 
@@ -61,7 +61,7 @@ func TestAgentGrantIsWrittenToItsTopic(t *testing.T) {
 	es := p.handle(p.approve("g1", scope(topics.ScopeAgent)))
 	require.Equal(t, []grantGiven{{
 		Action: topics.ActionGrant, GrantID: "g1", Agent: "quay", Tool: "pay", By: "ines",
-		ExpiresMS: p.now.Add(p.rules.AgentGrant).UnixMilli(),
+		ExpiresMS: p.now.Add(p.config.AgentGrant).UnixMilli(),
 	}}, valuesOf[grantGiven](es))
 	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g1", Agent: "quay", Tool: "pay", By: "ines"}}}
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(p.request("g2"))).Cause)
@@ -76,7 +76,7 @@ func TestAgentGrantIsWrittenToItsTopic(t *testing.T) {
 }
 
 func TestPolicyOverridesAGrant(t *testing.T) {
-	granted := func(r *Rules) { r.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask}} }
+	granted := func(c *Config) { c.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask}} }
 	for name, c := range map[string]struct {
 		rule  approval.Rule
 		cause topics.GateCause // empty: a person is asked
@@ -88,7 +88,7 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 		p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
 		asked := valuesOf[closeAsked](p.handle(p.request("g1")))
 		require.Len(t, asked, 1, name)
-		p.rules.Policy.Rules = []approval.Rule{c.rule}
+		p.config.Policy.Rules = []approval.Rule{c.rule}
 		es := p.handle(p.decided(topics.GateDecision(asked[0])))
 		if c.cause != "" {
 			o := outcome(t, es)
@@ -101,7 +101,7 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 	}
 	p := newHarness(t, granted)
 	p.handle(p.request("g1"))
-	p.rules.Policy.Rules[0].Dangerous = true
+	p.config.Policy.Rules[0].Dangerous = true
 	outcome(t, p.handle(p.approve("g1", scope(topics.ScopeSession))))
 	require.Empty(t, p.state().Grants, "the policy now says that it is dangerous")
 }
@@ -114,7 +114,7 @@ func TestWithdrawalIsNotLostBehindAGrant(t *testing.T) {
 	require.Len(t, byGrant, 1)
 	withdrawn := valuesOf[closeAsked](p.handle(p.withdrawal("g1", topics.CauseParentEnded)))
 	require.Len(t, withdrawn, 1)
-	p.rules.Policy.Rules[0].Dangerous = true
+	p.config.Policy.Rules[0].Dangerous = true
 	require.Empty(t, p.handle(p.decided(topics.GateDecision(byGrant[0]))), "the grant does not suffice any more")
 	require.Equal(t, string(topics.CauseParentEnded), p.state().Open[0].Closing)
 	require.Equal(t, topics.CauseParentEnded, outcome(t, p.handle(p.decided(topics.GateDecision(withdrawn[0])))).Cause)
@@ -133,10 +133,10 @@ func TestGrantsOfASessionAreBounded(t *testing.T) {
 
 // agentRow applies records to the row of an agent.
 type agentRow struct {
-	t     *testing.T
-	rules Rules
-	now   time.Time
-	row   []byte
+	t      *testing.T
+	config Config
+	now    time.Time
+	row    []byte
 }
 
 func (a *agentRow) apply(g *topics.GateGrant) string {
@@ -147,7 +147,7 @@ func (a *agentRow) apply(g *topics.GateGrant) string {
 		row, err = gaterow.GrantTable.Unmarshal(a.row)
 		require.NoError(a.t, err)
 	}
-	out := applyGrant(row, "quay", g, a.now, a.rules)
+	out := applyGrant(row, "quay", g, a.now, a.config)
 	switch {
 	case !out.Changed:
 	case out.Grants == nil:
@@ -156,7 +156,7 @@ func (a *agentRow) apply(g *topics.GateGrant) string {
 		var err error
 		a.row, err = gaterow.GrantTable.Marshal(out.Grants)
 		require.NoError(a.t, err)
-		require.LessOrEqual(a.t, len(a.row), a.rules.RowLimit)
+		require.LessOrEqual(a.t, len(a.row), a.config.RowLimit)
 	}
 	return out.Reason
 }
@@ -175,7 +175,9 @@ func (a *agentRow) ids() (ids []string) {
 }
 
 func newAgentRow(t *testing.T) *agentRow {
-	return &agentRow{t: t, rules: defaultRules(), now: time.UnixMilli(1_790_000_000_000)}
+	a := &agentRow{t: t, now: time.UnixMilli(1_790_000_000_000)}
+	require.NoError(t, a.config.complete())
+	return a
 }
 
 func TestRevokedGrantDoesNotReturn(t *testing.T) {
@@ -206,7 +208,7 @@ func TestGrantsOfAnAgentExpireAndAreBounded(t *testing.T) {
 	a.now = a.now.Add(time.Second)
 	a.apply(nil)
 	require.Empty(t, a.ids())
-	a.now = a.now.Add(a.rules.RememberFor)
+	a.now = a.now.Add(a.config.RememberFor)
 	a.apply(nil)
 	require.Nil(t, a.row, "the row of an idle agent is deleted")
 

@@ -14,28 +14,32 @@ import (
 )
 
 // GrantsGraph returns the group "{agent}-gate-grant-streams" for processors.New: the standing approvals, in one row per
-// agent. Give it the options that Graph has. Its errors are those of Graph.
-func GrantsGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	catalog, rules, err := configure(agent, opts)
+// agent. Give it the Config of Graph. Its errors are those of Graph.
+func GrantsGraph(agent string, c Config) (*goka.GroupGraph, error) {
+	catalog, err := configure(agent, &c)
 	if err != nil {
 		return nil, err
 	}
-	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, rules.onGrant))
+	b := &grantsBinding{c}
+	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, b.onGrant))
 	return goka.DefineGroup(catalog.GateGrantGroup(), append(edges,
-		goka.Persist(timed.Of(gaterow.GrantTable, func(c *processors.Context) error { return rules.applyGrant(c, nil) })),
+		goka.Persist(timed.Of(gaterow.GrantTable, func(c *processors.Context) error { return b.apply(c, nil) })),
 	)...), nil
 }
 
-func (r Rules) onGrant(c *processors.Context, in codec.Decoded[topics.GateGrant]) error {
+// grantsBinding connects applyGrant to Goka.
+type grantsBinding struct{ config Config }
+
+func (b *grantsBinding) onGrant(c *processors.Context, in codec.Decoded[topics.GateGrant]) error {
 	if in.Tombstone() {
 		return c.DeadLetter(reasonTombstone)
 	}
-	return r.applyGrant(c, &in.Value)
+	return b.apply(c, &in.Value)
 }
 
-// applyGrant applies a record, or a deadline, to the row of an agent. A row with a newer version stops the processor. A row
+// apply applies a record, or a deadline, to the row of an agent. A row with a newer version stops the processor. A row
 // that cannot be decoded grants nothing; it is left unchanged and the record is dead-lettered.
-func (r Rules) applyGrant(c *processors.Context, record *topics.GateGrant) error {
+func (b *grantsBinding) apply(c *processors.Context, record *topics.GateGrant) error {
 	row, err := gaterow.GrantTable.Of(c.Value())
 	if errors.Is(err, rows.ErrVersion) {
 		return err
@@ -43,7 +47,7 @@ func (r Rules) applyGrant(c *processors.Context, record *topics.GateGrant) error
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := applyGrant(row, c.Key(), record, c.Now(), r)
+	out := applyGrant(row, c.Key(), record, c.Now(), b.config)
 	switch {
 	case out.Reason != "":
 		return c.DeadLetter(out.Reason)

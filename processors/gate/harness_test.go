@@ -22,7 +22,7 @@ type tb interface {
 type harness struct {
 	tb     tb
 	topics topics.Catalog
-	rules  Rules
+	config Config
 	key    string
 	now    time.Time
 	row    []byte
@@ -30,21 +30,20 @@ type harness struct {
 	offset int64
 }
 
-func newHarness(t tb, change ...func(*Rules)) *harness {
+func newHarness(t tb, change ...func(*Config)) *harness {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	p := &harness{tb: t, topics: c, rules: defaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
-	p.rules.Agent = "quay"
+	p := &harness{tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
+	require.NoError(t, p.config.complete())
 	return p
 }
 
 // withRules sets the rules of the policy.
-func withRules(rules ...approval.Rule) func(*Rules) {
-	return func(r *Rules) { r.Policy.Rules = rules }
+func withRules(rules ...approval.Rule) func(*Config) {
+	return func(c *Config) { c.Policy.Rules = rules }
 }
 
 func (p *harness) record(topic string, value []byte) *record {
@@ -122,7 +121,7 @@ func (p *harness) handle(e event) effects {
 	out := apply(state, e, func(agent string) *gaterow.Grants {
 		require.Equal(p.tb, "quay", agent)
 		return p.grants
-	}, p.now, p.rules)
+	}, p.now, "quay", p.config)
 	switch {
 	case !out.Changed:
 	case out.State == nil:
@@ -131,7 +130,7 @@ func (p *harness) handle(e event) effects {
 	default:
 		raw, err := gaterow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
-		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
+		require.LessOrEqual(p.tb, len(raw), p.config.RowLimit)
 		p.row = raw
 		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row has a deadline")

@@ -24,33 +24,33 @@ const (
 	ofCode    = "decision resolved"
 )
 
-// remember returns memory with a digest, without those that exceed the rules.
-func (r Rules) remember(memory []byte, d digest, now time.Time) []byte {
+// remember returns memory with a digest, without those that exceed the bounds.
+func (c Config) remember(memory []byte, d digest, now time.Time) []byte {
 	memory = append(memory, d[:]...)
 	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
-	for len(memory) > r.RememberCount*memorySize || r.forgotten(memory, now) {
+	for len(memory) > c.RememberCount*memorySize || c.forgotten(memory, now) {
 		memory = memory[memorySize:]
 	}
 	return memory
 }
 
-// remembers reports whether a digest is stored and not older than Rules.RememberFor.
-func (r Rules) remembers(memory []byte, d digest, now time.Time) bool {
+// remembers reports whether a digest is stored and not older than Config.RememberFor.
+func (c Config) remembers(memory []byte, d digest, now time.Time) bool {
 	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if bytes.Equal(memory[:digestSize], d[:]) && !r.forgotten(memory, now) {
+		if bytes.Equal(memory[:digestSize], d[:]) && !c.forgotten(memory, now) {
 			return true
 		}
 	}
 	return false
 }
 
-// forgotten reports whether the first digest in memory is as old as Rules.RememberFor, or older.
-func (r Rules) forgotten(memory []byte, now time.Time) bool {
+// forgotten reports whether the first digest in memory is as old as Config.RememberFor, or older.
+func (c Config) forgotten(memory []byte, now time.Time) bool {
 	if len(memory) < memorySize {
 		return false
 	}
 	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
-	return at <= now.Add(-r.RememberFor).UnixMilli()
+	return at <= now.Add(-c.RememberFor).UnixMilli()
 }
 
 // withoutHalf returns memory without its older half.

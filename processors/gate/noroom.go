@@ -18,7 +18,7 @@ func (t *transition) refuse(g *gaterow.Gate) {
 
 // fits reports whether there is room for all open gates with their requests. If not, it may have forgotten all outcomes.
 func (t *transition) fits() bool {
-	return len(t.row.Open)-t.undecidable() <= t.rules.OpenLimit && t.makeRoom(rowReserve+noRoomReserve)
+	return len(t.row.Open)-t.undecidable() <= t.config.OpenLimit && t.makeRoom(rowReserve+noRoomReserve)
 }
 
 // refusable reports whether there is room for one gate more without its request.

@@ -16,7 +16,7 @@ import (
 // A process without room for g2 crashes before it writes the row. The next one reads the approval of g1 first, has room, and a
 // person approves g2: the outcome is the same.
 func TestGateWithoutRoomEndsInOneWayAcrossACrash(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.OpenLimit = 1 })
+	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
 	p.handle(p.request("g1"))
 	saved := p.row
 	request := p.request("g2")
@@ -40,7 +40,7 @@ func TestGateWithoutRoomEndsInOneWayAcrossACrash(t *testing.T) {
 }
 
 func TestNoDecisionIsAcceptedForAGateWithoutRoom(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.OpenLimit = 1 })
+	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
 	p.handle(p.request("g1"))
 	asked := valuesOf[closeAsked](p.handle(p.request("g2")))
 	require.Len(t, asked, 1)
@@ -64,7 +64,7 @@ func TestNoDecisionIsAcceptedForAGateWithoutRoom(t *testing.T) {
 
 // An answer that waited for its request needs no room.
 func TestHeldDecisionCountsWithoutRoom(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.OpenLimit = 1 })
+	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
 	p.handle(p.request("g1"))
 	p.handle(p.approve("g2"))
 	require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.request("g2"))).Status)
@@ -80,7 +80,7 @@ func TestGatesWithoutRoomAreBounded(t *testing.T) {
 			r.TurnID, r.InteractionID = strings.Repeat("x", maxID), strings.Repeat("y", maxID)
 		}, noRoomReserve / (2 * maxID)},
 	} {
-		p := newHarness(t, func(r *Rules) { r.RowLimit = minRecord - rowMargin })
+		p := newHarness(t, func(c *Config) { c.RowLimit = minRecord - rowMargin })
 		fill := p.request("fill", func(r *topics.GateRequest) {
 			r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 31_000)+`"`), ""
 		})
@@ -113,7 +113,7 @@ func TestNewestGatesAreRefusedIfTheRowIsTooLarge(t *testing.T) {
 			r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 30_000)+`"`), ""
 		}))
 	}
-	p.rules.RowLimit = minRecord - rowMargin
+	p.config.RowLimit = minRecord - rowMargin
 	es := p.handle(p.withdrawal("g0", topics.CauseSuperseded))
 	require.Empty(t, valuesOf[gateEnded](es))
 	asked := valuesOf[closeAsked](es)

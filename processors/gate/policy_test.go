@@ -98,7 +98,7 @@ func TestPolicyThatDeniesOverridesAnApproval(t *testing.T) {
 		p := newHarness(t)
 		p.handle(p.request("g1"))
 		decision := p.approve("g1")
-		p.rules.Policy = approval.Policy{Default: approval.Deny}
+		p.config.Policy = approval.Policy{Default: approval.Deny}
 		o := outcome(t, p.handle(decision))
 		require.Equal(t, topics.GateDenied, o.Status)
 		require.Equal(t, topics.CausePolicy, o.Cause)

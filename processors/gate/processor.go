@@ -16,19 +16,19 @@ import (
 
 // Graph returns the group "{agent}-gate-streams" for processors.New: the gates of an agent, in one row per session. It looks
 // up standing approvals in the table of GrantsGraph, which must run too, in this process or in another. It returns an error
-// if the agent's name is invalid, or one that wraps ErrOption if an option is out of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	catalog, rules, err := configure(agent, opts)
+// if the agent's name is invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
+	catalog, err := configure(agent, &c)
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{topics: catalog, rules: rules}
+	b := &binding{topics: catalog, agent: agent, config: c}
 	edges := processors.Edges(catalog.GateGroup(),
 		processors.Input(catalog.GateRequests, b.onRequest),
 		processors.Input(catalog.GateDecisions, b.onDecision),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
-	if rules.Channels {
+	if c.Channels {
 		edges = append(edges, output(catalog.ChannelMessages))
 	}
 	return goka.DefineGroup(catalog.GateGroup(), append(edges,
@@ -38,13 +38,13 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	)...), nil
 }
 
-func configure(agent string, opts []Option) (topics.Catalog, Rules, error) {
+// configure completes c and returns the catalog of an agent.
+func configure(agent string, c *Config) (topics.Catalog, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
-		return catalog, Rules{}, fmt.Errorf("gate: %w", err)
+		return catalog, fmt.Errorf("gate: %w", err)
 	}
-	rules, err := rulesOf(agent, opts)
-	return catalog, rules, err
+	return catalog, c.complete()
 }
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
@@ -52,7 +52,8 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
-	rules  Rules
+	agent  string
+	config Config
 }
 
 func (b *binding) onRequest(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
@@ -91,9 +92,9 @@ func (b *binding) apply(c *processors.Context, e event) error {
 		}
 		return c.DeadLetter(reasonBroken)
 	}
-	rules := b.rules
-	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := apply(state, e, b.standing(c), c.Now(), rules)
+	config := b.config
+	config.RecordLimit = min(config.RecordLimit, max(c.MaxRecordBytes(), minRecord))
+	out := apply(state, e, b.standing(c), c.Now(), b.agent, config)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err

@@ -33,13 +33,13 @@ type fixture struct {
 	table     *processortest.GroupTable[*gaterow.State]
 }
 
-func newFixture(t *testing.T, opts ...gate.Option) *fixture {
+func newFixture(t *testing.T, config gate.Config) *fixture {
 	t.Helper()
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	gates, err := gate.Graph("quay", opts...)
+	gates, err := gate.Graph("quay", config)
 	require.NoError(t, err)
-	grants, err := gate.GrantsGraph("quay", opts...)
+	grants, err := gate.GrantsGraph("quay", config)
 	require.NoError(t, err)
 	d := processortest.New(t, noon, grants, gates)
 	return &fixture{
@@ -74,7 +74,7 @@ func (b *fixture) open(t *testing.T, session string) []gate.View {
 }
 
 func TestGateEndsWithItsDecision(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, gate.Config{})
 	b.ask("s1", "g1")
 	require.Len(t, b.open(t, "s1"), 1)
 	b.Advance(time.Second)
@@ -88,7 +88,7 @@ func TestGateEndsWithItsDecision(t *testing.T) {
 }
 
 func TestGateIsClosedOnceAtItsDeadline(t *testing.T) {
-	b := newFixture(t, gate.WithPolicy(approval.Policy{TTL: time.Minute}))
+	b := newFixture(t, gate.Config{Policy: approval.Policy{TTL: time.Minute}})
 	b.ask("s1", "g1")
 	b.Advance(59_999 * time.Millisecond)
 	require.Zero(t, b.outcomes.Len())
@@ -104,7 +104,7 @@ func TestGateIsClosedOnceAtItsDeadline(t *testing.T) {
 }
 
 func TestAgentGrantCountsInOtherSessionsUntilItIsRevoked(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, gate.Config{})
 	b.ask("s1", "g1")
 	b.decide("s1", "g1", "d1", topics.VerdictApprove, topics.ScopeAgent)
 	require.Equal(t, topics.CauseHuman, b.outcomes.Next().Value.Cause)
@@ -117,7 +117,7 @@ func TestAgentGrantCountsInOtherSessionsUntilItIsRevoked(t *testing.T) {
 }
 
 func TestPurgeCancelsOpenGates(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, gate.Config{})
 	b.ask("s1", "g1")
 	b.ask("s2", "g1")
 	b.Advance(time.Second)
@@ -130,7 +130,7 @@ func TestPurgeCancelsOpenGates(t *testing.T) {
 }
 
 func TestRefusedRecordsAreDeadLetteredWithTheirReason(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, gate.Config{})
 	b.decisions.Pipe("s1", topics.GateDecision{
 		GateID: "g1", SessionID: "s1", DecisionID: "d0", Verdict: topics.VerdictApprove, OptionID: "none", By: "ines",
 	})
@@ -148,7 +148,7 @@ func TestRefusedRecordsAreDeadLetteredWithTheirReason(t *testing.T) {
 }
 
 func TestDecisionWithoutARequestIsDeadLetteredAfterItsHold(t *testing.T) {
-	b := newFixture(t, gate.WithHold(time.Minute))
+	b := newFixture(t, gate.Config{Hold: time.Minute})
 	b.decide("s1", "none", "d9", topics.VerdictApprove, "")
 	b.Advance(time.Minute - time.Millisecond)
 	require.Zero(t, b.letters.Len())
@@ -164,9 +164,9 @@ func TestDecisionWithoutARequestIsDeadLetteredAfterItsHold(t *testing.T) {
 func TestDamagedRowIsKeptAndAPurgeDeletesIt(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	graph, err := gate.Graph("quay")
+	graph, err := gate.Graph("quay", gate.Config{})
 	require.NoError(t, err)
-	grants, err := gate.GrantsGraph("quay")
+	grants, err := gate.GrantsGraph("quay", gate.Config{})
 	require.NoError(t, err)
 	d := processortest.New(t, noon, grants, graph)
 	raw := processortest.Table(d, c.GateGroup(), damaged{})
@@ -189,7 +189,7 @@ func (damaged) Marshal(raw []byte) ([]byte, error) { return raw, nil }
 func (damaged) Unmarshal(raw []byte) codec.Decoded[[]byte] { return codec.Decoded[[]byte]{Value: raw} }
 
 func TestLargeEditsFitIntoRecords(t *testing.T) {
-	b := newFixture(t, gate.WithRecordLimit(128<<10))
+	b := newFixture(t, gate.Config{RecordLimit: 128 << 10})
 	for id, size := range map[string]int{"fits": 60_000, "too-large": 70_000} {
 		b.requests.Pipe("s1", topics.GateRequest{
 			GateID: id, SessionID: "s1", Kind: topics.GateTool, Tool: "write", Args: topics.Raw(`{}`),

@@ -39,10 +39,10 @@ const (
 )
 
 func newSimulation(t tb) *simulation {
-	p := newHarness(t, func(r *Rules) {
-		r.HoldFor, r.RememberFor = 1000*24*time.Hour, 1000*24*time.Hour // what is forgotten may end again
-		r.SessionGrant = time.Hour
-		r.Policy = approval.Policy{TTL: time.Minute, Rules: []approval.Rule{
+	p := newHarness(t, func(c *Config) {
+		c.Hold, c.RememberFor = 1000*24*time.Hour, 1000*24*time.Hour // what is forgotten may end again
+		c.SessionGrant = time.Hour
+		c.Policy = approval.Policy{TTL: time.Minute, Rules: []approval.Rule{
 			{Tool: "look", Effect: approval.Allow},
 			{Tool: "drop", Effect: approval.Deny},
 		}}
@@ -55,7 +55,7 @@ func newSimulation(t tb) *simulation {
 // newChannelSimulation returns a simulation in which people are asked on channels.
 func newChannelSimulation(t tb) *simulation {
 	w := newSimulation(t)
-	w.rules.Channels, w.places = true, true
+	w.config.Channels, w.places = true, true
 	return w
 }
 
@@ -75,7 +75,7 @@ func originOf(gate string) topics.Origin {
 // they saw in a row that survives crashes.
 func newFullSimulation(t tb) *simulation {
 	w := newSimulation(t)
-	w.rules.OpenLimit, w.full = 1, true
+	w.config.OpenLimit, w.full = 1, true
 	return w
 }
 

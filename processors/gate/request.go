@@ -40,9 +40,9 @@ func (t *transition) gateOf(e requested) *gaterow.Gate {
 		g.Allowed = append(g.Allowed, string(v))
 	}
 	if g.Agent == "" {
-		g.Agent = t.rules.Agent
+		g.Agent = t.agent
 	}
-	if t.rules.Channels {
+	if t.config.Channels {
 		g.Channel = r.Channel
 		origin, _ := topics.DecodeOrigin(r.Channel) // an invalid one ends the gate, see fitsBounds
 		g.Proof = string(origin.Proof)
@@ -64,7 +64,7 @@ func (t *transition) request(g *gaterow.Gate, r topics.GateRequest) {
 	if t.ended(g.Id) {
 		return
 	}
-	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: r.Args})
+	decision := t.config.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: r.Args})
 	g.Dangerous = g.Dangerous || decision.Dangerous
 	if g.Message == "" {
 		g.Message = decision.Message

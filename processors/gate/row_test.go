@@ -61,7 +61,7 @@ func TestRequestsWithoutRoomAreDenied(t *testing.T) {
 		require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.approve(fmt.Sprint("g", i)))).Status)
 	}
 
-	p = newHarness(t, func(r *Rules) { r.OpenLimit = 2 })
+	p = newHarness(t, func(c *Config) { c.OpenLimit = 2 })
 	p.handle(p.request("g1"))
 	p.handle(p.request("g2"))
 	require.Equal(t, topics.CauseNoRoom, outcome(t, p.settle(p.request("g3"))).Cause)
@@ -115,7 +115,7 @@ func TestHeldRecordsAreBounded(t *testing.T) {
 		p.handle(p.approve(fmt.Sprint("g", i), reason))
 	}
 	require.Less(t, len(p.state().Early), 6)
-	p.rules.RowLimit = 64 << 10 // a smaller limit than the row was written with
+	p.config.RowLimit = 64 << 10 // a smaller limit than the row was written with
 	es := p.handle(p.request("g99"))
 	require.NotEmpty(t, es, "held records are given up")
 }
@@ -178,7 +178,7 @@ func FuzzRow(f *testing.F) {
 		for _, e := range events {
 			s, err := gaterow.Table.Unmarshal(raw)
 			require.NoError(t, err)
-			apply(s, e, func(string) *gaterow.Grants { return nil }, p.now.Add(time.Hour), p.rules)
+			apply(s, e, func(string) *gaterow.Grants { return nil }, p.now.Add(time.Hour), "quay", p.config)
 		}
 	})
 }

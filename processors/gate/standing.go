@@ -26,8 +26,8 @@ type grantResult struct {
 // the caller must not use it afterwards. It is deterministic.
 //
 // A grant that was revoked does not return if its record is repeated, and a revocation that precedes its grant counts.
-func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now time.Time, rules Rules) grantResult {
-	t := &grants{row: row, now: now, rules: rules}
+func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now time.Time, config Config) grantResult {
+	t := &grants{row: row, now: now, config: config}
 	if t.row == nil {
 		t.row = &gaterow.Grants{Version: rowVersion}
 	}
@@ -53,7 +53,7 @@ func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now
 	if record != nil {
 		t.row.TouchedMs = now.UnixMilli()
 	}
-	idle := t.row.TouchedMs + rules.RememberFor.Milliseconds()
+	idle := t.row.TouchedMs + config.RememberFor.Milliseconds()
 	if len(t.row.Grants) == 0 && idle <= now.UnixMilli() {
 		return grantResult{Changed: row != nil}
 	}
@@ -65,7 +65,7 @@ func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now
 type grants struct {
 	row     *gaterow.Grants
 	now     time.Time
-	rules   Rules
+	config  Config
 	changed bool
 }
 
@@ -73,11 +73,11 @@ type grants struct {
 func (t *grants) add(g topics.GateGrant) (reason string) {
 	known := slices.ContainsFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == g.GrantID })
 	grant := &gaterow.Grant{Id: g.GrantID, Agent: g.Agent, Tool: g.Tool, ArgsSha256: g.ArgsSHA256, ExpiresMs: g.ExpiresMS, By: g.By}
-	if known || expired(grant, t.now.UnixMilli()) || t.rules.remembers(t.row.Revoked, digests.Of(ofRevoked, g.GrantID), t.now) {
+	if known || expired(grant, t.now.UnixMilli()) || t.config.remembers(t.row.Revoked, digests.Of(ofRevoked, g.GrantID), t.now) {
 		return ""
 	}
 	t.row.Grants = append(t.row.Grants, grant)
-	if len(t.row.Grants) > maxGrants || proto.Size(t.row) > t.rules.RowLimit-rowReserve {
+	if len(t.row.Grants) > maxGrants || proto.Size(t.row) > t.config.RowLimit-rowReserve {
 		return reasonGrantRoom
 	}
 	t.changed = true
@@ -87,11 +87,11 @@ func (t *grants) add(g topics.GateGrant) (reason string) {
 // revoke ends a grant and remembers it.
 func (t *grants) revoke(id string) {
 	d := digests.Of(ofRevoked, id)
-	if t.rules.remembers(t.row.Revoked, d, t.now) {
+	if t.config.remembers(t.row.Revoked, d, t.now) {
 		return
 	}
 	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == id })
-	t.row.Revoked = t.rules.remember(t.row.Revoked, d, t.now)
+	t.row.Revoked = t.config.remember(t.row.Revoked, d, t.now)
 	t.changed = true
 }
 

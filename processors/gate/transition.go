@@ -35,8 +35,8 @@ type grantsOf func(agent string) *gaterow.Grants
 // deterministic: equal arguments and equal answers of standing give equal results.
 //
 // An event that was applied before changes no gate and ends none.
-func apply(state *gaterow.State, e event, standing grantsOf, now time.Time, rules Rules) result {
-	t := &transition{row: state, key: e.session(), standing: standing, now: now, rules: rules}
+func apply(state *gaterow.State, e event, standing grantsOf, now time.Time, agent string, config Config) result {
+	t := &transition{row: state, key: e.session(), standing: standing, now: now, agent: agent, config: config}
 	if t.row == nil {
 		t.row = &gaterow.State{Version: rowVersion}
 	}
@@ -62,7 +62,8 @@ type transition struct {
 	key       string // the session ID
 	standing  grantsOf
 	now       time.Time
-	rules     Rules
+	agent     string // of requests that name none
+	config    Config
 	effects   []effect
 	changed   bool          // the row must be written
 	erased    bool          // the row must be deleted
@@ -97,7 +98,7 @@ func findIn(gates []*gaterow.Gate, id string) *gaterow.Gate {
 
 // ended reports whether a gate had its outcome.
 func (t *transition) ended(id string) bool {
-	return findIn(t.row.Closed, id) != nil || t.rules.remembers(t.row.Remembered, digests.Of(ofEnded, id), t.now)
+	return findIn(t.row.Closed, id) != nil || t.config.remembers(t.row.Remembered, digests.Of(ofEnded, id), t.now)
 }
 
 // rowReserve is kept free for what every event adds to the row: digests, outcomes, grants, deadlines.
@@ -109,7 +110,7 @@ const noRoomReserve = 16 << 10
 // makeRoom forgets the outcomes of ended gates, oldest first, until so many bytes of the row are free. It returns false if
 // they are not free even without the outcomes.
 func (t *transition) makeRoom(free int) bool {
-	for proto.Size(t.row) > t.rules.RowLimit-free {
+	for proto.Size(t.row) > t.config.RowLimit-free {
 		if len(t.row.Closed) == 0 {
 			return false
 		}
@@ -126,15 +127,15 @@ func (t *transition) forgetOutcome() {
 }
 
 func (t *transition) rememberEnded(id string) {
-	t.row.Remembered = t.rules.remember(t.row.Remembered, digests.Of(ofEnded, id), t.now)
+	t.row.Remembered = t.config.remember(t.row.Remembered, digests.Of(ofEnded, id), t.now)
 	t.changed = true
 }
 
-// trim brings a row below Rules.RowLimit in every case: it forgets outcomes, then the older half of the digests, then gives
+// trim brings a row below Config.RowLimit in every case: it forgets outcomes, then the older half of the digests, then gives
 // up held records, then drops grants, then refuses the newest gates, then ends them. Kafka would reject a larger row, on
 // every restart again.
 func (t *transition) trim() {
-	for proto.Size(t.row) > t.rules.RowLimit {
+	for proto.Size(t.row) > t.config.RowLimit {
 		switch {
 		case len(t.row.Closed) > 0:
 			t.forgetOutcome()

@@ -90,7 +90,7 @@ func TestHeldDecisionThatTheGateDoesNotAcceptIsDeadLettered(t *testing.T) {
 func TestHeldDecisionWithoutARequestIsDeadLettered(t *testing.T) {
 	p := newHarness(t)
 	p.handle(p.approve("g1"))
-	require.Empty(t, p.advance(p.rules.HoldFor-time.Millisecond))
+	require.Empty(t, p.advance(p.config.Hold-time.Millisecond))
 	require.Equal(t, reasonNoRequest, letter(t, p.advance(time.Millisecond)))
 	require.Empty(t, p.handle(p.request("g1")), "the gate asks again")
 }
@@ -100,7 +100,7 @@ func TestGateIsOpenUntilItsDeadline(t *testing.T) {
 		"of the policy":  func(*topics.GateRequest) {},
 		"of the request": func(r *topics.GateRequest) { r.ExpiresMS = 1_790_000_000_000 + 60_000 },
 	} {
-		p := newHarness(t, func(r *Rules) { r.Policy.TTL = time.Minute })
+		p := newHarness(t, func(c *Config) { c.Policy.TTL = time.Minute })
 		p.handle(p.request("g1", change))
 		require.Empty(t, p.advance(59_999*time.Millisecond), name)
 		require.Len(t, p.state().Open, 1)
@@ -113,7 +113,7 @@ func TestGateIsOpenUntilItsDeadline(t *testing.T) {
 }
 
 func TestDecisionAgainstDeadlineInBothOrders(t *testing.T) {
-	ttl := func(r *Rules) { r.Policy.TTL = time.Minute }
+	ttl := func(c *Config) { c.Policy.TTL = time.Minute }
 	expire := func(p *harness) topics.GateDecision {
 		p.tb.Helper()
 		p.now = time.UnixMilli(p.state().DeadlineMs).UTC()
@@ -223,7 +223,7 @@ func TestRepeatedAndConflictingRequests(t *testing.T) {
 	outcome(t, p.handle(p.approve("g1")))
 	require.Empty(t, p.handle(r), "also after the outcome")
 	require.Equal(t, reasonConflict, letter(t, p.handle(other)))
-	p.advance(p.rules.RememberFor)
+	p.advance(p.config.RememberFor)
 	require.Nil(t, p.state(), "the row of an idle session is deleted")
 }
 
@@ -303,7 +303,7 @@ func TestRequestThatCannotBeDecidedIsDenied(t *testing.T) {
 		"arguments":       func(r *topics.GateRequest) { r.Args = topics.Raw(`"` + strings.Repeat("x", maxValue) + `"`) },
 		"message":         func(r *topics.GateRequest) { r.Message = strings.Repeat("x", maxMessage+1) },
 	} {
-		p := newHarness(t, func(r *Rules) { r.Policy.Default = approval.Allow })
+		p := newHarness(t, func(c *Config) { c.Policy.Default = approval.Allow })
 		r := p.request("g1", change)
 		o := outcome(t, p.handle(r))
 		require.Equal(t, topics.GateDenied, o.Status, name)

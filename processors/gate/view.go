@@ -68,7 +68,7 @@ type OutcomeView struct {
 }
 
 // Gates returns the gates of a session's row: the open ones in the order in which they were opened, then those that ended
-// within the last day, in the order in which they ended (see WithRemembered). A gate for which there is no room is
+// within the last day, in the order in which they ended (see Config.RememberFor). A gate for which there is no room is
 // returned only when it has ended. The row is a value of the table, as Processor.Get and a goka.View with TableCodec return it; nil is
 // a session without a row. The views alias the row.
 func Gates(session string, row any) ([]View, error) {

@@ -43,8 +43,8 @@ func TestPersonIsAskedAndDecidesOnAChannel(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newGateRig(t, guarantee, 2)
-		onChannels := builder(func(agent string, _ ...gate.Option) (*goka.GroupGraph, error) {
-			return gate.Graph(agent, gate.WithChannels())
+		onChannels := builder(func(agent string, _ gate.Config) (*goka.GroupGraph, error) {
+			return gate.Graph(agent, gate.Config{Channels: true})
 		})
 		f.run(gate.GrantsGraph, "grants")
 		g := f.run(onChannels, "gates")

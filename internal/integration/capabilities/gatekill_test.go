@@ -32,7 +32,7 @@ func runGates(ctx context.Context, c gateChild) error {
 	if err != nil {
 		return err
 	}
-	graph, err := gate.Graph(c.Agent)
+	graph, err := gate.Graph(c.Agent, gate.Config{})
 	if err != nil {
 		return err
 	}

@@ -28,17 +28,17 @@ func newGateRig(t *testing.T, guarantee processors.Guarantee, partitions int32) 
 }
 
 // builder is gate.Graph or gate.GrantsGraph.
-type builder func(agent string, opts ...gate.Option) (*goka.GroupGraph, error)
+type builder func(agent string, c gate.Config) (*goka.GroupGraph, error)
 
 // with returns a builder with a policy.
 func (b builder) with(p approval.Policy) builder {
-	return func(agent string, _ ...gate.Option) (*goka.GroupGraph, error) { return b(agent, gate.WithPolicy(p)) }
+	return func(agent string, _ gate.Config) (*goka.GroupGraph, error) { return b(agent, gate.Config{Policy: p}) }
 }
 
 // run starts one of the groups.
 func (f *gateRig) run(graph builder, name string, more ...processors.Option) *instance {
 	f.tb.Helper()
-	g, err := graph(f.agent)
+	g, err := graph(f.agent, gate.Config{})
 	require.NoError(f.tb, err)
 	return f.group(g, name, more...)
 }

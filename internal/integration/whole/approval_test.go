@@ -83,7 +83,7 @@ func newApprovalWorld(t *testing.T, guarantee processors.Guarantee) *approvalWor
 	a := &approvalWorld{
 		world: newWorld(t, guarantee, topics.WithGates()), logs: map[string][]*kgo.Record{}, seen: map[string]bool{},
 	}
-	a.run("grants", must(gate.GrantsGraph(a.agent)))
+	a.run("grants", must(gate.GrantsGraph(a.agent, gate.Config{})))
 	c := a.catalog
 	reader := must(kgo.NewClient(kgo.SeedBrokers(a.brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeTopics(c.EnrichedMessageInput.Name(), c.ToolUse.Name(), c.GateRequests.Name(), c.GateOutcomes.Name(),

@@ -135,7 +135,7 @@ func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 		graphs = append(graphs, must(delivery.Graph(name, delivery.WithChannels())), must(delivery.RoutesGraph(name)))
 	}
 	if name == d.front && d.policy != nil {
-		graphs = append(graphs, must(gate.Graph(name, gate.WithPolicy(*d.policy), gate.WithChannels())), must(gate.GrantsGraph(name)))
+		graphs = append(graphs, must(gate.Graph(name, gate.Config{Policy: *d.policy, Channels: true})), must(gate.GrantsGraph(name, gate.Config{})))
 	}
 	return graphs
 }

@@ -47,8 +47,8 @@ func runGates(ctx context.Context, c child) error {
 		return err
 	}
 	turns, turnsErr := turn.Graph(agent, turn.WithApproval(gatePolicy()))
-	gates, gatesErr := gate.Graph(agent, gate.WithPolicy(gatePolicy()))
-	grants, grantsErr := gate.GrantsGraph(agent)
+	gates, gatesErr := gate.Graph(agent, gate.Config{Policy: gatePolicy()})
+	grants, grantsErr := gate.GrantsGraph(agent, gate.Config{})
 	index, indexErr := gatehttp.NewIndex(agent, gatehttp.WithLogger(logger))
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, gatesErr, grantsErr, indexErr, toErr); err != nil {

@@ -323,8 +323,8 @@ func TestStreamGoesOnAfterAnApproval(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		policy := approval.Policy{Rules: []approval.Rule{{Tool: "lookup", Effect: approval.Ask}}}
 		m := newOwnModels(t, guarantee, turn.WithApproval(policy))
-		m.world.run("grants", must(gate.GrantsGraph(m.agent)))
-		m.world.run("gates", must(gate.Graph(m.agent, gate.WithPolicy(policy))))
+		m.world.run("grants", must(gate.GrantsGraph(m.agent, gate.Config{})))
+		m.world.run("gates", must(gate.Graph(m.agent, gate.Config{Policy: policy})))
 		m.follow(func(r processors.Inbound) {
 			g := m.catalog.GateRequests.Codec().Unmarshal(r.Value).Value
 			if g.Withdrawn != "" {

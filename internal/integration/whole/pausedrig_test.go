@@ -47,13 +47,15 @@ func newPausedWorld(t *testing.T, guarantee processors.Guarantee, opts ...group.
 		runs: map[string]*run{}, batches: map[string][]topics.BatchMessage{},
 	}
 	p.startFold()
-	p.run("grants", must(gate.GrantsGraph(p.agent)))
+	p.run("grants", must(gate.GrantsGraph(p.agent, gate.Config{})))
 	p.startGates()
 	p.follow(p.receive, p.catalog.GateOutcomes.Name(), p.catalog.MessageInput.Name(), p.catalog.BatchMessages.Name())
 	return p
 }
 
-func (p *pausedWorld) startGates() { p.gates = p.run("gates", must(gate.Graph(p.agent))) }
+func (p *pausedWorld) startGates() {
+	p.gates = p.run("gates", must(gate.Graph(p.agent, gate.Config{})))
+}
 
 func (p *pausedWorld) startFold() { p.fold = p.run("fold", must(group.Graph(p.agent, p.opts...))) }
 

@@ -43,8 +43,8 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 	current := func() *settings.Settings { return s }
 	policy := approval.Policy{Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask, Message: "May this be paid?"}}}
 	p.run("turns", must(turn.Graph(p.agent, turn.WithApproval(policy))))
-	p.run("gates", must(gate.Graph(p.agent, gate.WithPolicy(policy))))
-	p.run("grants", must(gate.GrantsGraph(p.agent)))
+	p.run("gates", must(gate.Graph(p.agent, gate.Config{Policy: policy})))
+	p.run("grants", must(gate.GrantsGraph(p.agent, gate.Config{})))
 	p.opts = append([]peer.Option{peer.WithSettings(current), peer.WithGates()}, opts...)
 	p.startPeers()
 	p.run("chain", must(peer.ChainGraph(p.agent)))

@@ -75,7 +75,7 @@
 //	401  the caller is not authenticated, or its credential ended during a wait
 //	403  the caller does not have the right, or may not use the session that it named, or the page's origin or the name in
 //	     Host is not trusted
-//	404  the gate was never known, or ended so long ago that its session's row has forgotten it (gate.WithRemembered)
+//	404  the gate was never known, or ended so long ago that its session's row has forgotten it (gate.Config.RememberFor)
 //	405  another method
 //	408  the body arrives too slowly
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers

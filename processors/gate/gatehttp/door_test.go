@@ -23,9 +23,9 @@ func TestDecisionsAreAnsweredWithTheStatusOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	cents := 100_000.0
-	f.gates(gate.WithPolicy(approval.Policy{Rules: []approval.Rule{{
+	f.gates(approval.Rule{
 		Tool: "pay", Args: map[string]approval.Condition{"/cents": {AtLeast: &cents}}, Effect: approval.Deny, Message: "never so much",
-	}}}))
+	})
 	d := f.door(WithAuthenticate(callers))
 	const mira, ines = as("mira read,answer *"), as("ines read,answer *")
 	f.ask("s", "a", editable)

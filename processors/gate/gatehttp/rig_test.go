@@ -21,6 +21,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
@@ -59,12 +60,12 @@ func newField(t *testing.T, g processors.Guarantee) *field {
 }
 
 // gates runs the gate group and that of grants until stop is called.
-func (f *field) gates(opts ...gate.Option) (stop func()) {
+func (f *field) gates(rules ...approval.Rule) (stop func()) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for i, build := range []func(string, ...gate.Option) (*goka.GroupGraph, error){gate.GrantsGraph, gate.Graph} {
-		graph, err := build(f.agent, opts...)
+	for i, build := range []func(string, gate.Config) (*goka.GroupGraph, error){gate.GrantsGraph, gate.Graph} {
+		graph, err := build(f.agent, gate.Config{Policy: approval.Policy{Rules: rules}})
 		require.NoError(f.t, err)
 		p, err := processors.New(f.brokers, graph, processors.WithTopics(f.catalog), processors.WithTick(20*time.Millisecond),
 			processors.WithGuarantee(f.guarantee), processors.WithInstance(fmt.Sprint(f.agent, i)),
