@@ -49,7 +49,7 @@ func seconds(name string) envoption.Variable[turn.Memoir] {
 func readMemory(gated bool, logger *zap.Logger) (addition, error) {
 	on, err := flagged(memoirEnabled)
 	_, wrong := envoption.Options(memoirVariables, os.LookupEnv, errVariable)
-	options, wrongGroup := memoir.OptionsFromEnv(os.LookupEnv)
+	config, wrongGroup := memoir.ConfigFromEnv(os.LookupEnv)
 	if err := errors.Join(err, wrong, wrongGroup); err != nil || !on {
 		return addition{}, err
 	}
@@ -63,7 +63,7 @@ func readMemory(gated bool, logger *zap.Logger) (addition, error) {
 	}
 	a := addition{
 		name: "memory", turn: []turn.Option{turn.WithMemoir(after)}, topics: []topics.CatalogOption{topics.WithMemoir()},
-		groups: []group{{"memories", func(agent string) (*goka.GroupGraph, error) { return memoir.Graph(agent, options...) }}},
+		groups: []group{{"memories", func(agent string) (*goka.GroupGraph, error) { return memoir.Graph(agent, config) }}},
 	}
 	if gated {
 		a.turn = append(a.turn, turn.WithGates())

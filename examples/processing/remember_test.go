@@ -26,7 +26,7 @@ func remember(ctx context.Context, agent string, brokers []string, m think.Model
 		return err
 	}
 	defer to.Close()
-	update, err := memory.New(m)
+	update, err := memory.New(m, memory.Config{})
 	if err != nil {
 		return err
 	}

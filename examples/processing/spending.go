@@ -56,8 +56,8 @@ func readSpending() (addition, error) {
 	a := addition{
 		name: "costs", turn: []turn.Option{turn.WithCosts()}, topics: []topics.CatalogOption{topics.WithCosts()},
 		groups: []group{
-			{"session-costs", func(agent string) (*goka.GroupGraph, error) { return cost.Graph(agent) }},
-			{"spending", func(agent string) (*goka.GroupGraph, error) { return cost.SpendingGraph(agent) }},
+			{"session-costs", func(agent string) (*goka.GroupGraph, error) { return cost.Graph(agent, cost.Config{}) }},
+			{"spending", func(agent string) (*goka.GroupGraph, error) { return cost.SpendingGraph(agent, cost.Config{}) }},
 		},
 	}
 	if len(limits) > 0 {
@@ -77,6 +77,6 @@ func readLatencies() (addition, error) {
 	}
 	return addition{
 		name: "latencies", turn: []turn.Option{turn.WithLatencies()}, topics: []topics.CatalogOption{topics.WithLatencies()},
-		groups: []group{{"latencies", func(agent string) (*goka.GroupGraph, error) { return latency.Graph(agent) }}},
+		groups: []group{{"latencies", func(agent string) (*goka.GroupGraph, error) { return latency.Graph(agent, latency.Config{}) }}},
 	}, nil
 }

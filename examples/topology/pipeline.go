@@ -64,7 +64,7 @@ func (p pipeline) graphs() ([]*goka.GroupGraph, error) {
 	}
 	if p.memory {
 		opts = append(opts, turn.WithMemoir(turn.Memoir{}))
-		add(memoir.Graph(orchestrator))
+		add(memoir.Graph(orchestrator, memoir.Config{}))
 	}
 	add(turn.Graph(orchestrator, opts...))
 	add(turn.Graph(worker))

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Check collects what is wrong with a configuration. Its zero value is ready for use.
@@ -33,6 +34,14 @@ func AtLeast[T cmp.Ordered](c *Check, name string, field *T, byDefault, least T)
 	case *field < least:
 		c.Wrong(name, "is %v, want at least %v", *field, least)
 	}
+}
+
+// OrNone gives a zero field its default. A negative value means none, and becomes zero.
+func OrNone[T int | int64 | float64 | time.Duration](field *T, byDefault T) {
+	if *field == 0 {
+		*field = byDefault
+	}
+	*field = max(*field, 0)
 }
 
 // Wrong says what is wrong with a field. The text follows the field's name, and may wrap an error with %w.

@@ -2,7 +2,6 @@ package digests
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 )
 
@@ -10,20 +9,6 @@ import (
 type Window struct {
 	For   time.Duration
 	Count int
-}
-
-// DefaultWindow is the window of a group without the option.
-var DefaultWindow = Window{For: 24 * time.Hour, Count: 1000}
-
-// Check returns an error if a bound is out of range: For must be at least 1 s and at most 10 years, and Count from 1 to 10,000.
-func (w Window) Check() error {
-	switch {
-	case w.For < time.Second || w.For > 10*365*24*time.Hour:
-		return fmt.Errorf("remember time is %v, want 1s to 10 years", w.For)
-	case w.Count < 1 || w.Count > 10_000:
-		return fmt.Errorf("remember count is %d, want 1 to 10000", w.Count)
-	}
-	return nil
 }
 
 // An entry is the first bytes of an ID's digest and the time at which it was added, in seconds since the epoch. Entries are

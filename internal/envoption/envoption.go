@@ -22,18 +22,19 @@ type Variable[O any] struct {
 	Decimal  func(float64) O
 }
 
+// Milliseconds is a variable of a duration, in milliseconds.
+func Milliseconds[O any](name string, option func(time.Duration) O) Variable[O] {
+	return Variable[O]{Name: name, Min: 1, Max: MaxMS, Option: func(ms int64) O { return option(time.Duration(ms) * time.Millisecond) }}
+}
+
 // RouteTTL is the variable of the lifetime of a reply route in milliseconds, which several packages read.
 func RouteTTL[O any](option func(time.Duration) O) Variable[O] {
-	return Variable[O]{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: MaxMS, Option: func(ms int64) O {
-		return option(time.Duration(ms) * time.Millisecond)
-	}}
+	return Milliseconds("REPLY_TO_STATE_TTL_MS", option)
 }
 
 // CompactionTimeout is the variable of how long a turn waits for a compactor, in milliseconds, which several packages read.
 func CompactionTimeout[O any](option func(time.Duration) O) Variable[O] {
-	return Variable[O]{Name: "COMPACTION_TIMEOUT_MS", Min: 1, Max: MaxMS, Option: func(ms int64) O {
-		return option(time.Duration(ms) * time.Millisecond)
-	}}
+	return Milliseconds("COMPACTION_TIMEOUT_MS", option)
 }
 
 const (
@@ -59,6 +60,20 @@ func Names[O any](variables []Variable[O]) []string {
 		names[i] = v.Name
 	}
 	return names
+}
+
+// Field makes the option that sets a field of a configuration.
+func Field[C, T any](field func(*C) *T) func(T) func(*C) {
+	return func(value T) func(*C) { return func(c *C) { *field(c) = value } }
+}
+
+// Read returns a configuration with the fields that the environment sets. Its errors are those of Options.
+func Read[C any](variables []Variable[func(*C)], lookup func(string) (string, bool), bad error) (c C, err error) {
+	changes, err := Options(variables, lookup, bad)
+	for _, change := range changes {
+		change(&c)
+	}
+	return c, err
 }
 
 // Options returns the options that the environment sets. A blank variable counts as unset. All invalid values are reported

@@ -33,9 +33,3 @@ func TestIDsAreRememberedWithinTheWindow(t *testing.T) {
 	require.False(t, w.Has(entries, "1", noon), "the oldest is evicted")
 	require.True(t, w.Has(entries, "2", noon))
 }
-
-func TestBoundsOfTheWindow(t *testing.T) {
-	require.NoError(t, digests.DefaultWindow.Check())
-	require.ErrorContains(t, digests.Window{For: time.Millisecond, Count: 1}.Check(), "remember time is 1ms")
-	require.ErrorContains(t, digests.Window{For: time.Hour}.Check(), "remember count is 0")
-}

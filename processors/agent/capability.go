@@ -65,7 +65,7 @@ func (c *Config) needs() (n needs) {
 	if c.Memory != nil {
 		n.catalog(topics.WithMemoir())
 		n.ofTurn(turn.WithMemoir(turn.Memoir{After: c.Memory.After}))
-		runWith(&n, memoir.Graph)
+		run(&n, memoir.Graph, memoir.Config{})
 	}
 	budgets := c.Budgets != turn.Budgets{}
 	if budgets {
@@ -74,8 +74,8 @@ func (c *Config) needs() (n needs) {
 	if c.Costs || budgets {
 		n.catalog(topics.WithCosts())
 		n.ofTurn(turn.WithCosts())
-		runWith(&n, cost.Graph)
-		runWith(&n, cost.SpendingGraph)
+		run(&n, cost.Graph, cost.Config{})
+		run(&n, cost.SpendingGraph, cost.Config{})
 	}
 	if c.Tenant != nil {
 		n.ofTurn(turn.WithTenants(c.Tenant))
@@ -83,7 +83,7 @@ func (c *Config) needs() (n needs) {
 	if c.Latencies {
 		n.catalog(topics.WithLatencies())
 		n.ofTurn(turn.WithLatencies())
-		runWith(&n, latency.Graph)
+		run(&n, latency.Graph, latency.Config{})
 	}
 	if c.Deliver != nil {
 		n.catalog(topics.WithDeliveries())

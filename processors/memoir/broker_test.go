@@ -50,9 +50,9 @@ func newStage(t *testing.T, guarantee processors.Guarantee) *stage {
 }
 
 // run starts the group and waits until its state is Running.
-func (s *stage) run(opts ...memoir.Option) (kill func()) {
+func (s *stage) run(c memoir.Config) (kill func()) {
 	s.t.Helper()
-	graph, err := memoir.Graph(s.topics.Agent, opts...)
+	graph, err := memoir.Graph(s.topics.Agent, c)
 	require.NoError(s.t, err)
 	p, err := processors.New(s.brokers, graph, processors.WithTopics(s.topics), processors.WithPartitions(2),
 		processors.WithInstance("one"), processors.WithGuarantee(s.guarantee), processors.WithTick(10*time.Millisecond))
@@ -199,7 +199,7 @@ func TestFlightDeckUpdaterWithConcurrentSessionsLosesNothing(t *testing.T) {
 		require.NoError(t, s.create())
 		old := "before"
 		s.publish(s.outbound("mira", &old, "", ""))
-		s.run()
+		s.run(memoir.Config{})
 		s.await("mira", "before") // what comes before it is taken for its first answer
 		s.end(0, n, "mira", "vera")
 		s.work(false)
@@ -217,7 +217,7 @@ func TestEverySessionHasASnapshotWithoutAWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, s *stage) {
 				const n = 12
-				s.run(memoir.WithPatience(100 * time.Millisecond))
+				s.run(memoir.Config{Patience: 100 * time.Millisecond})
 				var snapshots sync.Map
 				s.follow(func(r processors.Inbound) { snapshots.Store(string(r.Header(topics.HeaderID)), true) })
 				s.end(0, n, "mira", "vera")
@@ -248,7 +248,7 @@ func (s *stage) create() error {
 func TestNoMemoryIsLostWhenTheGroupIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, s *stage) {
 		const n = 20
-		kill := s.run()
+		kill := s.run(memoir.Config{})
 		s.work(true)
 		s.end(0, n/2, "mira", "vera")
 		require.Eventually(t, func() bool {
@@ -259,7 +259,7 @@ func TestNoMemoryIsLostWhenTheGroupIsKilled(t *testing.T) {
 		kill()
 		s.end(n/2, n, "mira", "vera")
 		// After a crash at least once a worker can get a snapshot again under an ID that it knows. It answers it again.
-		s.run()
+		s.run(memoir.Config{})
 		s.await("mira", sessionsOf(n, 0, 2)...)
 		s.await("vera", sessionsOf(n, 1, 2)...)
 		s.mu.Lock()
@@ -275,7 +275,7 @@ func TestNoMemoryIsLostWhenTheGroupIsKilled(t *testing.T) {
 
 func TestEditDuringAPassIsKept(t *testing.T) {
 	both(t, func(t *testing.T, s *stage) {
-		s.run()
+		s.run(memoir.Config{})
 		s.end(0, 1, "mira")
 		require.Eventually(t, func() bool {
 			m := s.memory("mira")

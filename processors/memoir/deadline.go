@@ -54,5 +54,5 @@ func (t *transition) idleEnd() (at int64, ok bool) {
 	if t.row.Memory != "" || len(t.row.Pending)+len(t.row.Settled) > 0 || t.row.Abandoned > 0 {
 		return 0, false
 	}
-	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true
+	return t.row.TouchedMs + t.config.RememberFor.Milliseconds(), true
 }

@@ -24,13 +24,13 @@
 // one. Versions are digests: after a crash that repeats records, equal versions still are equal texts.
 //
 // Every ended session has a snapshot soon after its end, also if no worker runs: readers other than the workers rely on it. The
-// first snapshot of a session waits a short time (WithPatience) for the memory of another session of the user that is with a
+// first snapshot of a session waits a short time (Config.Patience) for the memory of another session of the user that is with a
 // worker, which saves a pass. Then it is sent with the memory as it is. Further passes of a session, after an old version or a
 // failure, wait until no pass with the current memory is open, so N sessions that end together cost about 2N calls of a model at
 // most. Snapshots of different users do not wait for each other. The header topics.HeaderDeadline has the time at which a pass
 // fails without an answer.
 //
-// A row keeps a bounded number of sessions for further passes (WithPendingLimit). If one more session ends, its snapshot is sent
+// A row keeps a bounded number of sessions for further passes (Config.PendingLimit). If one more session ends, its snapshot is sent
 // like the others, and the oldest session that has been sent is given up: first those that wait for a further pass, then those
 // that are with a worker. A given-up session is dead-lettered. If its memory comes later and is based on the current one, it
 // still counts.
@@ -55,7 +55,7 @@
 // A record without a version that a person writes while a snapshot is with a worker is taken for the worker's answer. When the
 // worker's own answer or failure arrives, the group knows better: the text stays as if it were an edit, and the snapshot is sent
 // again. For this the group keeps the snapshot until the deadline of its pass. Answers and failures that come after that, or after
-// WithPendingLimit newer sessions, are dead-lettered. Set the header topics.HeaderMemoirVersion to topics.MemoirEdit to save the
+// Config.PendingLimit newer sessions, are dead-lettered. Set the header topics.HeaderMemoirVersion to topics.MemoirEdit to save the
 // pass.
 //
 // # FlightDeck's updater
@@ -74,16 +74,4 @@
 //
 // A memory that comes after its user was forgotten is ignored here, but it is the last record of its key in memoir-context, which
 // is compacted. Stop the workers of a user, or write a second tombstone.
-//
-// # Options
-//
-//	option            default          what
-//	WithLimit         64 KiB           the longest memory
-//	WithPassTimeout   30 min           how long a worker may take
-//	WithPatience      10 s             how long the first snapshot of a session waits for another session's memory
-//	WithPasses        3                how many passes of a session may fail before it is dead-lettered
-//	WithBackoff       1 min, doubling  how long a session waits after a failed pass
-//	WithPendingLimit  64               how many sent sessions of a user are kept for further passes
-//	WithRemembered    7 days, 1000     how long repeats are recognized, and how long a row without a memory is kept
-//	WithRecordLimit   1 MiB            the largest record
 package memoir

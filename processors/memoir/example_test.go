@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleGraph() {
-	graph, err := memoir.Graph("quay")
+	graph, err := memoir.Graph("quay", memoir.Config{})
 	if err != nil {
 		panic(err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *testing.T) {
 	for name, others := range map[string]bool{"alone": false, "while another pass is open": true} {
 		t.Run(name, func(t *testing.T) {
-			p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+			p := newHarness(t, func(c *Config) { c.Patience = 0 })
 			a := sent(t, p.handle(p.ended("a")))
 			if others {
 				sent(t, p.handle(p.ended("b")))
@@ -49,7 +49,7 @@ func TestTooLongAnswerAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("by hand")))
-	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.rules.Limit+1)))))
+	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.config.Limit+1)))))
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
 }
 
@@ -94,7 +94,7 @@ func TestAnswerAfterItsDeadlineReplacesAMemoryThatDidNotChange(t *testing.T) {
 }
 
 func TestKeptSnapshotsCountForTheLimitAndGoFirst(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 2, 0 })
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("a")))
 	sent(t, p.handle(p.ended("b")))
@@ -117,7 +117,7 @@ func TestKeptSnapshotOfAForgottenUserIsDeleted(t *testing.T) {
 }
 
 func TestRowStaysWhileItKeepsASnapshot(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RememberFor = time.Minute })
+	p := newHarness(t, func(c *Config) { c.RememberFor = time.Minute })
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign(" ")))
 	p.now = p.now.Add(2 * time.Minute)
@@ -147,7 +147,7 @@ func TestSessionIsGivenUpIfMemoriesWithoutAVersionReplaceEveryPass(t *testing.T)
 func TestOneMissOfFlightDecksUpdaterDoesNotFreezeTheMemory(t *testing.T) {
 	for name, overlap := range map[string]bool{"one session after the other": false, "overlapping sessions": true} {
 		t.Run(name, func(t *testing.T) {
-			p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+			p := newHarness(t, func(c *Config) { c.Patience = 0 })
 			begin := p.now
 			queue := []snapshotSent{}
 			add := func(effects []effect) {

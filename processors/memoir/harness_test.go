@@ -22,7 +22,7 @@ type tb interface {
 // harness applies events to the row of one user. The row is encoded and decoded between two events, as in a broker.
 type harness struct {
 	tb     tb
-	rules  Rules
+	config Config
 	now    time.Time
 	row    []byte
 	stored map[uint32][]byte // the parts of the row
@@ -32,12 +32,12 @@ type harness struct {
 
 const user = "mira"
 
-func newHarness(t tb, change ...func(*Rules)) *harness {
-	p := &harness{tb: t, rules: defaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(), stored: map[uint32][]byte{}}
+func newHarness(t tb, change ...func(*Config)) *harness {
+	p := &harness{tb: t, now: time.UnixMilli(1_790_000_000_000).UTC(), stored: map[uint32][]byte{}}
+	require.NoError(t, p.config.complete())
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
 	return p
 }
 
@@ -98,7 +98,7 @@ func (p *harness) handle(e event) []effect {
 		parts = p
 	}
 	had := p.row != nil
-	out, err := apply(p.state(), e, parts, p.now, p.rules)
+	out, err := apply(p.state(), e, parts, p.now, p.config)
 	require.NoError(p.tb, err)
 	if !out.Changed {
 		require.Empty(p.tb, out.New, "parts are written with the row")
@@ -120,7 +120,7 @@ func (p *harness) handle(e event) []effect {
 	}
 	p.row, err = memoirrow.Table.Marshal(out.State)
 	require.NoError(p.tb, err)
-	require.LessOrEqual(p.tb, len(p.row), p.rules.RecordLimit-rowMargin)
+	require.LessOrEqual(p.tb, len(p.row), p.config.RecordLimit-rowMargin)
 	p.checkRow(e)
 	return out.Effects
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // pendingBytes is how much of a row the sessions may take, in bytes.
-func (r Rules) pendingBytes() int { return r.RecordLimit / 4 }
+func (c *Config) pendingBytes() int { return c.RecordLimit / 4 }
 
 func (t *transition) pendingSize() (size int) {
 	for _, list := range [][]*memoirrow.Pending{t.row.Pending, t.row.Settled} {
@@ -19,7 +19,7 @@ func (t *transition) pendingSize() (size int) {
 
 // full reports whether more sessions have their snapshots stored than the limits allow.
 func (t *transition) full() bool {
-	return len(t.row.Pending)+len(t.row.Settled) > t.rules.PendingLimit || t.pendingSize() > t.rules.pendingBytes()
+	return len(t.row.Pending)+len(t.row.Settled) > t.config.PendingLimit || t.pendingSize() > t.config.pendingBytes()
 }
 
 // makeRoom deletes kept snapshots, and then gives up sessions, until the others are within the limits. A session that is given up

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 2, 0 })
 	a := sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
@@ -28,7 +28,7 @@ func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
 
 // A session that waits for a further pass is given up before one that is with a worker.
 func TestSessionsWithAWorkerAreGivenUpLast(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 2, 0 })
 	sent(t, p.handle(p.ended("a")))
 	b := sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(b)))
@@ -36,7 +36,7 @@ func TestSessionsWithAWorkerAreGivenUpLast(t *testing.T) {
 }
 
 func TestSessionsThatEndTogetherAreSentBeforeTheirPatienceAtTheLimit(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit = 2 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit = 2 })
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
@@ -88,14 +88,14 @@ func TestSessionsAreGivenUpIfTheirSnapshotsFillTheRow(t *testing.T) {
 		e.Value = raw
 		o.apply(e)
 	}
-	require.LessOrEqual(t, len(o.row), o.rules.RecordLimit/4+(1<<10))
-	o.advance(o.rules.Patience)
+	require.LessOrEqual(t, len(o.row), o.config.RecordLimit/4+(1<<10))
+	o.advance(o.config.Patience)
 	o.check(20)
 }
 
 // FlightDeck's updater answers the snapshots of sessions that were given up meanwhile too.
 func TestAnswersOfGivenUpSessionsAreNotTakenForThoseOfOthers(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 2, 0 })
 	for _, end := range []string{"a", "b", "c", "d"} {
 		p.handle(p.ended(end))
 	}
@@ -113,7 +113,7 @@ func TestAnswersOfGivenUpSessionsAreNotTakenForThoseOfOthers(t *testing.T) {
 
 // The updater leaves out a and answers b, which is given up then: the answer was taken for that of a.
 func TestSessionsAreRepeatedIfTheAnswerOfAGivenUpOneIsMissing(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.foreign("b")))
@@ -129,7 +129,7 @@ func TestSessionsAreRepeatedIfTheAnswerOfAGivenUpOneIsMissing(t *testing.T) {
 // abandonOpen gives up a session that is with a worker.
 func (p *harness) abandonOpen(end string) {
 	p.tb.Helper()
-	t := &transition{row: p.state(), key: user, parts: p, now: p.now, rules: p.rules}
+	t := &transition{row: p.state(), key: user, parts: p, now: p.now, config: p.config}
 	t.abandon(t.find(end), reasonTooMany)
 	t.settle()
 	t.row.DeadlineMs = t.deadline()
@@ -142,7 +142,7 @@ func (p *harness) abandonOpen(end string) {
 }
 
 func TestAnswersOfGivenUpSessionsOfAForgottenUserAreIgnored(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 1, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 1, 0 })
 	sent(t, p.handle(p.ended("a")))
 	p.handle(p.ended("b"))
 	require.Empty(t, p.handle(p.tombstone()))
@@ -156,7 +156,7 @@ func TestAnswersOfGivenUpSessionsOfAForgottenUserAreIgnored(t *testing.T) {
 
 // The letter of a given-up session has its content, so an answer of an old version needs none.
 func TestLateMemoryOfAGivenUpSessionWithAnOldVersionIsIgnored(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 1, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 1, 0 })
 	a := sent(t, p.handle(p.ended("a")))
 	p.handle(p.ended("b"))
 	p.handle(p.edit("edited"))
@@ -166,7 +166,7 @@ func TestLateMemoryOfAGivenUpSessionWithAnOldVersionIsIgnored(t *testing.T) {
 
 // The memory of a was taken for that of the given-up session, and the other way round.
 func TestSessionIsRepeatedAfterOneThatWasSentOnceBehindIt(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	p.inline = true
 	sent(t, p.handle(p.ended("a")))
 	big := p.ended("b")
@@ -182,7 +182,7 @@ func TestSessionIsRepeatedAfterOneThatWasSentOnceBehindIt(t *testing.T) {
 }
 
 func TestSessionOfAForgottenUserIsGivenUpFirst(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.PendingLimit, r.Patience = 2, 0 })
+	p := newHarness(t, func(c *Config) { c.PendingLimit, c.Patience = 2, 0 })
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.tombstone()))
 	b := sent(t, p.handle(p.ended("b")))
@@ -193,9 +193,9 @@ func TestSessionOfAForgottenUserIsGivenUpFirst(t *testing.T) {
 
 // A row without sessions and memory stays while a memory of a given-up session may come.
 func TestAnswerOfTheOnlySessionThatWasGivenUpIsNotAnEdit(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RememberFor = time.Minute })
+	p := newHarness(t, func(c *Config) { c.RememberFor = time.Minute })
 	e := p.ended("a")
-	e.Value = append(e.Value, make([]byte, p.rules.RecordLimit)...)
+	e.Value = append(e.Value, make([]byte, p.config.RecordLimit)...)
 	for i := range e.Value {
 		if e.Value[i] == 0 {
 			e.Value[i] = ' '

@@ -9,11 +9,11 @@ func (t *transition) remember(kind, id string) {
 	}
 }
 
-// remembers reports whether something with an ID was handled less than Rules.RememberFor ago.
+// remembers reports whether something with an ID was handled less than Config.RememberFor ago.
 func (t *transition) remembers(kind, id string) bool {
 	return t.window().Has(t.row.Remembered, kind+"\x00"+id, t.now)
 }
 
 func (t *transition) window() digests.Window {
-	return digests.Window{For: t.rules.RememberFor, Count: t.rules.RememberCount}
+	return digests.Window{For: t.config.RememberFor, Count: t.config.RememberCount}
 }

@@ -21,7 +21,7 @@ type outage struct {
 	twice bool
 }
 
-func newOutage(t tb, change ...func(*Rules)) *outage {
+func newOutage(t tb, change ...func(*Config)) *outage {
 	return &outage{harness: newHarness(t, change...), read: map[string]time.Time{}, first: map[string]bool{}, dead: map[string]bool{}}
 }
 
@@ -41,7 +41,7 @@ func (o *outage) apply(e event) {
 			}
 			require.True(o.tb, o.twice || !o.first[end], "%s has a second first snapshot", end)
 			if !o.first[end] {
-				require.LessOrEqual(o.tb, o.now.Sub(o.read[end]), o.rules.Patience, end)
+				require.LessOrEqual(o.tb, o.now.Sub(o.read[end]), o.config.Patience, end)
 			}
 			o.first[end] = true
 		case snapshotDead:
@@ -53,8 +53,8 @@ func (o *outage) apply(e event) {
 		}
 	}
 	if o.row != nil {
-		require.LessOrEqual(o.tb, len(o.state().Pending), o.rules.PendingLimit)
-		require.LessOrEqual(o.tb, len(o.stored), o.rules.PendingLimit)
+		require.LessOrEqual(o.tb, len(o.state().Pending), o.config.PendingLimit)
+		require.LessOrEqual(o.tb, len(o.stored), o.config.PendingLimit)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestEverySessionHasOneFirstSnapshotInTimeWithoutAWorker(t *testing.T) {
 				o.apply(o.ended(fmt.Sprint("s", i)))
 				o.advance(gap)
 			}
-			o.advance(o.rules.Patience)
+			o.advance(o.config.Patience)
 			o.check(n)
 			require.Less(t, len(o.row), 32<<10)
 			o.advance(100 * time.Hour)
@@ -104,10 +104,10 @@ func TestEverySessionHasOneFirstSnapshotInTimeWithoutAWorker(t *testing.T) {
 func TestEverySessionHasOneFirstSnapshotInTimeProperty(t *testing.T) {
 	gaps := []time.Duration{0, time.Millisecond, time.Second, 11 * time.Second, time.Minute, 31 * time.Minute, 2 * time.Hour}
 	rapid.Check(t, func(t *rapid.T) {
-		o := newOutage(t, func(r *Rules) {
-			r.PendingLimit = rapid.IntRange(1, 6).Draw(t, "limit")
-			r.Patience = rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(t, "patience")
-			r.RememberFor *= 1000
+		o := newOutage(t, func(c *Config) {
+			c.PendingLimit = rapid.IntRange(1, 6).Draw(t, "limit")
+			c.Patience = rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(t, "patience")
+			c.RememberFor *= 1000
 		})
 		o.inline = rapid.Bool().Draw(t, "inline")
 		o.twice = rapid.Bool().Draw(t, "crashes")
@@ -140,7 +140,7 @@ func TestEverySessionHasOneFirstSnapshotInTimeProperty(t *testing.T) {
 		for _, e := range log[read:] {
 			o.apply(e)
 		}
-		o.advance(o.rules.Patience)
+		o.advance(o.config.Patience)
 		o.check(len(log))
 	})
 }

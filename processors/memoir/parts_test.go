@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
+	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
 func TestForgottenUserHasNoParts(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	r.end("s1", "mira")
 	pass := r.passes.Next()
 	state, _ := r.table.Get("mira")
@@ -30,7 +31,7 @@ func TestForgettingAUserDeletesPartsThatNoRowNames(t *testing.T) {
 	for name, damaged := range map[string]bool{"row": false, "damaged row": true} {
 		t.Run(name, func(t *testing.T) {
 			const left, other = 1_790_000_099, 1_790_000_098
-			r := newRig(t)
+			r := newRig(t, memoir.Config{})
 			r.end("s1", "mira")
 			r.passes.Next()
 			state, _ := r.table.Get("mira")
@@ -53,7 +54,7 @@ func TestForgettingAUserDeletesPartsThatNoRowNames(t *testing.T) {
 // A row without a memory is deleted in the end, with the parts that a crash left.
 func TestDeletedRowLeavesNoParts(t *testing.T) {
 	const left = 1_790_000_099
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	r.end("s1", "mira")
 	r.answer(r.passes.Next(), "")
 	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})

@@ -31,14 +31,14 @@ func TestFirstPassWaitsForAnotherOneOnlyForAShortTime(t *testing.T) {
 }
 
 func TestFirstPassIsSentAtOnceWithoutPatience(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	for _, end := range []string{"a", "b", "c"} {
 		require.Equal(t, end+"/snapshot/1", sent(t, p.handle(p.ended(end))).ID)
 	}
 }
 
 func TestFurtherPassesAreSentOneAtATime(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	a, b, c := sent(t, p.handle(p.ended("a"))), sent(t, p.handle(p.ended("b"))), sent(t, p.handle(p.ended("c")))
 	require.Empty(t, p.handle(p.answer(a, "a")))
 	b = sent(t, p.handle(p.answer(b, "b")))
@@ -56,11 +56,11 @@ func TestFurtherPassesAreSentOneAtATime(t *testing.T) {
 
 // A user whose sessions overlap all the time: open passes that cannot succeed do not keep the further passes of others waiting.
 func TestFurtherPassIsSentWhileOnlyPassesOfOldVersionsAreOpen(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	a := sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(a)))
-	p.now = p.now.Add(p.rules.Backoff)
+	p.now = p.now.Add(p.config.Backoff)
 	require.Empty(t, p.handle(deadlineCame{user}), "b may still succeed")
 	require.Equal(t, "a/snapshot/2", sent(t, p.handle(p.edit("x"))).ID)
 }
@@ -69,7 +69,7 @@ func TestAnswersWithoutAVersionBelongToThePassesInTheOrderOfSending(t *testing.T
 	p := newHarness(t)
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.ended("b")))
-	p.rules.Patience = 0
+	p.config.Patience = 0
 	sent(t, p.handle(p.ended("c")))
 	sent(t, p.wait()) // b
 	require.Empty(t, p.handle(p.foreign("a")))
@@ -87,7 +87,7 @@ func TestAnswersWithoutAVersionBelongToThePassesInTheOrderOfSending(t *testing.T
 
 // The updater leaves out the first of two snapshots, and the answer of the second one is taken for that of the first one.
 func TestSessionsAreRepeatedIfAnAnswerIsMissing(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.foreign("b")))
@@ -101,7 +101,7 @@ func TestSessionsAreRepeatedIfAnAnswerIsMissing(t *testing.T) {
 }
 
 func TestBlankAnswerIsNotTheEndOfASessionIfAnAnswerIsMissing(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.foreign(" ")))
@@ -109,7 +109,7 @@ func TestBlankAnswerIsNotTheEndOfASessionIfAnAnswerIsMissing(t *testing.T) {
 }
 
 func TestAllOpenPassesTimeOut(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	for i := range 5 {
 		sent(t, p.handle(p.ended("s"+strconv.Itoa(i))))
 	}
@@ -123,7 +123,7 @@ func TestAllOpenPassesTimeOut(t *testing.T) {
 }
 
 func TestForgottenUserWithSeveralOpenPasses(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	for _, end := range []string{"a", "b", "c"} {
 		sent(t, p.handle(p.ended(end)))
 	}
@@ -143,7 +143,7 @@ func TestForgottenUserWithSeveralOpenPasses(t *testing.T) {
 }
 
 func TestEditWhileSeveralPassesAreOpen(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Patience = 0 })
+	p := newHarness(t, func(c *Config) { c.Patience = 0 })
 	sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.foreign("a")))

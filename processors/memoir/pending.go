@@ -18,16 +18,16 @@ func (e sessionEnded) apply(t *transition) {
 	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
 		return // a repeat, or a memory that was read before its session has it already
 	}
-	p := &memoirrow.Pending{End: end, DueMs: t.after(t.rules.Patience), Partition: e.Partition, Offset: e.Offset}
+	p := &memoirrow.Pending{End: end, DueMs: t.after(t.config.Patience), Partition: e.Partition, Offset: e.Offset}
 	value := bytes.Clone(e.Value)
 	if t.parts == nil {
 		p.Snapshot = value
 	}
 	switch {
-	case len(t.key)+len(value)+envelope > t.rules.RecordLimit:
+	case len(t.key)+len(value)+envelope > t.config.RecordLimit:
 		t.sendOnce(p, value, reasonTooLarge)
 		return
-	case proto.Size(p) > t.rules.pendingBytes():
+	case proto.Size(p) > t.config.pendingBytes():
 		t.sendOnce(p, value, reasonNoRoom)
 		return
 	case t.parts != nil:
@@ -103,9 +103,9 @@ func (t *transition) fail(p *memoirrow.Pending, reason string) {
 		return
 	}
 	p.Failures++
-	p.Sent, p.Answered, p.Reason, p.DueMs = false, false, reason, t.after(t.rules.backoff(p.Failures))
+	p.Sent, p.Answered, p.Reason, p.DueMs = false, false, reason, t.after(t.config.backoff(p.Failures))
 	t.changed = true
-	if int(p.Failures) >= t.rules.Passes {
+	if int(p.Failures) >= t.config.Passes {
 		t.giveUp(p, reasonGivenUp+reason)
 	}
 }

@@ -18,21 +18,20 @@ import (
 )
 
 // Graph returns the group "{agent}-memories" for processors.New: the memories of an agent's users, in one row per user. It
-// returns an error if the agent's name is invalid, or one that wraps ErrOption if an option is out of range.
+// returns an error if the agent's name is invalid, or one that wraps ErrConfig.
 //
 // On its first start the group reads memoir-context from its oldest record, so it takes over the memories that FlightDeck's
 // updater has written, if the topic still has them. Do not give it a processors.WithPredecessor: FlightDeck's processing has
 // read these records already, so they would be skipped.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("memoir: %w", err)
 	}
-	rules, err := rulesOf(opts)
-	if err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	b := &binding{topics: catalog, rules: rules}
+	b := &binding{topics: catalog, config: c}
 	edges := processors.Edges(catalog.MemoriesGroup(),
 		processors.Input(catalog.MemoirLookups, b.onLookup),
 		processors.Input(catalog.MemoirSessions, b.onSession),
@@ -50,7 +49,7 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
-	rules  Rules
+	config Config
 }
 
 func (b *binding) onSession(c *processors.Context, in codec.Decoded[topics.MemoirSnapshot]) error {
@@ -76,9 +75,9 @@ func recordOf(c *processors.Context, raw []byte) *record {
 // limit is the largest record that may be written, in bytes.
 func (b *binding) limit(c *processors.Context) int {
 	if most := c.MaxRecordBytes(); most > 0 {
-		return min(most, b.rules.RecordLimit)
+		return min(most, b.config.RecordLimit)
 	}
-	return b.rules.RecordLimit
+	return b.config.RecordLimit
 }
 
 // apply applies an event to the row of its user. A row with a newer version stops the processor: a newer build wrote
@@ -98,13 +97,13 @@ func (b *binding) apply(c *processors.Context, e event) error {
 		}
 		return c.DeadLetter(reasonBroken)
 	}
-	rules := b.rules
-	rules.RecordLimit = b.limit(c)
+	config := b.config
+	config.RecordLimit = b.limit(c)
 	var parts partReader
 	if c.HasParts() {
 		parts = c
 	}
-	out, err := apply(state, e, parts, c.Now(), rules)
+	out, err := apply(state, e, parts, c.Now(), config)
 	if err != nil {
 		return err
 	}

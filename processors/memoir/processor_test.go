@@ -30,10 +30,10 @@ type rig struct {
 	table    *processortest.GroupTable[*memoirrow.State]
 }
 
-func newRig(t testing.TB, opts ...memoir.Option) *rig {
+func newRig(t testing.TB, config memoir.Config) *rig {
 	c, err := topics.For("harbor", topics.WithMemoir())
 	require.NoError(t, err)
-	graph, err := memoir.Graph("harbor", opts...)
+	graph, err := memoir.Graph("harbor", config)
 	require.NoError(t, err)
 	d := processortest.New(t, noon, graph)
 	return &rig{
@@ -75,7 +75,7 @@ func TestStepGetsTheMemoryAndKeepsItsBytes(t *testing.T) {
 		"both and prompt": `,"ephemeral_prompt":"Be brief"` + both + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newRig(t, memoir.Config{})
 			in := step + rest
 			pipe := func() processortest.Record[topics.EnrichedMessage] {
 				r.lookups.PipeRaw("mira", []byte(in), headers("turn/s/enriched/0", topics.HeaderDeadline, "1790000060000"))
@@ -100,7 +100,7 @@ func TestStepGetsTheMemoryAndKeepsItsBytes(t *testing.T) {
 }
 
 func TestStepGoesOnWithoutAMemoryIfTheRowIsDamagedOrNewer(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})
 	newer, err := memoirrow.Table.Marshal(&memoirrow.State{Version: 1 << 20, Memory: "new"})
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func (bytesCodec) Unmarshal(raw []byte) codec.Decoded[[]byte] {
 }
 
 func TestStepGetsTheLinesThatFitIntoItsRecord(t *testing.T) {
-	r := newRig(t, memoir.WithRecordLimit(128<<10))
+	r := newRig(t, memoir.Config{RecordLimit: 128 << 10})
 	line := strings.Repeat("\"x\" ", 250)
 	r.memories.Pipe("mira", strings.Repeat(line+"\n", 50), headers("e", topics.HeaderMemoirVersion, topics.MemoirEdit))
 	for _, size := range []int{80 << 10, 126 << 10, 127 << 10} {
@@ -155,7 +155,7 @@ func TestStepGetsTheLinesThatFitIntoItsRecord(t *testing.T) {
 }
 
 func TestStepWithoutASessionIsDeadLettered(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	r.lookups.PipeRaw("mira", []byte(`{}`))
 	r.lookups.PipeRaw("mira", nil)
 	require.Len(t, r.letters.Drain(), 2)
@@ -164,7 +164,7 @@ func TestStepWithoutASessionIsDeadLettered(t *testing.T) {
 }
 
 func TestEndedSessionBecomesMemory(t *testing.T) {
-	r := newRig(t, memoir.WithPassTimeout(20*time.Minute))
+	r := newRig(t, memoir.Config{PassTimeout: 20 * time.Minute})
 	r.end("s1", "mira")
 	pass := r.passes.Next()
 	require.Equal(t, "mira", pass.Key)
@@ -187,7 +187,7 @@ func TestEndedSessionBecomesMemory(t *testing.T) {
 }
 
 func TestSnapshotKeepsTheCostsOfItsSession(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	user, session := "mira", "s1"
 	total, previous, think := 0.0081, 0.0063, 0.0018
 	want := topics.ThinkResponse{TotalSessionCost: &total, PreviousSessionCost: &previous, ThinkCost: &think, EndTurn: true}
@@ -200,7 +200,7 @@ func TestSnapshotKeepsTheCostsOfItsSession(t *testing.T) {
 }
 
 func TestSnapshotIsSentAfterAShortTimeWithoutAWorker(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, memoir.Config{})
 	r.end("s1", "mira")
 	r.passes.Next()
 	r.end("s2", "mira")
@@ -211,7 +211,7 @@ func TestSnapshotIsSentAfterAShortTimeWithoutAWorker(t *testing.T) {
 }
 
 func TestGivenUpSnapshotIsDeadLetteredAsItWasRead(t *testing.T) {
-	r := newRig(t, memoir.WithPasses(1))
+	r := newRig(t, memoir.Config{Passes: 1})
 	r.end("s1", "mira")
 	pass := r.passes.Next()
 	failed := processortest.In(r.Driver, r.topics.MemoirDLQ)
@@ -228,38 +228,34 @@ func TestGivenUpSnapshotIsDeadLetteredAsItWasRead(t *testing.T) {
 }
 
 func TestGraphChecksItsArguments(t *testing.T) {
-	for want, o := range map[string]memoir.Option{
-		"limit is 1 bytes": memoir.WithLimit(1), "pass timeout": memoir.WithPassTimeout(0), "passes are": memoir.WithPasses(0),
-		"patience is -1ns": memoir.WithPatience(-1),
-		"backoff":          memoir.WithBackoff(0), "pending limit": memoir.WithPendingLimit(0), "remember time": memoir.WithRemembered(0, 1),
-		"remember count": memoir.WithRemembered(time.Hour, 0), "record limit": memoir.WithRecordLimit(1000),
-		"half of the record limit": memoir.WithLimit(1 << 20),
+	for want, c := range map[string]memoir.Config{
+		"Limit is 1, want 1024 to 524288": {Limit: 1}, "PassTimeout is -1ns": {PassTimeout: -1}, "Passes is -1": {Passes: -1},
+		"Backoff is -1ns": {Backoff: -1}, "PendingLimit is 1001": {PendingLimit: 1001}, "RememberFor is -1ns": {RememberFor: -1},
+		"RememberCount is 4001": {RememberCount: 4001}, "RecordLimit is 1000": {RecordLimit: 1000},
+		"Limit is 1048576, want 1024 to 524288": {Limit: 1 << 20},
 	} {
-		_, err := memoir.Graph("harbor", o)
-		require.ErrorIs(t, err, memoir.ErrOption)
+		_, err := memoir.Graph("harbor", c)
+		require.ErrorIs(t, err, memoir.ErrConfig)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := memoir.Graph(" ")
+	_, err := memoir.Graph(" ", memoir.Config{})
 	require.Error(t, err)
-	graph, err := memoir.Graph("harbor")
+	graph, err := memoir.Graph("harbor", memoir.Config{})
 	require.NoError(t, err)
 	require.NoError(t, graph.Validate())
 }
 
-func TestOptionsFromTheEnvironment(t *testing.T) {
+func TestConfigFromTheEnvironment(t *testing.T) {
 	env := map[string]string{"KAFKA_MAX_REQUEST_SIZE": "2000000", "MEMOIR_PASS_TIMEOUT_MS": "60000"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	opts, err := memoir.OptionsFromEnv(lookup)
+	c, err := memoir.ConfigFromEnv(lookup)
 	require.NoError(t, err)
-	var rules memoir.Rules
-	for _, o := range opts {
-		o(&rules)
-	}
-	require.Equal(t, time.Minute, rules.PassTimeout)
-	_, err = memoir.Graph("harbor", append(opts, memoir.WithLimit(1_000_000))...)
+	require.Equal(t, memoir.Config{RecordLimit: 2_000_000, PassTimeout: time.Minute}, c)
+	c.Limit = 1_000_000
+	_, err = memoir.Graph("harbor", c)
 	require.NoError(t, err)
 	env["KAFKA_MAX_REQUEST_SIZE"] = "x"
-	_, err = memoir.OptionsFromEnv(lookup)
+	_, err = memoir.ConfigFromEnv(lookup)
 	require.ErrorIs(t, err, memoir.ErrEnvironment)
 	require.Equal(t, []string{"KAFKA_MAX_REQUEST_SIZE", "MEMOIR_PASS_TIMEOUT_MS"}, memoir.EnvironmentNames())
 }

@@ -70,14 +70,14 @@ func (t *transition) send(p *memoirrow.Pending) {
 	}
 	s := d.Value
 	s.MemoirContext = t.row.Memory
-	if !fit(&s, t.rules.RecordLimit-len(t.key)-envelope) {
+	if !fit(&s, t.config.RecordLimit-len(t.key)-envelope) {
 		t.giveUp(p, reasonTooLarge)
 		return
 	}
 	t.changed = true
 	p.Pass++
 	p.Outgrown = false
-	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.rules.PassTimeout)
+	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.config.PassTimeout)
 	t.row.Pending = append(without(t.row.Pending, p), p)
 	t.effect(snapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
 }

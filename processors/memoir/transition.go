@@ -43,8 +43,8 @@ type newPart struct {
 // deterministic. With nil parts, snapshots are stored in the row itself.
 //
 // An event that was applied before changes nothing and has no effects. The error is that of parts.
-func apply(state *memoirrow.State, e event, parts partReader, now time.Time, rules Rules) (outcome, error) {
-	t := &transition{row: state, key: e.user(), parts: parts, now: now, rules: rules}
+func apply(state *memoirrow.State, e event, parts partReader, now time.Time, config Config) (outcome, error) {
+	t := &transition{row: state, key: e.user(), parts: parts, now: now, config: config}
 	if t.row == nil {
 		t.row = &memoirrow.State{}
 	}
@@ -65,7 +65,7 @@ func apply(state *memoirrow.State, e event, parts partReader, now time.Time, rul
 	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
-	for proto.Size(t.row) > t.rules.RecordLimit-rowMargin && len(t.row.Remembered) > 0 {
+	for proto.Size(t.row) > t.config.RecordLimit-rowMargin && len(t.row.Remembered) > 0 {
 		t.row.Remembered = digests.NewestEntries(t.row.Remembered, digests.CountEntries(t.row.Remembered)/2)
 	}
 	t.row.Version, t.row.DeadlineMs = memoirrow.Version, t.deadline()
@@ -85,7 +85,7 @@ type transition struct {
 	key     string // the memory key
 	parts   partReader
 	now     time.Time
-	rules   Rules
+	config  Config
 	out     outcome
 	changed bool // the row must be written
 	erased  bool // the row must be deleted

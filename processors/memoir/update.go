@@ -28,7 +28,7 @@ func (e memoryWritten) apply(t *transition) {
 func (t *transition) edit(e memoryWritten, keepBlank bool) {
 	switch {
 	case t.isRepeat(e.Cause):
-	case len(e.Text) > t.rules.Limit:
+	case len(e.Text) > t.config.Limit:
 		t.deadLetter(reasonMemorySize)
 	case keepBlank && blank(e.Text):
 	default:
@@ -93,7 +93,7 @@ func (t *transition) update(e memoryWritten, end string, p *memoirrow.Pending, b
 	switch {
 	case p.GetForgotten():
 		t.finish(end)
-	case len(e.Text) > t.rules.Limit:
+	case len(e.Text) > t.config.Limit:
 		t.deadLetter(reasonMemorySize)
 		if p != nil && p.Sent {
 			t.fail(p, failedSize)

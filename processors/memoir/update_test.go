@@ -98,7 +98,7 @@ func TestBlankMemoryFinishesTheSession(t *testing.T) {
 func TestTooLongMemoryFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	s := sent(t, p.handle(p.ended("a")))
-	long := strings.Repeat("x", p.rules.Limit+1)
+	long := strings.Repeat("x", p.config.Limit+1)
 	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(s, long)))
 	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.edit(long)))
 	require.Empty(t, p.state().Memory)
@@ -221,8 +221,8 @@ func TestRecordsWithoutASessionAreDeadLettered(t *testing.T) {
 }
 
 func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.Limit = 128<<10, 64<<10 })
-	memory := strings.Repeat("x", p.rules.Limit)
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.Limit = 128<<10, 64<<10 })
+	memory := strings.Repeat("x", p.config.Limit)
 	p.handle(p.edit(memory))
 	e := p.ended("a")
 	var list []string
@@ -244,5 +244,5 @@ func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
 	require.Equal(t, list[39], string(kept[len(kept)-1]), "the newest stay")
 	raw, err = snapshots().Marshal(s)
 	require.NoError(t, err)
-	require.LessOrEqual(t, len(raw), p.rules.RecordLimit-envelope)
+	require.LessOrEqual(t, len(raw), p.config.RecordLimit-envelope)
 }

@@ -41,12 +41,12 @@ type world struct {
 
 func newWorld(t tb, foreign bool, limit int, patience time.Duration) *world {
 	w := &world{
-		harness: newHarness(t, func(r *Rules) {
-			r.Limit, r.PendingLimit, r.Patience = minLimit, limit, patience
+		harness: newHarness(t, func(c *Config) {
+			c.Limit, c.PendingLimit, c.Patience = 1<<10, limit, patience
 			if foreign {
-				r.Passes = 20 // it leaves out many snapshots
+				c.Passes = 20 // it leaves out many snapshots
 			}
-			r.RememberCount, r.RememberFor = maxRemember, 1000*r.RememberFor // an expired digest allows a repeat
+			c.RememberCount, c.RememberFor = 4000, 1000*c.RememberFor // an expired digest allows a repeat
 		}),
 		replied: map[int]bool{}, replies: map[string]reply{}, excused: map[string]bool{}, dead: map[string]bool{}, foreign: foreign,
 	}
@@ -220,7 +220,7 @@ func maxTime(now time.Time, ms int64) time.Time {
 
 func same(text string) string { return text }
 func empty(string) string     { return " " }
-func (w *world) long() string { return strings.Repeat("x", w.rules.Limit+1) }
+func (w *world) long() string { return strings.Repeat("x", w.config.Limit+1) }
 func (w *world) unread() []int { // topics with unread records
 	var list []int
 	for i, log := range w.logs {

@@ -10,7 +10,7 @@ type Memoir struct {
 	// was due, or from when the processor began to read the partition if that is later.
 	After time.Duration
 	// ContextBytes is the longest memory of a user in bytes, for which the records for the model keep room (default 64 KiB, at
-	// least 1 KiB, at most half of the record limit). It must be that of the group of the memories, memoir.WithLimit.
+	// least 1 KiB, at most half of the record limit). It must be that of the group of the memories, memoir.Config.Limit.
 	ContextBytes int
 }
 

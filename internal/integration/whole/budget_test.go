@@ -24,8 +24,8 @@ func TestBudgetOfAUserCoversAllSessions(t *testing.T) {
 			return w.run("turns", must(turn.Graph(w.agent, turn.WithBudgets(turn.Budgets{User: turn.Budget{Day: limit}}))))
 		}
 		first := turns()
-		w.run("sessions", must(cost.Graph(w.agent)))
-		w.run("totals", must(cost.SpendingGraph(w.agent)))
+		w.run("sessions", must(cost.Graph(w.agent, cost.Config{})))
+		w.run("totals", must(cost.SpendingGraph(w.agent, cost.Config{})))
 		dollars := price
 		w.model(w.agent, func(context.Context, think.Step) (think.Reply, error) {
 			reply := think.Say("hello")

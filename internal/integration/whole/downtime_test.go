@@ -56,7 +56,7 @@ func TestSessionWhoseNextMessageWaitsDoesNotEndAfterADowntime(t *testing.T) {
 		const after = time.Minute
 		option := turn.WithMemoir(turn.Memoir{After: after})
 		first := d.turn(option)
-		d.run("memories", must(memoir.Graph(d.agent)))
+		d.run("memories", must(memoir.Graph(d.agent, memoir.Config{})))
 		d.model(d.agent, func(_ context.Context, s think.Step) (think.Reply, error) {
 			return think.Say(strconv.Itoa(len(s.Messages))), nil
 		})

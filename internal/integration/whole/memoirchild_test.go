@@ -32,7 +32,7 @@ func runMemoirs(ctx context.Context, c child) error {
 	}
 	turns, turnsErr := turn.Graph(agent, turn.WithMemoir(turn.Memoir{After: memoirAfter}),
 		turn.WithHistoryLimit(turn.HistoryLimit{Messages: 1})) // most of a session is hidden when it ends
-	memories, memoriesErr := memoir.Graph(agent, memoir.WithPatience(0)) // sessions of one user are with workers at the same time
+	memories, memoriesErr := memoir.Graph(agent, memoir.Config{Patience: -1}) // sessions of one user are with workers at the same time
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, memoriesErr, toErr); err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestTurnTimesOutWhileTheGroupOfTheMemoriesIsDown(t *testing.T) {
 		lookups := w.all(w.catalog.MemoirLookups.Name())
 		require.Len(t, lookups, 1)
 
-		w.run("memories", must(memoir.Graph(w.agent)))
+		w.run("memories", must(memoir.Graph(w.agent, memoir.Config{})))
 		late, err := next(w.ctx, steps, "the group of the memories")
 		require.NoError(t, err)
 		asked, passed := map[string]string{}, map[string]string{}

@@ -49,9 +49,9 @@ func newStage(t *testing.T, guarantee processors.Guarantee) *stage {
 }
 
 // run starts a group and waits until its state is Running. The returned function kills it.
-func (s *stage) run(build func(string, ...cost.Option) (*goka.GroupGraph, error)) (kill func()) {
+func (s *stage) run(build func(string, cost.Config) (*goka.GroupGraph, error)) (kill func()) {
 	s.t.Helper()
-	graph, err := build(s.topics.Agent)
+	graph, err := build(s.topics.Agent, cost.Config{})
 	require.NoError(s.t, err)
 	p, err := processors.New(s.brokers, graph, processors.WithTopics(s.topics), processors.WithPartitions(2),
 		processors.WithInstance(string(graph.Group())), processors.WithGuarantee(s.guarantee), processors.WithTick(10*time.Millisecond))

@@ -15,7 +15,7 @@
 //
 // The totals of a session are the sums over its distinct records of model-costs, and those of a user or tenant are the sums over
 // its distinct records in all sessions. A record is identified by its turntable.id, which is the same in each repeat, and each row
-// remembers the IDs of its last records (WithRemembered), so neither a repeat by the turn nor a crash of a group counts
+// remembers the IDs of its last records (Config.RememberFor), so neither a repeat by the turn nor a crash of a group counts
 // twice. A record that is repeated outside of that window does.
 //
 // Sums are exact: an Amount is a decimal number, and a sum does not depend on the order of the records. What is written is the
@@ -45,7 +45,4 @@
 // The row of a session or scope has up to 100 bytes, and 12 for each ID that it remembers: 12 kB at most by default. IDs are
 // forgotten 24 hours after the last record. The totals themselves are kept without limit of time, like the records of
 // session-cost and spending: a budget in total needs them.
-//
-//	option           default          meaning
-//	WithRemembered   24 hours, 1000   how long, and how many, IDs are remembered in a row
 package cost

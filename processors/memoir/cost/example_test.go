@@ -11,8 +11,8 @@ import (
 
 // A program runs both groups with the same options.
 func ExampleGraph() {
-	for _, build := range []func(string, ...cost.Option) (*goka.GroupGraph, error){cost.Graph, cost.SpendingGraph} {
-		graph, err := build("quay")
+	for _, build := range []func(string, cost.Config) (*goka.GroupGraph, error){cost.Graph, cost.SpendingGraph} {
+		graph, err := build("quay", cost.Config{})
 		if err != nil {
 			panic(err)
 		}

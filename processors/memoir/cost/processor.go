@@ -2,6 +2,7 @@ package cost
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/lovoo/goka"
 
@@ -15,13 +16,13 @@ import (
 
 // Graph returns the group "{agent}-session-costs" for processors.New: what the model calls of each session have cost. Run the
 // group of SpendingGraph too, in this process or in another, if users or tenants have budgets. It returns an error if the
-// agent's name is invalid, or one that wraps ErrOption if an option is out of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	catalog, rules, err := configure(agent, opts)
+// agent's name is invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
+	catalog, err := configure(agent, &c)
 	if err != nil {
 		return nil, err
 	}
-	b := &sessions{topics: catalog, rules: rules}
+	b := &sessions{topics: catalog, config: &c}
 	edges := processors.Edges(catalog.SessionCostsGroup(), processors.Input(catalog.ModelCosts, b.onCost))
 	return goka.DefineGroup(catalog.SessionCostsGroup(), append(edges,
 		goka.Persist(timed.Of(costrow.SessionTable, func(c *processors.Context) error { return b.apply(c, nil) })),
@@ -31,13 +32,13 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 }
 
 // SpendingGraph returns the group "{agent}-spending-totals" for processors.New: what the model calls of each user and tenant
-// have cost. Give it the options that Graph has. Its errors are those of Graph.
-func SpendingGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	catalog, rules, err := configure(agent, opts)
+// have cost. Give it the Config of Graph. Its errors are those of Graph.
+func SpendingGraph(agent string, c Config) (*goka.GroupGraph, error) {
+	catalog, err := configure(agent, &c)
 	if err != nil {
 		return nil, err
 	}
-	b := &scopes{topics: catalog, rules: rules}
+	b := &scopes{topics: catalog, config: &c}
 	edges := processors.Edges(catalog.SpendingGroup(), processors.Input(catalog.ScopeCosts, b.onCost))
 	return goka.DefineGroup(catalog.SpendingGroup(), append(edges,
 		goka.Persist(timed.Of(costrow.ScopeTable, func(c *processors.Context) error { return b.apply(c, nil) })),
@@ -45,10 +46,19 @@ func SpendingGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	)...), nil
 }
 
+// configure completes c and returns the catalog of an agent.
+func configure(agent string, c *Config) (topics.Catalog, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return catalog, fmt.Errorf("cost: %w", err)
+	}
+	return catalog, c.complete()
+}
+
 // sessions connects applySession to Goka.
 type sessions struct {
 	topics topics.Catalog
-	rules  Rules
+	config *Config
 }
 
 func (b *sessions) onCost(c *processors.Context, in codec.Decoded[topics.ModelCost]) error {
@@ -68,7 +78,7 @@ func (b *sessions) apply(c *processors.Context, r *record) error {
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := applySession(row, c.Key(), r, c.Now(), b.rules)
+	out := applySession(row, c.Key(), r, c.Now(), b.config)
 	if out.Reason != "" {
 		return c.DeadLetter(out.Reason)
 	}
@@ -91,7 +101,7 @@ func (b *sessions) apply(c *processors.Context, r *record) error {
 // scopes connects applyScope to Goka.
 type scopes struct {
 	topics topics.Catalog
-	rules  Rules
+	config *Config
 }
 
 func (b *scopes) onCost(c *processors.Context, in codec.Decoded[topics.ModelCost]) error {
@@ -110,7 +120,7 @@ func (b *scopes) apply(c *processors.Context, r *record) error {
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	out := applyScope(row, c.Key(), r, c.Now(), b.rules)
+	out := applyScope(row, c.Key(), r, c.Now(), b.config)
 	if out.Reason != "" {
 		return c.DeadLetter(out.Reason)
 	}

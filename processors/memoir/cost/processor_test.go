@@ -32,9 +32,9 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	sessions, err := cost.Graph("quay")
+	sessions, err := cost.Graph("quay", cost.Config{})
 	require.NoError(t, err)
-	spending, err := cost.SpendingGraph("quay")
+	spending, err := cost.SpendingGraph("quay", cost.Config{})
 	require.NoError(t, err)
 	d := processortest.New(t, noon, sessions, spending)
 	return &fixture{
@@ -115,15 +115,18 @@ func TestIdleRowsForgetIDsAndKeepTheirSums(t *testing.T) {
 	require.Len(t, f.spending.Drain(), 2)
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	for _, build := range []func(string, ...cost.Option) (*goka.GroupGraph, error){cost.Graph, cost.SpendingGraph} {
-		for _, opt := range []cost.Option{cost.WithRemembered(0, 10), cost.WithRemembered(time.Hour, 0), cost.WithRemembered(time.Hour, 1e6)} {
-			_, err := build("quay", opt)
-			require.ErrorIs(t, err, cost.ErrOption)
+func TestConfigIsChecked(t *testing.T) {
+	for _, build := range []func(string, cost.Config) (*goka.GroupGraph, error){cost.Graph, cost.SpendingGraph} {
+		for want, c := range map[string]cost.Config{
+			"RememberFor is -1ns": {RememberFor: -1}, "RememberCount is 1000000, want 1 to 10000": {RememberCount: 1e6},
+		} {
+			_, err := build("quay", c)
+			require.ErrorIs(t, err, cost.ErrConfig)
+			require.ErrorContains(t, err, want)
 		}
-		_, err := build(" ")
+		_, err := build(" ", cost.Config{})
 		require.ErrorContains(t, err, "cost: ")
-		graph, err := build("quay", cost.WithRemembered(time.Minute, 10))
+		graph, err := build("quay", cost.Config{RememberFor: time.Minute, RememberCount: 10})
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(graph.Group()), "quay-"))
 	}

@@ -59,14 +59,13 @@ func (g *group[R]) crash() {
 // distinct records, although a row remembers fewer of them than there are.
 func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rules := defaultRules()
-		WithRemembered(time.Hour, 40)(&rules)
+		config := &Config{RememberFor: time.Hour, RememberCount: 40}
 		now := noon
 		var costs, shares []entry
 		sessions := &group[*costrow.SessionTotals]{
 			input: &costs, rows: map[string]*costrow.SessionTotals{}, saved: map[string]*costrow.SessionTotals{},
 			apply: func(row *costrow.SessionTotals, e entry) (*costrow.SessionTotals, bool) {
-				out := applySession(row, e.key, &e.record, now, rules)
+				out := applySession(row, e.key, &e.record, now, config)
 				require.Empty(t, out.Reason)
 				for _, s := range out.Shares {
 					shares = append(shares, entry{s.Cost.Scope, record{s.ID, s.Cost}})
@@ -77,7 +76,7 @@ func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 		scopes := &group[*costrow.ScopeTotals]{
 			input: &shares, rows: map[string]*costrow.ScopeTotals{}, saved: map[string]*costrow.ScopeTotals{},
 			apply: func(row *costrow.ScopeTotals, e entry) (*costrow.ScopeTotals, bool) {
-				out := applyScope(row, e.key, &e.record, now, rules)
+				out := applyScope(row, e.key, &e.record, now, config)
 				require.Empty(t, out.Reason)
 				return out.Row, out.Row != nil
 			},

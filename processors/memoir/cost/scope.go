@@ -26,9 +26,9 @@ type scopeOutcome struct {
 //
 // The newest day counts, by the times of the records: a record of an earlier day is not in the sum of the day, and one of an
 // earlier month is not in that of the month. All are in the total.
-func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time, rules Rules) scopeOutcome {
+func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time, config *Config) scopeOutcome {
 	if r == nil {
-		return scopeOutcome{Row: forgetScope(row, now, rules)}
+		return scopeOutcome{Row: forgetScope(row, now, config)}
 	}
 	m := r.Value
 	if reason := reject(m); reason != "" {
@@ -37,7 +37,7 @@ func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time
 	if m.Scope != scope {
 		return scopeOutcome{Reason: reasonScope}
 	}
-	if rules.window.Has(row.GetSeen(), r.ID, now) {
+	if config.window().Has(row.GetSeen(), r.ID, now) {
 		return scopeOutcome{}
 	}
 	next := &costrow.ScopeTotals{}
@@ -66,9 +66,9 @@ func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time
 		}
 	}
 	next.AtMs = max(next.AtMs, at.UnixMilli())
-	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	next.Seen, next.AddedMs = config.window().Add(next.Seen, r.ID, now), now.UnixMilli()
 	if next.DeadlineMs == 0 {
-		next.DeadlineMs = rules.forgetAt(now)
+		next.DeadlineMs = config.forgetAt(now)
 	}
 	return scopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: scopeRecord(next, scope)}
 }
@@ -84,11 +84,11 @@ func scopeRecord(s *costrow.ScopeTotals, scope string) *topics.Spending {
 }
 
 // forgetScope returns the row at its deadline: without IDs if the last one is old enough.
-func forgetScope(row *costrow.ScopeTotals, now time.Time, rules Rules) *costrow.ScopeTotals {
+func forgetScope(row *costrow.ScopeTotals, now time.Time, config *Config) *costrow.ScopeTotals {
 	if row == nil {
 		return nil
 	}
 	next := proto.CloneOf(row)
-	next.Seen, next.DeadlineMs = rules.forget(row.Seen, row.AddedMs, now)
+	next.Seen, next.DeadlineMs = config.forget(row.Seen, row.AddedMs, now)
 	return next
 }

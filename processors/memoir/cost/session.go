@@ -31,9 +31,9 @@ type Share struct {
 
 // applySession adds a record of model-costs to the row of its session, nil if it has none. A nil record is the row's deadline.
 // It does not modify row.
-func applySession(row *costrow.SessionTotals, session string, r *record, now time.Time, rules Rules) sessionOutcome {
+func applySession(row *costrow.SessionTotals, session string, r *record, now time.Time, config *Config) sessionOutcome {
 	if r == nil {
-		return sessionOutcome{Row: forgetSession(row, now, rules)}
+		return sessionOutcome{Row: forgetSession(row, now, config)}
 	}
 	m := r.Value
 	if reason := reject(m); reason != "" {
@@ -42,7 +42,7 @@ func applySession(row *costrow.SessionTotals, session string, r *record, now tim
 	if m.SessionID != nil && *m.SessionID != session {
 		return sessionOutcome{Reason: reasonSession}
 	}
-	if rules.window.Has(row.GetSeen(), r.ID, now) {
+	if config.window().Has(row.GetSeen(), r.ID, now) {
 		return sessionOutcome{}
 	}
 	next := &costrow.SessionTotals{}
@@ -61,9 +61,9 @@ func applySession(row *costrow.SessionTotals, session string, r *record, now tim
 		next.UserId = m.UserID
 	}
 	next.AtMs = max(next.AtMs, at.UnixMilli())
-	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	next.Seen, next.AddedMs = config.window().Add(next.Seen, r.ID, now), now.UnixMilli()
 	if next.DeadlineMs == 0 {
-		next.DeadlineMs = rules.forgetAt(now)
+		next.DeadlineMs = config.forgetAt(now)
 	}
 	out := sessionOutcome{Row: next, ID: derive("session", r.ID, session), Cost: sessionRecord(next, session)}
 	m.SessionID, m.AtMS = &session, at.UnixMilli()
@@ -109,28 +109,28 @@ func plus(field []byte, dollars float64) []byte {
 
 // forgetAt is the deadline of a row to which a record is added now. It is set once, not with each record: if records were
 // added after it was set, the deadline moves when it comes.
-func (r Rules) forgetAt(added time.Time) int64 {
-	return added.Add(r.window.For + time.Second).UnixMilli()
+func (c *Config) forgetAt(added time.Time) int64 {
+	return added.Add(c.RememberFor + time.Second).UnixMilli()
 }
 
 // forgetSession returns the row at its deadline: without IDs if the last one is old enough.
-func forgetSession(row *costrow.SessionTotals, now time.Time, rules Rules) *costrow.SessionTotals {
+func forgetSession(row *costrow.SessionTotals, now time.Time, config *Config) *costrow.SessionTotals {
 	if row == nil {
 		return nil
 	}
 	next := proto.CloneOf(row)
-	next.Seen, next.DeadlineMs = rules.forget(row.Seen, row.AddedMs, now)
+	next.Seen, next.DeadlineMs = config.forget(row.Seen, row.AddedMs, now)
 	return next
 }
 
 // forget returns the IDs that are left at a deadline, and the next deadline. An ID that was added while the clock was ahead can
 // outlast the last one that was added. It waits another window: an earlier deadline would be due at each tick until then.
-func (r Rules) forget(seen []byte, addedMS int64, now time.Time) ([]byte, int64) {
-	if seen = r.window.Prune(seen, now); seen == nil {
+func (c *Config) forget(seen []byte, addedMS int64, now time.Time) ([]byte, int64) {
+	if seen = c.window().Prune(seen, now); seen == nil {
 		return nil, 0
 	}
-	if next := r.forgetAt(time.UnixMilli(addedMS)); next > now.UnixMilli() {
+	if next := c.forgetAt(time.UnixMilli(addedMS)); next > now.UnixMilli() {
 		return seen, next
 	}
-	return seen, r.forgetAt(now)
+	return seen, c.forgetAt(now)
 }

@@ -82,10 +82,10 @@ func TestSumsDoNotDrift(t *testing.T) {
 }
 
 func TestCostOfASession(t *testing.T) {
-	rules := defaultRules()
+	config := defaults()
 	m := call(0.0018, noon.Add(-time.Hour))
 	m.UserID, m.TenantID = ptr("mira"), ptr("acme")
-	out := applySession(nil, "s1", &record{"a", m}, noon, rules)
+	out := applySession(nil, "s1", &record{"a", m}, noon, config)
 	require.Equal(t, &topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 1, TotalInputTokens: 912, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
@@ -102,24 +102,24 @@ func TestCostOfASession(t *testing.T) {
 	// A call without a price and without a user: the user and the cost stay, the newest time too.
 	row := stored(t, costrow.SessionTable.Codec(), out.Row)
 	free := topics.ModelCost{LLMCalls: 2, InputTokens: 1, AtMS: noon.Add(-2 * time.Hour).UnixMilli()}
-	out = applySession(row, "s1", &record{"b", free}, noon, rules)
+	out = applySession(row, "s1", &record{"b", free}, noon, config)
 	require.Equal(t, &topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 3, TotalInputTokens: 913, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
 	}, out.Cost)
 	require.Empty(t, out.Shares)
-	require.Equal(t, sessionOutcome{}, applySession(out.Row, "s1", &record{"a", m}, noon, rules), "a repeat changes nothing")
+	require.Equal(t, sessionOutcome{}, applySession(out.Row, "s1", &record{"a", m}, noon, config), "a repeat changes nothing")
 }
 
 func TestSessionWithoutAPriceHasNoCost(t *testing.T) {
-	out := applySession(nil, "s1", &record{"a", topics.ModelCost{LLMCalls: 1}}, noon, defaultRules())
+	out := applySession(nil, "s1", &record{"a", topics.ModelCost{LLMCalls: 1}}, noon, defaults())
 	require.Nil(t, out.Cost.EstimatedCostUSD)
 	require.Equal(t, ptr("2026-09-21T12:00:00Z"), out.Cost.Timestamp, "a record without a time has the time at which it is added")
 	row := stored(t, costrow.SessionTable.Codec(), out.Row)
-	out = applySession(row, "s1", &record{"b", call(0, noon)}, noon, defaultRules())
+	out = applySession(row, "s1", &record{"b", call(0, noon)}, noon, defaults())
 	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD, "a cost of 0 is known")
 	row = stored(t, costrow.SessionTable.Codec(), out.Row)
-	out = applySession(row, "s1", &record{"c", topics.ModelCost{LLMCalls: 1}}, noon, defaultRules())
+	out = applySession(row, "s1", &record{"c", topics.ModelCost{LLMCalls: 1}}, noon, defaults())
 	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD)
 }
 
@@ -128,7 +128,7 @@ func TestCountsSaturate(t *testing.T) {
 	var row *costrow.SessionTotals
 	var out sessionOutcome
 	for _, id := range []string{"a", "b", "c"} {
-		out = applySession(row, "s1", &record{id, m}, noon, defaultRules())
+		out = applySession(row, "s1", &record{id, m}, noon, defaults())
 		row = out.Row
 	}
 	require.EqualValues(t, math.MaxInt32, out.Cost.LLMCalls)
@@ -139,7 +139,7 @@ func TestCountsSaturate(t *testing.T) {
 	m.Scope = "user/mira"
 	var scope *costrow.ScopeTotals
 	for _, id := range []string{"a", "b"} {
-		scope = applyScope(scope, "user/mira", &record{id, m}, noon, defaultRules()).Row
+		scope = applyScope(scope, "user/mira", &record{id, m}, noon, defaults()).Row
 	}
 	require.EqualValues(t, math.MaxInt64, scope.InputTokens)
 }
@@ -161,13 +161,13 @@ func TestInvalidCostsAreDeadLettered(t *testing.T) {
 		"another session": {topics.ModelCost{SessionID: ptr("s2")}, reasonSession},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, sessionOutcome{Reason: c.reason}, applySession(nil, "s1", &record{"a", c.m}, noon, defaultRules()))
+			require.Equal(t, sessionOutcome{Reason: c.reason}, applySession(nil, "s1", &record{"a", c.m}, noon, defaults()))
 			if c.reason == reasonSession {
 				c.reason = reasonScope // it has none
 			} else {
 				c.m.Scope = "user/mira"
 			}
-			require.Equal(t, scopeOutcome{Reason: c.reason}, applyScope(nil, "user/mira", &record{"a", c.m}, noon, defaultRules()))
+			require.Equal(t, scopeOutcome{Reason: c.reason}, applyScope(nil, "user/mira", &record{"a", c.m}, noon, defaults()))
 		})
 	}
 }
@@ -191,26 +191,26 @@ func TestDaysAndMonthsOfAScope(t *testing.T) {
 	} {
 		m := call(0.1, step.at)
 		m.Scope = "user/mira"
-		out := applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaultRules())
+		out := applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaults())
 		require.Equal(t, step.date, out.Spending.Day, "step %d", i)
 		require.Equal(t, step.month, out.Spending.Month)
 		require.InDelta(t, step.total, out.Spending.CostUSD, 0)
 		require.InDelta(t, step.day, out.Spending.DayCostUSD, 0, "step %d", i)
 		require.InDelta(t, step.mont, out.Spending.MonthCostUSD, 0, "step %d", i)
 		row = stored(t, costrow.ScopeTable.Codec(), out.Row)
-		require.Equal(t, scopeOutcome{}, applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaultRules()))
+		require.Equal(t, scopeOutcome{}, applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaults()))
 	}
 	require.EqualValues(t, 8, row.LlmCalls)
 }
 
 func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
-	rules := defaultRules()
+	config := defaults()
 	m := call(0.1, noon)
 	m.Scope = "user/mira"
-	session := applySession(nil, "s1", &record{"a", m}, noon, rules).Row
-	session = applySession(session, "s1", &record{"b", m}, noon.Add(time.Hour), rules).Row
-	scope := applyScope(nil, "user/mira", &record{"a", m}, noon, rules).Row
-	scope = applyScope(scope, "user/mira", &record{"b", m}, noon.Add(time.Hour), rules).Row
+	session := applySession(nil, "s1", &record{"a", m}, noon, config).Row
+	session = applySession(session, "s1", &record{"b", m}, noon.Add(time.Hour), config).Row
+	scope := applyScope(nil, "user/mira", &record{"a", m}, noon, config).Row
+	scope = applyScope(scope, "user/mira", &record{"b", m}, noon.Add(time.Hour), config).Row
 	for _, want := range []struct {
 		at   time.Time
 		seen int
@@ -222,8 +222,8 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, want.at, time.UnixMilli(at).UTC())
 		}
-		session = applySession(session, "s1", nil, want.at, rules).Row
-		scope = applyScope(scope, "user/mira", nil, want.at, rules).Row
+		session = applySession(session, "s1", nil, want.at, config).Row
+		scope = applyScope(scope, "user/mira", nil, want.at, config).Row
 		require.Len(t, session.Seen, want.seen)
 		require.Len(t, scope.Seen, want.seen)
 	}
@@ -231,20 +231,20 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 	require.Zero(t, scope.DeadlineMs)
 	require.InDelta(t, 0.2, amountFrom(session.Cost).Dollars(), 0)
 	require.InDelta(t, 0.2, amountFrom(scope.Cost).Dollars(), 0)
-	require.Nil(t, applySession(nil, "s1", nil, noon, rules).Row)
-	require.Nil(t, applyScope(nil, "user/mira", nil, noon, rules).Row)
+	require.Nil(t, applySession(nil, "s1", nil, noon, config).Row)
+	require.Nil(t, applyScope(nil, "user/mira", nil, noon, config).Row)
 }
 
 // A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
 func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
-	rules, m := defaultRules(), call(0.1, noon)
-	row := applySession(nil, "s1", &record{"a", m}, noon, rules).Row
-	row = applySession(row, "s1", &record{"b", m}, noon.Add(24*time.Hour-time.Minute), rules).Row
-	row = applySession(row, "s1", &record{"c", m}, noon.Add(time.Minute), rules).Row
+	config, m := defaults(), call(0.1, noon)
+	row := applySession(nil, "s1", &record{"a", m}, noon, config).Row
+	row = applySession(row, "s1", &record{"b", m}, noon.Add(24*time.Hour-time.Minute), config).Row
+	row = applySession(row, "s1", &record{"c", m}, noon.Add(time.Minute), config).Row
 	deadlines := 0
 	for ; row.DeadlineMs != 0; deadlines++ {
 		require.Less(t, deadlines, 5)
-		row = applySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), rules).Row
+		row = applySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), config).Row
 	}
 	require.Nil(t, row.Seen)
 }
@@ -292,7 +292,7 @@ func BenchmarkApplyScope(b *testing.B) {
 				m := call(0.0018, noon)
 				m.Scope = "tenant/acme"
 				i++
-				row = applyScope(row, m.Scope, &record{strconv.Itoa(i), m}, noon, defaultRules()).Row
+				row = applyScope(row, m.Scope, &record{strconv.Itoa(i), m}, noon, defaults()).Row
 			}
 			for range n {
 				add()
@@ -310,4 +310,10 @@ func BenchmarkApplyScope(b *testing.B) {
 			b.ReportMetric(float64(len(raw)), "B/row")
 		})
 	}
+}
+
+func defaults() *Config {
+	var c Config
+	_ = c.complete()
+	return &c
 }

@@ -50,7 +50,7 @@ func TestEachLatencyCountsOnceWhenTheGroupIsKilled(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, to.Close()) })
 			run := func() (kill func()) {
-				graph, err := latency.Graph(c.Agent)
+				graph, err := latency.Graph(c.Agent, latency.Config{})
 				require.NoError(t, err)
 				p, err := processors.New(brokers, graph, processors.WithTopics(c), processors.WithPartitions(3),
 					processors.WithInstance("latencies"), processors.WithGuarantee(guarantee), processors.WithTick(10*time.Millisecond))

@@ -28,7 +28,7 @@
 // # Guarantees
 //
 // Each record counts once. It is identified by its turntable.id, which is the same in each repeat, and each row remembers the
-// IDs of its last records (WithRemembered). A record that is repeated outside of that window counts twice.
+// IDs of its last records (Config.RememberFor). A record that is repeated outside of that window counts twice.
 //
 // # Sizes
 //
@@ -36,11 +36,7 @@
 // remembers. The row is written with each record.
 //
 // A model can invent names of tools. Each name that is handed out has a row of its own until it has had no call for 30 days
-// (WithExpiry). The number of rows is not limited: at most one of about 50 bytes for each call in that time. A Table keeps
+// (Config.Expiry). The number of rows is not limited: at most one of about 50 bytes for each call in that time. A Table keeps
 // 10,000 tools. Let only known tools be called if that is too much: a worker's unknown tools still have an error result, and a
 // latency.
-//
-//	option           default          meaning
-//	WithExpiry       30 days          how long after its last call a tool's row is removed
-//	WithRemembered   24 hours, 1000   how long, and how many, IDs are remembered in a row
 package latency

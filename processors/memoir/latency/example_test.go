@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleGraph() {
-	graph, err := latency.Graph("quay", latency.WithExpiry(7*24*time.Hour))
+	graph, err := latency.Graph("quay", latency.Config{Expiry: 7 * 24 * time.Hour})
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestLatenciesAreAggregatedByTool(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	graph, err := Graph("quay")
+	graph, err := Graph("quay", Config{})
 	require.NoError(t, err)
 	d := processortest.New(t, noon, graph)
 	in := processortest.In(d, c.ToolUseLatency)
@@ -46,14 +46,15 @@ func TestLatenciesAreAggregatedByTool(t *testing.T) {
 	require.Equal(t, []string{"tide_table"}, table.Keys(), "a tool without calls for 30 days is removed")
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	for _, opt := range []Option{
-		WithExpiry(0), WithRemembered(0, 10), WithRemembered(time.Hour, 0),
+func TestConfigIsChecked(t *testing.T) {
+	for want, c := range map[string]Config{
+		"Expiry is -1ns": {Expiry: -1}, "RememberFor is 1ms, want 1s": {RememberFor: time.Millisecond}, "RememberCount is -1": {RememberCount: -1},
 	} {
-		_, err := Graph("quay", opt)
-		require.ErrorIs(t, err, ErrOption)
+		_, err := Graph("quay", c)
+		require.ErrorIs(t, err, ErrConfig)
+		require.ErrorContains(t, err, want)
 	}
-	_, err := Graph(" ")
+	_, err := Graph(" ", Config{})
 	require.ErrorContains(t, err, "latency: ")
 	_, err = Follow([]string{"localhost:9092"}, " ")
 	require.ErrorContains(t, err, "latency: ")

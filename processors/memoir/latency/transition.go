@@ -44,9 +44,9 @@ const (
 
 // apply adds a record to the row of its tool, nil if it has none. A nil record is the row's deadline. It does not modify
 // row.
-func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.Time, rules Rules) outcome {
+func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.Time, config *Config) outcome {
 	if r == nil {
-		return expire(row, now, rules)
+		return expire(row, now, config)
 	}
 	switch v := r.Value; {
 	case tool == "" || len(tool) > maxName:
@@ -55,7 +55,7 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 		return outcome{Reason: reasonTool}
 	case v.LatencyMS < 0:
 		return outcome{Reason: reasonNegative}
-	case rules.window.Has(row.GetSeen(), r.ID, now):
+	case config.window().Has(row.GetSeen(), r.ID, now):
 		return outcome{Row: row}
 	}
 	next := &latencyrow.ToolLatencies{}
@@ -69,9 +69,9 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 	if r.Value.Status == statusError {
 		next.Errors++
 	}
-	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	next.Seen, next.AddedMs = config.window().Add(next.Seen, r.ID, now), now.UnixMilli()
 	if next.DeadlineMs == 0 {
-		next.DeadlineMs = rules.deadline(next)
+		next.DeadlineMs = config.deadline(next)
 	}
 	return outcome{Row: next, Changed: true}
 }
@@ -95,30 +95,30 @@ func measureTools(t *latencyrow.ToolLatencies, ms int64) error {
 
 // deadline returns when the IDs of a row are forgotten, or the row is removed. It is set once, not with each record: if records
 // were added after it was set, the deadline moves when it comes.
-func (r Rules) deadline(row *latencyrow.ToolLatencies) int64 {
-	after := r.expiry
+func (c *Config) deadline(row *latencyrow.ToolLatencies) int64 {
+	after := c.Expiry
 	if row.Seen != nil {
-		after = min(after, r.window.For+time.Second)
+		after = min(after, c.RememberFor+time.Second)
 	}
 	return time.UnixMilli(row.AddedMs).Add(after).UnixMilli()
 }
 
 // expire returns the row at its deadline: without IDs if the last one is old enough, and without the row if its tool had no
 // call for long enough.
-func expire(row *latencyrow.ToolLatencies, now time.Time, rules Rules) outcome {
+func expire(row *latencyrow.ToolLatencies, now time.Time, config *Config) outcome {
 	if row == nil {
 		return outcome{}
 	}
-	if !time.UnixMilli(row.AddedMs).Add(rules.expiry).After(now) {
+	if !time.UnixMilli(row.AddedMs).Add(config.Expiry).After(now) {
 		return outcome{Changed: true}
 	}
 	next := proto.CloneOf(row)
-	next.Seen = rules.window.Prune(next.Seen, now)
-	if next.DeadlineMs = rules.deadline(next); next.DeadlineMs <= now.UnixMilli() {
+	next.Seen = config.window().Prune(next.Seen, now)
+	if next.DeadlineMs = config.deadline(next); next.DeadlineMs <= now.UnixMilli() {
 		// An ID that was added while the clock was ahead outlasts the last one that was added. It waits another window: an
 		// earlier deadline would be due at each tick until then.
-		removed := time.UnixMilli(row.AddedMs).Add(rules.expiry)
-		forgotten := now.Add(rules.window.For + time.Second)
+		removed := time.UnixMilli(row.AddedMs).Add(config.Expiry)
+		forgotten := now.Add(config.RememberFor + time.Second)
 		next.DeadlineMs = max(min(removed.UnixMilli(), forgotten.UnixMilli()), now.UnixMilli()+1)
 	}
 	return outcome{Row: next, Changed: true}

@@ -24,7 +24,7 @@ var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
 // measured returns the row after a record with this latency. The row is encoded and decoded, as in a broker.
 func measured(t require.TestingT, row *latencyrow.ToolLatencies, id string, ms int64, status string, now time.Time) *latencyrow.ToolLatencies {
-	out := apply(row, "berth_lookup", &measurement{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, defaultRules())
+	out := apply(row, "berth_lookup", &measurement{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, defaults())
 	require.Empty(t, out.Reason)
 	return stored(t, out.Row)
 }
@@ -75,7 +75,7 @@ func TestCallsOfAToolAreAggregated(t *testing.T) {
 
 func TestRepeatedLatencyIsAddedOnce(t *testing.T) {
 	row := measured(t, nil, "a", 5, "", noon)
-	out := apply(row, "berth_lookup", &measurement{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), defaultRules())
+	out := apply(row, "berth_lookup", &measurement{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), defaults())
 	require.False(t, out.Changed)
 	require.EqualValues(t, 2, measured(t, row, "b", 5, "", noon).Count)
 }
@@ -86,10 +86,10 @@ func TestInvalidLatenciesAreDeadLettered(t *testing.T) {
 		reasonNegative: {LatencyMS: -1},
 		reasonTool:     {ToolName: &other},
 	} {
-		require.Equal(t, outcome{Reason: reason}, apply(nil, "t", &measurement{ID: "a", Value: r}, noon, defaultRules()))
+		require.Equal(t, outcome{Reason: reason}, apply(nil, "t", &measurement{ID: "a", Value: r}, noon, defaults()))
 	}
 	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
-		require.Equal(t, reasonLongName, apply(nil, name, &measurement{ID: "a"}, noon, defaultRules()).Reason)
+		require.Equal(t, reasonLongName, apply(nil, name, &measurement{ID: "a"}, noon, defaults()).Reason)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestAbsurdLatencyCountsAsTheLongest(t *testing.T) {
 
 // A row with every latency that there can be is the largest row.
 func TestRowIsBounded(t *testing.T) {
-	rules := defaultRules()
+	config := defaults()
 	row := &latencyrow.ToolLatencies{Version: latencyrow.Version, DeadlineMs: math.MaxInt64 / 2}
 	calls := 0
 	for ms := 0.6; ms < 1.1*float64(Longest.Milliseconds()); ms *= 1.01 {
@@ -113,8 +113,8 @@ func TestRowIsBounded(t *testing.T) {
 		row.BinCounts[i] += 1 << 40
 		row.Count += 1 << 40
 	}
-	for i := range 2 * rules.window.Count {
-		row.Seen = rules.window.Add(row.Seen, strconv.Itoa(i), noon)
+	for i := range 2 * config.RememberCount {
+		row.Seen = config.window().Add(row.Seen, strconv.Itoa(i), noon)
 	}
 	row = stored(t, row)
 	raw, err := rowFormat.Marshal(row)
@@ -125,7 +125,7 @@ func TestRowIsBounded(t *testing.T) {
 }
 
 func TestToolWithoutCallsExpires(t *testing.T) {
-	rules := defaultRules()
+	config := defaults()
 	row := measured(t, nil, "a", 5, "", noon)
 	deadline := func() time.Time {
 		raw, err := rowFormat.Marshal(row)
@@ -139,20 +139,20 @@ func TestToolWithoutCallsExpires(t *testing.T) {
 	require.Equal(t, noon.Add(24*time.Hour+time.Second), deadline().UTC())
 
 	at := deadline()
-	row = stored(t, apply(row, "berth_lookup", nil, at, rules).Row)
+	row = stored(t, apply(row, "berth_lookup", nil, at, config).Row)
 	require.Len(t, row.Seen, 12, "the ID of the first call is forgotten")
 	require.Equal(t, later.Add(24*time.Hour+time.Second), deadline().UTC())
 
 	at = deadline()
-	row = stored(t, apply(row, "berth_lookup", nil, at, rules).Row)
+	row = stored(t, apply(row, "berth_lookup", nil, at, config).Row)
 	require.Empty(t, row.Seen)
 	require.Equal(t, later.Add(30*24*time.Hour), deadline().UTC())
 	require.EqualValues(t, 2, row.Count)
 
-	out := apply(row, "berth_lookup", nil, deadline(), rules)
+	out := apply(row, "berth_lookup", nil, deadline(), config)
 	require.True(t, out.Changed)
 	require.Nil(t, out.Row)
-	require.Equal(t, outcome{}, apply(nil, "berth_lookup", nil, noon, rules))
+	require.Equal(t, outcome{}, apply(nil, "berth_lookup", nil, noon, config))
 }
 
 // A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
@@ -163,7 +163,7 @@ func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
 	deadlines := 0
 	for ; row != nil; deadlines++ {
 		require.Less(t, deadlines, 6)
-		row = apply(row, "berth_lookup", nil, time.UnixMilli(row.DeadlineMs), defaultRules()).Row
+		row = apply(row, "berth_lookup", nil, time.UnixMilli(row.DeadlineMs), defaults()).Row
 	}
 }
 
@@ -250,7 +250,7 @@ func BenchmarkApply(b *testing.B) {
 			var row *latencyrow.ToolLatencies
 			add := func(i int) {
 				r := &measurement{ID: strconv.Itoa(i), Value: topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))}}
-				row = apply(row, "t", r, noon, defaultRules()).Row
+				row = apply(row, "t", r, noon, defaults()).Row
 			}
 			for i := range n {
 				add(i)
@@ -271,4 +271,10 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportMetric(float64(len(raw)), "B/row")
 		})
 	}
+}
+
+func defaults() *Config {
+	var c Config
+	_ = c.complete()
+	return &c
 }

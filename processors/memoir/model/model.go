@@ -21,55 +21,37 @@ import (
 )
 
 // ErrConfig is wrapped by the errors of New.
-var ErrConfig = errors.New("model: bad configuration")
+var ErrConfig = errors.New("model: invalid configuration")
 
 // errCall is the error of an answer that consists of calls of tools.
 var errCall = errors.New("model: the model called a tool instead of writing a memory")
 
-// Option configures New.
-type Option func(*rules) error
-
-type rules struct{ prompt func(updater.Ended) string }
-
-// WithPrompt sets the lengths of the question and of the memory (default: those of updater.Prompt).
-func WithPrompt(p updater.Prompt) Option {
-	return func(r *rules) error {
-		if p.Length < 0 || p.Input < 0 {
-			return fmt.Errorf("%w: WithPrompt: length %d, input %d, want 0 or more", ErrConfig, p.Length, p.Input)
-		}
-		r.prompt = p.Of
-		return nil
-	}
-}
-
-// WithQuestion sets a function that builds the question, instead of WithPrompt. It is called from several goroutines, and must
-// bound its text by what the model can read. It must not be nil.
-func WithQuestion(build func(updater.Ended) string) Option {
-	return func(r *rules) error {
-		if build == nil {
-			return fmt.Errorf("%w: WithQuestion: nil", ErrConfig)
-		}
-		r.prompt = build
-		return nil
-	}
+// Config configures New. Fields that are zero have their defaults.
+type Config struct {
+	// Prompt has the lengths of the question and of the memory, 0 or more.
+	Prompt updater.Prompt
+	// Question builds the question, instead of Prompt. It is called from several goroutines, and must bound its text by what the
+	// model can read.
+	Question func(updater.Ended) string
 }
 
 // New returns an updater that asks a model. The model should have no tools, and Settings.MaxTokens must be enough for a memory;
 // it should not be one of think.Stream, which would publish the memory as the answer of a turn. A blank answer keeps the memory.
 // An answer that is longer than Ended.Limit loses its last lines. An answer that a think.Streamer, as the adapters are, cut off
 // at its token limit is the error think.ErrTruncated: it would replace the memory by its beginning.
-func New(m think.Model, opts ...Option) (updater.Updater, error) {
+func New(m think.Model, c Config) (updater.Updater, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: no model", ErrConfig)
 	}
-	r := rules{prompt: updater.Prompt{}.Of}
-	for _, opt := range opts {
-		if err := opt(&r); err != nil {
-			return nil, err
-		}
+	if c.Prompt.Length < 0 || c.Prompt.Input < 0 {
+		return nil, fmt.Errorf("%w: Prompt has the length %d and the input %d, want 0 or more", ErrConfig, c.Prompt.Length, c.Prompt.Input)
+	}
+	question := c.Question
+	if question == nil {
+		question = c.Prompt.Of
 	}
 	return updater.Func(func(ctx context.Context, e updater.Ended) (updater.Memory, error) {
-		reply, err := ask(ctx, m, stepOf(e, r.prompt(e)))
+		reply, err := ask(ctx, m, stepOf(e, question(e)))
 		used := updater.Memory{InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens, Cost: reply.Cost}
 		if err != nil {
 			return used, err

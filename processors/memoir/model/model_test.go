@@ -25,9 +25,9 @@ func session() updater.Ended {
 	}
 }
 
-func update(t *testing.T, f think.Func, opts ...model.Option) (updater.Memory, error) {
+func update(t *testing.T, f think.Func, c model.Config) (updater.Memory, error) {
 	t.Helper()
-	u, err := model.New(f, opts...)
+	u, err := model.New(f, c)
 	require.NoError(t, err)
 	return u.Update(t.Context(), session())
 }
@@ -44,7 +44,7 @@ func TestModelIsAskedForTheMemory(t *testing.T) {
 		return think.Reply{
 			Blocks: []think.Block{{Text: " Skipper "}, {Text: " "}, {Text: "Likes N4\n"}}, InputTokens: 7, OutputTokens: 3, Cost: &cost,
 		}, nil
-	})
+	}, model.Config{})
 	require.NoError(t, err)
 	require.Equal(t, updater.Memory{Text: "Skipper\n\nLikes N4", InputTokens: 7, OutputTokens: 3, Cost: &cost}, m)
 	require.Equal(t, []string{"pilot", "s", "mira", "end/snapshot/1"}, []string{asked.Agent, asked.SessionID, *asked.UserID, asked.Key})
@@ -59,28 +59,28 @@ func TestQuestionCanBeChosen(t *testing.T) {
 	echo := func(_ context.Context, s think.Step) (think.Reply, error) {
 		return think.Say(topics.Text(s.Input().Content)), nil
 	}
-	m, err := update(t, echo, model.WithQuestion(func(e updater.Ended) string { return e.Memory + "?" }))
+	m, err := update(t, echo, model.Config{Question: func(e updater.Ended) string { return e.Memory + "?" }})
 	require.NoError(t, err)
 	require.Equal(t, "Skipper?", m.Text)
 
 	m, err = update(t, func(_ context.Context, s think.Step) (think.Reply, error) {
 		return think.Reply{InputTokens: int64(strings.Count(topics.Text(s.Input().Content), "at most 11 characters"))}, nil
-	}, model.WithPrompt(updater.Prompt{Length: 11}))
+	}, model.Config{Prompt: updater.Prompt{Length: 11}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, m.InputTokens)
 }
 
 func TestBlankAnswerIsABlankMemory(t *testing.T) {
-	m, err := update(t, answering(think.Block{Text: "\n"}))
+	m, err := update(t, answering(think.Block{Text: "\n"}), model.Config{})
 	require.NoError(t, err)
 	require.Empty(t, m.Text, "which keeps the one before")
 }
 
 func TestLongAnswerLosesItsLastLines(t *testing.T) {
-	m, err := update(t, answering(think.Block{Text: "Skipper\nLikes N4\nHas a long boat"}))
+	m, err := update(t, answering(think.Block{Text: "Skipper\nLikes N4\nHas a long boat"}), model.Config{})
 	require.NoError(t, err)
 	require.Equal(t, "Skipper\nLikes N4", m.Text)
-	m, err = update(t, answering(think.Block{Text: strings.Repeat("x", 21)}))
+	m, err = update(t, answering(think.Block{Text: strings.Repeat("x", 21)}), model.Config{})
 	require.NoError(t, err)
 	require.Len(t, m.Text, 21, "the worker refuses it")
 }
@@ -99,7 +99,7 @@ func TestAnswerThatWasCutOffIsNoMemory(t *testing.T) {
 			return func(yield func(think.Delta, error) bool) {
 				yield(think.Delta{Text: "Skipper", Usage: &think.Usage{OutputTokens: 3}, Stop: reason}, nil)
 			}
-		}})
+		}}, model.Config{})
 		require.NoError(t, err)
 		return u.Update(t.Context(), session())
 	}
@@ -114,9 +114,9 @@ func TestAnswerThatWasCutOffIsNoMemory(t *testing.T) {
 }
 
 func TestCallOfAToolIsNoMemory(t *testing.T) {
-	_, err := update(t, answering(think.Block{Call: &think.Call{ID: "t1", Name: "save"}}))
+	_, err := update(t, answering(think.Block{Call: &think.Call{ID: "t1", Name: "save"}}), model.Config{})
 	require.ErrorContains(t, err, "called a tool")
-	m, err := update(t, answering(think.Block{Text: "Skipper"}, think.Block{Call: &think.Call{ID: "t1", Name: "save"}}))
+	m, err := update(t, answering(think.Block{Text: "Skipper"}, think.Block{Call: &think.Call{ID: "t1", Name: "save"}}), model.Config{})
 	require.NoError(t, err)
 	require.Equal(t, "Skipper", m.Text)
 }
@@ -125,21 +125,17 @@ func TestCallOfAToolIsNoMemory(t *testing.T) {
 func TestFailureKeepsItsTypeAndItsUsage(t *testing.T) {
 	m, err := update(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{InputTokens: 7}, &think.Unavailable{After: time.Minute, Err: errors.New("overloaded")}
-	})
+	}, model.Config{})
 	var later interface{ RetryAfter() time.Duration }
 	require.ErrorAs(t, err, &later)
 	require.Equal(t, time.Minute, later.RetryAfter())
 	require.EqualValues(t, 7, m.InputTokens)
 }
 
-func TestBadOptionsAreRefused(t *testing.T) {
-	_, err := model.New(nil)
+func TestBadConfigIsRefused(t *testing.T) {
+	_, err := model.New(nil, model.Config{})
 	require.ErrorIs(t, err, model.ErrConfig)
-	for want, opt := range map[string]model.Option{
-		"WithQuestion": model.WithQuestion(nil), "WithPrompt": model.WithPrompt(updater.Prompt{Length: -1}),
-	} {
-		_, err := model.New(answering(), opt)
-		require.ErrorIs(t, err, model.ErrConfig)
-		require.ErrorContains(t, err, want)
-	}
+	_, err = model.New(answering(), model.Config{Prompt: updater.Prompt{Length: -1}})
+	require.ErrorIs(t, err, model.ErrConfig)
+	require.ErrorContains(t, err, "Prompt has the length -1")
 }
