@@ -35,7 +35,7 @@ type agent struct {
 	client   []processors.Option                        // for everything that connects to Kafka
 	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
 	turn     []turn.Option
-	delivery []delivery.Option
+	delivery delivery.Config
 	doors    []turnhttp.Option
 	sink     sink.Config
 }
@@ -95,8 +95,8 @@ func (a agent) graphs() ([]*goka.GroupGraph, error) {
 	turns, turnErr := turn.Graph(a.name, append([]turn.Option{
 		turn.WithDelivery(), turn.WithCompaction(turn.Compaction{}),
 	}, a.turn...)...)
-	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery...)
-	routes, routesErr := delivery.RoutesGraph(a.name, a.delivery...)
+	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery)
+	routes, routesErr := delivery.RoutesGraph(a.name, a.delivery)
 	return []*goka.GroupGraph{turns, deliveries, routes}, errors.Join(turnErr, deliveryErr, routesErr)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
@@ -190,7 +191,7 @@ func busy(t *testing.T, s *fixture) {
 
 // A session that passes its history limit is summarized by the example's compactor and continues.
 func TestLongSessionContinuesWithASummary(t *testing.T) {
-	s := newFixture(t, processors.AtLeastOnce, nil, turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}),
+	s := newFixture(t, processors.AtLeastOnce, delivery.Config{}, turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}),
 		turn.WithCompaction(turn.Compaction{Keep: 1}))
 	var last topics.EnrichedMessage
 	for n := 1; n <= 7; n++ { // the third, fifth and seventh question find a history over the limit

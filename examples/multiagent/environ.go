@@ -42,7 +42,7 @@ func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 	errs = append(errs, err)
 	turns, err := turn.OptionsFromEnv(os.LookupEnv)
 	errs = append(errs, err)
-	deliveries, err := delivery.OptionsFromEnv(os.LookupEnv)
+	deliveries, err := delivery.ConfigFromEnv(os.LookupEnv)
 	errs = append(errs, err)
 	services, err := sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
 	errs = append(errs, err)

@@ -55,16 +55,16 @@ type fixture struct {
 }
 
 // quick sets short waits between attempts.
-func quick(budget time.Duration) []delivery.Option {
-	return []delivery.Option{
-		delivery.WithDefaultService(delivery.Service{
+func quick(budget time.Duration) delivery.Config {
+	return delivery.Config{
+		DefaultService: delivery.Service{
 			Budget: budget, Initial: 20 * time.Millisecond, Longest: 100 * time.Millisecond, Attempts: 1000,
-		}),
-		delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 50 * time.Millisecond, Longest: 100 * time.Millisecond}),
+		},
+		Breaker: delivery.Breaker{Failures: 5, Open: 50 * time.Millisecond, Longest: 100 * time.Millisecond},
 	}
 }
 
-func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []delivery.Option, turns ...turn.Option) *fixture {
+func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries delivery.Config, turns ...turn.Option) *fixture {
 	t.Helper()
 	broker, err := embedded.Start(embedded.WithPartitions(2))
 	require.NoError(t, err)

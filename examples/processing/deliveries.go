@@ -13,11 +13,11 @@ import (
 // addDeliveries adds the delivery of outputs to the services of ALLOWED_HOST_MAPPING: two groups with the state of
 // deliveries, and a sink that sends the requests.
 func (p *pipeline) addDeliveries(work *stage) error {
-	deliveries, err := delivery.Graph(p.agent, p.delivery...)
+	deliveries, err := delivery.Graph(p.agent, p.delivery)
 	if err != nil {
 		return err
 	}
-	routes, err := delivery.RoutesGraph(p.agent, p.delivery...)
+	routes, err := delivery.RoutesGraph(p.agent, p.delivery)
 	if err != nil {
 		return err
 	}

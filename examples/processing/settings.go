@@ -44,7 +44,7 @@ type settings struct {
 	secrets    []string           // TOOL_CALLBACK_SECRET, and the one before it
 	callbacks  []turnhttp.Option
 	services   sink.Services // ALLOWED_HOST_MAPPING; with one, some process delivers outputs
-	delivery   []delivery.Option
+	delivery   delivery.Config
 	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start
 
 	gated  bool             // GATE_POLICY is set: calls may wait for a person
@@ -159,7 +159,7 @@ func (s *settings) readChat() error {
 	if err != nil {
 		check(fmt.Errorf("ALLOWED_HOST_MAPPING: %w", err))
 	}
-	s.delivery, err = delivery.OptionsFromEnv(os.LookupEnv)
+	s.delivery, err = delivery.ConfigFromEnv(os.LookupEnv)
 	check(err)
 	s.chatGroup = cmp.Or(variable("OUTPUT_CONSUMER_GROUP"), "chat-api-output-group")
 	s.secrets, s.callbacks, err = readCallbacks(s.parts.doors)

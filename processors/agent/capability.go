@@ -88,9 +88,10 @@ func (c *Config) needs() (n needs) {
 	if c.Deliver != nil {
 		n.catalog(topics.WithDeliveries())
 		n.ofTurn(turn.WithDelivery())
-		opts := append(whether(peered, delivery.WithPeerCallbacks), c.Deliver.Options...)
-		runWith(&n, delivery.Graph, opts...)
-		runWith(&n, delivery.RoutesGraph, opts...)
+		config := c.Deliver.Config
+		config.PeerCallbacks = config.PeerCallbacks || peered
+		run(&n, delivery.Graph, config)
+		run(&n, delivery.RoutesGraph, config)
 	}
 	if delegates {
 		n.catalog(topics.WithChannels())

@@ -100,8 +100,8 @@ type Memory struct {
 type Deliver struct {
 	// Services are the services that messages may name, with their addresses. Required.
 	Services sink.Services
-	// Options are more options of the deliveries, such as retries.
-	Options []delivery.Option
+	// Config configures the deliveries, such as their retries.
+	Config delivery.Config
 }
 
 // Part is a set of the parts of an agent.

@@ -34,7 +34,7 @@ func (t *transition) advance() {
 
 // blocked reports whether an earlier delivery to the same ordered service is open.
 func (t *transition) blocked(d *deliveryrow.Delivery) bool {
-	if !t.rules.serviceOf(routeOf(d)).Ordered {
+	if !t.config.serviceOf(routeOf(d)).Ordered {
 		return false
 	}
 	for _, earlier := range t.row.Open {
@@ -58,7 +58,7 @@ func (t *transition) attemptIfDue(d *deliveryrow.Delivery) {
 		return
 	}
 	t.changed = true
-	service := t.rules.serviceOf(routeOf(d))
+	service := t.config.serviceOf(routeOf(d))
 	if d.StartedMs == 0 {
 		d.StartedMs = t.nowMS()
 	}
@@ -94,7 +94,7 @@ func (t *transition) emitAttempt(d *deliveryrow.Delivery) {
 	}))
 }
 
-// longestLease is how many times Rules.Lease a lease may last.
+// longestLease is how many times Config.Lease a lease may last.
 const longestLease = 15
 
 // leaseOf returns how long the next attempt may take until its receipt. It doubles with every attempt in a row that was
@@ -104,7 +104,7 @@ func (t *transition) leaseOf(d *deliveryrow.Delivery) time.Duration {
 	for i := len(d.Failures); i > 0 && d.Failures[i-1].Reason == reasonLost; i-- {
 		lost++
 	}
-	return retry.Bound(t.rules.Lease, longestLease*t.rules.Lease, lost+1)
+	return retry.Bound(t.config.Lease, longestLease*t.config.Lease, lost+1)
 }
 
 // endLease retries a delivery whose attempt has no receipt at the end of its lease. The lost attempt counts as a failure

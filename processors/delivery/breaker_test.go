@@ -103,7 +103,7 @@ func TestCircuitRowIsBounded(t *testing.T) {
 		for _, sink := range rapid.SliceOfN(rapid.String(), 0, 200).Draw(t, "sinks") {
 			c = ApplyReceipt(c, routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) {
 				r.Sink, r.AtMS = &sink, now.UnixMilli()
-			}), now, DefaultRules().Breaker)
+			}), now, Breaker{Failures: 5, Open: 5 * time.Second, Longest: 15 * time.Second})
 			require.LessOrEqual(t, len(c.Loads), maxSinks)
 			raw, err := deliveryrow.CircuitTable.Marshal(c)
 			require.NoError(t, err)

@@ -36,7 +36,7 @@ func (t *transition) openToChannel(r *Record, o topics.Output, cause, domain str
 	d := &deliveryrow.Delivery{
 		Id: identify(domain, t.key, cause, to.Key()+"\x00"), TurnId: cause, RequestId: o.RequestID,
 		Kind: to.Kind, Service: to.Service, Channel: topics.OriginRoute(raw, gate), Body: topics.WithoutReplyTo(r.Value),
-		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
+		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.config.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
 	}
 	if !t.opened(d.Id) {
 		t.open(d)

@@ -15,7 +15,7 @@ import (
 // place is the descriptor of an output to a channel.
 const place = `{"origin":{"channel":"slack","account":"main","recipient":"C7","thread":"17.5","user":"U1","adapter":{"team":"T1"}}}`
 
-func toChannels(r *Rules) { r.ToChannels = true }
+func toChannels(c *Config) { c.Channels = true }
 
 func withResponse(response string) func(*topics.Receipt) {
 	return func(r *topics.Receipt) { r.Response = topics.Raw(response) }
@@ -76,8 +76,8 @@ func TestOriginCountsOnlyWithTheOptionAndAlone(t *testing.T) {
 func TestOutputOfADelegatedTaskIsNotDelivered(t *testing.T) {
 	task := topics.EncodeDelegationTask(topics.DelegationTask{Agent: "caller", SessionID: "s9", CallbackID: "c1", Depth: 1})
 	for _, channels := range []bool{false, true} {
-		p := newHarness(t, func(r *Rules) {
-			r.ToChannels, r.Unrouted = channels, topics.Destination{Kind: topics.KindWebSocket}
+		p := newHarness(t, func(c *Config) {
+			c.Channels, c.Unrouted = channels, topics.Destination{Kind: topics.KindWebSocket}
 		})
 		require.Empty(t, p.handle(p.outputOf("t1", string(topics.DelegationRoute(task)))))
 		require.Empty(t, p.handle(p.outputOf("t2", strings.TrimSuffix(place, "}")+`,"delegation":`+string(task)+"}")))
@@ -179,7 +179,9 @@ func TestNextAttemptGetsTheProgressOfTheLast(t *testing.T) {
 
 // A text of many messages to a platform that takes a few of them per minute.
 func TestProgressStartsTheBudgetAndTheAttemptsAgain(t *testing.T) {
-	p := newHarness(t, toChannels, func(r *Rules) { r.Channels.Attempts, r.Channels.Budget = 3, time.Minute })
+	p := newHarness(t, toChannels, func(c *Config) {
+		c.Services = map[string]Service{"slack/main": {Attempts: 3, Budget: time.Minute}}
+	})
 	a := attempt(t, p.handle(p.outputOf("t1", place)))
 	for i := range 20 {
 		p.now = p.now.Add(45 * time.Second)
@@ -206,8 +208,8 @@ func TestServicesHaveNoProgress(t *testing.T) {
 }
 
 func TestChannelsAreRetriedLongerThanServices(t *testing.T) {
-	p := newHarness(t, toChannels, func(r *Rules) {
-		r.Services = map[string]Service{"slack/second": {Attempts: 2}}
+	p := newHarness(t, toChannels, func(c *Config) {
+		c.Services = map[string]Service{"slack/second": {Attempts: 2}}
 	})
 	p.handle(p.outputOf("t1", place))
 	require.Empty(t, valuesOf[FinalReceipt](p.failUntilDead(9*time.Minute)))
@@ -243,7 +245,7 @@ func TestProgressIsGivenUpBeforeDeliveries(t *testing.T) {
 		a := attempt(t, p.handle(p.outputOf(strings.Repeat("x", 3000)+fmt.Sprint(i), descriptor)))
 		p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(`{"chunk":"`+strings.Repeat("x", MaxProgress-50)+`"}`)))
 	}
-	p.rules.RowLimit = 64 << 10
+	p.config.RowLimit = 64 << 10
 	es, _ := p.fireNext()
 	require.Empty(t, valuesOf[DeliveryDead](es))
 	require.Len(t, p.state().Open, 8)
@@ -258,8 +260,8 @@ func TestProgressIsGivenUpBeforeDeliveries(t *testing.T) {
 }
 
 func TestLargestProgressFitsIntoTheRecordOfAnAttempt(t *testing.T) {
-	p := newHarness(t, toChannels, func(r *Rules) { r.RecordLimit, r.RowLimit = 128<<10, 128<<10 })
-	dead := onlyValue[DeliveryDead](t, p.handle(p.outputOfSize(p.rules.RecordLimit-30_000)))
+	p := newHarness(t, toChannels, func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 128<<10 })
+	dead := onlyValue[DeliveryDead](t, p.handle(p.outputOfSize(p.config.RecordLimit-30_000)))
 	require.Equal(t, reasonTooLarge, dead.Reason, "with the largest progress its record would be too large")
 }
 
@@ -274,15 +276,15 @@ func (p *harness) outputOfSize(n int) Event {
 
 func TestKindOfChannelsIsNotForServices(t *testing.T) {
 	slack := Service{Kind: topics.KindChannel}
-	for _, opt := range []Option{
-		WithService("slack/main", slack), WithDefaultService(slack), WithUnrouted(topics.Destination{Kind: topics.KindChannel}),
+	for _, c := range []Config{
+		{Services: map[string]Service{"slack/main": slack}}, {DefaultService: slack}, {Unrouted: topics.Destination{Kind: topics.KindChannel}},
 	} {
-		_, err := rulesOf([]Option{WithChannels(), opt})
-		require.ErrorIs(t, err, ErrOption)
+		c.Channels = true
+		require.ErrorIs(t, c.Complete(), ErrConfig)
 	}
-	r, err := rulesOf([]Option{WithChannels(), WithService("slack/main", Service{Initial: 20 * time.Second})})
-	require.NoError(t, err)
-	s := r.serviceOf(topics.Destination{Kind: topics.KindChannel, Service: "slack/main"})
+	c := Config{Channels: true, Services: map[string]Service{"slack/main": {Initial: 20 * time.Second}}}
+	require.NoError(t, c.Complete())
+	s := c.serviceOf(topics.Destination{Kind: topics.KindChannel, Service: "slack/main"})
 	require.Equal(t, Service{
 		Kind: topics.KindChannel, Budget: 10 * time.Minute, Initial: 20 * time.Second, Longest: 30 * time.Second,
 		Attempts: 100, InFlight: 32, Ordered: true,

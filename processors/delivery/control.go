@@ -28,7 +28,7 @@ func (e Controlled) apply(t *transition) {
 	t.remember(cause)
 	t.changed = true
 	routeMissing := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !t.remembers(digests.Of(ofRoute, d.RouteId))
-	d.Phase, d.DueMs, d.ExpiresMs = deliveryrow.Phase_PHASE_PENDING, t.nowMS(), t.after(t.rules.TTL)
+	d.Phase, d.DueMs, d.ExpiresMs = deliveryrow.Phase_PHASE_PENDING, t.nowMS(), t.after(t.config.TTL)
 	d.StartedMs, d.CreditMs, d.Deferrals, d.Failures = 0, 0, 0, nil
 	d.Lost, d.HeldBack = false, false
 	d.Round++

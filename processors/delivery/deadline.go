@@ -59,5 +59,5 @@ func (t *transition) idleEnd() (at int64, ok bool) {
 	if len(t.row.Open)+len(t.row.Dead)+len(t.row.Routes)+len(t.row.Early) > 0 {
 		return 0, false
 	}
-	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true
+	return t.row.TouchedMs + t.config.RememberFor.Milliseconds(), true
 }

@@ -14,8 +14,8 @@
 // session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
 // Graph looks up the table of RoutesGraph, which may be stale by some milliseconds. A stale row can cause an unnecessary
 // attempt, but loses no delivery. Package sink makes the attempts; it owns no state.
-// With WithChannels, outputs with an origin are deliveries to its channel, and channel-messages is an input.
-// With WithPeerCallbacks, Graph also reads peer-callbacks, the replies of tasks that package peer runs for other instances.
+// With Config.Channels, outputs with an origin are deliveries to its channel, and channel-messages is an input.
+// With Config.PeerCallbacks, Graph also reads peer-callbacks, the replies of tasks that package peer runs for other instances.
 //
 // # Guarantees
 //
@@ -40,7 +40,7 @@
 // After a failed attempt the next one waits for a pseudo-random time, derived from the delivery's ID, between zero and a
 // bound. The bound is Service.Initial at first and doubles with each attempt up to Service.Longest. If the receiver's
 // Retry-After is longer, the attempt waits for that time. Attempts end when Service.Budget is spent. A lease is the time
-// that an attempt may take until its receipt (WithLease); an attempt without a receipt (a lost attempt) is retried after
+// that an attempt may take until its receipt (Config.Lease); an attempt without a receipt (a lost attempt) is retried after
 // it. The time of lost attempts, and of attempts that a sink deferred because it had too many in flight, does not count
 // against the budget. The time during which the circuit is open counts.
 //
@@ -48,10 +48,10 @@
 //
 // With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which this
 // package reads itself and keeps in its own row until the delivery ends. The token is written to the records of attempts
-// only, never to receipts, dead letters or logs. An output whose route has not arrived waits for it (WithRoutes: 30 s). A
+// only, never to receipts, dead letters or logs. An output whose route has not arrived waits for it (Config.RouteWait: 30 s). A
 // reply descriptor names a service, never an address; see sink.Services.
 //
-// A route is kept until an output names it, for 24 h at most (WithRoutes). An output drops the route that it names even if
+// A route is kept until an output names it, for 24 h at most (Config.RouteTTL). An output drops the route that it names even if
 // it is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, or fewer if
 // its row has no room; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
 // its delivery ends dead.
@@ -63,7 +63,7 @@
 //
 // # Channels
 //
-// With WithChannels an output whose reply descriptor has an origin (topics.OriginRoute) is delivered to that place on its
+// With Config.Channels an output whose reply descriptor has an origin (topics.OriginRoute) is delivered to that place on its
 // channel, by the transport of the kind topics.KindChannel. The attempts carry the origin, so no one looks up where a session
 // was last seen, and a requeue goes to the same place. The deliveries of a session to an account are attempted in order. A
 // record of channel-messages is a delivery of its own: its identity is its whole turntable.id, not its turn.
@@ -98,7 +98,7 @@
 //
 // # Sizes
 //
-// Every field of a row is bounded by count and in bytes (Rules.RowLimit). If there is no room, state is given up in this
+// Every field of a row is bounded by count and in bytes (Config.RowLimit). If there is no room, state is given up in this
 // order: dead deliveries that wait for an operator, memories of finished deliveries, the progress of deliveries to channels
 // (what was sent is then sent again), then the newest deliveries, which end dead immediately.
 package delivery

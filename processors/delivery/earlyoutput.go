@@ -14,7 +14,7 @@ import (
 func (t *transition) expectRoute(token string, writtenMS int64) {
 	t.expireEarly()
 	t.row.Early = append(t.row.Early, &deliveryrow.EarlyOutput{
-		Token: digestOfToken(token), WrittenMs: writtenMS, ExpiresMs: t.after(t.rules.RouteTTL),
+		Token: digestOfToken(token), WrittenMs: writtenMS, ExpiresMs: t.after(t.config.RouteTTL),
 	})
 	if len(t.row.Early) > maxRoutes {
 		t.row.Early = t.row.Early[1:]

@@ -76,7 +76,7 @@ func TestEarlyOutputsAreBounded(t *testing.T) {
 		p.handle(p.receiptOf(a, topics.OutcomeDelivered))
 	}
 	require.Len(t, p.state().Early, maxRoutes)
-	p.advance(p.rules.RouteTTL)
+	p.advance(p.config.RouteTTL)
 	p.handle(p.outputOf("last", two))
 	require.Len(t, p.state().Early, 1, "older ones have expired")
 }
@@ -128,7 +128,7 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 
 // The row is kept for as long as a route may be late, and no longer.
 func TestEarlyOutputIsRememberedForAsLongAsARoute(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RememberFor, r.RouteTTL = time.Hour, 10*time.Hour })
+	p := newHarness(t, func(c *Config) { c.RememberFor, c.RouteTTL = time.Hour, 10*time.Hour })
 	route, _ := p.routeOf(one)
 	a := attempt(t, p.handle(p.outputOf("t1", one)))
 	p.handle(p.receiptOf(a, topics.OutcomeDelivered))

@@ -7,27 +7,25 @@ import (
 	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
-// ErrEnvironment is wrapped by every error of OptionsFromEnv.
+// ErrEnvironment is wrapped by every error of ConfigFromEnv.
 var ErrEnvironment = errors.New("delivery: bad environment variable")
 
-// EnvironmentNames returns the names of the variables that OptionsFromEnv reads. They are FlightDeck's
+// EnvironmentNames returns the names of the variables that ConfigFromEnv reads. They are FlightDeck's
 // names, if FlightDeck has the setting:
 //
-//	REPLY_RETRY_MAX_MS      how long a delivery is retried, in ms (Service.Budget of the default service)
-//	REPLY_TO_STATE_TTL_MS   how long an unused reply route is kept, in ms (the first value of WithRoutes)
-//	KAFKA_MAX_REQUEST_SIZE  record limit, in bytes (WithRecordLimit)
+//	REPLY_RETRY_MAX_MS      Config.DefaultService.Budget
+//	REPLY_TO_STATE_TTL_MS   Config.RouteTTL
+//	KAFKA_MAX_REQUEST_SIZE  Config.RecordLimit, in bytes
 func EnvironmentNames() []string { return envoption.Names(variables) }
 
-var variables = []envoption.Variable[Option]{
-	{Name: "REPLY_RETRY_MAX_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
-		return WithDefaultService(Service{Budget: time.Duration(ms) * time.Millisecond})
-	}},
-	envoption.RouteTTL(func(ttl time.Duration) Option { return func(o *options) { o.rules.RouteTTL = ttl } }),
-	envoption.RecordLimit(WithRecordLimit),
+var variables = []envoption.Variable[func(*Config)]{
+	envoption.Milliseconds("REPLY_RETRY_MAX_MS", envoption.Field(func(c *Config) *time.Duration { return &c.DefaultService.Budget })),
+	envoption.RouteTTL(envoption.Field(func(c *Config) *time.Duration { return &c.RouteTTL })),
+	envoption.RecordLimit(envoption.Field(func(c *Config) *int { return &c.RecordLimit })),
 }
 
-// OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A blank
-// variable counts as unset. One error names all invalid variables and wraps ErrEnvironment.
-func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
-	return envoption.Options(variables, lookup, ErrEnvironment)
+// ConfigFromEnv returns a Config with the fields that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A
+// blank variable counts as unset. One error names all invalid variables and wraps ErrEnvironment.
+func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
+	return envoption.Read(variables, lookup, ErrEnvironment)
 }

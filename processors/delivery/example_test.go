@@ -25,9 +25,10 @@ func ExampleRequeue() {
 }
 
 func ExampleGraph() {
-	graph, err := delivery.Graph("quay",
-		delivery.WithDefaultService(delivery.Service{Budget: time.Minute}),
-		delivery.WithService("ledger", delivery.Service{Ordered: true}))
+	graph, err := delivery.Graph("quay", delivery.Config{
+		DefaultService: delivery.Service{Budget: time.Minute},
+		Services:       map[string]delivery.Service{"ledger": {Ordered: true}},
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -42,8 +43,8 @@ func ExampleGraph() {
 }
 
 // The group also delivers the replies of tasks that package peer has run for other instances.
-func ExampleWithPeerCallbacks() {
-	graph, err := delivery.Graph("harbor", delivery.WithPeerCallbacks())
+func ExampleGraph_peerCallbacks() {
+	graph, err := delivery.Graph("harbor", delivery.Config{PeerCallbacks: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,7 +22,7 @@ type tb interface {
 type harness struct {
 	tb     tb
 	topics topics.Catalog
-	rules  Rules
+	config Config
 	key    string
 	now    time.Time
 	row    []byte
@@ -30,17 +30,17 @@ type harness struct {
 	offset int
 }
 
-func newHarness(t tb, change ...func(*Rules)) *harness {
+func newHarness(t tb, change ...func(*Config)) *harness {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
 	p := &harness{
-		tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
+		tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
 		gates: map[string]Gate{},
 	}
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
+	require.NoError(t, p.config.Complete())
 	return p
 }
 
@@ -120,7 +120,7 @@ func (p *harness) handle(e Event) effects {
 		require.NoError(p.tb, err)
 	}
 	before, had := p.row, state != nil
-	out := Apply(state, e, func(key string) Gate { return p.gates[key] }, p.now, p.rules)
+	out := Apply(state, e, func(key string) Gate { return p.gates[key] }, p.now, p.config)
 	switch {
 	case !out.Changed:
 		require.Equal(p.tb, before, p.row)
@@ -130,7 +130,7 @@ func (p *harness) handle(e Event) effects {
 	default:
 		raw, err := deliveryrow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
-		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
+		require.LessOrEqual(p.tb, len(raw), p.config.RowLimit)
 		p.row = raw
 		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row has a deadline")

@@ -39,20 +39,20 @@ func identify(domain string, parts ...string) string { return hexOf(digests.Of(d
 
 func hexOf(d digest) string { return hex.EncodeToString(d[:]) }
 
-// remember stores a digest and drops those that exceed Rules.RememberFor or Rules.RememberCount.
+// remember stores a digest and drops those that exceed Config.RememberFor or Config.RememberCount.
 func (t *transition) remember(d digest) {
 	memory := append(t.row.Remembered, d[:]...)
 	memory = binary.BigEndian.AppendUint64(memory, uint64(t.nowMS()))
-	for len(memory) > t.rules.RememberCount*memorySize || firstExpired(memory, t.now, t.rules.RememberFor) {
+	for len(memory) > t.config.RememberCount*memorySize || firstExpired(memory, t.now, t.config.RememberFor) {
 		memory = memory[memorySize:]
 	}
 	t.row.Remembered = memory
 }
 
-// remembers reports whether a digest is stored and not older than Rules.RememberFor.
+// remembers reports whether a digest is stored and not older than Config.RememberFor.
 func (t *transition) remembers(d digest) bool {
 	for memory := t.row.Remembered; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if bytes.Equal(memory[:digestSize], d[:]) && !firstExpired(memory, t.now, t.rules.RememberFor) {
+		if bytes.Equal(memory[:digestSize], d[:]) && !firstExpired(memory, t.now, t.config.RememberFor) {
 			return true
 		}
 	}

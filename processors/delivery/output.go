@@ -17,7 +17,7 @@ func (e OutputArrived) apply(t *transition) {
 	switch {
 	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package channel passes it on
 		return
-	case t.rules.ToChannels && topics.OriginOf(e.Output.ReplyTo) != nil:
+	case t.config.Channels && topics.OriginOf(e.Output.ReplyTo) != nil:
 		t.openToChannel(e.Record, e.Output, turnOf(e.Record), ofDelivery)
 		return
 	}
@@ -38,7 +38,7 @@ func (e OutputArrived) apply(t *transition) {
 	d := &deliveryrow.Delivery{
 		Id: id, TurnId: turn, RequestId: e.Output.RequestID, Kind: to.Kind, Service: to.Service,
 		RouteId: routeID, Routed: routed, Body: topics.WithoutReplyTo(e.Value),
-		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
+		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.config.TTL), Phase: deliveryrow.Phase_PHASE_PENDING, DueMs: t.nowMS(),
 	}
 	switch {
 	case routeID != "":
@@ -55,13 +55,13 @@ func (e OutputArrived) apply(t *transition) {
 }
 
 // destination returns where an output is delivered. routed reports whether its reply descriptor names a service; if not,
-// the destination is Rules.Unrouted. A descriptor never names an address. A blank service counts as none.
+// the destination is Config.Unrouted. A descriptor never names an address. A blank service counts as none.
 func (t *transition) destination(descriptor topics.Raw) (to topics.Destination, routed bool) {
 	service := topics.ServiceOf(descriptor)
 	if strings.TrimSpace(service) == "" {
-		return t.rules.Unrouted, false
+		return t.config.Unrouted, false
 	}
-	return topics.Destination{Kind: t.rules.service(service).Kind, Service: service}, true
+	return topics.Destination{Kind: t.config.service(service).Kind, Service: service}, true
 }
 
 // turnOf returns the ID of the turn that wrote an output: the first segment of the record's turntable.id. For records
@@ -84,12 +84,12 @@ func (t *transition) opened(id string) bool {
 func (t *transition) open(d *deliveryrow.Delivery) {
 	t.changed = true
 	size := t.sizeOfAttempt(d)
-	if size > t.rules.RecordLimit {
+	if size > t.config.RecordLimit {
 		d.Body = nil // the record on delivery-dlq would be too large too
 		t.markDead(d, reasonTooLarge)
 		return
 	}
-	if len(t.row.Open) >= t.rules.OpenLimit {
+	if len(t.row.Open) >= t.config.OpenLimit {
 		t.markDead(d, reasonTooMany)
 		return
 	}
@@ -109,5 +109,5 @@ func (t *transition) sizeOfAttempt(d *deliveryrow.Delivery) int {
 		room += MaxProgress
 	}
 	texts := 3*len(t.key) + len(d.TurnId) + len(d.GetRequestId()) + len(d.Service) + len(d.GetToken())
-	return envelope + escaped*texts + room + failure*t.rules.serviceOf(routeOf(d)).Attempts
+	return envelope + escaped*texts + room + failure*t.config.serviceOf(routeOf(d)).Attempts
 }

@@ -16,27 +16,26 @@ import (
 
 // Graph returns the group "{agent}-delivery-streams" for processors.New: the deliveries of an agent's outputs, in one row
 // per session. It looks up routes in the table of RoutesGraph, which must run too, in this process or in another. It
-// returns an error if the agent's name is invalid, or one that wraps ErrOption if an option is out of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+// returns an error if the agent's name is invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
 	}
-	o, err := optionsOf(opts)
-	if err != nil {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
-	b := &binding{topics: catalog, rules: o.rules}
+	b := &binding{topics: catalog, config: c}
 	inputs := []processors.Source{
 		processors.Input(catalog.MessageOutput, b.onOutput, processors.Confidential[topics.Output]()), // it may contain a bearer token
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.DeliveryReceipts, b.onReceipt),
 		processors.Input(catalog.DeliveryControl, b.onControl),
 	}
-	if o.peerCallbacks {
+	if c.PeerCallbacks {
 		inputs = append(inputs, processors.Input(catalog.PeerCallbacks, b.onOutput, processors.Confidential[topics.Output]()))
 	}
-	if o.rules.ToChannels {
+	if c.Channels {
 		inputs = append(inputs, processors.Input(catalog.ChannelMessages, b.onMessage))
 	}
 	edges := processors.Edges(catalog.DeliveryGroup(), inputs...)
@@ -52,7 +51,7 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
-	rules  Rules
+	config Config
 }
 
 func (b *binding) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
@@ -99,9 +98,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
-	rules := b.rules
-	rules.RecordLimit = min(rules.RecordLimit, c.MaxRecordBytes())
-	out := Apply(state, e, b.routes(c), c.Now(), rules)
+	config := b.config
+	config.RecordLimit = min(config.RecordLimit, c.MaxRecordBytes())
+	out := Apply(state, e, b.routes(c), c.Now(), config)
 	for _, effect := range out.Effects {
 		if err := b.emit(c, effect); err != nil {
 			return err

@@ -34,13 +34,13 @@ type fixture struct {
 	letters  *processortest.Output[[]byte]
 }
 
-func newFixture(t *testing.T, opts ...delivery.Option) *fixture {
+func newFixture(t *testing.T, config delivery.Config) *fixture {
 	t.Helper()
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	deliveries, err := delivery.Graph("quay", opts...)
+	deliveries, err := delivery.Graph("quay", config)
 	require.NoError(t, err)
-	routes, err := delivery.RoutesGraph("quay", opts...)
+	routes, err := delivery.RoutesGraph("quay", config)
 	require.NoError(t, err)
 	d := processortest.New(t, noon, routes, deliveries)
 	return &fixture{
@@ -72,7 +72,7 @@ func (b *fixture) report(a topics.Delivery, outcome topics.Outcome, reason strin
 }
 
 func TestDeliveryIsAttemptedWithItsTokenAndEnds(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, delivery.Config{})
 	b.writeRouteAndOutput("s1")
 	attempt := b.attempts.Next()
 	require.Equal(t, secret, *attempt.Value.Token)
@@ -89,7 +89,7 @@ func TestDeliveryIsAttemptedWithItsTokenAndEnds(t *testing.T) {
 }
 
 func TestTokenIsOnlyInRecordsOfAttempts(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, delivery.Config{})
 	b.writeRouteAndOutput("s1")
 	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
 	final, dead := b.finals.Next(), b.dead.Next()
@@ -107,7 +107,7 @@ func TestTokenIsOnlyInRecordsOfAttempts(t *testing.T) {
 }
 
 func TestFailuresOfOneSessionOpenTheCircuitForOthers(t *testing.T) {
-	b := newFixture(t, delivery.WithBreaker(delivery.Breaker{Failures: 2, Open: 10 * time.Second, Longest: time.Minute}))
+	b := newFixture(t, delivery.Config{Breaker: delivery.Breaker{Failures: 2, Open: 10 * time.Second, Longest: time.Minute}})
 	for _, session := range []string{"s1", "s2"} {
 		b.writeRouteAndOutput(session)
 		b.report(b.attempts.Next().Value, topics.OutcomeFailed, "timeout")
@@ -127,7 +127,7 @@ func TestFailuresOfOneSessionOpenTheCircuitForOthers(t *testing.T) {
 }
 
 func TestControlRecordRequeuesDeadDelivery(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, delivery.Config{})
 	b.writeRouteAndOutput("s1")
 	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
 	id := b.dead.Next().Value.Delivery.DeliveryID
@@ -144,7 +144,7 @@ func TestControlRecordRequeuesDeadDelivery(t *testing.T) {
 }
 
 func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, delivery.Config{})
 	b.outputs.PipeRaw("s1", []byte(`{`))
 	b.receipts.PipeRaw("s1", []byte(`{"outcome":"x"}`))
 	require.Len(t, b.letters.Drain(), 2)
@@ -155,7 +155,7 @@ func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
 
 // People read dead letters, and these are kept longer than the route.
 func TestDeadLettersContainNoToken(t *testing.T) {
-	b := newFixture(t)
+	b := newFixture(t, delivery.Config{})
 	for _, route := range []string{
 		`{"callbackService":"harbor","bearerToken":"` + secret + `"`, // unreadable
 		`{"callbackService":"harbor","bearerToken":"` + secret + strings.Repeat("x", 80<<10) + `"}`,
@@ -186,7 +186,7 @@ func callback(t *testing.T, b *fixture, service string) {
 }
 
 func TestRepliesOfPeersAreDeliveredToTheNamedService(t *testing.T) {
-	b := newFixture(t, delivery.WithPeerCallbacks())
+	b := newFixture(t, delivery.Config{PeerCallbacks: true})
 	callback(t, b, "partner-b-callback")
 	attempt := b.attempts.Next().Value
 	require.Equal(t, topics.Destination{Kind: "http", Service: "partner-b-callback"}, attempt.Route)
@@ -209,7 +209,7 @@ func TestRepliesOfPeersAreDeliveredToTheNamedService(t *testing.T) {
 }
 
 func TestMessagesToChannelsAreDelivered(t *testing.T) {
-	b := newFixture(t, delivery.WithChannels())
+	b := newFixture(t, delivery.Config{Channels: true})
 	origin := topics.Origin{Channel: "slack", Account: "main", Recipient: "C7"}
 	session := origin.Session("quay")
 	message := topics.Output{

@@ -27,13 +27,13 @@ type simulation struct {
 }
 
 func newSimulation(t tb) *simulation {
-	p := newHarness(t, func(r *Rules) {
-		r.Services = map[string]Service{
+	p := newHarness(t, func(c *Config) {
+		c.Services = map[string]Service{
 			"ordered": {Ordered: true, Budget: 20 * time.Second},
 			"plain":   {Attempts: 5},
 		}
-		r.ToChannels = true
-		r.RememberFor = 1000 * 24 * time.Hour // longer than the test, because an expired digest allows a repeat
+		c.Channels = true
+		c.RememberFor = 1000 * 24 * time.Hour // longer than the test, because an expired digest allows a repeat
 	})
 	return &simulation{
 		harness: p, services: []string{"ordered", "plain"}, attempts: map[string]topics.Delivery{},
@@ -75,7 +75,7 @@ func (w *simulation) check(es effects) {
 func (w *simulation) checkAttempt(a topics.Delivery) {
 	w.tb.Helper()
 	d := findDelivery(w.state(), a.DeliveryID)
-	service := w.rules.serviceOf(a.Route)
+	service := w.config.serviceOf(a.Route)
 	require.Less(w.tb, w.now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
 	require.Less(w.tb, w.now.UnixMilli(), d.ExpiresMs)
 	require.Less(w.tb, len(d.Failures), service.Attempts)

@@ -109,7 +109,7 @@ func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 	if d.Body == nil {
 		return
 	}
-	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_DEAD, t.after(t.rules.KeepDead)
+	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_DEAD, t.after(t.config.KeepDead)
 	t.row.Dead = append(t.row.Dead, d)
 	if len(t.row.Dead) > maxDead {
 		t.row.Dead = t.row.Dead[1:]

@@ -31,7 +31,7 @@ func (e RouteGiven) apply(t *transition) {
 			taken = true
 		}
 	}
-	route := &deliveryrow.ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)}
+	route := &deliveryrow.ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.config.RouteTTL)}
 	if taken || t.usedEarly(route, e.WrittenMS) {
 		t.remember(used)
 		t.changed = true
@@ -46,7 +46,7 @@ func (e RouteGiven) apply(t *transition) {
 
 // keepRoute stores a route until an output names it. A session keeps maxRoutes of them, and no more than its row has
 // room for; a new route evicts the oldest ones. Most old routes are never named: their message was withdrawn, or got a
-// later route. If the output of an evicted route arrives nevertheless, its delivery waits Rules.RouteWait, as for any
+// later route. If the output of an evicted route arrives nevertheless, its delivery waits Config.RouteWait, as for any
 // missing route, and ends dead with reasonNoRoute.
 func (t *transition) keepRoute(r *deliveryrow.ReplyRoute) {
 	t.changed = true
@@ -68,7 +68,7 @@ func (t *transition) awaitRoute(d *deliveryrow.Delivery) {
 		d.Token = r.Token
 		return
 	}
-	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_ROUTE, t.after(t.rules.RouteWait)
+	d.Phase, d.DueMs = deliveryrow.Phase_PHASE_ROUTE, t.after(t.config.RouteWait)
 }
 
 // takeRoute removes the route with an ID and returns it, nil if the session has none. From then on, repeats of the
@@ -108,7 +108,7 @@ func (t *transition) supersedeRoutes(token string) (found bool) {
 	return used >= 0
 }
 
-// expireRoutes drops the routes and the early outputs whose Rules.RouteTTL has passed.
+// expireRoutes drops the routes and the early outputs whose Config.RouteTTL has passed.
 func (t *transition) expireRoutes() {
 	t.expireEarly()
 	n := len(t.row.Routes)

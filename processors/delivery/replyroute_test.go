@@ -21,7 +21,7 @@ func TestOutputWithoutServiceDropsTheRouteItNames(t *testing.T) {
 	for _, unrouted := range []string{"", topics.KindWebSocket} {
 		for _, first := range []string{"route", "output"} {
 			t.Run(unrouted+" "+first, func(t *testing.T) {
-				p := newHarness(t, func(r *Rules) { r.Unrouted = topics.Destination{Kind: unrouted} })
+				p := newHarness(t, func(c *Config) { c.Unrouted = topics.Destination{Kind: unrouted} })
 				route, id := p.routeOf(`{"channel":"c","bearerToken":"t"}`)
 				output := p.outputOf("t1", serviceless(id))
 				events := []Event{route, output, route, output}
@@ -110,14 +110,14 @@ func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
 		p.handle(route)
 	}
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
-	es := p.advance(p.rules.RouteWait)
+	es := p.advance(p.config.RouteWait)
 	require.Equal(t, reasonNoRoute, onlyValue[DeliveryDead](t, es).Reason)
 	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
 }
 
 func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = minRecord, minRecord-rowMargin })
 	large := `{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 15<<10) + `"}`
 	var ids []string
 	for range 5 {
@@ -130,7 +130,7 @@ func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
 }
 
 func TestRouteEvictsNothingIfDeliveriesFillTheRow(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = minRecord, minRecord-rowMargin })
 	route, id := p.routeOf(harbor)
 	p.handle(route)
 	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), `{"callbackService":"harbor"}`)))
@@ -149,7 +149,7 @@ func TestRouteThatIsTooLargeIsDeadLettered(t *testing.T) {
 // service ends in one final receipt.
 func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newHarness(t, func(r *Rules) { r.OpenLimit = 1000 })
+		p := newHarness(t, func(c *Config) { c.OpenLimit = 1000 })
 		finals, want, turns := 0, 0, 0
 		output := func(descriptor string) effects {
 			turns++
@@ -185,7 +185,7 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 			attempts := valuesOf[AttemptRequested](output(named(id)))
 			require.Equal(t, slices.Contains(kept, id), len(attempts) == 1)
 		}
-		finals += len(valuesOf[FinalReceipt](p.advance(p.rules.RouteWait)))
+		finals += len(valuesOf[FinalReceipt](p.advance(p.config.RouteWait)))
 		require.Equal(t, want, finals)
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // Requeue asks the delivery group to retry a dead delivery of a session, under the same ID and with a new budget: it
 // writes a record to {agent}-delivery-control and returns when the record is acknowledged. If the delivery is not dead or
-// no longer kept (WithKeepDead), nothing is delivered and the record goes to the group's dead-letter topic.
+// no longer kept (Config.KeepDead), nothing is delivered and the record goes to the group's dead-letter topic.
 func Requeue(ctx context.Context, to processors.Publisher, agent, session, deliveryID string) error {
 	catalog, err := topics.For(agent)
 	if err != nil {

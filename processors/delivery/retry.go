@@ -13,7 +13,7 @@ import (
 func (t *transition) postpone(d *deliveryrow.Delivery, sinceMS int64) {
 	t.changed = true
 	d.Deferrals++
-	service := t.rules.serviceOf(routeOf(d))
+	service := t.config.serviceOf(routeOf(d))
 	upper := retry.Bound(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
 	// At least half of the bound, so that attempts in flight can end.
 	due := t.after(max(upper/2+t.jitter(d, "deferral", upper/2), minWait))
@@ -24,7 +24,7 @@ func (t *transition) postpone(d *deliveryrow.Delivery, sinceMS int64) {
 // retry schedules the next attempt after a failed one. The wait is at least retryAfter, the receiver's Retry-After. The
 // delivery ends dead if it has no attempts left or the wait exceeds its budget or its TTL.
 func (t *transition) retry(d *deliveryrow.Delivery, retryAfter time.Duration) {
-	service := t.rules.serviceOf(routeOf(d))
+	service := t.config.serviceOf(routeOf(d))
 	wait := t.jitter(d, "retry", retry.Bound(service.Initial, service.Longest, uint32(len(d.Failures))))
 	due := t.after(max(wait, retryAfter, minWait))
 	switch {
@@ -41,7 +41,7 @@ func (t *transition) retry(d *deliveryrow.Delivery, retryAfter time.Duration) {
 
 // budgetEnd returns when the budget of a delivery is spent, in milliseconds since the epoch.
 func (t *transition) budgetEnd(d *deliveryrow.Delivery) int64 {
-	return d.StartedMs + d.CreditMs + t.rules.serviceOf(routeOf(d)).Budget.Milliseconds()
+	return d.StartedMs + d.CreditMs + t.config.serviceOf(routeOf(d)).Budget.Milliseconds()
 }
 
 func budgetReason(d *deliveryrow.Delivery) string {
@@ -53,7 +53,7 @@ func budgetReason(d *deliveryrow.Delivery) string {
 
 // attemptsSpent reports whether a delivery has no attempts left.
 func (t *transition) attemptsSpent(d *deliveryrow.Delivery) bool {
-	return len(d.Failures) >= t.rules.serviceOf(routeOf(d)).Attempts
+	return len(d.Failures) >= t.config.serviceOf(routeOf(d)).Attempts
 }
 
 func (t *transition) recordFailure(d *deliveryrow.Delivery, reason string, status int64) {

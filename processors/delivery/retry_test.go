@@ -65,15 +65,15 @@ func TestSinkOutageSpendsNoBudget(t *testing.T) {
 	es := p.advance(23 * time.Hour)
 	require.Empty(t, valuesOf[FinalReceipt](es))
 	attempts := valuesOf[AttemptRequested](es)
-	require.Less(t, len(attempts), p.rules.Default.Attempts)
+	require.Less(t, len(attempts), p.config.DefaultService.Attempts)
 	first, last := attempts[0], attempts[len(attempts)-1]
-	require.Equal(t, p.rules.Lease.Milliseconds()*2, first.LeaseUntilMS-first.NotBeforeMS, "the lease doubles with each lost attempt")
-	require.Equal(t, p.rules.Lease.Milliseconds()*15, last.LeaseUntilMS-last.NotBeforeMS)
+	require.Equal(t, p.config.Lease.Milliseconds()*2, first.LeaseUntilMS-first.NotBeforeMS, "the lease doubles with each lost attempt")
+	require.Equal(t, p.config.Lease.Milliseconds()*15, last.LeaseUntilMS-last.NotBeforeMS)
 	require.Len(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(topics.Delivery(last), topics.OutcomeDelivered))), 1)
 }
 
 func TestLostAttemptsAreCounted(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Default.Attempts = 3 })
+	p := newHarness(t, func(c *Config) { c.DefaultService.Attempts = 3 })
 	p.handle(p.outputOf("t1", harbor))
 	es := p.advance(time.Hour)
 	require.Len(t, valuesOf[AttemptRequested](es), 2)

@@ -14,19 +14,18 @@ import (
 )
 
 // RoutesGraph returns the group "{agent}-delivery-routes" for processors.New: the circuit breaker of each route and its
-// attempts in flight, in one row per route (topics.Destination.Key). Give it the options that Graph has. Its errors are
+// attempts in flight, in one row per route (topics.Destination.Key). Give it the Config of Graph. Its errors are
 // those of Graph.
-func RoutesGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+func RoutesGraph(agent string, c Config) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
 	}
-	rules, err := rulesOf(opts)
-	if err != nil {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
 	edges := processors.Edges(catalog.DeliveryRoutesGroup(),
-		processors.Input(catalog.DeliveryReceipts, rules.Breaker.onReceipt, processors.KeyedBy(circuitKey)),
+		processors.Input(catalog.DeliveryReceipts, c.Breaker.onReceipt, processors.KeyedBy(circuitKey)),
 	)
 	return goka.DefineGroup(catalog.DeliveryRoutesGroup(), append(edges, goka.Persist(deliveryrow.CircuitTable.Codec()))...), nil
 }

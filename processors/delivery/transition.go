@@ -36,8 +36,8 @@ type Routes func(key string) Gate
 // event. It is deterministic: equal arguments and equal answers of routes give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
-func Apply(state *deliveryrow.State, event Event, routes Routes, now time.Time, rules Rules) Outcome {
-	t := &transition{row: state, key: event.session(), routes: routes, now: now, rules: rules}
+func Apply(state *deliveryrow.State, event Event, routes Routes, now time.Time, config Config) Outcome {
+	t := &transition{row: state, key: event.session(), routes: routes, now: now, config: config}
 	if t.row == nil {
 		t.row = &deliveryrow.State{Version: rowVersion}
 	}
@@ -63,7 +63,7 @@ type transition struct {
 	key     string // the session ID
 	routes  Routes
 	now     time.Time
-	rules   Rules
+	config  Config
 	effects []Effect
 	changed bool // the row must be written
 	erased  bool // the row must be deleted
@@ -90,7 +90,7 @@ func (t *transition) find(id string) *deliveryrow.Delivery {
 }
 
 // fits reports whether the row has room for another delivery or route.
-func (t *transition) fits() bool { return proto.Size(t.row) <= t.rules.RowLimit-rowReserve }
+func (t *transition) fits() bool { return proto.Size(t.row) <= t.config.RowLimit-rowReserve }
 
 // rowReserve is kept free for what every event adds to the row: digests, failures, deadlines.
 const rowReserve = 16 << 10
@@ -108,10 +108,10 @@ func (t *transition) makeRoom() bool {
 	return true
 }
 
-// trim brings a row below Rules.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
+// trim brings a row below Config.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
 // the progress of deliveries to channels, then ends the newest deliveries as dead, then drops early outputs and routes. Kafka would reject a larger row, on every restart again.
 func (t *transition) trim() {
-	for proto.Size(t.row) > t.rules.RowLimit {
+	for proto.Size(t.row) > t.config.RowLimit {
 		switch {
 		case len(t.row.Dead) > 0:
 			t.row.Dead = t.row.Dead[1:]

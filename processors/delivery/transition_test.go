@@ -43,7 +43,7 @@ func TestOutputWithoutARouteIsNotDelivered(t *testing.T) {
 	}
 	require.Nil(t, p.row)
 
-	p = newHarness(t, func(r *Rules) { r.Unrouted = topics.Destination{Kind: topics.KindWebSocket} })
+	p = newHarness(t, func(c *Config) { c.Unrouted = topics.Destination{Kind: topics.KindWebSocket} })
 	a := attempt(t, p.handle(p.outputOf("t1", "")))
 	require.Equal(t, "websocket/", a.Route.Key())
 	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
@@ -120,7 +120,7 @@ func TestReceiptOfAnotherAttemptIsIgnored(t *testing.T) {
 }
 
 func TestOrderedRouteIsAttemptedInOrder(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.Services = map[string]Service{"harbor": {Ordered: true}} })
+	p := newHarness(t, func(c *Config) { c.Services = map[string]Service{"harbor": {Ordered: true}} })
 	one := attempt(t, p.handle(p.outputOf("t1", harbor)))
 	require.Empty(t, p.handle(p.outputOf("t2", harbor)))
 	attempt(t, p.handle(p.outputOf("t3", `{"callbackService":"pier"}`)))
@@ -150,7 +150,7 @@ func TestDeadDeliveryIsRequeuedUnderItsID(t *testing.T) {
 }
 
 func TestDeadDeliveryExpires(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.KeepDead = time.Hour })
+	p := newHarness(t, func(c *Config) { c.KeepDead = time.Hour })
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
 	p.handle(p.receiptOf(a, topics.OutcomeRefused))
 	require.Empty(t, p.advance(time.Hour))
@@ -167,13 +167,13 @@ func TestRouteIsNotRemovedWhileTheSessionHasAnother(t *testing.T) {
 }
 
 func TestDeliveryWithoutRoomEndsDeadImmediately(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.OpenLimit = 2 })
+	p := newHarness(t, func(c *Config) { c.OpenLimit = 2 })
 	p.handle(p.outputOf("t1", harbor))
 	p.handle(p.outputOf("t2", harbor))
 	require.Equal(t, reasonTooMany, onlyValue[DeliveryDead](t, p.handle(p.outputOf("t3", harbor))).Reason)
 
 	p = newHarness(t)
-	large := strings.Repeat("x", p.rules.RowLimit/3)
+	large := strings.Repeat("x", p.config.RowLimit/3)
 	descriptor := `{"callbackService":"harbor"}`
 	for i, turn := range []string{"a", "b", "c"} {
 		es := p.handle(p.outputOf(turn+large, descriptor))
@@ -185,7 +185,7 @@ func TestDeliveryWithoutRoomEndsDeadImmediately(t *testing.T) {
 	}
 
 	p = newHarness(t)
-	es := p.handle(p.outputOf("a", `{"callbackService":"`+strings.Repeat("x", p.rules.RecordLimit/4)+`"}`))
+	es := p.handle(p.outputOf("a", `{"callbackService":"`+strings.Repeat("x", p.config.RecordLimit/4)+`"}`))
 	dead := onlyValue[DeliveryDead](t, es)
 	require.Equal(t, reasonTooLarge, dead.Reason)
 	require.Nil(t, dead.Delivery.Body)
@@ -197,7 +197,7 @@ func TestNewestDeliveriesEndDeadIfTheRowLimitIsLowered(t *testing.T) {
 	for _, turn := range []string{"a", "b", "c"} {
 		attempt(t, p.handle(p.outputOf(turn+strings.Repeat("x", 60_000), harbor)))
 	}
-	p.rules.RowLimit = minRecord - rowMargin
+	p.config.RowLimit = minRecord - rowMargin
 	es := p.advance(time.Minute)
 	for _, dead := range valuesOf[DeliveryDead](es) {
 		require.Equal(t, reasonNoRoom, dead.Reason)

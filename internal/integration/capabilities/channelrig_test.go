@@ -110,10 +110,12 @@ func newChannelRig(t *testing.T) *channelRig {
 		f.accounts = append(f.accounts, transport.Account{Name: name, Adapter: a})
 	}
 	quick := delivery.Service{Initial: 10 * time.Millisecond, Longest: 100 * time.Millisecond}
-	for name, graph := range map[string]func(string, ...delivery.Option) (*goka.GroupGraph, error){
+	for name, graph := range map[string]func(string, delivery.Config) (*goka.GroupGraph, error){
 		"routes": delivery.RoutesGraph, "delivery": delivery.Graph,
 	} {
-		g, err := graph(f.agent, delivery.WithChannels(), delivery.WithService("slack/main", quick), delivery.WithService("slack/other", quick))
+		g, err := graph(f.agent, delivery.Config{
+			Channels: true, Services: map[string]delivery.Service{"slack/main": quick, "slack/other": quick},
+		})
 		require.NoError(t, err)
 		f.group(g, name)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func quick(budget time.Duration) delivery.Option {
-	return delivery.WithDefaultService(delivery.Service{
+func quick(budget time.Duration) delivery.Service {
+	return delivery.Service{
 		Budget: budget, Initial: 20 * time.Millisecond, Longest: 200 * time.Millisecond,
-	})
+	}
 }
 
 // closedPort returns the URL of a port on which nothing listens.
@@ -35,9 +35,11 @@ func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		// Only deliveries to receivers that are down have a short budget, so that a slow machine fails no healthy receiver.
-		r := newDeliveryRig(t, guarantee, quick(waitLimit), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
-			delivery.WithLease(waitLimit), delivery.WithRoutes(time.Hour, waitLimit),
-			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
+		r := newDeliveryRig(t, guarantee, delivery.Config{
+			DefaultService: quick(waitLimit), Services: map[string]delivery.Service{"down": {Budget: 2 * time.Second}},
+			Lease: waitLimit, RouteTTL: time.Hour, RouteWait: waitLimit,
+			Breaker: delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond},
+		})
 		r.timeout = waitLimit
 		r.run(delivery.Graph, "deliveries")
 		healthy, busy := newReceiver(t), newReceiver(t)
@@ -66,7 +68,7 @@ func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 }
 
 func TestDeadDeliveryIsRequeued(t *testing.T) {
-	r := newDeliveryRig(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(waitLimit))
+	r := newDeliveryRig(t, processors.AtLeastOnce, delivery.Config{DefaultService: quick(100 * time.Millisecond), Lease: waitLimit})
 	r.timeout = waitLimit
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)

@@ -32,13 +32,13 @@ type deliveryChild struct {
 }
 
 // killOptions are the options of the delivery group in the kill test.
-func killOptions() []delivery.Option {
-	return []delivery.Option{
-		delivery.WithLease(lease),
-		delivery.WithDefaultService(delivery.Service{
+func killOptions() delivery.Config {
+	return delivery.Config{
+		Lease: lease,
+		DefaultService: delivery.Service{
 			Budget: time.Hour, Initial: 20 * time.Millisecond, Longest: 300 * time.Millisecond, Attempts: 1000,
-		}),
-		delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 50 * time.Millisecond, Longest: 100 * time.Millisecond}),
+		},
+		Breaker: delivery.Breaker{Failures: 5, Open: 50 * time.Millisecond, Longest: 100 * time.Millisecond},
 	}
 }
 
@@ -47,7 +47,7 @@ func runDeliveries(ctx context.Context, c deliveryChild) error {
 	if err != nil {
 		return err
 	}
-	graph, err := delivery.Graph(c.Agent, killOptions()...)
+	graph, err := delivery.Graph(c.Agent, killOptions())
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestEveryDeliveryEndsOnceWhileProcessesAreKilled(t *testing.T) {
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
 		seed := uint64(kill.Size(t, "SEED", int(rand.Uint32())))
 		t.Logf("seed %d", seed)
-		r := newDeliveryRig(t, guarantee, killOptions()...)
+		r := newDeliveryRig(t, guarantee, killOptions())
 		receiver := newReceiver(t)
 		c := deliveryChild{Agent: r.agent, Brokers: r.brokers, Guarantee: guarantee, Mapping: "harbor:http://" + receiver.address}
 		r.watch()

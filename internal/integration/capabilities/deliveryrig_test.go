@@ -1,6 +1,7 @@
 package capabilities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,18 +33,19 @@ type deliveryRig struct {
 	*world
 	to      *processors.KafkaPublisher
 	timeout time.Duration // of an attempt
-	opts    []delivery.Option
+	config  delivery.Config
 
 	finals map[string]map[string]topics.Receipt // by delivery ID and record ID
 	took   []time.Duration                      // from output to final receipt, of delivered ones
 	since  map[string]time.Time                 // when the output was written, by session
 }
 
-func newDeliveryRig(tb testing.TB, guarantee processors.Guarantee, opts ...delivery.Option) *deliveryRig {
+func newDeliveryRig(tb testing.TB, guarantee processors.Guarantee, c delivery.Config) *deliveryRig {
 	tb.Helper()
+	c.Lease = cmp.Or(c.Lease, lease)
 	w := newWorld(tb, guarantee, deliveryPartitions, topics.WithDeliveries())
 	r := &deliveryRig{
-		world: w, to: w.publisher(), timeout: attemptTimeout, opts: append([]delivery.Option{delivery.WithLease(lease)}, opts...),
+		world: w, to: w.publisher(), timeout: attemptTimeout, config: c,
 		finals: map[string]map[string]topics.Receipt{}, since: map[string]time.Time{},
 	}
 	r.run(delivery.RoutesGraph, "routes")
@@ -51,9 +53,9 @@ func newDeliveryRig(tb testing.TB, guarantee processors.Guarantee, opts ...deliv
 }
 
 // run starts one of the groups.
-func (r *deliveryRig) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, error), name string) *instance {
+func (r *deliveryRig) run(graph func(string, delivery.Config) (*goka.GroupGraph, error), name string) *instance {
 	r.tb.Helper()
-	g, err := graph(r.agent, r.opts...)
+	g, err := graph(r.agent, r.config)
 	require.NoError(r.tb, err)
 	return r.group(g, name)
 }

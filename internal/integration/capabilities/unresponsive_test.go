@@ -22,7 +22,7 @@ const unresponsiveTimeout = 2 * waitLimit
 // hanging deliveries are in flight to an unresponsive receiver.
 func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 	t.Helper()
-	r := newDeliveryRig(t, processors.AtLeastOnce, delivery.WithLease(2*unresponsiveTimeout))
+	r := newDeliveryRig(t, processors.AtLeastOnce, delivery.Config{Lease: 2 * unresponsiveTimeout})
 	r.timeout = unresponsiveTimeout
 	r.run(delivery.Graph, "deliveries")
 	release := make(chan struct{})

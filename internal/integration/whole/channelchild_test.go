@@ -58,8 +58,8 @@ func runChannels(ctx context.Context, c child) error {
 		delegations, delegationsErr := channel.Graph(name, channel.WithAgents(agent, helper))
 		graphs := []*goka.GroupGraph{turns, delegations}
 		if name == agent {
-			deliveries, deliveriesErr := delivery.Graph(name, delivery.WithChannels())
-			routes, routesErr := delivery.RoutesGraph(name)
+			deliveries, deliveriesErr := delivery.Graph(name, delivery.Config{Channels: true})
+			routes, routesErr := delivery.RoutesGraph(name, delivery.Config{})
 			graphs = append(graphs, deliveries, routes)
 			turnsErr = errors.Join(turnsErr, deliveriesErr, routesErr)
 		}

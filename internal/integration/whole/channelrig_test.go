@@ -132,7 +132,7 @@ func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	}
 	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns...)), must(channel.Graph(name, opts...))}
 	if name == d.front {
-		graphs = append(graphs, must(delivery.Graph(name, delivery.WithChannels())), must(delivery.RoutesGraph(name)))
+		graphs = append(graphs, must(delivery.Graph(name, delivery.Config{Channels: true})), must(delivery.RoutesGraph(name, delivery.Config{})))
 	}
 	if name == d.front && d.policy != nil {
 		graphs = append(graphs, must(gate.Graph(name, gate.Config{Policy: *d.policy, Channels: true})), must(gate.GrantsGraph(name, gate.Config{})))

@@ -155,8 +155,8 @@ func (h *harbor) delegations(c topics.Catalog) *reader {
 
 // deliveries returns the group of the front agent's deliveries.
 func (h *harbor) deliveries() *reader {
-	c, rules := h.front, delivery.DefaultRules()
-	rules.ToChannels = true
+	c, config := h.front, delivery.Config{Channels: true}
+	require.NoError(h.t, config.Complete())
 	inputs := []string{c.MessageOutput.Name(), c.ChannelMessages.Name(), c.DeliveryReceipts.Name()}
 	return &reader{"deliveries", inputs, func(key string, row []byte, e *entry) ([]byte, []entry) {
 		var event delivery.Event = delivery.DeadlineCame{Session: key}
@@ -177,7 +177,7 @@ func (h *harbor) deliveries() *reader {
 			state, err = deliveryrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
-		o := delivery.Apply(state, event, func(string) delivery.Gate { return delivery.Gate{} }, h.now, rules)
+		o := delivery.Apply(state, event, func(string) delivery.Gate { return delivery.Gate{} }, h.now, config)
 		var out []entry
 		for _, effect := range o.Effects {
 			m, ok := effect.(delivery.Emit)

@@ -62,7 +62,7 @@ var _ sink.Exchanger = (*Transport)(nil)
 type Option func(*Transport)
 
 // WithSendTimeout sets how long an adapter may take for a chunk (default 20 s; it must be positive). It must be shorter than the lease
-// (delivery.WithLease).
+// (delivery.Config.Lease).
 func WithSendTimeout(d time.Duration) Option { return func(t *Transport) { t.timeout = d } }
 
 // New returns a transport for the answers of an agent, whose name precedes them if the settings say so. live is called for each

@@ -10,7 +10,7 @@
 // A sink runs on package worker and is not a Goka processor, because an attempt waits for its receiver and a Goka callback
 // must not wait. Attempts run concurrently and end in any order. A record is settled when its receipt is acknowledged. A
 // receiver that does not answer blocks only its own attempt. After a crash, the attempts that were running are made again.
-// The delivery group waits for a receipt for the time of a lease (delivery.WithLease). A record whose lease has ended is
+// The delivery group waits for a receipt for the time of a lease (delivery.Config.Lease). A record whose lease has ended is
 // skipped, because the delivery group has already retried it.
 //
 // # Limits
