@@ -146,7 +146,7 @@ func follower(t *testing.T, address string, opts []processors.Option) func(conte
 }
 
 func foldProcessor(t *testing.T, address string, opts []processors.Option) func(context.Context) error {
-	graph, err := foldgroup.Graph("harbor")
+	graph, err := foldgroup.Graph("harbor", foldgroup.Config{})
 	require.NoError(t, err)
 	catalog, err := topics.For("harbor", topics.WithEvents())
 	require.NoError(t, err)

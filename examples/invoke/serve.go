@@ -65,7 +65,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	// The fold group writes the same events as batch messages to a topic.
-	if graph, err = group.Graph(agent); err != nil {
+	if graph, err = group.Graph(agent, group.Config{}); err != nil {
 		return err
 	}
 	batches, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))

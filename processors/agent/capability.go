@@ -51,7 +51,7 @@ func (c *Config) needs() (n needs) {
 	// The turn writes the stream also of turns that end before the model is asked. The fold group says how it ends.
 	n.catalog(topics.WithEvents())
 	n.ofTurn(turn.WithEvents())
-	runWith(&n, group.Graph, whether(gated, group.WithGates)...)
+	run(&n, group.Graph, group.Config{Gates: gated})
 	if gated {
 		n.catalog(topics.WithGates())
 		n.ofTurn(turn.WithApproval(*c.Approval), turn.WithGates())

@@ -175,7 +175,7 @@ func WithChannels() Option {
 //
 // The result has the stop reason of the last response and the usage of all steps, or "cancelled", or the error of the output
 // with its code. Do not combine it with workers that write a whole stream of their own for each step, such as an agent behind
-// group.WithThinkResponses. Upgrade the fold groups and the doors that read agent-events before the turns, and the turns before
+// group.Config.ThinkResponses. Upgrade the fold groups and the doors that read agent-events before the turns, and the turns before
 // the workers: older readers take the workers' attempts for new attempts at the whole turn, and drop the records and the end that
 // the turn writes.
 func WithEvents() Option {

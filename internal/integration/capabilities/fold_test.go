@@ -44,8 +44,10 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const grace, gap, silence = 100 * time.Millisecond, 5 * time.Second, 10 * time.Second
-		r := newFoldRig(t, guarantee, 4, group.WithGrace(grace), group.WithSilence(silence),
-			group.WithWindow(100, 10_000, gap), group.WithTurnLimit(20_000))
+		r := newFoldRig(t, guarantee, 4, group.Config{
+			Grace: grace, Silence: silence,
+			WindowCount: 100, WindowBytes: 10_000, WindowWait: gap, TurnLimit: 20_000,
+		})
 		now := clock.NewFake(time.Now())
 		g := r.run(processors.WithClock(now))
 		r.watch()

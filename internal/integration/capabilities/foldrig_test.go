@@ -20,17 +20,17 @@ import (
 // foldRig is the group of the fold, a producer of events and a reader of batches.
 type foldRig struct {
 	*world
-	opts     []group.Option
+	config   group.Config
 	producer *kgo.Client
 
 	batches map[string][]topics.BatchMessage // by turntable.id
 	letters int
 }
 
-func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...group.Option) *foldRig {
+func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, config group.Config) *foldRig {
 	tb.Helper()
 	r := &foldRig{
-		world: newWorld(tb, guarantee, partitions, topics.WithEvents()), opts: opts, batches: map[string][]topics.BatchMessage{},
+		world: newWorld(tb, guarantee, partitions, topics.WithEvents()), config: config, batches: map[string][]topics.BatchMessage{},
 	}
 	var err error
 	// Partition like Java's producers.
@@ -43,7 +43,7 @@ func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32,
 
 func (r *foldRig) run(opts ...processors.Option) *instance {
 	r.tb.Helper()
-	g, err := group.Graph(r.agent, r.opts...)
+	g, err := group.Graph(r.agent, r.config)
 	require.NoError(r.tb, err)
 	return r.group(g, "fold", opts...)
 }

@@ -16,7 +16,7 @@ import (
 func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	folding, err := group.Graph("quay", group.WithThinkResponses())
+	folding, err := group.Graph("quay", group.Config{ThinkResponses: true})
 	require.NoError(t, err)
 	turns, err := turn.Graph("quay")
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 func TestCancelOfAFoldedTurnLeavesTheNextMessageAlone(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	folding, err := group.Graph("quay", group.WithThinkResponses())
+	folding, err := group.Graph("quay", group.Config{ThinkResponses: true})
 	require.NoError(t, err)
 	turns, err := turn.Graph("quay")
 	require.NoError(t, err)

@@ -43,7 +43,7 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Opt
 	t.Helper()
 	m := &ownModels{world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), reached: make(chan struct{}, 16)}
 	m.world.run("turn", must(turn.Graph(m.agent, opts...)))
-	m.world.run("fold", must(group.Graph(m.agent)))
+	m.world.run("fold", must(group.Graph(m.agent, group.Config{})))
 	m.follow(func(r processors.Inbound) {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 // when all its requests have outcomes.
 type pausedWorld struct {
 	*world
-	opts        []group.Option
+	config      group.Config
 	gates, fold *running
 
 	mu      sync.Mutex
@@ -40,10 +40,11 @@ type run struct {
 	gates   map[string]*topics.GateOutcome // nil: open
 }
 
-func newPausedWorld(t *testing.T, guarantee processors.Guarantee, opts ...group.Option) *pausedWorld {
+func newPausedWorld(t *testing.T, guarantee processors.Guarantee, config group.Config) *pausedWorld {
 	t.Helper()
+	config.Gates = true
 	p := &pausedWorld{
-		world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), opts: append([]group.Option{group.WithGates()}, opts...),
+		world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), config: config,
 		runs: map[string]*run{}, batches: map[string][]topics.BatchMessage{},
 	}
 	p.startFold()
@@ -57,7 +58,7 @@ func (p *pausedWorld) startGates() {
 	p.gates = p.run("gates", must(gate.Graph(p.agent, gate.Config{})))
 }
 
-func (p *pausedWorld) startFold() { p.fold = p.run("fold", must(group.Graph(p.agent, p.opts...))) }
+func (p *pausedWorld) startFold() { p.fold = p.run("fold", must(group.Graph(p.agent, p.config))) }
 
 // invokeDoor is a process that serves /invoke.
 type invokeDoor struct {

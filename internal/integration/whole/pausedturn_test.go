@@ -24,7 +24,7 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 		}, ""))
 	}
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee)
+		p := newPausedWorld(t, guarantee, group.Config{})
 		d := p.door()
 		for name, tt := range map[string]struct {
 			answer func(session, turn string) response
@@ -82,7 +82,7 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 
 func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee)
+		p := newPausedWorld(t, guarantee, group.Config{})
 		d := p.door()
 		asked := d.ask("s", 3)
 		for i, answer := range []string{`{"approved":true}`, `{"approved":false}`, `{"approved":true}`} {
@@ -102,7 +102,7 @@ func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 // No one answers. The deadline of the gate is the only thing that ends it.
 func TestPausedTurnThatNoOneAnswers(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee, group.WithGateTimeout(300*time.Millisecond))
+		p := newPausedWorld(t, guarantee, group.Config{GateTimeout: 300 * time.Millisecond})
 		d := p.door()
 		asked := d.ask("s", 1)
 		require.Contains(t, p.batch(asked.turn).Messages.String(), "Outcomes: timed_out.")

@@ -20,7 +20,7 @@ func (s *transition) answer(t *foldrow.Turn, b topics.BatchMessage) {
 		return
 	case b.State == topics.BatchComplete:
 		r := s.thinkResponse(b, request)
-		if s.thinkSize(r) <= s.rules.RecordLimit {
+		if s.thinkSize(r) <= s.config.RecordLimit {
 			s.think(t, thinkResponse(r))
 			return
 		}

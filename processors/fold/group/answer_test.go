@@ -14,7 +14,7 @@ import (
 const askedRequest = `{"history":[{"role":"user","content":"before"}],"latest_input":{"role":"user","content":"now"},` +
 	`"user_id":"mira","cost":0.25}`
 
-func thinking(r *Rules) { r.ThinkResponses = true }
+func thinking(c *Config) { c.ThinkResponses = true }
 
 // answers are what went to the turn processor.
 func (es effects) answers() (responses []topics.ThinkResponse, failures []topics.ThinkFailure) {
@@ -95,11 +95,11 @@ func TestAnswerWithoutARequestHasNoConversation(t *testing.T) {
 }
 
 func TestTooLargeAnswerIsAFailure(t *testing.T) {
-	_, es := asking(t, strings.Replace(askedRequest, "before", strings.Repeat("x", DefaultRules().eventLimit()-200), 1),
+	_, es := asking(t, strings.Replace(askedRequest, "before", strings.Repeat("x", defaults().eventLimit()-200), 1),
 		okResult("end_turn"))
 	responses, _ := es.answers()
 	require.Len(t, responses, 1, "what fits is sent")
-	p := newPlay(t, thinking, func(r *Rules) { r.RecordLimit, r.TurnLimit = 200<<10, 1<<20 })
+	p := newPlay(t, thinking, func(c *Config) { c.RecordLimit, c.TurnLimit = 200<<10, 1<<20 })
 	big := strings.Replace(askedRequest, "before", strings.Repeat("x", 100<<10), 1)
 	p.handle(streamRecord(t, topics.AgentEvent{
 		TurnID: "t", Seq: 1, Request: topics.Raw(big),
@@ -128,9 +128,9 @@ func TestFailureThatCannotNameItsInputIsNotWritten(t *testing.T) {
 		},
 		"failed": func(p *play) effects { return p.handle(terminalRecord(p.tb, "t", 2, topics.AgentResult{})) },
 		"gap":    func(p *play) effects { return p.handle(terminalRecord(p.tb, "t", 3, okResult("end_turn"))) },
-		"silent": func(p *play) effects { return p.until(p.rules.Silence) },
+		"silent": func(p *play) effects { return p.until(p.config.Silence) },
 		"evicted": func(p *play) (es effects) {
-			for i := range p.rules.OpenLimit {
+			for i := range p.config.OpenTurns {
 				p.now = p.now.Add(time.Second)
 				es = p.handle(eventRecord(p.tb, "u"+strconv.Itoa(i), 1, startEvent("m")))
 			}
@@ -172,7 +172,7 @@ func TestCancelledTurnWithARequestNamesItsInput(t *testing.T) {
 }
 
 func TestTooLargeRequestIsKeptWithoutItsHistory(t *testing.T) {
-	large := strings.Replace(askedRequest, "before", strings.Repeat("x", DefaultRules().eventLimit()), 1)
+	large := strings.Replace(askedRequest, "before", strings.Repeat("x", defaults().eventLimit()), 1)
 	_, es := asking(t, large, topics.AgentResult{})
 	_, failures := es.answers()
 	require.Len(t, failures, 1)
@@ -185,7 +185,7 @@ func TestTooLargeRequestIsKeptWithoutItsHistory(t *testing.T) {
 	require.Equal(t, "mira", *responses[0].UserID)
 	require.Equal(t, 0.75, *responses[0].TotalSessionCost)
 
-	p, es := asking(t, strings.Replace(large, "now", strings.Repeat("y", DefaultRules().eventLimit()), 1),
+	p, es := asking(t, strings.Replace(large, "now", strings.Repeat("y", defaults().eventLimit()), 1),
 		topics.AgentResult{})
 	_, failures = es.answers()
 	require.Empty(t, failures, "the input itself does not fit")

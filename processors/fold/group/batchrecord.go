@@ -23,7 +23,7 @@ func (s *transition) fits(b topics.BatchMessage) bool {
 	if b.Error != nil {
 		size += escaped * len(*b.Error)
 	}
-	return size <= s.rules.RecordLimit
+	return size <= s.config.RecordLimit
 }
 
 // clipped limits an error text to maxError.

@@ -50,7 +50,7 @@ func (s *transition) close(t *foldrow.Turn, e ending) {
 	}
 	b := s.fit(t, logs, e)
 	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
-	if s.rules.ThinkResponses && !t.Stepped { // the worker of the last step has answered
+	if s.config.ThinkResponses && !t.Stepped { // the worker of the last step has answered
 		s.answer(t, b)
 	}
 	s.withdrawGates(t)

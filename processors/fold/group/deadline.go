@@ -50,7 +50,7 @@ func (s *transition) gapEnds(t *foldrow.Turn) int64 {
 	if len(t.Held)+len(t.Queue) == 0 {
 		return 0
 	}
-	return t.GapMs + s.rules.GapAfter.Milliseconds()
+	return t.GapMs + s.config.WindowWait.Milliseconds()
 }
 
 // graceEnds returns when a turn with a done event is closed without its terminal record, 0 if there is no done event or a
@@ -59,15 +59,15 @@ func (s *transition) graceEnds(t *foldrow.Turn) int64 {
 	if !t.Done || len(t.Held) > 0 {
 		return 0
 	}
-	return t.TouchedMs + s.rules.Grace.Milliseconds()
+	return t.TouchedMs + s.config.Grace.Milliseconds()
 }
 
 // silenceEnds returns when a turn without records expires: after the time for which it has announced to be silent, if any. While a gate is open, it expires only if no outcome arrives.
 func (s *transition) silenceEnds(t *foldrow.Turn) int64 {
 	if len(t.Gates) > 0 {
-		return t.GatesMs + s.rules.gateWait().Milliseconds()
+		return t.GatesMs + s.config.gateWait().Milliseconds()
 	}
-	return max(t.TouchedMs, t.UntilMs) + s.rules.Silence.Milliseconds()
+	return max(t.TouchedMs, t.UntilMs) + s.config.Silence.Milliseconds()
 }
 
-func (s *transition) restEnds() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
+func (s *transition) restEnds() int64 { return s.row.TouchedMs + s.config.RememberFor.Milliseconds() }

@@ -34,7 +34,7 @@
 //	{"turn_id","step":1,"attempt":1,"seq":5,"author":"turn","event":{"type":"tool_result",...}}
 //	{"turn_id","step":2,"attempt":1,"seq":1000000,"author":"turn","settles":{...},"result":{"ok":true,...}}
 //
-// Only the turn ends such a stream. It names until when it may be silent (until_ms); WithSilence begins then. A cancel on
+// Only the turn ends such a stream. It names until when it may be silent (until_ms); Config.Silence begins then. A cancel on
 // session-control reaches it through the turn, WithThinkResponses does not answer it, and WithGrace and WithGates do not apply. A
 // model worker in another language takes turn_id and step from enriched-message-input, and names its attempt in the header
 // turntable.events of its response (topics.HeaderEvents). If it does not, the turn writes the events of the response.
@@ -43,7 +43,7 @@
 //
 // A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without a terminal
 // record, a second done event that names a stop reason ends the turn immediately, and any done event ends it after
-// WithGrace. A turn that gets no more records expires after WithSilence. A record of session-control can cancel it.
+// WithGrace. A turn that gets no more records expires after Config.Silence. A record of session-control can cancel it.
 // A purge always succeeds: a row that is damaged is deleted with all its parts, and its turns end without a batch.
 //
 // Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
@@ -72,26 +72,11 @@
 // is started again has a newer attempt: the gates of the older one are withdrawn, and it asks again. It can continue before
 // all of its gates have an outcome, and pause again.
 //
-// While a gate is open, the time of WithSilence does not run; after the last outcome it begins again, and the runner has that
+// While a gate is open, the time of Config.Silence does not run; after the last outcome it begins again, and the runner has that
 // long to continue. When a turn ends in another way (cancel, purge, a failed run, too many turns), its gates are withdrawn.
 // At most 256 gates of a turn are open; a turn with more is closed as failed (too_large). A turn whose ID is longer than
 // fold.MaxGateTurn bytes does not wait. A request whose record would be
 // too large is sent without arguments and with the effect deny.
-//
-// # Options
-//
-//	option                         default                  meaning
-//	WithWindow                     256 records, 256 KiB,    records that wait for a missing one, their bytes, and for how long
-//	                               30 s
-//	WithGrace                      5 s                      wait for the terminal record after a done event
-//	WithSilence                    30 min                   wait after the last record
-//	WithOpenTurns                  16                       open turns of a session
-//	WithTurnLimit                  960 KiB                  bytes of a turn: the record limit less 64 KiB
-//	WithRecordLimit                1 MiB                    largest record that is written
-//	WithRemembered                 24 h, 512                how long, and at least how many, closed turns are remembered
-//	WithThinkResponses             off                      closed turns feed the turn pipeline
-//	WithGates                      off                      paused runs wait for decisions
-//	WithGateTimeout                10 min                   deadline of these decisions
 //
 // # Cost
 //

@@ -9,7 +9,7 @@ import (
 
 // The graph is a plain Goka graph; processors.New runs it.
 func ExampleGraph() {
-	graph, err := group.Graph("harbor", group.WithThinkResponses())
+	graph, err := group.Graph("harbor", group.Config{ThinkResponses: true})
 	if err != nil {
 		fmt.Println(err)
 		return

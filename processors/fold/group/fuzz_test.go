@@ -19,7 +19,7 @@ func FuzzApply(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		p := newPlay(t, thinking, func(r *Rules) { r.OpenLimit, r.WindowCount, r.TurnLimit = 2, 3, minTurn })
+		p := newPlay(t, thinking, func(c *Config) { c.OpenTurns, c.WindowCount, c.TurnLimit = 2, 3, 1<<10 })
 		for line := range bytes.Lines(stream) {
 			d := quay.AgentEvents.Codec().Unmarshal(line)
 			if d.Err == nil {

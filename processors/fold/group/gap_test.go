@@ -24,7 +24,7 @@ func playGapBehindDone(t tester) *play {
 
 func TestDoneTurnWithAGapWaitsForTheMissingRecord(t *testing.T) {
 	p := playGapBehindDone(t)
-	require.Empty(t, p.until(p.rules.GapAfter-time.Millisecond).batches())
+	require.Empty(t, p.until(p.config.WindowWait-time.Millisecond).batches())
 	p.handle(eventRecord(t, "t", 4, doneWith("paused")))
 	b := p.only("t")
 	require.Equal(t, "complete", outcomeOf(b))
@@ -35,7 +35,7 @@ func TestDoneTurnWithAGapWaitsForTheMissingRecord(t *testing.T) {
 
 func TestDoneTurnFailsIfItsGapStaysOpen(t *testing.T) {
 	p := playGapBehindDone(t)
-	require.Empty(t, p.until(p.rules.GapAfter-time.Millisecond).batches())
+	require.Empty(t, p.until(p.config.WindowWait-time.Millisecond).batches())
 	require.Len(t, p.until(time.Millisecond).batches(), 1)
 	b := p.only("t")
 	require.Equal(t, "failed gap", outcomeOf(b))
@@ -48,7 +48,7 @@ func TestGraceOfADoneTurnBeginsWhenItsGapCloses(t *testing.T) {
 	p := playGapBehindDone(t)
 	require.Empty(t, p.until(20*time.Second).batches())
 	p.handle(eventRecord(t, "t", 4, `{"type":"thought","data":{"text":"late"}}`))
-	require.Empty(t, p.until(p.rules.Grace-time.Millisecond).batches())
+	require.Empty(t, p.until(p.config.Grace-time.Millisecond).batches())
 	require.Len(t, p.until(time.Millisecond).batches(), 1)
 	b := p.only("t")
 	require.Equal(t, "complete", outcomeOf(b))

@@ -25,7 +25,7 @@ func TestGatesAreWithdrawnWhenTheirTurnEnds(t *testing.T) {
 		"no outcome": {func(p *play) { p.until(mostGateTimeout + gateMargin) }, "expired silence", topics.CauseParentEnded},
 		"failed run": {func(p *play) { p.handle(terminalRecord(p.tb, "t", 4, topics.AgentResult{})) }, "failed run_failed", topics.CauseParentEnded},
 		"too many turns": {func(p *play) {
-			for i := range p.rules.OpenLimit {
+			for i := range p.config.OpenTurns {
 				p.send(fmt.Sprint("u", i), 1, startEvent("m"))
 			}
 		}, "expired too_many_turns", topics.CauseParentEnded},
@@ -79,7 +79,7 @@ func TestOutcomeBeforeItsGateIsHeld(t *testing.T) {
 	require.Len(t, p.send("t", 2, doneWith("paused")).gates(), 1, "the request is written again")
 	require.Empty(t, p.state().Open[0].Gates)
 	require.Len(t, p.state().Early, 1)
-	p.until(p.rules.Silence)
+	p.until(p.config.Silence)
 	require.Equal(t, "expired silence", outcomeOf(p.only("t")), "the runner did not continue")
 	require.Empty(t, p.withdrawn)
 	p.settle()
@@ -92,7 +92,7 @@ func TestEarlyOutcomesAreBounded(t *testing.T) {
 	}
 	require.Len(t, p.state().Early, maxGates)
 	require.Equal(t, gateID("t", 1, 10), p.state().Early[0].Gate, "the oldest are dropped")
-	p.until(p.rules.RememberFor)
+	p.until(p.config.RememberFor)
 	require.Nil(t, p.row, "and all of them are forgotten")
 }
 

@@ -12,14 +12,14 @@ import (
 )
 
 // gating makes paused runs wait for as long as they may.
-func gating(r *Rules) { r.Gates, r.GateTimeout = true, mostGateTimeout }
+func gating(c *Config) { c.Gates, c.GateTimeout = true, mostGateTimeout }
 
 // gate collects a record of gate-requests as its codec decodes it.
 func (p *play) gate(id string, r topics.GateRequest) {
 	p.tb.Helper()
 	raw, err := quay.GateRequests.Codec().Marshal(r)
 	require.NoError(p.tb, err)
-	require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
+	require.LessOrEqual(p.tb, len(raw), p.config.RecordLimit)
 	d := quay.GateRequests.Codec().Unmarshal(raw)
 	require.NoError(p.tb, d.Err, "%s", raw)
 	if r.Withdrawn != "" {

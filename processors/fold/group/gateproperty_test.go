@@ -34,7 +34,7 @@ func (r *gatedTurn) record(t tester, seq int) Input {
 // and each gate ends: by its outcome or by its withdrawal.
 func TestEveryPausedTurnHasExactlyOneBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, gating, func(r *Rules) { r.RememberFor = 100 * 24 * time.Hour })
+		p := newPlay(t, gating, func(c *Config) { c.RememberFor = 100 * 24 * time.Hour })
 		p.whole = rapid.Bool().Draw(t, "without parts")
 		turns := []*gatedTurn{{name: "a"}, {name: "b"}}
 		decided := map[string]bool{}

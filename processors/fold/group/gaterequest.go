@@ -28,7 +28,7 @@ func (s *transition) gateRequest(t *foldrow.Turn, a fold.Interaction) topics.Gat
 		Kind: topics.GateKind(cut(a.Kind)), Tool: cut(a.Tool), ToolUseID: whole(a.ToolUseID), InteractionID: whole(a.ID),
 		Args: a.Args, ArgsSHA256: topics.ArgsSHA256(a.Args), Message: questionOf(a.Payload), Options: optionsOf(a.Payload),
 		Allowed: []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny},
-		Origin:  topics.GateOrigin{Via: viaFold}, Effect: "ask", ExpiresMS: s.now.Add(s.rules.GateTimeout).UnixMilli(),
+		Origin:  topics.GateOrigin{Via: viaFold}, Effect: "ask", ExpiresMS: s.now.Add(s.config.GateTimeout).UnixMilli(),
 	}
 	if r.Tool == "" {
 		r.Tool = unnamedTool
@@ -40,7 +40,7 @@ func (s *transition) gateRequest(t *foldrow.Turn, a fold.Interaction) topics.Gat
 	case "user_approval", "":
 		r.Kind = topics.GateTool
 	}
-	if s.gateSize(r) > s.rules.RecordLimit {
+	if s.gateSize(r) > s.config.RecordLimit {
 		// No one can see what would run, so it is denied.
 		r.Args, r.Effect, r.Message = nil, "deny", "the arguments are too large to be shown"
 	}

@@ -16,7 +16,7 @@ import (
 // reason has that of the done event before it.
 func (s *transition) pausesAt(t *foldrow.Turn, r *topics.AgentResult) bool {
 	switch {
-	case !s.rules.Gates || r == nil || !r.OK:
+	case !s.config.Gates || r == nil || !r.OK:
 		return false
 	case r.StopReason != nil:
 		return *r.StopReason == "paused"

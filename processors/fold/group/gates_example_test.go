@@ -12,7 +12,7 @@ import (
 // A runner whose turn has paused follows gate-outcomes. When its gates have outcomes, it continues the same turn and attempt
 // with the next numbers.
 func ExampleWithGates() {
-	_, err := group.Graph("harbor", group.WithGates())
+	_, err := group.Graph("harbor", group.Config{Gates: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -195,12 +195,12 @@ func TestRunThatGoesOnKeepsItsGates(t *testing.T) {
 }
 
 func TestGateThatDoesNotFitIsDenied(t *testing.T) {
-	p := newPlay(t, gating, func(r *Rules) { r.RecordLimit, r.TurnLimit = 128<<10, 1<<20 })
+	p := newPlay(t, gating, func(c *Config) { c.RecordLimit, c.TurnLimit = 128<<10, 1<<20 })
 	large := `{"type":"interaction_request","data":{"id":"r1","payload":{"toolCall":{"name":"pay","input":"` +
 		strings.Repeat("x", 90<<10) + `","title":"` + strings.Repeat("y", 3<<10) + `"},"options":[{"optionId":"` + strings.Repeat("z", 20<<10) + `"}]}}}`
-	p.rules.RecordLimit = 200 << 10
+	p.config.RecordLimit = 200 << 10
 	p.send("t", 1, large)
-	p.rules.RecordLimit = 128 << 10
+	p.config.RecordLimit = 128 << 10
 	p.send("t", 2, doneWith("paused"))
 	g := p.gates[gateID("t", 1, 0)]
 	require.Empty(t, string(g.Args))
@@ -208,7 +208,7 @@ func TestGateThatDoesNotFitIsDenied(t *testing.T) {
 }
 
 func TestGatesHaveADeadlineByDefault(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.Gates = true })
+	p := newPlay(t, func(c *Config) { c.Gates = true })
 	p.send("t", 1, asks("r1", "c1"), doneWith("paused"))
 	require.Equal(t, p.now.Add(approval.DefaultTTL).UnixMilli(), p.gates[gateID("t", 1, 0)].ExpiresMS)
 	p.until(approval.DefaultTTL + gateMargin - time.Millisecond)
@@ -218,7 +218,7 @@ func TestGatesHaveADeadlineByDefault(t *testing.T) {
 }
 
 func TestGateTimeoutIsTheDeadlineOfTheGates(t *testing.T) {
-	p := newPlay(t, gating, func(r *Rules) { r.GateTimeout = time.Hour })
+	p := newPlay(t, gating, func(c *Config) { c.GateTimeout = time.Hour })
 	p.send("t", 1, asks("r1", "c1"), doneWith("paused"))
 	require.Equal(t, p.now.Add(time.Hour).UnixMilli(), p.gates[gateID("t", 1, 0)].ExpiresMS)
 	p.until(time.Hour + gateMargin - time.Millisecond)

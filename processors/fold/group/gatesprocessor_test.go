@@ -14,7 +14,7 @@ import (
 )
 
 func TestPausedTurnWaitsForItsOutcome(t *testing.T) {
-	b := newBench(t, group.WithGates(), group.WithGateTimeout(time.Hour))
+	b := newBench(t, group.Config{Gates: true, GateTimeout: time.Hour})
 	requests := processortest.Out(b.Driver, b.topics.GateRequests)
 	outcomes := processortest.In(b.Driver, b.topics.GateOutcomes)
 	table := processortest.Table(b.Driver, b.topics.FoldGroup(), foldrow.Table.Codec())
@@ -56,7 +56,7 @@ func TestPausedTurnWaitsForItsOutcome(t *testing.T) {
 }
 
 func TestPurgeWithdrawsGates(t *testing.T) {
-	b := newBench(t, group.WithGates())
+	b := newBench(t, group.Config{Gates: true})
 	requests := processortest.Out(b.Driver, b.topics.GateRequests)
 	b.event("t", 1, `{"type":"interaction_request","data":{"id":"r1"}}`)
 	b.event("t", 2, `{"type":"done","data":{"stopReason":"paused"}}`)
@@ -69,9 +69,9 @@ func TestPurgeWithdrawsGates(t *testing.T) {
 }
 
 func TestInvalidGateTimeoutFailsGraph(t *testing.T) {
-	for _, d := range []time.Duration{-1, 0, time.Microsecond, 31 * 24 * time.Hour} {
-		_, err := group.Graph("quay", group.WithGates(), group.WithGateTimeout(d))
-		require.ErrorIs(t, err, group.ErrOption)
-		require.ErrorContains(t, err, "gate timeout")
+	for _, d := range []time.Duration{-1, time.Microsecond, 31 * 24 * time.Hour} {
+		_, err := group.Graph("quay", group.Config{Gates: true, GateTimeout: d})
+		require.ErrorIs(t, err, group.ErrConfig)
+		require.ErrorContains(t, err, "GateTimeout")
 	}
 }

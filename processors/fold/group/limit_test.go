@@ -10,7 +10,7 @@ import (
 )
 
 func TestTooLargeTurnKeepsItsFirstEvents(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.TurnLimit = 4 << 10 })
+	p := newPlay(t, func(c *Config) { c.TurnLimit = 4 << 10 })
 	p.handle(eventRecord(t, "t", 1, startEvent("m")))
 	seq := int64(1)
 	for len(p.batches) == 0 {
@@ -27,7 +27,7 @@ func TestTooLargeTurnKeepsItsFirstEvents(t *testing.T) {
 }
 
 func TestTooLargeBatchIsReduced(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.TurnLimit = minRecord, 1<<20 })
+	p := newPlay(t, func(c *Config) { c.RecordLimit, c.TurnLimit = minRecord, 1<<20 })
 	for i := range 40 {
 		p.handle(eventRecord(t, "t", int64(i+1),
 			fmt.Sprintf(`{"type":"message","data":{"text":"%d%s"}}`, i, strings.Repeat("x", 5000))))
@@ -40,7 +40,7 @@ func TestTooLargeBatchIsReduced(t *testing.T) {
 }
 
 func TestOneTurnTooManyExpiresTheLeastRecentlyActive(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.OpenLimit = 2 })
+	p := newPlay(t, func(c *Config) { c.OpenTurns = 2 })
 	p.begin("a")
 	p.now = p.now.Add(time.Second)
 	p.begin("b")
@@ -55,7 +55,7 @@ func TestOneTurnTooManyExpiresTheLeastRecentlyActive(t *testing.T) {
 }
 
 func TestClosedTurnsAreForgotten(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RememberCount = 100 })
+	p := newPlay(t, func(c *Config) { c.RememberCount = 100 })
 	for i := range 300 {
 		p.handle(terminalRecord(t, fmt.Sprintf("t%d", i), 1, okResult("end_turn")))
 	}
@@ -70,7 +70,7 @@ func TestClosedTurnsAreForgotten(t *testing.T) {
 }
 
 func TestTableWithoutPartsStoresThemInTheRow(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.SessionLimit = 20_000 })
+	p := newPlay(t, func(c *Config) { c.RecordLimit = rowReserve + 20_000 })
 	p.whole = true
 	p.begin("a")
 	p.begin("b")

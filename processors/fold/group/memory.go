@@ -56,7 +56,7 @@ func (s *transition) forget() {
 	}
 	for len(s.row.Closed) > 0 {
 		oldest := s.row.Closed[0]
-		if left -= int(oldest.Count); left < s.rules.RememberCount && !s.forgotten(oldest.LastMs) {
+		if left -= int(oldest.Count); left < s.config.RememberCount && !s.forgotten(oldest.LastMs) {
 			return
 		}
 		s.drop(oldest.Part)
@@ -88,5 +88,5 @@ func (s *transition) closedAttempt(turn string) (int64, bool) {
 }
 
 func (s *transition) forgotten(atMS int64) bool {
-	return atMS <= s.now.Add(-s.rules.RememberFor).UnixMilli()
+	return atMS <= s.now.Add(-s.config.RememberFor).UnixMilli()
 }

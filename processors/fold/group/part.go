@@ -130,15 +130,15 @@ func (s *transition) allEffects() []Effect {
 	return s.effects
 }
 
-// roomFor reports whether the open turns of the session can grow by that many bytes.
+// roomFor reports whether the open turns of the session can grow by that many bytes. Without parts they are in one row.
 func (s *transition) roomFor(more int) bool {
-	if s.rules.SessionLimit == 0 {
+	if s.parts != nil {
 		return true
 	}
 	for _, t := range s.row.Open {
 		more += turnSize(t)
 	}
-	return more <= s.rules.SessionLimit
+	return more <= s.config.RecordLimit-rowReserve
 }
 
 // turnSize returns how many bytes the row and its parts have for a turn, without its fields of fixed size.
@@ -157,7 +157,7 @@ func turnSize(t *foldrow.Turn) int {
 // stored without its history, so that the turn processor can still tell which message was answered. If that does not fit
 // either, it is not stored.
 func (s *transition) keepRequest(t *foldrow.Turn, request topics.Raw) {
-	if !s.rules.ThinkResponses || request == nil || t.Request != 0 {
+	if !s.config.ThinkResponses || request == nil || t.Request != 0 {
 		return
 	}
 	if !s.fitsAsRequest(request) {
@@ -170,5 +170,5 @@ func (s *transition) keepRequest(t *foldrow.Turn, request topics.Raw) {
 }
 
 func (s *transition) fitsAsRequest(request topics.Raw) bool {
-	return len(request) <= s.rules.eventLimit() && s.roomFor(len(request))
+	return len(request) <= s.config.eventLimit() && s.roomFor(len(request))
 }

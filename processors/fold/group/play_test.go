@@ -24,11 +24,11 @@ var quay, _ = topics.For("quay")
 
 // play applies inputs to a session and collects the effects. It encodes and decodes the row between two inputs.
 type play struct {
-	tb    tester
-	rules Rules
-	now   time.Time
-	row   []byte
-	parts map[uint32][]byte
+	tb     tester
+	config Config
+	now    time.Time
+	row    []byte
+	parts  map[uint32][]byte
 	// whole means that the table does not support parts.
 	whole bool
 	past  []Input
@@ -41,17 +41,23 @@ type play struct {
 	written int
 }
 
-func newPlay(t tester, change ...func(*Rules)) *play {
+func newPlay(t tester, change ...func(*Config)) *play {
 	p := &play{
-		tb: t, rules: DefaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(),
+		tb: t, now: time.UnixMilli(1_790_000_000_000).UTC(),
 		parts: map[uint32][]byte{}, batches: map[string][]topics.BatchMessage{},
 		gates: map[string]topics.GateRequest{}, withdrawn: map[string]topics.GateCause{},
 	}
+	require.NoError(t, p.config.Complete())
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
 	return p
+}
+
+func defaults() *Config {
+	var c Config
+	_ = c.Complete()
+	return &c
 }
 
 // streamRecord returns a record of agent-events as the codec decodes it.
@@ -108,7 +114,7 @@ func (p *play) decide(in Input) Outcome {
 	if p.whole {
 		parts = nil
 	}
-	out, err := Apply(p.state(), in, parts, p.now, p.rules)
+	out, err := Apply(p.state(), in, parts, p.now, p.config)
 	require.NoError(p.tb, err)
 	return out
 }
@@ -130,7 +136,7 @@ func (p *play) do(e Effect) {
 	case Emit:
 		if b, ok := e.Value.(BatchMessage); ok {
 			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
-			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.rules.RecordLimit)
+			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.config.RecordLimit)
 		}
 		if r, ok := e.Value.(gateRequest); ok {
 			p.gate(e.ID, topics.GateRequest(r))
@@ -169,7 +175,7 @@ func (p *play) perform(in Input, out Outcome) {
 	default:
 		raw, err := foldrow.Table.Marshal(out.Row)
 		require.NoError(p.tb, err)
-		require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
+		require.LessOrEqual(p.tb, len(raw), p.config.RecordLimit)
 		p.row = raw
 		p.written += len(raw)
 		at, ok := rows.Deadline(raw)

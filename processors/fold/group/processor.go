@@ -15,33 +15,32 @@ import (
 )
 
 // Graph returns the group "{agent}-fold-streams", which folds an agent's event stream, for processors.New. The catalog for
-// processors.WithTopics needs topics.WithEvents. It fails with ErrOption if an option is out of range, and if the agent's
+// processors.WithTopics needs topics.WithEvents. It fails with ErrConfig, and if the agent's
 // name is not valid in topic names.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("fold: %w", err)
 	}
-	rules, err := rulesOf(opts)
-	if err != nil {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
-	b := &binding{catalog, rules}
+	b := &binding{catalog, c}
 	inputs := []processors.Source{
 		processors.Input(catalog.AgentEvents, b.onEvent,
 			processors.KeyedBy(func(e topics.AgentEvent) *string { return &e.SessionID })),
 		processors.Input(catalog.SessionControl, b.onControl),
 	}
-	if rules.Gates {
+	if c.Gates {
 		inputs = append(inputs, processors.Input(catalog.GateOutcomes, b.onOutcome,
 			processors.KeyedBy(func(o topics.GateOutcome) *string { return &o.SessionID })))
 	}
 	edges := processors.Edges(catalog.FoldGroup(), inputs...)
 	edges = append(edges, goka.Persist(timed.Of(foldrow.Table, b.onDeadline)), output(catalog.BatchMessages))
-	if rules.Gates {
+	if c.Gates {
 		edges = append(edges, output(catalog.GateRequests))
 	}
-	if rules.ThinkResponses {
+	if c.ThinkResponses {
 		edges = append(edges, output(catalog.ThinkRequestResponse), output(catalog.ThinkDLQ))
 	}
 	return goka.DefineGroup(catalog.FoldGroup(), edges...), nil
@@ -52,7 +51,7 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // binding connects the transition to Goka.
 type binding struct {
 	topics topics.Catalog
-	rules  Rules
+	config Config
 }
 
 func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEvent]) error {
@@ -97,14 +96,14 @@ func (b *binding) applyTo(c *processors.Context, in Input) error {
 
 // outcome applies an input to a row.
 func (b *binding) outcome(c *processors.Context, row *foldrow.Row, in Input) (Outcome, error) {
-	parts, rules := Parts(c.Part), b.rules
+	parts, config := Parts(c.Part), b.config
 	if limit := c.MaxRecordBytes(); limit > 0 {
-		rules.RecordLimit = min(rules.RecordLimit, limit) // the producer rejects larger records at every retry
+		config.RecordLimit = min(config.RecordLimit, limit) // the producer rejects larger records at every retry
 	}
 	if !c.HasParts() {
-		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
+		parts = nil
 	}
-	return Apply(row, in, parts, c.Now(), rules)
+	return Apply(row, in, parts, c.Now(), config)
 }
 
 func (b *binding) perform(c *processors.Context, out Outcome) error {

@@ -24,11 +24,11 @@ type bench struct {
 	letters  *processortest.Output[[]byte]
 }
 
-func newBench(t *testing.T, opts ...group.Option) *bench {
+func newBench(t *testing.T, config group.Config) *bench {
 	t.Helper()
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	g, err := group.Graph("quay", opts...)
+	g, err := group.Graph("quay", config)
 	require.NoError(t, err)
 	d := processortest.New(t, noon, g)
 	return &bench{
@@ -59,7 +59,7 @@ func (b *bench) reason(r processortest.Record[[]byte]) string {
 }
 
 func TestTurnEmitsOneBatchUnderItsSession(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, group.Config{})
 	b.say("t", "Hello")
 	for i := range 100 {
 		b.event("t", int64(i+2), `{"type":"message","data":{"text":"some more, enough for a part"}}`)
@@ -86,7 +86,7 @@ func TestTurnEmitsOneBatchUnderItsSession(t *testing.T) {
 }
 
 func TestIDsOfEqualTurnsOfTwoSessionsDiffer(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, group.Config{})
 	for _, session := range []string{"s1", "s2"} {
 		b.events.Pipe(session, topics.AgentEvent{
 			SessionID: session, TurnID: "t", Attempt: 1, Seq: 1, Result: &topics.AgentResult{OK: true},
@@ -96,7 +96,7 @@ func TestIDsOfEqualTurnsOfTwoSessionsDiffer(t *testing.T) {
 }
 
 func TestRecordUnderAWrongKeyIsFoldedUnderItsSession(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, group.Config{})
 	b.say("t", "Hello")
 	b.events.Pipe("another", topics.AgentEvent{
 		SessionID: "s", TurnID: "t", Attempt: 1, Seq: 2, Result: &topics.AgentResult{OK: true},
@@ -105,7 +105,7 @@ func TestRecordUnderAWrongKeyIsFoldedUnderItsSession(t *testing.T) {
 }
 
 func TestPoisonIsDeadLetteredAndNoOtherRecordIsLost(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, group.Config{})
 	b.say("t", "Hello")
 	for _, record := range []string{`{`, `{}`, `[]`, `{"session_id":"s","turn_id":"t","attempt":1,"seq":2}`} {
 		b.events.PipeRaw("s", []byte(record))
@@ -122,7 +122,7 @@ func TestPoisonIsDeadLetteredAndNoOtherRecordIsLost(t *testing.T) {
 }
 
 func TestDeadlinesCloseTurns(t *testing.T) {
-	b := newBench(t, group.WithGrace(time.Second), group.WithSilence(time.Minute), group.WithWindow(10, 1000, 10*time.Second))
+	b := newBench(t, group.Config{Grace: time.Second, Silence: time.Minute, WindowCount: 10, WindowBytes: 1000, WindowWait: 10 * time.Second})
 	b.say("done", "Hello")
 	b.event("done", 2, `{"type":"done","data":{}}`)
 	b.say("silent", "Hello")
@@ -137,32 +137,26 @@ func TestDeadlinesCloseTurns(t *testing.T) {
 }
 
 func TestControlCancels(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, group.Config{})
 	b.say("t", "Hello")
 	b.controls.Pipe("s", topics.Control{Action: topics.ActionCancel})
 	require.Equal(t, topics.BatchCancelled, b.batches.Next().Value.State)
 	b.controls.PipeRaw("s", nil)
 }
 
-func TestInvalidOptionFailsGraph(t *testing.T) {
-	for name, opt := range map[string]group.Option{
-		"window in records": group.WithWindow(0, 1, time.Second),
-		"window in bytes":   group.WithWindow(1, 0, time.Second),
-		"time a gap":        group.WithWindow(1, 1, 0),
-		"grace":             group.WithGrace(0),
-		"silence":           group.WithSilence(time.Microsecond),
-		"open limit":        group.WithOpenTurns(1000),
-		"turn limit":        group.WithTurnLimit(1),
-		"record limit":      group.WithRecordLimit(1000),
-		"remembered time":   group.WithRemembered(0, 1),
-		"remembered count":  group.WithRemembered(time.Hour, 1<<20),
+func TestInvalidFieldFailsGraph(t *testing.T) {
+	for want, c := range map[string]group.Config{
+		"WindowCount is -1": {WindowCount: -1}, "WindowBytes is -1": {WindowBytes: -1}, "WindowWait is -1ns": {WindowWait: -1},
+		"Grace is -1ns": {Grace: -1}, "Silence is 1µs": {Silence: time.Microsecond}, "OpenTurns is 1000, want 1 to 256": {OpenTurns: 1000},
+		"TurnLimit is 1, want 1024": {TurnLimit: 1}, "RecordLimit is 1000": {RecordLimit: 1000}, "RememberFor is -1ns": {RememberFor: -1},
+		"RememberCount is 1048576": {RememberCount: 1 << 20},
 	} {
-		_, err := group.Graph("quay", opt)
-		require.ErrorIs(t, err, group.ErrOption)
-		require.ErrorContains(t, err, name)
+		_, err := group.Graph("quay", c)
+		require.ErrorIs(t, err, group.ErrConfig)
+		require.ErrorContains(t, err, want)
 	}
-	_, err := group.Graph("no good")
+	_, err := group.Graph("no good", group.Config{})
 	require.ErrorIs(t, err, topics.ErrAgent)
-	_, err = group.Graph("quay", group.WithTurnLimit(10<<20), group.WithRecordLimit(12<<20))
+	_, err = group.Graph("quay", group.Config{TurnLimit: 10 << 20, RecordLimit: 12 << 20})
 	require.NoError(t, err)
 }

@@ -125,7 +125,7 @@ func TestGroupBatchIsTheFoldOfTheStream(t *testing.T) {
 // events if no record was lost.
 func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, func(r *Rules) { r.OpenLimit, r.WindowCount = 3, 4 })
+		p := newPlay(t, func(c *Config) { c.OpenTurns, c.WindowCount = 3, 4 })
 		p.whole = rapid.Bool().Draw(t, "without parts")
 		scripts := map[string][]string{}
 		next := map[string]int{}

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,7 +30,7 @@ func TestPurgeDeletesADamagedRowAndAllParts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newBench(t, group.Config{})
 			raw := processortest.Table(b.Driver, b.topics.FoldGroup(), codec.Bytes())
 			parts := func() (numbers []uint32) {
 				for n := uint32(noon.Unix()); n < uint32(noon.Unix())+100; n++ {

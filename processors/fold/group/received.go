@@ -79,7 +79,7 @@ func (s *transition) eventOf(e topics.AgentEvent) (event fold.Event, ok, invalid
 	switch {
 	case e.Author == topics.AuthorUser:
 		return fold.Event{}, false, false
-	case len(e.Event) > s.rules.eventLimit():
+	case len(e.Event) > s.config.eventLimit():
 		s.deadLetter(reasonEventSize)
 		return fold.Event{}, false, true
 	}
@@ -114,7 +114,7 @@ func (s *transition) fold(t *foldrow.Turn, e fold.Event) bool {
 		t.Paused, t.Stopped = false, false // the run continues
 		return true
 	}
-	if s.rules.Gates && pausedDone(e) {
+	if s.config.Gates && pausedDone(e) {
 		if waits, open := s.pause(t); waits || !open {
 			return open
 		}
@@ -137,7 +137,7 @@ func (s *transition) store(t *foldrow.Turn, e fold.Event) bool {
 	if owner := s.ownerOf(t); owner != t {
 		size += int(owner.PartsSize) + len(owner.Tail)
 	}
-	if size+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
+	if size+len(tail) > s.config.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
 		s.close(s.ownerOf(t), tooLarge)
 		return false
 	}

@@ -19,7 +19,7 @@ const (
 // rowLimit returns the maximum size of the row without its parts. A row that does not fit into a record would stop the
 // processor at every retry.
 func (s *transition) rowLimit() int {
-	limit := max(s.rules.RecordLimit-sessionCost, s.rules.RecordLimit/2)
+	limit := max(s.config.RecordLimit-sessionCost, s.config.RecordLimit/2)
 	if s.parts == nil {
 		return min(limit, rowReserve-sessionCost)
 	}

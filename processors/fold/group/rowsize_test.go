@@ -14,7 +14,7 @@ import (
 
 // The largest windows and the most open turns that the options allow, with the smallest record limit.
 func TestRowWithManyHeldRecordsFitsIntoARecord(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit, r.WindowCount = minRecord, maxOpen, maxWindow })
+	p := newPlay(t, func(c *Config) { c.RecordLimit, c.OpenTurns, c.WindowCount = minRecord, maxOpen, maxWindow })
 	row := &foldrow.Row{Version: rowVersion, DeadlineMs: 1}
 	for i := range 4 {
 		turn := &foldrow.Turn{Id: "t" + strconv.Itoa(i), Attempt: 1, Seq: 1, TouchedMs: p.now.UnixMilli(), GapMs: p.now.UnixMilli()}
@@ -33,7 +33,7 @@ func TestRowWithManyHeldRecordsFitsIntoARecord(t *testing.T) {
 	require.Equal(t, "failed gap", outcomeOf(p.only("t3")))
 	require.Len(t, p.state().Open, 3)
 
-	p = newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit = minRecord, maxOpen })
+	p = newPlay(t, func(c *Config) { c.RecordLimit, c.OpenTurns = minRecord, maxOpen })
 	for i := range maxOpen {
 		p.now = p.now.Add(time.Millisecond)
 		p.handle(eventRecord(t, "t"+strconv.Itoa(i), 1, startEvent("m")))
@@ -48,14 +48,14 @@ func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	was, _ := rows.Deadline(p.row)
-	p.rules.Silence *= 2
+	p.config.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
 	out := p.decide(deadlineReached{Session: "s"})
 	require.True(t, out.Changed, "a row that is not written has its deadline forgotten")
 	require.Empty(t, out.Effects)
-	require.Equal(t, was+p.rules.Silence.Milliseconds()/2, out.Row.DeadlineMs)
+	require.Equal(t, was+p.config.Silence.Milliseconds()/2, out.Row.DeadlineMs)
 	p.perform(deadlineReached{Session: "s"}, out)
-	p.until(p.rules.Silence)
+	p.until(p.config.Silence)
 	require.Equal(t, "expired silence", outcomeOf(p.only("t")))
 	require.False(t, p.decideWithout(deadlineReached{Session: "s"}).Changed, "there is no row to write")
 }
@@ -63,7 +63,7 @@ func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 // decideWithout applies an input to a session without a row.
 func (p *play) decideWithout(in Input) Outcome {
 	p.tb.Helper()
-	out, err := Apply(nil, in, nil, p.now, p.rules)
+	out, err := Apply(nil, in, nil, p.now, p.config)
 	require.NoError(p.tb, err)
 	return out
 }

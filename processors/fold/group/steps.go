@@ -226,7 +226,7 @@ func (m merged) Wait(e topics.AgentEvent) {
 		t.GapMs = s.nowMS()
 	}
 	raw := topics.EncodeAgentEvent(e)
-	if len(t.Queue) >= s.rules.WindowCount || !s.roomFor(len(raw)) {
+	if len(t.Queue) >= s.config.WindowCount || !s.roomFor(len(raw)) {
 		s.close(t, gap)
 		return
 	}

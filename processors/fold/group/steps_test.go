@@ -72,7 +72,7 @@ func TestRepeatedBeginningOfAStepExtendsItsSilence(t *testing.T) {
 	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Minute))))
 	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(2*time.Hour))))
 	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Minute)))) // redelivered
-	require.Empty(t, p.until(2*time.Hour+p.rules.Silence-time.Millisecond).batches())
+	require.Empty(t, p.until(2*time.Hour+p.config.Silence-time.Millisecond).batches())
 	require.Len(t, p.until(time.Millisecond).batches(), 1)
 }
 
@@ -92,7 +92,7 @@ func TestTurnWaitsForTheEventsOfTheAttemptItNames(t *testing.T) {
 	p.handle(turnRecord(t, 1, 1))
 	p.handle(runRecord(t, 1, 5, 1, "one"))
 	p.handle(turnRecord(t, 1, 1_000_000, settles(5, 2), endsWith(okResult("end_turn"))))
-	p.until(p.rules.GapAfter)
+	p.until(p.config.WindowWait)
 	b := p.only("t")
 	require.Equal(t, []string{topics.BatchFailed, topics.ReasonGap, "one"}, []string{b.State, *b.Reason, texts(b)})
 	p.settle()
@@ -103,7 +103,7 @@ func TestTurnIsSilentForAsLongAsItAnnounces(t *testing.T) {
 	p.handle(turnRecord(t, 1, 1, untilMS(p.now.Add(time.Hour))))
 	p.until(time.Hour)
 	require.Empty(t, p.batches)
-	p.until(p.rules.Silence)
+	p.until(p.config.Silence)
 	require.Equal(t, topics.BatchExpired, p.only("t").State)
 	p.settle()
 }
@@ -142,12 +142,12 @@ func TestCodeOfATerminalRecordIsTheReasonOfTheBatch(t *testing.T) {
 
 // An attempt with a gap that cannot be closed does not end its turn, unless the turn names it.
 func TestAttemptOfADeadWorkerDoesNotEndItsTurn(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.WindowCount = 2 })
+	p := newPlay(t, func(c *Config) { c.WindowCount = 2 })
 	p.handle(turnRecord(t, 1, 1))
 	for seq := range int64(6) {
 		p.handle(runRecord(t, 1, 5, seq+2, "dead"))
 	}
-	p.until(2 * p.rules.GapAfter)
+	p.until(2 * p.config.WindowWait)
 	require.Empty(t, p.batches)
 	for attempt := range int64(2 * maxRuns) {
 		p.handle(runRecord(t, 1, 10+attempt, 1, "again"))
@@ -313,7 +313,7 @@ func TestRecordsOfTwoKindsOfWritersAreNotMixed(t *testing.T) {
 // A stepped turn is bounded as any other: in all attempts together.
 func TestSteppedTurnIsBounded(t *testing.T) {
 	for _, whole := range []bool{false, true} {
-		p := newPlay(t, func(r *Rules) { r.TurnLimit = 64 << 10 })
+		p := newPlay(t, func(c *Config) { c.TurnLimit = 64 << 10 })
 		p.whole = whole
 		p.handle(turnRecord(t, 1, 1))
 		p.handle(runRecord(t, 1, 5, 1, strings.Repeat("a", 40<<10)))

@@ -26,8 +26,8 @@ type Parts func(number uint32) ([]byte, error)
 //
 // An input that was applied before does not change the row and has no effects, except that an invalid record is
 // dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
-func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome, error) {
-	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, rules: rules}
+func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, config Config) (Outcome, error) {
+	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, config: config}
 	if s.row == nil {
 		s.row = &foldrow.Row{Version: rowVersion}
 	}
@@ -50,7 +50,7 @@ type transition struct {
 	key     string
 	parts   Parts
 	now     time.Time
-	rules   Rules
+	config  Config
 	effects []Effect
 	written []PartWritten
 	deleted []uint32
@@ -74,7 +74,7 @@ func (s *transition) find(id string) *foldrow.Turn {
 
 // begin opens a turn.
 func (s *transition) begin(id string, attempt int64) *foldrow.Turn {
-	if len(s.row.Open) >= s.rules.OpenLimit {
+	if len(s.row.Open) >= s.config.OpenTurns {
 		s.close(s.leastRecentlyActive(), tooManyTurns)
 	}
 	s.shrink(turnCost)

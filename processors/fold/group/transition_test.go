@@ -71,7 +71,7 @@ func TestDoneWithoutATerminalRecordClosesAfterItsGrace(t *testing.T) {
 				seq++
 			}
 			p.handle(eventRecord(t, "t", seq, c.done))
-			require.Empty(t, p.until(p.rules.Grace-time.Millisecond).batches())
+			require.Empty(t, p.until(p.config.Grace-time.Millisecond).batches())
 			require.Len(t, p.until(time.Millisecond).batches(), 1)
 			require.Equal(t, c.want, outcomeOf(p.only("t")))
 			require.Equal(t, c.stop, p.only("t").StopReason.String())
@@ -124,8 +124,8 @@ func TestRecordsAfterAMissingOneAreHeld(t *testing.T) {
 }
 
 func TestGapEndsTheTurnWithTheEarlierEvents(t *testing.T) {
-	narrow := func(r *Rules) { r.WindowCount = 3 }
-	light := func(r *Rules) { r.WindowBytes = 100 }
+	narrow := func(c *Config) { c.WindowCount = 3 }
+	light := func(c *Config) { c.WindowBytes = 100 }
 	after := func(n int) func(p *play) {
 		return func(p *play) {
 			for i := range n {
@@ -135,7 +135,7 @@ func TestGapEndsTheTurnWithTheEarlierEvents(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		rule func(*Rules)
+		rule func(*Config)
 		then func(p *play)
 	}{
 		{"at the terminal record", nil, func(p *play) { p.handle(terminalRecord(p.tb, "t", 5, okResult("end_turn"))) }},
@@ -160,7 +160,7 @@ func TestGapEndsTheTurnWithTheEarlierEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rule := c.rule
 			if rule == nil {
-				rule = func(*Rules) {}
+				rule = func(*Config) {}
 			}
 			p := newPlay(t, rule)
 			p.begin("t")
@@ -270,7 +270,7 @@ func TestInvalidRecordIsDeadLetteredAndNoOtherIsLost(t *testing.T) {
 	require.Equal(t, []string{reasonNotEvent}, p.handle(eventRecord(t, "t", 4, `"text"`)).letters())
 	require.Empty(t, p.handle(eventRecord(t, "t", 4, `"text"`)).letters(), "a repeat is one")
 	require.Equal(t, []string{reasonNotEvent}, p.handle(eventRecord(t, "t", 6, `null`)).letters())
-	large := deltaEvent("m", strings.Repeat("x", p.rules.eventLimit()))
+	large := deltaEvent("m", strings.Repeat("x", p.config.eventLimit()))
 	require.Equal(t, []string{reasonEventSize}, p.handle(eventRecord(t, "t", 5, large)).letters())
 	p.handle(eventRecord(t, "t", 7, `{"type":"message_delta","data":{"id":"m","delta":7}}`))
 	require.Equal(t, []string{reasonTaken}, p.handle(terminalRecord(t, "t", 7, okResult("x"))).letters())

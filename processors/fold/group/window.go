@@ -22,12 +22,12 @@ func (s *transition) hold(t *foldrow.Turn, e topics.AgentEvent) {
 	}
 	if ok {
 		raw := event.Wrapped()
-		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
+		if len(t.Held) < s.config.WindowCount && int(t.HeldSize)+len(raw) <= s.config.WindowBytes && s.roomFor(len(raw)) {
 			h.Part, h.Size = s.number(), uint64(len(raw))
 			s.write(h.Part, raw)
 		}
 	}
-	if ok && h.Part == 0 || len(t.Held) >= s.rules.WindowCount {
+	if ok && h.Part == 0 || len(t.Held) >= s.config.WindowCount {
 		s.overflow(t)
 		return
 	}

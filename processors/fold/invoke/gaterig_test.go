@@ -40,7 +40,7 @@ type pausedTurn struct {
 
 func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) *gates {
 	t.Helper()
-	g := &gates{broker: newBroker(t, group.WithGates()), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
+	g := &gates{broker: newBroker(t, func(c *group.Config) { c.Gates = true }), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
 	catalog := g.catalog
 	g.follow(func(r processors.Inbound) {
 		switch r.Topic {

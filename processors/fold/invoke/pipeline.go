@@ -79,7 +79,7 @@ func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules
 func WithIndexedTurns(n int) PipelineOption { return func(r *pipelineRules) { r.turns = n } }
 
 // WithSilence sets for how long a request waits for an event (default 30 min, at least 1 ms). It does not end the turn: that of the
-// fold group does (see group.WithSilence), which should not be longer.
+// fold group does (see group.Config.Silence), which should not be longer.
 func WithSilence(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.silence = d } }
 
 // WithGrace sets how long to wait for the terminal record of a run that has paused (default 5 s, at least 1 ms).

@@ -46,7 +46,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 	ok := topics.AgentResult{OK: true, StopReason: &endTurn}
 	part := func(list []topics.AgentEvent, n int) []topics.AgentEvent { return list[:n] }
 	for name, c := range map[string]struct {
-		opts   []group.Option
+		config group.Config
 		turn   func(turn string) []topics.AgentEvent
 		then   func(b *broker)
 		state  string
@@ -57,16 +57,16 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "failed", reason: topics.ReasonTooLarge,
 		},
 		"larger than a record": {
-			opts:  []group.Option{group.WithTurnLimit(8 << 20)},
-			turn:  func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, said(40, 30_000), ok) },
-			state: "failed", reason: topics.ReasonTooLarge,
+			config: group.Config{TurnLimit: 8 << 20},
+			turn:   func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, said(40, 30_000), ok) },
+			state:  "failed", reason: topics.ReasonTooLarge,
 		},
 		"large with steps": {
 			turn:  func(turn string) []topics.AgentEvent { return stepped(turn, said(40, 30_000)) },
 			state: "failed", reason: topics.ReasonTooLarge,
 		},
 		"record of a worker missing": {
-			opts: []group.Option{group.WithWindow(256, 256<<10, 100*time.Millisecond)},
+			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
 				list := stepped(turn, delta(5))
 				return append(list[:2:2], list[3:]...)
@@ -81,7 +81,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "complete",
 		},
 		"gap": {
-			opts: []group.Option{group.WithWindow(256, 256<<10, 100*time.Millisecond)},
+			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
 				list := records("s-1", turn, 1, delta(5), ok)
 				return append(list[:2:2], list[3])
@@ -96,20 +96,20 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "failed", reason: topics.ReasonGap,
 		},
 		"first record missing": {
-			opts:  []group.Option{group.WithWindow(256, 256<<10, 100*time.Millisecond)},
-			turn:  func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, delta(5), ok)[1:3] },
-			state: "failed", reason: topics.ReasonGap,
+			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
+			turn:   func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, delta(5), ok)[1:3] },
+			state:  "failed", reason: topics.ReasonGap,
 		},
 		"silence": {
-			opts:  []group.Option{group.WithSilence(200 * time.Millisecond)},
-			turn:  func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
-			state: "expired", reason: topics.ReasonSilence,
+			config: group.Config{Silence: 200 * time.Millisecond},
+			turn:   func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
+			state:  "expired", reason: topics.ReasonSilence,
 		},
 		"too many turns": {
-			opts:  []group.Option{group.WithOpenTurns(1)},
-			turn:  func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
-			then:  func(b *broker) { b.write(part(records("s-1", "another", 1, delta(5), ok), 1)...) },
-			state: "expired", reason: topics.ReasonTooManyTurns,
+			config: group.Config{OpenTurns: 1},
+			turn:   func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
+			then:   func(b *broker) { b.write(part(records("s-1", "another", 1, delta(5), ok), 1)...) },
+			state:  "expired", reason: topics.ReasonTooManyTurns,
 		},
 		"cancelled": {
 			turn: func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
@@ -121,7 +121,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "cancelled", reason: topics.ReasonCancelled,
 		},
 		"done without a last record": {
-			opts: []group.Option{group.WithGrace(100 * time.Millisecond)},
+			config: group.Config{Grace: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
 				return part(records("s-1", turn, 1, append(delta(2), fold.Done(nil)), ok), 3)
 			},
@@ -142,7 +142,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBroker(t, c.opts...)
+			b := newBroker(t, func(config *group.Config) { *config = c.config })
 			began := make(chan struct{}, 1)
 			b.answering(func(m topics.Message) []topics.AgentEvent {
 				began <- struct{}{}

@@ -26,8 +26,8 @@ type broker struct {
 	to      *processors.KafkaPublisher
 }
 
-// newBroker returns a broker on which the fold group runs, with these options.
-func newBroker(t testing.TB, opts ...group.Option) *broker {
+// newBroker returns a broker on which the fold group runs.
+func newBroker(t testing.TB, change ...func(*group.Config)) *broker {
 	t.Helper()
 	b, err := embedded.Start(embedded.WithPartitions(3))
 	require.NoError(t, err)
@@ -42,7 +42,11 @@ func newBroker(t testing.TB, opts ...group.Option) *broker {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	br := &broker{t, b.Addrs(), catalog, to}
-	br.runs(must(group.Graph("pilot", opts...)))
+	var c group.Config
+	for _, f := range change {
+		f(&c)
+	}
+	br.runs(must(group.Graph("pilot", c)))
 	return br
 }
 

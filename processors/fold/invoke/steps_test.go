@@ -138,12 +138,14 @@ func foldedByReader(t require.TestingT, events []topics.AgentEvent) string {
 
 // foldedByGroup returns the batch that the fold group writes.
 func foldedByGroup(t require.TestingT, records []topics.AgentEvent) (string, topics.BatchMessage) {
+	var config group.Config
+	require.NoError(t, config.Complete())
 	var row *foldrow.Row
 	parts := map[uint32][]byte{}
 	var batches []topics.BatchMessage
 	for i, e := range records {
 		out, err := group.Apply(row, group.EventReceived{Session: "s", Event: e},
-			func(n uint32) ([]byte, error) { return parts[n], nil }, time.UnixMilli(int64(1_790_000_000_000+i)), group.DefaultRules())
+			func(n uint32) ([]byte, error) { return parts[n], nil }, time.UnixMilli(int64(1_790_000_000_000+i)), config)
 		require.NoError(t, err)
 		for _, effect := range out.Effects {
 			switch effect := effect.(type) {
