@@ -143,11 +143,10 @@ func policy() approval.Policy {
 }
 
 func (a *app) addGroups(talking, working topics.Catalog) error {
-	agents := channel.WithAgents(concierge, workspace)
-	prompt := channel.WithPrompts(func(o topics.Origin) string {
+	delegations := channel.Config{Agents: []string{concierge, workspace}, Prompts: func(o topics.Origin) string {
 		account, _ := a.live.Settings().Account(o.Channel, o.Account)
 		return account.Prompt
-	})
+	}}
 	var errs []error
 	add := func(c topics.Catalog) func(*goka.GroupGraph, error) {
 		return func(g *goka.GroupGraph, err error) {
@@ -156,13 +155,13 @@ func (a *app) addGroups(talking, working topics.Catalog) error {
 		}
 	}
 	add(talking)(turn.Graph(concierge, turn.WithChannels(), turn.WithApproval(policy())))
-	add(talking)(channel.Graph(concierge, agents, prompt))
+	add(talking)(channel.Graph(concierge, delegations))
 	add(talking)(gate.Graph(concierge, gate.Config{Channels: true, Policy: policy()}))
 	add(talking)(gate.GrantsGraph(concierge, gate.Config{}))
 	add(talking)(delivery.Graph(concierge, delivery.Config{Channels: true}))
 	add(talking)(delivery.RoutesGraph(concierge, delivery.Config{}))
 	add(working)(turn.Graph(workspace, turn.WithChannels()))
-	add(working)(channel.Graph(workspace, agents, prompt))
+	add(working)(channel.Graph(workspace, delegations))
 	return errors.Join(errs...)
 }
 

@@ -96,7 +96,7 @@ func (c *Config) needs() (n needs) {
 	if delegates {
 		n.catalog(topics.WithChannels())
 		n.ofTurn(turn.WithChannels())
-		runWith(&n, channel.Graph, append(whether(peered, channel.WithPeers), channel.WithAgents(c.Delegates...))...)
+		run(&n, channel.Graph, channel.Config{Agents: c.Delegates, Peers: peered})
 		n.tools = append(n.tools, definitions(channel.Tools(c.Delegates...)...)...)
 	}
 	if peered {

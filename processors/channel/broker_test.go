@@ -49,7 +49,7 @@ func newStage(t *testing.T, guarantee processors.Guarantee) *stage {
 // processor returns the group of an agent.
 func (s *stage) processor(own, other topics.Catalog) *processors.Processor {
 	s.t.Helper()
-	graph, err := channel.Graph(own.Agent, channel.WithAgents(other.Agent))
+	graph, err := channel.Graph(own.Agent, channel.Config{Agents: []string{other.Agent}})
 	require.NoError(s.t, err)
 	p, err := processors.New(s.brokers, graph, processors.WithTopics(own), processors.WithPartitions(2),
 		processors.WithInstance(own.Agent), processors.WithGuarantee(s.guarantee), processors.WithTick(10*time.Millisecond))

@@ -28,7 +28,7 @@ func (t *transition) called(e Called) {
 	if t.first(func(x *delegationrow.Task) bool { return x.CallKey == e.ID }) != nil {
 		return
 	}
-	in, err := readSend(e.Call.Input, t.rules)
+	in, err := readSend(e.Call.Input, &t.config)
 	if err != nil {
 		t.failCall(e, failInvalid, err.Error())
 		return
@@ -56,9 +56,9 @@ func (t *transition) called(e Called) {
 // timeout returns how long the task of a call may take.
 func (t *transition) timeout(in sendInput) time.Duration {
 	if in.timeout > 0 {
-		return min(in.timeout, t.rules.Deadline)
+		return min(in.timeout, t.config.Deadline)
 	}
-	return t.rules.Deadline
+	return t.config.Deadline
 }
 
 // refuse returns why a delegation is not begun, and a text for the model; an empty reason if it is.
@@ -70,9 +70,9 @@ func (t *transition) refuse(task *delegationrow.Task) (reason, text string) {
 	switch {
 	case !t.isTarget(task.Target):
 		return failUnknown, "Tasks cannot be handed off to that agent. Known agents: " + t.targets() + "."
-	case task.Depth > int64(t.rules.DepthLimit):
+	case task.Depth > int64(t.config.DepthLimit):
 		return failDepth, "The task was handed off too often already. Do it without handing it off."
-	case early < 0 && t.openTasks() >= t.rules.OpenLimit:
+	case early < 0 && t.openTasks() >= t.config.OpenLimit:
 		return failOpen, "Too many tasks of this conversation are open. Wait for a result first."
 	case !t.room(need):
 		return failRoom, "The open tasks of this conversation leave no room for another one. Wait for a result first."
@@ -83,7 +83,7 @@ func (t *transition) refuse(task *delegationrow.Task) (reason, text string) {
 // statusOf returns a delegation as delegation-status has it.
 func (t *transition) statusOf(x *delegationrow.Task) topics.Delegation {
 	d := topics.Delegation{
-		SessionID: t.key, CallbackID: x.CallbackId, Agent: t.rules.Agent, Target: x.Target, Status: topics.DelegationOpen,
+		SessionID: t.key, CallbackID: x.CallbackId, Agent: t.agent, Target: x.Target, Status: topics.DelegationOpen,
 		Depth: x.Depth, StartedMS: x.OpenedMs, DeadlineMS: x.ExpiresMs, EndedMS: x.EndedMs,
 	}
 	if x.Phase == delegationrow.Task_ENDED {

@@ -43,7 +43,7 @@ func TestBadCallsAreAnsweredWithTheReason(t *testing.T) {
 	p := newHarness(t)
 	_, result := answerOf(t, p.handle(p.callOf(SendTool, "a", `{"agent_id":"nobody","message":"x"}`)))
 	require.Contains(t, textOf(t, result, "error"), "Known agents: research, books, peer:{id}.")
-	p.rules.Agents, p.rules.Peers = nil, false
+	p.config.Agents, p.config.Peers = nil, false
 	requireFailed(t, p.handle(p.callOf(SendTool, "a", `{"agent_id":"peer:x","message":"x"}`)), failUnknown)
 }
 
@@ -159,6 +159,6 @@ func TestDepthIsLimitedAcrossAgents(t *testing.T) {
 	}
 	requireFailed(t, p.handle(p.delegation("deep", deep(depth))), failDepth)
 	requireFailed(t, p.handle(p.delegation("deep", deep(1<<31-1))), failDepth)
-	p.rules.DepthLimit = 6
+	p.config.DepthLimit = 6
 	sent(t, p.handle(p.delegation("deep", deep(depth))))
 }

@@ -21,7 +21,7 @@ func (t *transition) dispatch() {
 		request := t.callbackRequest(c)
 		t.emit(request+"/message", CallbackSent(t.message(c, request)))
 		if !t.takeAnswered(request) {
-			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.rules.CallbackWait).UnixMilli()}
+			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.config.CallbackWait).UnixMilli()}
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (t *transition) message(c *delegationrow.Callback, request string) topics.M
 	role, at := roleUser, topics.Timestamp(msTime(c.EndedMs))
 	return topics.Message{
 		SessionID: &t.key, UserID: userOf(origin), Role: &role, Timestamp: &at,
-		Content:  textValue(content(c, t.rules.RecordLimit/2)),
+		Content:  textValue(content(c, t.config.RecordLimit/2)),
 		Metadata: append(metadata, '}'),
 	}
 }
@@ -88,11 +88,11 @@ func content(c *delegationrow.Callback, most int) string {
 // prompt returns the ephemeral prompt of the message: that of the account, then the callback prompt.
 func (t *transition) prompt(origin topics.Origin) string {
 	const between = "\n\n"
-	account := strings.TrimSpace(t.prompts(origin))
+	account := strings.TrimSpace(t.config.Prompts(origin))
 	if account == "" {
-		return t.rules.CallbackPrompt
+		return t.config.CallbackPrompt
 	}
-	return fit(account, maxPrompt-len(between)-len(t.rules.CallbackPrompt)) + between + t.rules.CallbackPrompt
+	return fit(account, maxPrompt-len(between)-len(t.config.CallbackPrompt)) + between + t.config.CallbackPrompt
 }
 
 // printable returns an ID for a line of text: characters that IDs do not need become "_".

@@ -35,7 +35,7 @@ func TestCallbackSystemPromptInjected(t *testing.T) {
 	p = newHarness(t)
 	task := sent(t, p.handle(p.delegation("a")))
 	require.Nil(t, memberOf(t, task.Message.Metadata, topics.MetaPrompt), "the task has no prompt of the conversation")
-	p.prompts = func(o topics.Origin) string {
+	p.config.Prompts = func(o topics.Origin) string {
 		return "  Answer on " + o.Channel + "/" + o.Account + " like a pirate.\n"
 	}
 	c := onlyCallback(t, p.handle(p.completed(task, "x")))
@@ -45,7 +45,7 @@ func TestCallbackSystemPromptInjected(t *testing.T) {
 
 	for _, long := range []string{strings.Repeat("ü", maxPrompt), strings.Repeat("\x00", maxPrompt), " \n "} {
 		p = newHarness(t)
-		p.prompts = func(topics.Origin) string { return long }
+		p.config.Prompts = func(topics.Origin) string { return long }
 		c = onlyCallback(t, p.handle(p.completed(sent(t, p.handle(p.delegation("a"))), "x")))
 		require.LessOrEqual(t, len(c.prompt), maxPrompt)
 		require.True(t, strings.HasSuffix(c.prompt, CallbackPrompt))

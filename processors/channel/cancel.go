@@ -30,7 +30,7 @@ func (t *transition) cancelled(e Called) {
 	if e.Call.ToolID != nil {
 		r.ToolID = *e.Call.ToolID
 	}
-	t.emit(e.ID+"/delegation-reply", ReplySent{t.rules.Agent, r})
+	t.emit(e.ID+"/delegation-reply", ReplySent{t.agent, r})
 }
 
 // answerCancel answers the call of agent_cancel that a reply is of, if there is one. The delegation has ended.

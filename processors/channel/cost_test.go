@@ -11,7 +11,7 @@ import (
 // cost is how many records and rows the group writes for an event.
 func (p *harness) cost(e Event) (es effects, written [2]int) {
 	p.tb.Helper()
-	out := Apply(p.state(), e, p.prompts, p.now, p.rules)
+	out := Apply(p.state(), e, p.agent, p.now, p.config)
 	written[0] = len(out.Effects)
 	if out.Changed {
 		written[1] = 1
@@ -26,7 +26,8 @@ func TestCostOfADelegation(t *testing.T) {
 	es, n := p.cost(p.delegation("a"))
 	require.Equal(t, [2]int{3, 1}, n, "the answer, the status and the task")
 	task := sent(t, es)
-	target := newHarness(t, func(r *Rules) { r.Agent, r.Agents = "research", []string{"front"} })
+	target := newHarness(t, func(c *Config) { c.Agents = []string{"front"} })
+	target.agent = "research"
 	_, n = target.cost(target.output("delegation/x", "42 boats", func(o *topics.Output) {
 		o.ReplyTo = topics.DelegationRoute(topics.EncodeDelegationTask(taskOf(t, task)))
 	}))

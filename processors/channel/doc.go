@@ -32,18 +32,18 @@
 // The model calls agent_send_async (Tools returns the definitions). Graph answers the call at once, stores the delegation in the
 // row of the session, and writes two records: the task, to the target's message-input in a session of its own, and a
 // topics.Delegation, to delegation-status. A delegation ends when its first reply is read from delegation-replies: the output of
-// the target's turn, the deadline (WithDeadline), a call of agent_cancel by the same session, or a purge of the session. It ends
+// the target's turn, the deadline (Config.Deadline), a call of agent_cancel by the same session, or a purge of the session. It ends
 // in exactly one way, also if processes are killed meanwhile, because the order of one topic decides.
 //
 // Then the result is written to delegation-status, the target is cancelled if it still runs, and one message to the caller's
 // message-input announces the result, whether the task completed or not. It is marked as not written by the user, contains the
-// first 32 KiB of the result, and is never parsed for commands. Its turn has the prompt of the account (WithPrompts) and the
+// first 32 KiB of the result, and is never parsed for commands. Its turn has the prompt of the account (Config.Prompts) and the
 // callback prompt, and only this turn. The results of a session are announced one after the other, in the order in which they
 // came.
 //
 // # Peers
 //
-// With WithPeers a task can go to another instance: the agent_id is "peer:" and the ID of the peer, optionally followed by "/" and
+// With Config.Peers a task can go to another instance: the agent_id is "peer:" and the ID of the peer, optionally followed by "/" and
 // the agent there. Package peer sends it.
 //
 // # Guarantees
@@ -59,7 +59,7 @@
 // at a limit may read its records in another order, so a call that was refused may be accepted, or the other way round: it then has
 // no announcement. An end that is read before its call, and for which the row has no room, is dead-lettered; the delegation then
 // ends at its deadline, and delegation-status may have an end from before the crash beside it. Rows fill up with hundreds of open
-// delegations of one session, or with fewer that have much data of an adapter (WithRowLimit).
+// delegations of one session, or with fewer that have much data of an adapter (Config.RowLimit).
 //
 // The callback ID of a call whose tool_use_id is that of an earlier call has a suffix. If the earlier delegation is forgotten before
 // a crash lets the group read the call again, the suffix may be missing: it is the same delegation under another callback ID.

@@ -36,7 +36,7 @@ func (t *transition) dueOf(x *delegationrow.Task) int64 {
 	case x.Purged:
 		return x.EndedMs + earlyFor.Milliseconds()
 	default:
-		return x.EndedMs + t.rules.RememberFor.Milliseconds()
+		return x.EndedMs + t.config.RememberFor.Milliseconds()
 	}
 }
 

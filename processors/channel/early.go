@@ -24,7 +24,7 @@ func (t *transition) hold(e Replied) {
 		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.Record).UnixMilli(),
 		UntilMs: t.now.Add(earlyFor).UnixMilli(),
 	}
-	if len(t.row.Early) >= t.rules.OpenLimit {
+	if len(t.row.Early) >= t.config.OpenLimit {
 		t.deadLetter(reasonNoRoom)
 		return
 	}

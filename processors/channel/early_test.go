@@ -52,7 +52,7 @@ func TestCancelThatIsReadBeforeItsCall(t *testing.T) {
 func TestEarlyEndsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ limit, size, want int }{"count": {5, 1, 5}, "room": {500, 50 << 10, 20}} {
 		t.Run(name, func(t *testing.T) {
-			p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit, r.OpenLimit = 128<<10, 64<<10, c.limit })
+			p := newHarness(t, func(config *Config) { config.RecordLimit, config.RowLimit, config.OpenLimit = 128<<10, 64<<10, c.limit })
 			var es effects
 			for i := 0; len(es) == 0; i++ {
 				require.Less(t, i, 200)

@@ -41,7 +41,7 @@ func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at 
 	}
 	status := t.statusOf(task)
 	status.Code = cut(r.Code, maxCode)
-	text := fit(r.Content, t.rules.RecordLimit-recordReserve)
+	text := fit(r.Content, t.config.RecordLimit-recordReserve)
 	if r.Status == topics.DelegationCompleted {
 		status.Result = text
 	} else {

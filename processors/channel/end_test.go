@@ -24,7 +24,8 @@ func statuses(es effects) (list []topics.DelegationStatus) {
 func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
 	caller := newHarness(t)
 	s := sent(t, caller.handle(caller.delegation("a")))
-	target := newHarness(t, func(r *Rules) { r.Agent, r.Agents = "research", []string{"front"} })
+	target := newHarness(t, func(c *Config) { c.Agents = []string{"front"} })
+	target.agent = "research"
 	target.key = *s.Message.SessionID
 	route := func(o *topics.Output) {
 		o.ReplyTo = topics.DelegationRoute(memberOf(t, s.Message.Metadata, topics.MetaTask))
@@ -52,7 +53,7 @@ func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
 	require.Equal(t, topics.DelegationCompleted, reply.Status, "an agent that returned no text")
 	require.Empty(t, reply.Content+reply.Code)
 
-	target.rules.Agents = nil
+	target.config.Agents = nil
 	require.Equal(t, reasonCaller, letter(t, target.handle(target.output("x", "x", route))))
 	require.Equal(t, reasonTask, letter(t, target.handle(target.output("x", "x", func(o *topics.Output) {
 		o.ReplyTo = topics.DelegationRoute(topics.Raw(`{"agent":"front"}`))

@@ -19,7 +19,7 @@ func ExampleGraph() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		graph, err := channel.Graph(agent, channel.WithAgents(other))
+		graph, err := channel.Graph(agent, channel.Config{Agents: []string{other}})
 		if err != nil {
 			log.Fatal(err)
 		}

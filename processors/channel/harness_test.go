@@ -19,27 +19,26 @@ type tb interface {
 // harness applies events to the row of one session. The row is encoded and decoded between two events, as in a broker, and so
 // is every record that is read or written.
 type harness struct {
-	tb      tb
-	topics  topics.Catalog
-	rules   Rules
-	key     string // the session
-	now     time.Time
-	row     []byte
-	prompts func(topics.Origin) string
+	tb     tb
+	topics topics.Catalog
+	agent  string
+	config Config
+	key    string // the session
+	now    time.Time
+	row    []byte
 }
 
-func newHarness(t tb, change ...func(*Rules)) *harness {
+func newHarness(t tb, change ...func(*Config)) *harness {
 	c, err := topics.For("front")
 	require.NoError(t, err)
 	p := &harness{
-		tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
-		prompts: func(o topics.Origin) string { return "" },
+		tb: t, topics: c, agent: "front", key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
 	}
-	p.rules.Agent, p.rules.Agents, p.rules.Peers = "front", []string{"research", "books"}, true
+	p.config.Agents, p.config.Peers = []string{"research", "books"}, true
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
+	require.NoError(t, p.config.Complete())
 	return p
 }
 
@@ -145,7 +144,7 @@ func (p *harness) handle(e Event) effects {
 	p.tb.Helper()
 	state := p.state()
 	had := state != nil
-	out := Apply(state, e, p.prompts, p.now, p.rules)
+	out := Apply(state, e, p.agent, p.now, p.config)
 	switch {
 	case !out.Changed:
 	case out.State == nil:
@@ -155,7 +154,7 @@ func (p *harness) handle(e Event) effects {
 		raw, err := delegationrow.Table.Marshal(out.State)
 		require.NoError(p.tb, err)
 		p.row = raw
-		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
+		require.LessOrEqual(p.tb, len(p.row), p.config.RowLimit)
 		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(DeadlineCame); timer {
@@ -201,7 +200,7 @@ func wrote[T any](p *harness, t topics.Topic[T], v T) {
 	raw, err := t.Codec().Marshal(v)
 	require.NoError(p.tb, err)
 	require.NoError(p.tb, t.Codec().Unmarshal(raw).Err, "%s: %s", t.Name(), raw)
-	require.LessOrEqual(p.tb, len(raw)+1024, p.rules.RecordLimit, "%s: with key and headers", t.Name())
+	require.LessOrEqual(p.tb, len(raw)+1024, p.config.RecordLimit, "%s: with key and headers", t.Name())
 }
 
 // settle applies an event, and then the replies that the group wrote to itself. It returns all effects.

@@ -23,7 +23,7 @@ type sendInput struct {
 const recordReserve = 40 << 10
 
 // readSend reads the input of a call of agent_send_async. The error is for the model and does not quote the input.
-func readSend(raw topics.Raw, r Rules) (in sendInput, err error) {
+func readSend(raw topics.Raw, c *Config) (in sendInput, err error) {
 	members, err := readMembers(SendTool, raw)
 	if err != nil {
 		return in, err
@@ -40,7 +40,7 @@ func readSend(raw topics.Raw, r Rules) (in sendInput, err error) {
 	if in.message == "" {
 		return in, members.invalid("message is blank")
 	}
-	if quotedSize(in.message) > r.RecordLimit-recordReserve {
+	if quotedSize(in.message) > c.RecordLimit-recordReserve {
 		return in, members.invalid("message is too long")
 	}
 	switch v := members.values["timeout_seconds"]; v.Kind() {
@@ -50,7 +50,7 @@ func readSend(raw topics.Raw, r Rules) (in sendInput, err error) {
 		if err != nil || math.IsNaN(seconds) || seconds <= 0 {
 			return in, members.invalid("timeout_seconds is not above 0")
 		}
-		in.timeout = time.Duration(min(max(seconds, 1), r.Deadline.Seconds()) * float64(time.Second))
+		in.timeout = time.Duration(min(max(seconds, 1), c.Deadline.Seconds()) * float64(time.Second))
 	default:
 		return in, members.invalid("timeout_seconds is no number")
 	}

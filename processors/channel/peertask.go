@@ -46,8 +46,8 @@ func (t *transition) peerReplied(e PeerReplied) {
 	default:
 		reply.Code, reply.Content = string(r.State), "The peer did not run the task."
 	}
-	reply.Content = fit(reply.Content, t.rules.RecordLimit-recordReserve)
-	t.emit(e.ID+"/delegation-reply", ReplySent{t.rules.Agent, reply})
+	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
+	t.emit(e.ID+"/delegation-reply", ReplySent{t.agent, reply})
 }
 
 // fillFromPeer sets how the task of a peer ended. Its texts are another instance's.

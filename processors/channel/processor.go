@@ -17,9 +17,9 @@ import (
 
 // Graph returns the group "{agent}-delegations" for processors.New: the tasks that the agent delegates and does not wait for,
 // in one row per session. It also returns the outputs of tasks that other agents have delegated to the agent. It returns an
-// error if the name of an agent is invalid, or one that wraps ErrOption if an option is out of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	b, err := newBinding(agent, opts)
+// error if the name of an agent is invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
+	b, err := newBinding(agent, c)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	outputs := []goka.Edge{
 		output(own.ToolUseResult), output(own.MessageInput), output(own.DelegationReplies), output(own.DelegationStatus),
 	}
-	if b.rules.Peers {
+	if b.config.Peers {
 		inputs = append(inputs, processors.Input(own.PeerReplies, b.onPeerReply, processors.Confidential[topics.PeerReply]()))
 		outputs = append(outputs, output(own.PeerCommands))
 	}
@@ -52,24 +52,21 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 
 // binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
 type binding struct {
-	options
+	config Config
 	own    topics.Catalog
 	agents []topics.Catalog
 }
 
-func newBinding(name string, opts []Option) (*binding, error) {
-	o, err := optionsOf(name, opts)
-	if err != nil {
+func newBinding(name string, c Config) (*binding, error) {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
-	b := &binding{options: o}
+	b := &binding{config: c}
+	var err error
 	if b.own, err = topics.For(name); err != nil {
 		return nil, fmt.Errorf("channel: %w", err)
 	}
-	for i, other := range o.agents {
-		if slices.Contains(o.agents[:i], other) {
-			return nil, fmt.Errorf("%w: agent %q is given twice", ErrOption, other)
-		}
+	for _, other := range c.Agents {
 		catalog, err := topics.For(other)
 		if err != nil {
 			return nil, fmt.Errorf("channel: %w", err)
@@ -121,9 +118,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 		}
 		return c.DeadLetter(reasonBroken)
 	}
-	rules := b.rules
-	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := Apply(state, e, b.prompts, c.Now(), rules)
+	config := b.config
+	config.RecordLimit = min(config.RecordLimit, max(c.MaxRecordBytes(), minRecord))
+	out := Apply(state, e, b.own.Agent, c.Now(), config)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err
@@ -153,8 +150,8 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 	case CallbackSent:
 		return processors.EmitWithID(c, b.own.MessageInput, e.Key, topics.Message(v), e.ID)
 	case PeerAsked:
-		if !b.rules.Peers {
-			c.Logger().Warn("a delegation to a peer is open, but WithPeers is not set; the peer is not told of its end")
+		if !b.config.Peers {
+			c.Logger().Warn("a delegation to a peer is open, but Config.Peers is not set; the peer is not told of its end")
 			return nil
 		}
 		return processors.EmitWithID(c, b.own.PeerCommands, e.Key, topics.PeerCommand(v), e.ID)
@@ -173,13 +170,13 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 // ends without it, at its deadline at the latest.
 func emitOf[T any](b *binding, c *processors.Context, name string, e Emit, value T, topic func(topics.Catalog) topics.Topic[T]) error {
 	if name == b.own.Agent {
-		if _, control := e.Value.(TaskCancelled); !control || slices.Contains(b.rules.Agents, name) {
+		if _, control := e.Value.(TaskCancelled); !control || slices.Contains(b.config.Agents, name) {
 			return processors.EmitWithID(c, topic(b.own), e.Key, value, e.ID)
 		}
 	}
 	i := slices.IndexFunc(b.agents, func(a topics.Catalog) bool { return a.Agent == name })
 	if i < 0 {
-		c.Logger().Warn("a delegation is to an agent that is not given to WithAgents; the agent is not told of its end")
+		c.Logger().Warn("a delegation is to an agent that is not given to Config.Agents; the agent is not told of its end")
 		return nil
 	}
 	return processors.EmitWithID(c, topic(b.agents[i]), e.Key, value, e.ID)

@@ -1,6 +1,7 @@
 package channel_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,15 +31,16 @@ type pair struct {
 	table           *processortest.GroupTable[*delegationrow.State]
 }
 
-func newPair(t *testing.T, opts ...channel.Option) *pair {
+func newPair(t *testing.T, config channel.Config) *pair {
 	t.Helper()
 	front, err := topics.For("front", topics.WithChannels())
 	require.NoError(t, err)
 	research, err := topics.For("research", topics.WithChannels())
 	require.NoError(t, err)
-	one, err := channel.Graph("front", append([]channel.Option{channel.WithAgents("research")}, opts...)...)
+	config.Agents = []string{"research"}
+	one, err := channel.Graph("front", config)
 	require.NoError(t, err)
-	two, err := channel.Graph("research", channel.WithAgents("front"))
+	two, err := channel.Graph("research", channel.Config{Agents: []string{"front"}})
 	require.NoError(t, err)
 	d := processortest.New(t, noon, one, two)
 	return &pair{
@@ -73,7 +75,7 @@ func (p *pair) answer(task processortest.Record[topics.Message], text string) {
 }
 
 func TestResultComesBackToTheOrigin(t *testing.T) {
-	p := newPair(t, channel.WithPrompts(func(o topics.Origin) string { return "Be brief in " + o.Recipient + "." }))
+	p := newPair(t, channel.Config{Prompts: func(o topics.Origin) string { return "Be brief in " + o.Recipient + "." }})
 	task := p.delegate("s1", "call_1")
 	a := p.answers.Next()
 	require.Equal(t, "turn/call_1/result", a.ID())
@@ -103,7 +105,7 @@ func TestResultComesBackToTheOrigin(t *testing.T) {
 }
 
 func TestDeadlineCancelsTheTask(t *testing.T) {
-	p := newPair(t, channel.WithDeadline(time.Minute), channel.WithRemembered(time.Hour), channel.WithCallbackWait(time.Hour))
+	p := newPair(t, channel.Config{Deadline: time.Minute, RememberFor: time.Hour, CallbackWait: time.Hour})
 	task := p.delegate("s1", "call_1")
 	p.Advance(time.Minute)
 	c := p.cancels.Next()
@@ -120,7 +122,7 @@ func TestDeadlineCancelsTheTask(t *testing.T) {
 }
 
 func TestPurgeOfTheSessionAnnouncesNothing(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, channel.Config{})
 	task := p.delegate("s1", "call_1")
 	processortest.In(p.Driver, p.front.SessionControl).Pipe("s1", topics.Control{Action: topics.ActionPurge})
 	require.Equal(t, task.Key, p.cancels.Next().Key)
@@ -135,7 +137,7 @@ func TestPurgeOfTheSessionAnnouncesNothing(t *testing.T) {
 }
 
 func TestDamagedRowOfASessionIsKeptAndAPurgeDeletesIt(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, channel.Config{})
 	raw := processortest.Table(p.Driver, p.front.DelegationsGroup(), bytesCodec{})
 	raw.Put("s1", []byte{0xff})
 	name, use := channel.SendTool, "a"
@@ -156,7 +158,7 @@ func (bytesCodec) Unmarshal(raw []byte) codec.Decoded[[]byte] {
 }
 
 func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, channel.Config{})
 	p.calls.PipeRaw("s1", []byte(`{`))
 	in := processortest.In(p.Driver, p.front.DelegationReplies)
 	in.PipeRaw("s1", []byte(`{"session_id":"s1","callback_id":"a","status":"open"}`))
@@ -174,7 +176,7 @@ func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
 }
 
 func TestAgentMayDelegateToItself(t *testing.T) {
-	graph, err := channel.Graph("front", channel.WithAgents("front"), channel.WithPeers())
+	graph, err := channel.Graph("front", channel.Config{Agents: []string{"front"}, Peers: true})
 	require.NoError(t, err)
 	require.NoError(t, graph.Validate())
 	c, err := topics.For("front", topics.WithChannels(), topics.WithPeers())
@@ -202,16 +204,19 @@ func TestAgentMayDelegateToItself(t *testing.T) {
 }
 
 func TestGraphChecksItsArguments(t *testing.T) {
-	for _, o := range []channel.Option{
-		channel.WithAgents("a", "a"), channel.WithDeadline(0), channel.WithOpenLimit(0), channel.WithDepthLimit(0), channel.WithCallbackWait(0),
-		channel.WithRemembered(0), channel.WithCallbackPrompt(""), channel.WithRecordLimit(1000), channel.WithRowLimit(2 << 20),
+	for want, c := range map[string]channel.Config{
+		`Agents has "a" twice`: {Agents: []string{"a", "a"}}, "Deadline is -1ns": {Deadline: -1}, "OpenLimit is -1": {OpenLimit: -1},
+		"DepthLimit is -1": {DepthLimit: -1}, "CallbackWait is -1ns": {CallbackWait: -1}, "RememberFor is -1ns": {RememberFor: -1},
+		"CallbackPrompt has 8193 bytes": {CallbackPrompt: strings.Repeat("x", 8193)}, "RecordLimit is 1000": {RecordLimit: 1000},
+		"RowLimit is 2097152": {RowLimit: 2 << 20},
 	} {
-		_, err := channel.Graph("front", o)
-		require.ErrorIs(t, err, channel.ErrOption)
+		_, err := channel.Graph("front", c)
+		require.ErrorIs(t, err, channel.ErrConfig)
+		require.ErrorContains(t, err, want)
 	}
-	_, err := channel.Graph(" ")
+	_, err := channel.Graph(" ", channel.Config{})
 	require.Error(t, err)
-	_, err = channel.Graph("front", channel.WithAgents(" "))
+	_, err = channel.Graph("front", channel.Config{Agents: []string{" "}})
 	require.Error(t, err)
 }
 

@@ -42,5 +42,5 @@ func (t *transition) askEnd(x *delegationrow.Task) {
 	if x.Purged {
 		r.Status, r.Code, r.Content, r.AtMS = topics.DelegationCancelled, codePurged, "The session was purged.", x.OpenedMs
 	}
-	t.emit(t.requestID(x)+"/"+string(r.Status), ReplySent{t.rules.Agent, r})
+	t.emit(t.requestID(x)+"/"+string(r.Status), ReplySent{t.agent, r})
 }

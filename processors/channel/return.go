@@ -17,7 +17,7 @@ func (t *transition) returned(e OutputArrived) {
 	case err != nil:
 		t.deadLetter(reasonTask)
 		return
-	case task.Agent != t.rules.Agent && !slices.Contains(t.rules.Agents, task.Agent):
+	case task.Agent != t.agent && !slices.Contains(t.config.Agents, task.Agent):
 		t.deadLetter(reasonCaller)
 		return
 	}
@@ -32,6 +32,6 @@ func (t *transition) returned(e OutputArrived) {
 	} else if s := e.Output.Status; s != nil && *s == resultError {
 		reply.Status = topics.DelegationFailed
 	}
-	reply.Content = fit(reply.Content, t.rules.RecordLimit-recordReserve)
+	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
 	t.emitTo(task.SessionID, e.ID+"/delegation-reply", ReplySent{task.Agent, reply})
 }

@@ -33,7 +33,7 @@ func (t *transition) size() int {
 // room reports whether so many bytes fit into the row. For them it forgets delegations that have ended, oldest first, and then
 // shortens results that wait to be announced.
 func (t *transition) room(bytes int) bool {
-	for t.size()+bytes > t.rules.RowLimit {
+	for t.size()+bytes > t.config.RowLimit {
 		if !t.forgetEnded() && !t.shorten() {
 			return false
 		}
@@ -44,7 +44,7 @@ func (t *transition) room(bytes int) bool {
 // free returns how many bytes of up to most fit into the row, without shortening what it holds.
 func (t *transition) free(most int) int {
 	for {
-		if n := t.rules.RowLimit - t.size(); n >= most {
+		if n := t.config.RowLimit - t.size(); n >= most {
 			return most
 		} else if !t.forgetEnded() {
 			return n

@@ -15,7 +15,7 @@ import (
 )
 
 func TestRowIsBounded(t *testing.T) {
-	small := func(r *Rules) { r.RecordLimit, r.RowLimit = 128<<10, 64<<10 }
+	small := func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 64<<10 }
 	large := chat("t", "U")
 	large.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 6<<10) + `"}`)
 	t.Run("open", func(t *testing.T) {
@@ -72,8 +72,8 @@ func TestRowIsBounded(t *testing.T) {
 
 // Escapes make texts longer.
 func TestRecordsAreBounded(t *testing.T) {
-	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = 128<<10, 100<<10 })
-	p.prompts = func(topics.Origin) string { return strings.Repeat("\x01", 20<<10) }
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 100<<10 })
+	p.config.Prompts = func(topics.Origin) string { return strings.Repeat("\x01", 20<<10) }
 	o := chat("t", "U")
 	o.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 8<<10-8) + `"}`)
 	task := sent(t, p.handle(p.delegation("a", from(o))))

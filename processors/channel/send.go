@@ -18,7 +18,7 @@ func (t *transition) send(x *delegationrow.Task, in sendInput) {
 	metadata := append([]byte(`{"request_id":`), textValue(t.requestID(x))...)
 	metadata = append(metadata, `,"`+topics.MetaTask+`":`...)
 	metadata = append(metadata, topics.EncodeDelegationTask(topics.DelegationTask{
-		Agent: t.rules.Agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
+		Agent: t.agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
 	})...)
 	t.emitTo(session, t.requestID(x)+"/message", TaskSent{x.Target, topics.Message{
 		SessionID: &session, UserID: userOf(taskFrom(x)), Role: &role, Content: textValue(in.message), Timestamp: &at,

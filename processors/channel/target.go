@@ -17,10 +17,10 @@ const maxTarget = 128
 func (t *transition) isTarget(target string) bool {
 	rest, peer := strings.CutPrefix(target, peerMark)
 	if !peer {
-		return slices.Contains(t.rules.Agents, target)
+		return slices.Contains(t.config.Agents, target)
 	}
 	id, agent, given := strings.Cut(rest, "/")
-	return t.rules.Peers && isName(id) && (!given || isName(agent))
+	return t.config.Peers && isName(id) && (!given || isName(agent))
 }
 
 // isName reports whether a text can be the ID of a peer or an agent of it. It is shown to models, so it must not be a sentence.
@@ -32,8 +32,8 @@ func isName(text string) bool {
 
 // targets lists the targets for an error text.
 func (t *transition) targets() string {
-	names := slices.Clone(t.rules.Agents)
-	if t.rules.Peers {
+	names := slices.Clone(t.config.Agents)
+	if t.config.Peers {
 		names = append(names, peerMark+"{id}")
 	}
 	if len(names) == 0 {

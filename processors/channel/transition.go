@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // The order of records in one partition, that of the session in delegation-replies, decides how a delegation ends. The group
@@ -25,13 +24,13 @@ type Result struct {
 }
 
 // Apply is the state machine of delegations: it applies an event to the row of its session. A nil state is a session without a
-// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. prompts
-// returns the prompt of an account, see WithPrompts; it is called only when a result is announced. Apply is deterministic:
-// equal arguments and equal prompts give equal results.
+// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
+// config is complete; its Prompts are called only when a result is announced. Apply is deterministic: equal arguments and equal
+// prompts give equal results.
 //
 // An event that was applied before begins no delegation and ends none.
-func Apply(state *delegationrow.State, event Event, prompts func(topics.Origin) string, now time.Time, rules Rules) Result {
-	t := &transition{row: state, key: event.session(), prompts: prompts, now: now, rules: rules}
+func Apply(state *delegationrow.State, event Event, agent string, now time.Time, config Config) Result {
+	t := &transition{row: state, key: event.session(), agent: agent, now: now, config: config}
 	if t.row == nil {
 		t.row = &delegationrow.State{Version: delegationrow.Version}
 	}
@@ -50,9 +49,9 @@ func Apply(state *delegationrow.State, event Event, prompts func(topics.Origin) 
 type transition struct {
 	row     *delegationrow.State
 	key     string // the session ID
-	prompts func(topics.Origin) string
+	agent   string
 	now     time.Time
-	rules   Rules
+	config  Config
 	effects []Effect
 	changed bool // the row must be written
 }

@@ -41,7 +41,7 @@ const (
 
 func newWorld(t tb) *world {
 	return &world{
-		harness: newHarness(t, func(r *Rules) { r.RememberFor = 1000 * 24 * time.Hour }),
+		harness: newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }),
 		written: map[string][]Value{}, called: map[string]bool{},
 	}
 }
@@ -49,7 +49,7 @@ func newWorld(t tb) *world {
 // newFullWorld returns a world whose row has room for a few results.
 func newFullWorld(t tb) *world {
 	w := newWorld(t)
-	w.rules.RecordLimit, w.rules.RowLimit, w.large = 128<<10, 64<<10, true
+	w.config.RecordLimit, w.config.RowLimit, w.large = 128<<10, 64<<10, true
 	return w
 }
 

@@ -94,7 +94,7 @@ func TestTaskOfAnAgentWithoutWorkersTimesOut(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		d := newChannelWorld(t, g)
 		delete(d.scripts, d.back)
-		d.delegation = append(d.delegation, channel.WithDeadline(300*time.Millisecond))
+		d.delegation.Deadline = 300 * time.Millisecond
 		d.start()
 		o := dm("slack", "ada")
 		d.say(o, "delegate one")
@@ -110,7 +110,7 @@ func TestTaskOfAnAgentWithoutWorkersTimesOut(t *testing.T) {
 // An agent that is not known gets no task, and the model is told.
 func TestTaskForAnUnknownAgentIsRefused(t *testing.T) {
 	d := newChannelWorld(t, processors.AtLeastOnce)
-	d.delegation = append(d.delegation, channel.WithAgents(d.front))
+	d.delegation.Agents = []string{d.front}
 	d.start()
 	o := dm("slack", "ada")
 	d.say(o, "delegate one")
@@ -147,7 +147,7 @@ func TestRateLimitDoesNotDropResults(t *testing.T) {
 func TestCallbackTurnDelegatesUpToTheDepthLimit(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		d := newChannelWorld(t, g)
-		d.delegation = append(d.delegation, channel.WithDepthLimit(3))
+		d.delegation.DepthLimit = 3
 		d.start()
 		o := room("slack", "harbor", "t1", "ada")
 		d.say(o, "delegate say again: say again: say again: say again: end")
@@ -198,7 +198,7 @@ func TestRecursionOfDelegationsIsBounded(t *testing.T) {
 		}
 		opened += len(ids)
 	}
-	require.Equal(t, channel.DefaultRules().DepthLimit, opened)
+	require.Equal(t, 5, opened)
 	d.only(o)
 }
 
@@ -230,10 +230,10 @@ func TestCancelledTaskIsStoppedAndAnnounced(t *testing.T) {
 func TestEphemeralPromptIsAbsentInTheNextTurn(t *testing.T) {
 	d := newChannelWorld(t, processors.AtLeastOnce)
 	d.configure("slack, prompt: Be brief.")
-	d.delegation = append(d.delegation, channel.WithPrompts(func(o topics.Origin) string {
+	d.delegation.Prompts = func(o topics.Origin) string {
 		a, _ := d.live.Load().Account(o.Channel, o.Account)
 		return a.Prompt
-	}))
+	}
 	d.start()
 	o := dm("slack", "ada")
 	d.say(o, "delegate one")

@@ -40,7 +40,7 @@ type channelWorld struct {
 	bridge      *bridge.Bridge
 	wall        *wall
 	accounts    []transport.Account
-	delegation  []channel.Option // of the front agent
+	delegation  channel.Config // of the front agent
 	policy      *approval.Policy
 	scripts     map[string]think.Func // by agent; without one, its model does not run
 	events      atomic.Int64
@@ -123,14 +123,17 @@ func (d *channelWorld) start() *channelWorld {
 func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	d.t.Helper()
 	turns := []turn.Option{turn.WithChannels(), turn.WithQueue(turn.Queue, 64)}
-	opts := []channel.Option{channel.WithAgents(d.front, d.back)}
+	var delegation channel.Config
 	if name == d.front {
-		opts = append(opts, d.delegation...)
+		delegation = d.delegation
+	}
+	if len(delegation.Agents) == 0 {
+		delegation.Agents = []string{d.front, d.back}
 	}
 	if name == d.front && d.policy != nil {
 		turns = append(turns, turn.WithApproval(*d.policy))
 	}
-	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns...)), must(channel.Graph(name, opts...))}
+	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns...)), must(channel.Graph(name, delegation))}
 	if name == d.front {
 		graphs = append(graphs, must(delivery.Graph(name, delivery.Config{Channels: true})), must(delivery.RoutesGraph(name, delivery.Config{})))
 	}

@@ -175,7 +175,7 @@ func (s *station) crash(which int) {
 
 // timed is the codec of one of the tables. The rows of all of them have their deadlines in the same field.
 var timed = func() processors.Timed {
-	graph, err := channel.Graph("quay")
+	graph, err := channel.Graph("quay", channel.Config{})
 	if err != nil {
 		panic(err)
 	}

@@ -94,8 +94,8 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 
 // delegations returns the group of an agent's delegations.
 func (h *harbor) delegations(c topics.Catalog) *reader {
-	rules := channel.DefaultRules()
-	rules.Agent, rules.Agents = c.Agent, []string{"front", "back"}
+	config := channel.Config{Agents: []string{"front", "back"}}
+	require.NoError(h.t, config.Complete())
 	catalogs := map[string]topics.Catalog{"front": h.front, "back": h.back}
 	inputs := []string{c.ToolUse.Name(), c.DelegationReplies.Name(), c.MessageOutput.Name(), c.SessionControl.Name()}
 	return &reader{"delegations of " + c.Agent, inputs, func(key string, row []byte, e *entry) ([]byte, []entry) {
@@ -119,7 +119,7 @@ func (h *harbor) delegations(c topics.Catalog) *reader {
 			state, err = delegationrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
-		o := channel.Apply(state, event, func(topics.Origin) string { return "" }, h.now, rules)
+		o := channel.Apply(state, event, c.Agent, h.now, config)
 		var out []entry
 		for _, effect := range o.Effects {
 			m, ok := effect.(channel.Emit)
