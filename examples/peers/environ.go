@@ -32,7 +32,7 @@ func (m *member) environment(keys string) []string {
 func instanceFrom(logger *zap.Logger) (*instance, error) {
 	i := &instance{logger: logger, address: os.Getenv(variableAddress)}
 	var failed [3]error
-	i.settings, failed[0] = peersettings.Open(os.Getenv(variableSettings), peersettings.WithLogger(logger))
+	i.settings, failed[0] = peersettings.Open(os.Getenv(variableSettings), peersettings.Config{Logger: logger})
 	i.keys, failed[1] = auth.OpenAPIKeys(os.Getenv(variableKeys), auth.APIKeyConfig{Logger: logger})
 	if i.invoices, failed[2] = strconv.Atoi(os.Getenv(variableInvoices)); failed[2] != nil {
 		failed[2] = fmt.Errorf("%s is not a number", variableInvoices)

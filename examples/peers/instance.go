@@ -89,14 +89,14 @@ func (i *instance) graphs() ([]*goka.GroupGraph, error) {
 	turns, turnsErr := turn.Graph(agentName, turn.WithApproval(p))
 	gates, gatesErr := gate.Graph(agentName, gate.Config{Policy: p})
 	grants, grantsErr := gate.GrantsGraph(agentName, gate.Config{})
-	options := []peer.Option{
-		peer.WithSettings(i.settings.Settings), peer.WithGates(),
-		peer.WithTaskTime(4 * time.Minute), // less than the turn waits for a tool
+	config := peer.Config{
+		Settings: i.settings.Settings, Gates: true,
+		TaskTime: 4 * time.Minute, // less than the turn waits for a tool
 		// Short waits, so that the example takes seconds.
-		peer.WithRetry(200*time.Millisecond, 800*time.Millisecond), peer.WithGateGrace(200 * time.Millisecond),
+		RetryInitial: 200 * time.Millisecond, RetryLongest: 800 * time.Millisecond, GateGrace: 200 * time.Millisecond,
 	}
-	tasks, tasksErr := peer.Graph(agentName, options...)
-	chain, chainErr := peer.ChainGraph(agentName, options...)
+	tasks, tasksErr := peer.Graph(agentName, config)
+	chain, chainErr := peer.ChainGraph(agentName)
 	return []*goka.GroupGraph{turns, gates, grants, tasks, chain},
 		errors.Join(turnsErr, gatesErr, grantsErr, tasksErr, chainErr)
 }
@@ -157,7 +157,7 @@ func (i *instance) run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	requests := transport.New(i.settings.Settings)
+	requests := transport.New(i.settings.Settings, transport.Config{})
 	defer requests.Close()
 	w, err := i.workers(to, requests)
 	if err != nil {

@@ -172,7 +172,7 @@ func (a *assembly) addSenders() error {
 		a.workers = append(a.workers, connected(s.Run, a.brokers, a.kafka))
 	}
 	if c.Peers != nil {
-		requests := peertransport.New(c.Peers)
+		requests := peertransport.New(c.Peers, peertransport.Config{})
 		a.closing = append(a.closing, requests.Close)
 		s, err := sink.New(a.name, a.to, sink.Config{
 			Peers: true, Transports: map[string]sink.Transport{peertransport.Kind: requests}, Config: worker.Config{Logger: c.Logger},

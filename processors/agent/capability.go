@@ -40,11 +40,6 @@ func run[C any](n *needs, of func(string, C) (*goka.GroupGraph, error), config C
 	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, config) })
 }
 
-// runWith adds a group with options.
-func runWith[O any](n *needs, of func(string, ...O) (*goka.GroupGraph, error), opts ...O) {
-	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, opts...) })
-}
-
 // needs returns what the capabilities that are on need. It is the only place that knows what belongs together.
 func (c *Config) needs() (n needs) {
 	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
@@ -101,8 +96,8 @@ func (c *Config) needs() (n needs) {
 	}
 	if peered {
 		n.catalog(topics.WithPeers())
-		runWith(&n, peer.Graph, append(whether(gated, peer.WithGates), peer.WithSettings(c.Peers))...)
-		runWith(&n, peer.ChainGraph, peer.WithSettings(c.Peers))
+		run(&n, peer.Graph, peer.Config{Settings: c.Peers, Gates: gated})
+		n.groups = append(n.groups, peer.ChainGraph)
 		n.tools = append(n.tools, definitions(peer.Tool())...)
 	}
 	n.ofTurn(c.Turn...)

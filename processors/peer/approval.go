@@ -44,7 +44,7 @@ func (t *transition) revoked(e commanded) {
 		i := slices.IndexFunc(t.row.Approvals, func(a *peerrow.Approval) bool { return a.Request == g.GateID })
 		switch {
 		case i < 0:
-			expires := t.timeOf(e.record).Add(t.rules.RememberFor).UnixMilli()
+			expires := t.timeOf(e.record).Add(t.config.RememberFor).UnixMilli()
 			t.keepApproval(&peerrow.Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
 		case isFree(t.row.Approvals[i]):
 			t.row.Approvals[i].Revoked, t.changed = true, true
@@ -147,7 +147,7 @@ func (t *transition) approvalDeadlines(add func(int64)) {
 		add(a.ExpiresMs)
 	}
 	if len(t.row.Refused) > 0 {
-		add(t.row.TouchedMs + t.rules.RememberFor.Milliseconds())
+		add(t.row.TouchedMs + t.config.RememberFor.Milliseconds())
 	}
 }
 
@@ -155,7 +155,7 @@ func (t *transition) approvalsDue() {
 	n := len(t.row.Approvals)
 	t.row.Approvals = slices.DeleteFunc(t.row.Approvals, func(a *peerrow.Approval) bool { return a.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Approvals) != n
-	if len(t.row.Refused) > 0 && t.row.TouchedMs+t.rules.RememberFor.Milliseconds() <= t.nowMS() {
+	if len(t.row.Refused) > 0 && t.row.TouchedMs+t.config.RememberFor.Milliseconds() <= t.nowMS() {
 		t.row.Refused, t.changed = nil, true
 	}
 }

@@ -18,14 +18,11 @@ import (
 // ChainGraph returns the group "{agent}-peer-chain" for processors.New: the hash chain of an instance's audit, in one row per
 // instance ID. It reads the events of all groups and doors of the instance from "{agent}-peer-events" and writes the audit to
 // "{agent}-peer-audit", keyed by task ID. An event that is repeated is chained once, unless more than 4096 others came
-// between. Give it the options that Graph has; it uses none of them. Its errors are those of Graph.
+// between. It returns an error if the agent's name is invalid.
 //
 // It reads one topic only. The order of an instance's events is therefore the same each time they are read, and so are the
 // records that it writes again after a crash.
-func ChainGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	if _, err := optionsOf(opts); err != nil {
-		return nil, err
-	}
+func ChainGraph(agent string) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("peer: %w", err)

@@ -115,6 +115,4 @@ func (bytesCodec) Unmarshal(raw []byte) codec.Decoded[[]byte] {
 func TestChainGraphChecksItsArguments(t *testing.T) {
 	_, err := peer.ChainGraph(" ")
 	require.ErrorContains(t, err, "agent")
-	_, err = peer.ChainGraph("harbor", peer.WithLease(0))
-	require.ErrorIs(t, err, peer.ErrOption)
 }

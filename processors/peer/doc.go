@@ -25,15 +25,15 @@
 // proxy. Graph checks the configuration (package settings), writes the audit record sent, and asks the sink for an attempt. An
 // attempt is one HTTP request with one deadline. If the peer is offline or busy, the next attempt waits for a deadline of the
 // row: no goroutine sleeps, and other tasks are not delayed. The task ends with the peer's reply, or with send_failed at its
-// own deadline (WithTaskTime). The turn gets the tool's result, in which the peer's text is bounded and marked as untrusted.
+// own deadline (Config.TaskTime). The turn gets the tool's result, in which the peer's text is bounded and marked as untrusted.
 //
 // The receiver's door accepts a task by writing it to peer-commands. It holds no state: Graph stores the task in the row of a
 // session that is derived from the token's label and the task ID, and starts an ordinary turn in that session. Output, error,
 // cancellation, deadline, or a gate that waits for a person end the task, and its reply is written to peer-replies, where every
-// door sees it. The reply is kept for WithRemembered, so a repeated request gets it again from any process.
+// door sees it. The reply is kept for Config.RememberFor, so a repeated request gets it again from any process.
 //
 // The session of a peer's task is an ordinary session of the turn, which keeps its history: use turn.WithIdlePurge, or the history
-// stays, and a task ID that is used again after WithRemembered continues in it. A call of the tool that is read after its turn has
+// stays, and a task ID that is used again after Config.RememberFor continues in it. A call of the tool that is read after its turn has
 // ended, because the group is far behind, is still sent.
 //
 // # Guarantees
@@ -54,8 +54,8 @@
 // # Approvals
 //
 // An approval is never given remotely. A run whose call needs one is rejected: its gate is closed, its turn ends with the code
-// parent_cannot_ask, and nothing of the task runs any more. WithGates is required. The receiver then lists a request for the same
-// call, in the same session, which a person can approve for WithRemembered:
+// parent_cannot_ask, and nothing of the task runs any more. Config.Gates is required. The receiver then lists a request for the same
+// call, in the same session, which a person can approve for Config.RememberFor:
 //
 //	peer                         receiver
 //	delegate t-1    ------->     the call waits; the gate is closed
@@ -65,10 +65,10 @@
 //	success         <-------     it has run once
 //
 // The approval is for one call of the same agent and tool, with the same arguments, by a task of the same token label, within
-// WithRemembered (24 hours). The calls of one step are approved together or not at all. A task that is repeated under its old ID gets
+// Config.RememberFor (24 hours). The calls of one step are approved together or not at all. A task that is repeated under its old ID gets
 // its old reply. To cancel the rejected task (DELETE) withdraws the request, and the approval if it was not used.
 //
-// With WithWaitForApproval a task that was sent with Prefer: respond-async stays open until the gate has ended instead.
+// With Config.WaitForApproval, a task that was sent with Prefer: respond-async stays open until the gate has ended instead.
 //
 // # Beside other tools
 //
@@ -77,7 +77,7 @@
 //
 // # Who may delegate
 //
-// Sub-agents (sessions with "--" in their IDs) may delegate only with WithSubAgents, through the tool and through the proxy. The turns of peers' tasks have it only if
+// Sub-agents (sessions with "--" in their IDs) may delegate only with Config.SubAgents, through the tool and through the proxy. The turns of peers' tasks have it only if
 // the token's entry in the configuration names it in allowedTools. A task carries the instances that it has passed: one that
 // comes back is refused, and so is one that has passed too many. Peers that drop this path are bounded by deadlines and by the
 // number of tasks that a token may have at a time.

@@ -22,7 +22,7 @@ func call(use, content string) topics.ToolUseItem {
 }
 
 func TestCallWithAnIDThatIsNotUTF8IsAnswered(t *testing.T) {
-	b := newInstance(t)
+	b := newInstance(t, peer.Config{})
 	calls, results := processortest.In(b.Driver, b.topics.ToolUse), processortest.Out(b.Driver, b.topics.ToolUseResult)
 	calls.Pipe("s1", call("toolu_1", "x"), processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("turn-\xff/0/tool-use/0")}))
 	list := results.Drain()
@@ -33,7 +33,7 @@ func TestCallWithAnIDThatIsNotUTF8IsAnswered(t *testing.T) {
 
 // Some models count their calls from zero in every turn.
 func TestCallsWithoutIDsThatHaveTheSameToolUseIDAreDifferentCalls(t *testing.T) {
-	b := newInstance(t)
+	b := newInstance(t, peer.Config{})
 	calls, results := processortest.In(b.Driver, b.topics.ToolUse), processortest.Out(b.Driver, b.topics.ToolUseResult)
 	ids := map[string]bool{}
 	for _, content := range []string{"x", "x", "y"} {

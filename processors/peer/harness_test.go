@@ -24,7 +24,7 @@ type tb interface {
 type harness struct {
 	tb       tb
 	topics   topics.Catalog
-	rules    rules
+	config   Config
 	settings *settings.Settings // in force
 	key      string             // the session
 	now      time.Time
@@ -32,11 +32,11 @@ type harness struct {
 	label    *harness // the row of partner-b's approvals
 }
 
-func newHarness(t tb, change ...func(*rules)) *harness {
+func newHarness(t tb, change ...func(*Config)) *harness {
 	c, err := topics.For("harbor")
 	require.NoError(t, err)
 	p := &harness{
-		tb: t, topics: c, rules: defaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
+		tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
 		settings: &settings.Settings{
 			Enabled: true, InstanceID: "hq-1", MaxHops: settings.DefaultMaxHops,
 			Outbound: []settings.Outbound{
@@ -46,10 +46,11 @@ func newHarness(t tb, change ...func(*rules)) *harness {
 			Inbound: []settings.Inbound{{ID: "partner-b"}},
 		},
 	}
+	p.config.Settings = func() *settings.Settings { return p.settings }
+	require.NoError(t, p.config.complete())
 	for _, f := range change {
-		f(&p.rules)
+		f(&p.config)
 	}
-	require.NoError(t, p.rules.validate())
 	return p
 }
 
@@ -155,7 +156,9 @@ func (p *harness) handle(e event) effects {
 	state := p.state()
 	had := state != nil
 	reads := 0
-	out := apply(state, e, func() *settings.Settings { reads++; return p.settings }, p.now, p.rules)
+	config := p.config
+	config.Settings = func() *settings.Settings { reads++; return p.settings }
+	out := apply(state, e, p.now, config)
 	require.LessOrEqual(p.tb, reads, 1, "an event sees one configuration")
 	switch {
 	case !out.Changed:
@@ -164,7 +167,7 @@ func (p *harness) handle(e event) effects {
 		p.row = nil
 	default:
 		p.set(out.State)
-		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
+		require.LessOrEqual(p.tb, len(p.row), p.config.RowLimit)
 		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(deadlineCame); timer {
@@ -213,7 +216,7 @@ func wrote[T any](p *harness, t topics.Topic[T], v T) {
 	raw, err := t.Codec().Marshal(v)
 	require.NoError(p.tb, err)
 	require.NoError(p.tb, t.Codec().Unmarshal(raw).Err, "%s: %s", t.Name(), raw)
-	require.LessOrEqual(p.tb, len(raw)+1024, p.rules.RecordLimit, "%s: with key and headers", t.Name())
+	require.LessOrEqual(p.tb, len(raw)+1024, p.config.RecordLimit, "%s: with key and headers", t.Name())
 }
 
 // settle applies an event, and then the records that the group wrote to itself, and what the gates and the turn make of its others.
@@ -264,7 +267,7 @@ func because(cause topics.GateCause) func(*topics.GateOutcome) {
 func (p *harness) ofLabel(c topics.PeerCommand) effects {
 	p.tb.Helper()
 	if p.label == nil {
-		p.label = &harness{tb: p.tb, topics: p.topics, rules: p.rules, settings: p.settings, key: labelKey("partner-b")}
+		p.label = &harness{tb: p.tb, topics: p.topics, config: p.config, settings: p.settings, key: labelKey("partner-b")}
 	}
 	p.label.now = p.now
 	return p.label.handle(p.label.command(c))

@@ -17,10 +17,10 @@ import (
 )
 
 // Graph returns the group "{agent}-peer-tasks" for processors.New: the tasks that the agent delegates to peers, and those that
-// peers delegate to it, in one row per session. WithSettings is required. It returns an error if the name of an agent is
-// invalid, or one that wraps ErrOption if an option is missing or out of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	b, err := newBinding(agent, opts)
+// peers delegate to it, in one row per session. It returns an error if the name of an agent is
+// invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
+	b, err := newBinding(agent, c)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +34,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		output(b.audit.PeerEvents),
 	}
 	for _, a := range b.agents {
-		inputs = append(inputs, a.inputs(b.gates)...)
+		inputs = append(inputs, a.inputs(b.config.Gates)...)
 		outputs = append(outputs, output(a.ToolUseResult), output(a.MessageInput), output(a.SessionControl))
-		if b.gates {
+		if b.config.Gates {
 			outputs = append(outputs, output(a.GateRequests), output(a.GateDecisions))
 		}
 	}
@@ -49,7 +49,7 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 
 // binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
-	options
+	config Config
 	agents []agent // that of the group first
 	audit  topics.Catalog
 }
@@ -60,32 +60,25 @@ type agent struct {
 	b *binding
 }
 
-func newBinding(name string, opts []Option) (*binding, error) {
-	o, err := optionsOf(opts)
-	if err != nil {
+func newBinding(name string, c Config) (*binding, error) {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	if o.configuration == nil {
-		return nil, fmt.Errorf("%w: no settings: use WithSettings", ErrOption)
-	}
-	b := &binding{options: o}
-	b.rules.Agents = append([]string{name}, o.agents...)
-	for i, other := range b.rules.Agents {
+	c.Agents = append([]string{name}, c.Agents...)
+	b := &binding{config: c}
+	for _, other := range c.Agents {
 		catalog, err := topics.For(other)
 		if err != nil {
 			return nil, fmt.Errorf("peer: %w", err)
 		}
 		if slices.ContainsFunc(b.agents, func(a agent) bool { return a.Agent == other }) {
-			return nil, fmt.Errorf("%w: agent %q is given twice", ErrOption, other)
+			return nil, fmt.Errorf("%w: Agents has %q twice, or it is the agent of the group", ErrConfig, other)
 		}
-		if b.agents = append(b.agents, agent{catalog, b}); i == 0 {
-			b.audit = catalog
-		}
+		b.agents = append(b.agents, agent{catalog, b})
 	}
-	if o.auditAgent != "" {
-		if b.audit, err = topics.For(o.auditAgent); err != nil {
-			return nil, fmt.Errorf("peer: %w", err)
-		}
+	var err error
+	if b.audit, err = topics.For(cmp.Or(c.AuditAgent, name)); err != nil {
+		return nil, fmt.Errorf("peer: %w", err)
 	}
 	return b, nil
 }
@@ -154,9 +147,9 @@ func (b *binding) apply(c *processors.Context, e event) error {
 		}
 		return c.DeadLetter(reasonBroken)
 	}
-	rules := b.rules
-	rules.RecordLimit = min(rules.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := apply(state, e, b.configuration, c.Now(), rules)
+	config := b.config
+	config.RecordLimit = min(config.RecordLimit, max(c.MaxRecordBytes(), minRecord))
+	out := apply(state, e, c.Now(), config)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err
@@ -210,7 +203,7 @@ func (b *binding) perform(c *processors.Context, effect effect) error {
 func emitOf[T any](b *binding, c *processors.Context, name, id string, value T, topic func(agent) topics.Topic[T]) error {
 	i := slices.IndexFunc(b.agents, func(a agent) bool { return a.Agent == name })
 	if i < 0 {
-		c.Logger().Warn("a task is of an agent that is not given to WithAgents; it ends at its deadline")
+		c.Logger().Warn("a task is of an agent that is not in Config.Agents; it ends at its deadline")
 		return nil
 	}
 	return processors.EmitWithID(c, topic(b.agents[i]), c.Key(), value, id)

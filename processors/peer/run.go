@@ -78,7 +78,7 @@ func (t *transition) join(run *peerrow.Run, c topics.PeerCommand) bool {
 // begin makes the row of a task and sends its message.
 func (t *transition) begin(e commanded, req wire.Request) {
 	c, at := e.Command, t.timeOf(e.record)
-	expires := at.Add(t.rules.RunTime).UnixMilli()
+	expires := at.Add(t.config.RunTime).UnixMilli()
 	if c.DeadlineMS > 0 {
 		expires = min(expires, c.DeadlineMS)
 	}
@@ -107,9 +107,9 @@ func (t *transition) begin(e commanded, req wire.Request) {
 	case run.Phase != peerrow.Run_RUNNING: // it was answered before a crash
 	case run.ExpiresMs <= t.nowMS():
 		t.timeOut(run) // a crash may have sent the message already, so that the turn must be cancelled too
-	case !t.rules.runsTasksOf(run.Agent): // the door was given another list of agents than the group
+	case !t.config.runsTasksOf(run.Agent): // the door was given another list of agents than the group
 		t.finish(run, wire.Reply{Thrown: true, Error: "the agent does not run tasks"})
-	case len(message.Content)+len(message.Metadata)+recordRoom > t.rules.RecordLimit:
+	case len(message.Content)+len(message.Metadata)+recordRoom > t.config.RecordLimit:
 		t.finish(run, wire.Reply{Thrown: true, Error: "the content does not fit into a record"})
 	default:
 		t.emit(run.RunId+"/message", messageSent{Agent: run.Agent, Message: message})

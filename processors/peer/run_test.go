@@ -16,7 +16,7 @@ import (
 // receiver is a harness for the session of the task t-9 of partner-b.
 type receiver struct{ *harness }
 
-func newReceiver(t tb, change ...func(*rules)) *receiver {
+func newReceiver(t tb, change ...func(*Config)) *receiver {
 	p := newHarness(t, change...)
 	p.key = wire.SessionID("partner-b", "t-9")
 	return &receiver{p}
@@ -66,7 +66,7 @@ func (p *receiver) about(kind topics.PeerCommandKind, waiter string, change ...f
 func detached(c *topics.PeerCommand) { c.Detached = true }
 
 // begun returns a receiver with a run for which w1 waits.
-func begun(t tb, change ...func(*rules)) *receiver {
+func begun(t tb, change ...func(*Config)) *receiver {
 	p := newReceiver(t, change...)
 	p.handle(p.runCommand("w1"))
 	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
@@ -258,7 +258,7 @@ func TestCancelledRunEndsItsTurn(t *testing.T) {
 }
 
 func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
-	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
 	long := request(func(r *wire.Request) {
 		for i := range 60 {
 			r.Path.Chain = append(r.Path.Chain, strings.Repeat("x", 1000)+string(rune('a'+i%26)))
@@ -272,7 +272,7 @@ func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
 }
 
 func TestContentThatDoesNotFitIntoARecordEndsTheRun(t *testing.T) {
-	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
 	big := request(func(r *wire.Request) { r.Content = strings.Repeat("\x01", 20<<10) }) // six bytes each
 	es := p.settle(p.runOf(big, "w1"))
 	require.Empty(t, valuesOf[messageSent](es))
@@ -300,7 +300,7 @@ func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
 }
 
 func TestTaskForAnAgentThatTheGroupDoesNotHaveEndsAtOnce(t *testing.T) {
-	p := newReceiver(t, func(r *rules) { r.Agents = []string{"another"} })
+	p := newReceiver(t, func(c *Config) { c.Agents = []string{"another"} })
 	es := p.settle(p.runOf(request(), "w1"))
 	require.Empty(t, valuesOf[messageSent](es))
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))

@@ -111,7 +111,7 @@ func (t *transition) closeGate(run *peerrow.Run, g *peerrow.Gate) {
 	t.list(run, g)
 	back := writeAgain
 	if !g.OfTurn { // its requester may not end the turn
-		back = t.rules.GateGrace
+		back = t.config.GateGrace
 	}
 	g.Phase, g.OpenMs, t.changed = peerrow.Gate_CLOSING, t.now.Add(back).UnixMilli(), true
 	t.withdraw(run.RunId, g.Agent, g.Id, topics.CauseParentCannotAsk)
@@ -138,7 +138,7 @@ func (t *transition) list(run *peerrow.Run, g *peerrow.Gate) {
 		Args: rawOf(g.Args), ArgsSHA256: g.ArgsSha256, Message: message,
 		Allowed:   []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny},
 		Dangerous: g.Dangerous, Origin: topics.GateOrigin{Agent: g.Agent, ParentGateID: g.Id, Via: via},
-		Effect: "ask", ExpiresMS: t.now.Add(t.rules.RememberFor).UnixMilli(),
+		Effect: "ask", ExpiresMS: t.now.Add(t.config.RememberFor).UnixMilli(),
 	}
 	t.emit(run.RunId+"/list/"+g.Id, gateRequested{Agent: g.Agent, Request: r})
 }
@@ -238,7 +238,7 @@ func (t *transition) settleListed(run *peerrow.Run) {
 			t.withdrawListed(run, l)
 		case l.Approved && !l.Granted && !l.Withdrawn:
 			c := commandOf(run, topics.PeerGrant)
-			c.DeadlineMS = t.now.Add(t.rules.RememberFor).UnixMilli()
+			c.DeadlineMS = t.now.Add(t.config.RememberFor).UnixMilli()
 			c.Gates = []topics.PeerGate{{GateID: l.GateId, Call: l.Call, By: l.By}}
 			t.emitTo(labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, asked(c))
 			l.Granted, t.changed = true, true

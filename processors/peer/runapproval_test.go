@@ -34,7 +34,7 @@ func (p *receiver) payGate(id, args string) gateAsked {
 func (p *receiver) asks(id, args string) effects {
 	p.tb.Helper()
 	p.handle(p.payGate(id, args))
-	return p.advance(p.rules.GateGrace)
+	return p.advance(p.config.GateGrace)
 }
 
 // listed returns the only request that was listed.
@@ -98,7 +98,7 @@ func TestApprovalIsForTheSameCallOnly(t *testing.T) {
 		"other arguments": func(p *receiver) effects { return p.asks("g2", `{"amount":"99.00","to":"mira"}`) },
 		"other tool": func(p *receiver) effects {
 			p.handle(p.gateRequest("g2", "refund", "", func(g *topics.GateRequest) { g.Args = topics.Raw(invoice) }))
-			return p.advance(p.rules.GateGrace)
+			return p.advance(p.config.GateGrace)
 		},
 		"a day later": func(p *receiver) effects {
 			s := p.state()
@@ -111,7 +111,7 @@ func TestApprovalIsForTheSameCallOnly(t *testing.T) {
 			e := p.payGate("g2", invoice)
 			e.Agent = "pilot"
 			p.handle(e)
-			return p.advance(p.rules.GateGrace)
+			return p.advance(p.config.GateGrace)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestApprovalIsForTheSameCallOnly(t *testing.T) {
 func TestRunThatClaimsAgainAfterACrashDoesNotUseTheApprovalOfTheNext(t *testing.T) {
 	p := begun(t)
 	p.handle(p.payGate("g1", invoice))
-	p.now = p.now.Add(p.rules.GateGrace)
+	p.now = p.now.Add(p.config.GateGrace)
 	claim := onlyValue[asked](t, p.handle(deadlineCame{p.key}))
 	g := p.listed(p.settle(p.own("x", onlyValue[asked](t, p.ofLabel(topics.PeerCommand(claim))))))[0]
 	p.settle(p.decided(g, topics.GateApproved))
@@ -184,7 +184,7 @@ func TestCancelRevokesAnApprovalThatWasNotUsed(t *testing.T) {
 func TestDecisionBeforeTheGateIsClosedCounts(t *testing.T) {
 	p := begun(t)
 	p.handle(p.payGate("g1", invoice))
-	p.now = p.now.Add(p.rules.GateGrace)
+	p.now = p.now.Add(p.config.GateGrace)
 	es := p.handle(deadlineCame{p.key})
 	answer := onlyValue[asked](t, p.ofLabel(topics.PeerCommand(onlyValue[asked](t, es))))
 	es = p.handle(p.own("x", answer))
@@ -206,7 +206,7 @@ func TestCallsOfOneStepAreApprovedTogether(t *testing.T) {
 		p.handle(p.payGate(name+"1", `{"n":1}`))
 		p.now = p.now.Add(time.Millisecond)
 		p.handle(p.payGate(name+"2", `{"n":2}`))
-		return p.advance(p.rules.GateGrace)
+		return p.advance(p.config.GateGrace)
 	}
 	p := begun(t)
 	listed := p.listed(ask(p, "g"))
@@ -225,7 +225,7 @@ func TestCallsOfOneStepAreApprovedTogether(t *testing.T) {
 }
 
 func TestDetachedTaskWaitsForApproval(t *testing.T) {
-	wait := func(r *rules) { r.WaitForApproval = true }
+	wait := func(c *Config) { c.WaitForApproval = true }
 	p := newReceiver(t, wait)
 	p.handle(p.runCommand("w1", detached))
 	es := p.asks("g1", invoice)
@@ -233,7 +233,7 @@ func TestDetachedTaskWaitsForApproval(t *testing.T) {
 	require.Empty(t, p.advance(2*time.Hour), "its time stops")
 	require.Equal(t, topics.PeerRunning, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w2"))).State)
 	p.handle(p.gateOutcome("g1", topics.GateApproved))
-	require.Empty(t, p.advance(p.rules.RunTime-2*p.rules.GateGrace))
+	require.Empty(t, p.advance(p.config.RunTime-2*p.config.GateGrace))
 	require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result)
 
 	q := newReceiver(t, wait)
@@ -251,7 +251,7 @@ func TestDetachedTaskWaitsForApproval(t *testing.T) {
 func TestGateOfAnotherRequesterIsClosedWithTheTurn(t *testing.T) {
 	p := begun(t)
 	p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = "fold" }))
-	p.now = p.now.Add(p.rules.GateGrace)
+	p.now = p.now.Add(p.config.GateGrace)
 	es := p.settle(deadlineCame{p.key})
 	require.Equal(t, p.state().Run.RunId, *onlyValue[turnCancelled](t, es).Control.RequestID)
 	require.Equal(t, "pay: May I?", replied(t, es).PendingApprovalSummary)
@@ -261,13 +261,13 @@ func TestRunIsRejectedWithoutAnAnswerOfTheGates(t *testing.T) {
 	closing := func(via string) *receiver {
 		p := begun(t)
 		p.handle(p.gateRequest("g1", "pay", "May I?", func(g *topics.GateRequest) { g.Origin.Via = via }))
-		p.now = p.now.Add(p.rules.GateGrace)
+		p.now = p.now.Add(p.config.GateGrace)
 		claim := onlyValue[asked](t, p.handle(deadlineCame{p.key}))
 		p.handle(p.own("x", onlyValue[asked](t, p.ofLabel(topics.PeerCommand(claim)))))
 		return p
 	}
 	p := closing("fold")
-	p.now = p.now.Add(p.rules.GateGrace)
+	p.now = p.now.Add(p.config.GateGrace)
 	es := p.handle(deadlineCame{p.key})
 	require.Len(t, valuesOf[turnCancelled](es), 1)
 	require.Equal(t, "pay: May I?", replied(t, p.handle(p.own("x", onlyValue[asked](t, es)))).PendingApprovalSummary)
@@ -291,7 +291,7 @@ func TestQuestionsAndLargeCallsAreRejectedWithoutALaterApproval(t *testing.T) {
 	} {
 		p := begun(t, narrow)
 		p.handle(p.gateRequest("g1", "pay", "", change))
-		es := p.advance(p.rules.GateGrace)
+		es := p.advance(p.config.GateGrace)
 		require.Equal(t, wire.StatusRejected, replied(t, es).Status, name)
 		require.Empty(t, p.listed(es), name)
 	}

@@ -31,7 +31,7 @@ func (t *transition) runDeadlines(add func(int64)) {
 
 // forgottenAt returns when the same task ID is a new task.
 func (t *transition) forgottenAt(run *peerrow.Run) int64 {
-	return run.EndedMs + t.rules.RememberFor.Milliseconds()
+	return run.EndedMs + t.config.RememberFor.Milliseconds()
 }
 
 // runDue does what is due of the run.

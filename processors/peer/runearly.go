@@ -36,7 +36,7 @@ func (t *transition) early() *peerrow.Run {
 		return nil
 	}
 	if t.row.Early == nil {
-		t.row.Early, t.changed = &peerrow.Run{ExpiresMs: t.now.Add(t.rules.RunTime).UnixMilli()}, true
+		t.row.Early, t.changed = &peerrow.Run{ExpiresMs: t.now.Add(t.config.RunTime).UnixMilli()}, true
 	}
 	return t.row.Early
 }

@@ -46,7 +46,7 @@ func TestGateThatIsReadBeforeItsCommandRejectsTheRun(t *testing.T) {
 	p.handle(p.gateOutcome("g2", topics.GateApproved))
 	p.handle(again)
 	p.handle(p.gateRequest("g2", "look", ""))
-	require.Equal(t, "pay requires approval", replied(t, p.advance(p.rules.GateGrace)).PendingApprovalSummary)
+	require.Equal(t, "pay requires approval", replied(t, p.advance(p.config.GateGrace)).PendingApprovalSummary)
 }
 
 func TestEarlyOutputOfAnotherRunIsIgnored(t *testing.T) {
@@ -69,7 +69,7 @@ func TestEarlyOutputOfAnotherRunIsIgnored(t *testing.T) {
 func TestEarlyRecordsAreForgotten(t *testing.T) {
 	p, _, id := lost(t)
 	p.handle(p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id }))
-	p.advance(p.rules.RunTime - time.Millisecond)
+	p.advance(p.config.RunTime - time.Millisecond)
 	require.NotNil(t, p.row)
 	p.advance(time.Millisecond)
 	require.Nil(t, p.row)
@@ -90,8 +90,8 @@ func TestOtherSessionsHaveNoRowsForTheirTurns(t *testing.T) {
 
 func TestEarlyOutputThatDoesNotFitIsDropped(t *testing.T) {
 	p, again, id := lost(t)
-	p.rules.RowLimit = 64 << 10
+	p.config.RowLimit = 64 << 10
 	p.handle(p.output("turn-1/0/answer/0", strings.Repeat("x", 100<<10), func(o *topics.Output) { o.RequestID = &id }))
 	p.settle(again)
-	require.Equal(t, wire.Status("error"), replied(t, p.advance(p.rules.RunTime)).Status)
+	require.Equal(t, wire.Status("error"), replied(t, p.advance(p.config.RunTime)).Status)
 }

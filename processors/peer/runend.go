@@ -24,7 +24,7 @@ const reasonReply = "peer: the reply cannot be read"
 
 // maxReply is the largest body of a reply. The rest of the row is for the tasks that the run delegates further.
 func (t *transition) maxReply() int {
-	return max(minReply, min(maxResult+minReply, t.rules.RowLimit/8*5))
+	return max(minReply, min(maxResult+minReply, t.config.RowLimit/8*5))
 }
 
 // runReserve is the room that is kept free for the reply of a run: it must fit whenever the run ends.
@@ -90,7 +90,7 @@ func (t *transition) finish(run *peerrow.Run, r wire.Reply) {
 // which is escaped once more.
 func (t *transition) fits(body []byte) bool {
 	quoted, _ := jsontext.AppendQuote(nil, body)
-	return len(body) <= t.maxReply() && len(quoted)+recordRoom <= t.rules.RecordLimit
+	return len(body) <= t.maxReply() && len(quoted)+recordRoom <= t.config.RecordLimit
 }
 
 // writeEnd writes the end of a run to peer-commands.
@@ -139,7 +139,7 @@ func (t *transition) keepEnded(run *peerrow.Run, reply []byte, at int64) {
 		Hops: run.Hops, Chain: run.Chain, Phase: peerrow.Run_ENDED, Reply: reply, OpenedMs: run.OpenedMs, EndedMs: at,
 		Listed: run.Listed, Withdrawn: run.Withdrawn,
 	}
-	if proto.Size(t.row)+rowSlack > t.rules.RowLimit && !t.room(rowSlack) { // the limit was lowered while the task ran
+	if proto.Size(t.row)+rowSlack > t.config.RowLimit && !t.room(rowSlack) { // the limit was lowered while the task ran
 		t.row.Run.Reply = wire.Reply{
 			TaskID: run.TaskId, PeerInstanceID: run.InstanceId, PeerRunID: run.RunId, PeerSessionID: t.key,
 			Error: "the reply is no longer stored", Thrown: true,

@@ -98,7 +98,7 @@ func TestResultThatIsTooLargeIsCutWithItsSize(t *testing.T) {
 		requireCut(t, r.Result, result)
 		require.Greater(t, len(r.Result), 60<<10, "as much as fits")
 	}
-	small := func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
+	small := func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 }
 	p := begun(t, small)
 	result := strings.Repeat("x", minReply)
 	requireCut(t, replied(t, p.settle(p.answer(result))).Result, result) // the row is small
@@ -116,7 +116,7 @@ func requireCut(t *testing.T, got, of string) {
 
 // Every text of a reply may be escaped to six bytes.
 func TestReplyAlwaysFits(t *testing.T) {
-	p := newReceiver(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
 	worst := strings.Repeat("\x01", wire.MaxID)
 	req := request(func(r *wire.Request) { r.TaskID, r.Model = worst, worst })
 	p.handle(p.runOf(req, "w1"))
@@ -146,7 +146,7 @@ func TestEndsOfOtherRunsAreIgnored(t *testing.T) {
 	p := begun(t)
 	end := onlyValue[asked](t, p.handle(p.answer("42 rows")))
 	p.handle(p.own("", end))
-	p.advance(p.rules.RememberFor)
+	p.advance(p.config.RememberFor)
 	require.Nil(t, p.row, "forgotten")
 	require.Empty(t, p.handle(p.own("", end)))
 	require.Nil(t, p.row)
@@ -168,7 +168,7 @@ func TestLostEndIsWrittenAgain(t *testing.T) {
 	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", onlyValue[asked](t, p.advanceTo())))).Result)
 	require.Empty(t, p.advance(time.Hour))
 
-	thrown := newReceiver(t, func(r *rules) { r.RecordLimit = 128 << 10; r.RowLimit = 64 << 10 })
+	thrown := newReceiver(t, func(c *Config) { c.RecordLimit = 128 << 10; c.RowLimit = 64 << 10 })
 	one := thrown.handle(thrown.runOf(request(func(r *wire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
 	require.Equal(t, onlyValue[asked](t, one), onlyValue[asked](t, thrown.advanceTo()))
 	require.Equal(t, "internal", onlyValue[asked](t, one).Code)
@@ -197,7 +197,7 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 
 func TestRunTimesOut(t *testing.T) {
 	p := begun(t)
-	require.Empty(t, p.advance(p.rules.RunTime-time.Millisecond))
+	require.Empty(t, p.advance(p.config.RunTime-time.Millisecond))
 	es := p.advance(time.Millisecond)
 	require.Len(t, valuesOf[turnCancelled](es), 1)
 	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
@@ -238,7 +238,7 @@ func TestPurgeEndsTheRun(t *testing.T) {
 func TestEndedRunIsRememberedForItsTime(t *testing.T) {
 	p := begun(t)
 	p.settle(p.answer("42 rows"))
-	p.advance(p.rules.RememberFor - time.Millisecond)
+	p.advance(p.config.RememberFor - time.Millisecond)
 	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
 	p.advance(time.Millisecond)
 	require.Nil(t, p.row)
@@ -248,7 +248,7 @@ func TestEndedRunIsRememberedForItsTime(t *testing.T) {
 func TestReplyOfARowWithALowerLimitIsNotStored(t *testing.T) {
 	p := begun(t)
 	end := onlyValue[asked](t, p.handle(p.answer(strings.Repeat("x", 200<<10))))
-	p = begun(t, func(r *rules) { r.RowLimit, r.RecordLimit = 64<<10, 512<<10 })
+	p = begun(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 512<<10 })
 	require.Len(t, replied(t, p.handle(p.own("", end))).Result, 200<<10)
 	require.Contains(t, string(onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
 }

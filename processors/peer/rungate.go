@@ -50,11 +50,11 @@ func (t *transition) gateAsked(e gateAsked) {
 	}
 	gate := &peerrow.Gate{
 		Id: g.GateID, Tool: truncate.Text(g.Tool, maxToolName), Message: truncate.Marked(g.Message, maxGateMessage),
-		OpenMs: t.now.Add(t.rules.GateGrace).UnixMilli(), Agent: e.Agent, Kind: string(g.Kind), Args: g.Args,
+		OpenMs: t.now.Add(t.config.GateGrace).UnixMilli(), Agent: e.Agent, Kind: string(g.Kind), Args: g.Args,
 		ArgsSha256: g.ArgsSHA256, Dangerous: g.Dangerous, ExpiresMs: g.ExpiresMS, OfTurn: g.Origin.Via == viaTurn,
 		Unlisted: !listable(g),
 	}
-	if gate.Unlisted || !t.room(gateSize(gate)+len(gate.Args)) || len(gate.Args)+recordRoom > t.rules.RecordLimit {
+	if gate.Unlisted || !t.room(gateSize(gate)+len(gate.Args)) || len(gate.Args)+recordRoom > t.config.RecordLimit {
 		gate.Args, gate.Unlisted = nil, true
 	}
 	if !t.room(gateSize(gate)) {
@@ -174,7 +174,7 @@ func cannotAsk(r *peerrow.Run, code topics.Code) bool {
 }
 
 // waits reports whether a run waits until a person has decided.
-func (t *transition) waits(run *peerrow.Run) bool { return t.rules.WaitForApproval && run.Detached }
+func (t *transition) waits(run *peerrow.Run) bool { return t.config.WaitForApproval && run.Detached }
 
 // waitFor lets the run wait for the decision about a gate. Who opened the gate withdraws it at its deadline at the latest.
 func (t *transition) waitFor(g *peerrow.Gate) {

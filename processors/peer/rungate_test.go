@@ -16,7 +16,7 @@ func TestGateThatStaysOpenRejectsTheRun(t *testing.T) {
 	p := begun(t)
 	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "May the agent pay?")))
 	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "again")))
-	require.Empty(t, p.advance(p.rules.GateGrace-time.Millisecond))
+	require.Empty(t, p.advance(p.config.GateGrace-time.Millisecond))
 	es := p.advance(time.Millisecond)
 	r := replied(t, es)
 	require.Equal(t, wire.StatusRejected, r.Status)
@@ -81,7 +81,7 @@ func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
 	late := func(gate, deadline time.Duration) wire.Reply {
 		p := newReceiver(t)
 		p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(deadline).UnixMilli() }))
-		p.now = p.now.Add(gate - p.rules.GateGrace)
+		p.now = p.now.Add(gate - p.config.GateGrace)
 		p.handle(p.gateRequest("g1", "pay", ""))
 		p.now = p.now.Add(time.Hour) // the group did not run
 		return replied(t, p.settle(deadlineCame{p.key}))

@@ -36,14 +36,14 @@ func configuration() *settings.Settings {
 	return &settings.Settings{Enabled: true, InstanceID: "hq-1", MaxHops: 4, Inbound: []settings.Inbound{{ID: "partner-b"}}}
 }
 
-func newInstance(t *testing.T, opts ...peer.Option) *instance {
+func newInstance(t *testing.T, config peer.Config) *instance {
 	t.Helper()
 	c, err := topics.For("harbor", topics.WithPeers())
 	require.NoError(t, err)
-	opts = append([]peer.Option{peer.WithSettings(configuration), peer.WithGates()}, opts...)
-	tasks, err := peer.Graph("harbor", opts...)
+	config.Settings, config.Gates = configuration, true
+	tasks, err := peer.Graph("harbor", config)
 	require.NoError(t, err)
-	chain, err := peer.ChainGraph("harbor", opts...)
+	chain, err := peer.ChainGraph("harbor")
 	require.NoError(t, err)
 	d := processortest.New(t, noon, tasks, chain)
 	return &instance{
@@ -78,7 +78,7 @@ func (b *instance) answer(session, runID, text string) {
 }
 
 func TestTaskOfAPeerIsRunAnsweredAuditedAndCalledBack(t *testing.T) {
-	b := newInstance(t)
+	b := newInstance(t, peer.Config{})
 	session, id := b.run(t, "t-9", "harbor", func(c *topics.PeerCommand) {
 		c.Detached, c.CallbackService, c.CallbackToken = true, "partner-b-cb", "T7"
 	})
@@ -119,7 +119,7 @@ func TestTaskOfAPeerIsRunAnsweredAuditedAndCalledBack(t *testing.T) {
 }
 
 func TestEndedRunIsForgotten(t *testing.T) {
-	b := newInstance(t, peer.WithRemembered(time.Hour))
+	b := newInstance(t, peer.Config{RememberFor: time.Hour})
 	session, id := b.run(t, "t-9", "harbor")
 	b.answer(session, id, "42 rows")
 	b.Advance(time.Hour)
@@ -132,7 +132,7 @@ func TestEndedRunIsForgotten(t *testing.T) {
 }
 
 func TestRunOfAnotherAgentUsesItsTopics(t *testing.T) {
-	b := newInstance(t, peer.WithAgents("pilot"))
+	b := newInstance(t, peer.Config{Agents: []string{"pilot"}})
 	pilot, err := topics.For("pilot")
 	require.NoError(t, err)
 	session, id := b.run(t, "t-9", "pilot")
@@ -148,14 +148,14 @@ func TestRunOfAnotherAgentUsesItsTopics(t *testing.T) {
 }
 
 func TestRunOfAnAgentThatIsNotConfiguredEndsAtOnce(t *testing.T) {
-	b := newInstance(t, peer.WithRunTime(time.Minute))
+	b := newInstance(t, peer.Config{RunTime: time.Minute})
 	b.run(t, "t-9", "unknown")
 	require.Contains(t, string(b.replies.Next().Value.Body), "the agent does not run tasks")
 	require.Len(t, b.audit.Drain(), 2)
 }
 
 func TestOpenGateRejectsTheRunAtItsDeadline(t *testing.T) {
-	b := newInstance(t, peer.WithGateGrace(time.Second))
+	b := newInstance(t, peer.Config{GateGrace: time.Second})
 	session, id := b.run(t, "t-9", "harbor")
 	b.gates.Pipe(session, topics.GateRequest{
 		GateID: "g1", SessionID: session, Kind: topics.GateTool, Tool: "pay", Message: "May the agent pay?",
@@ -182,7 +182,7 @@ func TestOpenGateRejectsTheRunAtItsDeadline(t *testing.T) {
 }
 
 func TestDamagedRowOfASessionIsKeptAndAPurgeDeletesIt(t *testing.T) {
-	b := newInstance(t)
+	b := newInstance(t, peer.Config{})
 	raw := processortest.Table(b.Driver, b.topics.PeerTasksGroup(), bytesCodec{})
 	session := wire.SessionID("partner-b", "t-9")
 	raw.Put(session, []byte{0xff})
@@ -194,20 +194,19 @@ func TestDamagedRowOfASessionIsKeptAndAPurgeDeletesIt(t *testing.T) {
 }
 
 func TestGraphChecksItsArguments(t *testing.T) {
-	_, err := peer.Graph("harbor")
-	require.ErrorContains(t, err, "use WithSettings")
-	for _, opts := range [][]peer.Option{
-		{peer.WithSettings(configuration), peer.WithAgents("harbor")},
-		{peer.WithSettings(configuration), peer.WithTaskLimit(0)},
-		{peer.WithSettings(configuration), peer.WithRunTime(0)},
-		{peer.WithSettings(configuration), peer.WithRecordLimit(1000)},
-		{peer.WithSettings(configuration), peer.WithRowLimit(2 << 20)},
+	_, err := peer.Graph("harbor", peer.Config{})
+	require.ErrorContains(t, err, "Settings is nil")
+	for want, c := range map[string]peer.Config{
+		`Agents has "harbor" twice`: {Agents: []string{"harbor"}}, "TaskLimit is -1": {TaskLimit: -1}, "RunTime is -1ns": {RunTime: -1},
+		"RecordLimit is 1000": {RecordLimit: 1000}, "RowLimit is 2097152": {RowLimit: 2 << 20},
 	} {
-		_, err := peer.Graph("harbor", opts...)
-		require.ErrorIs(t, err, peer.ErrOption)
+		c.Settings = configuration
+		_, err := peer.Graph("harbor", c)
+		require.ErrorIs(t, err, peer.ErrConfig)
+		require.ErrorContains(t, err, want)
 	}
-	_, err = peer.Graph(" ", peer.WithSettings(configuration))
+	_, err = peer.Graph(" ", peer.Config{Settings: configuration})
 	require.Error(t, err)
-	_, err = peer.Graph("harbor", peer.WithSettings(configuration), peer.WithAuditAgent(" "))
+	_, err = peer.Graph("harbor", peer.Config{Settings: configuration, AuditAgent: " "})
 	require.Error(t, err)
 }

@@ -39,8 +39,8 @@ const (
 	runControls
 )
 
-func newRunWorld(t tb, change ...func(*rules)) *runWorld {
-	p := newReceiver(t, append([]func(*rules){func(r *rules) { r.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
+func newRunWorld(t tb, change ...func(*Config)) *runWorld {
+	p := newReceiver(t, append([]func(*Config){func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
 	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]value{}, gates: map[string]event{}}
 }
 
@@ -257,7 +257,7 @@ var (
 )
 
 // narrow makes rows small and runs short.
-func narrow(r *rules) { r.RowLimit, r.RecordLimit, r.RunTime = 64<<10, 128<<10, time.Minute }
+func narrow(c *Config) { c.RowLimit, c.RecordLimit, c.RunTime = 64<<10, 128<<10, time.Minute }
 
 func play(t *rapid.T, w *runWorld, moves ...[]string) {
 	all := slices.Concat(moves...)

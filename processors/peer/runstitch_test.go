@@ -39,7 +39,7 @@ func newTwoInstances(t *testing.T) *twoInstances {
 	start := func(agent string, s settings.Settings) topics.Catalog {
 		c, err := topics.For(agent, topics.WithPeers())
 		require.NoError(t, err)
-		tasks, err := peer.Graph(agent, peer.WithSettings(func() *settings.Settings { return &s }))
+		tasks, err := peer.Graph(agent, peer.Config{Settings: func() *settings.Settings { return &s }})
 		require.NoError(t, err)
 		chain, err := peer.ChainGraph(agent)
 		require.NoError(t, err)

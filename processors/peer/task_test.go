@@ -139,7 +139,7 @@ func TestCallIsSentAndAnswered(t *testing.T) {
 	require.Len(t, body.TaskID, 32, "HybridClaw distinguishes 32 characters")
 	require.False(t, body.Repeat)
 	require.Equal(t, time.Minute, body.Timeout)
-	require.Equal(t, began.Add(p.rules.TaskTime), body.Deadline.UTC())
+	require.Equal(t, began.Add(p.config.TaskTime), body.Deadline.UTC())
 	require.Equal(t, topics.Destination{Kind: "peer", Service: "tenant-a"}, a.Route)
 	require.Equal(t, began.Add(75*time.Second).UnixMilli(), a.LeaseUntilMS)
 	require.EqualValues(t, 1, a.Attempt)

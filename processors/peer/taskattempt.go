@@ -37,7 +37,7 @@ func (t *transition) attempt(task *peerrow.Task) {
 
 // leaseEnd returns when an attempt that begins now counts as lost, in milliseconds since the epoch.
 func (t *transition) leaseEnd(timeout time.Duration) int64 {
-	return t.now.Add(timeout + t.rules.Lease).UnixMilli()
+	return t.now.Add(timeout + t.config.Lease).UnixMilli()
 }
 
 // cancelAttempt tells the peer that a task is not wanted, if the peer may have it. The receipt of that changes nothing.
@@ -83,7 +83,7 @@ func (t *transition) receipted(e receipted) {
 	case r.Outcome == topics.OutcomeDeferred:
 		t.postpone(task, t.waitForSink(task))
 	case r.Reason != nil && *r.Reason == topics.ReasonInterrupted:
-		t.postpone(task, t.wait(task, t.rules.RetryInitial))
+		t.postpone(task, t.wait(task, t.config.RetryInitial))
 	case task.Once || isFinal(r, answer):
 		t.askSettle(task, failureOf(r, answer))
 	default:
@@ -102,7 +102,7 @@ func (t *transition) byRun(id string) *peerrow.Task {
 }
 
 // fitsRecord reports whether the record of an outcome with so many bytes can be written.
-func (t *transition) fitsRecord(bytes int) bool { return bytes <= t.rules.RecordLimit-recordReserve }
+func (t *transition) fitsRecord(bytes int) bool { return bytes <= t.config.RecordLimit-recordReserve }
 
 // answerOf returns what an attempt brought. Without the transport's answer, the peer may have got the request unless the sink
 // says that it made no attempt.
@@ -156,7 +156,7 @@ func (t *transition) retry(task *peerrow.Task, failure *peerrow.Outcome) {
 		failure.Detail = ""
 	}
 	task.Outcome = failure
-	upper := retry.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Failures)
+	upper := retry.Bound(t.config.RetryInitial, t.config.RetryLongest, task.Failures)
 	t.postpone(task, max(t.wait(task, upper), time.Duration(failure.RetryAfterMs)*time.Millisecond))
 }
 
@@ -165,8 +165,8 @@ func (t *transition) retry(task *peerrow.Task, failure *peerrow.Outcome) {
 func (t *transition) waitForSink(task *peerrow.Task) time.Duration {
 	task.Deferrals++
 	left := time.Duration(task.ExpiresMs-t.nowMS()) * time.Millisecond
-	upper := min(retry.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Deferrals), left/2)
-	return t.wait(task, max(upper, t.rules.RetryInitial))
+	upper := min(retry.Bound(t.config.RetryInitial, t.config.RetryLongest, task.Deferrals), left/2)
+	return t.wait(task, max(upper, t.config.RetryInitial))
 }
 
 // wait returns a wait of at least half of upper.

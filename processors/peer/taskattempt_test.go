@@ -126,7 +126,7 @@ func TestRetriesWaitLonger(t *testing.T) {
 }
 
 func TestPeerThatIsOfflineForTenMinutesIsServed(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.TaskTime = 15 * time.Minute })
+	p := newHarness(t, func(c *Config) { c.TaskTime = 15 * time.Minute })
 	back := p.now.Add(10 * time.Minute)
 	es := p.handle(p.delegation(callID, asking))
 	attempts := 0
@@ -148,7 +148,7 @@ func TestPeerThatIsOfflineForTenMinutesIsServed(t *testing.T) {
 }
 
 func TestTaskEndsAtItsDeadline(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.TaskTime = 15 * time.Minute })
+	p := newHarness(t, func(c *Config) { c.TaskTime = 15 * time.Minute })
 	began := p.now
 	es := p.handle(p.delegation(callID, asking))
 	for len(valuesOf[toolAnswered](es)) == 0 {
@@ -257,7 +257,7 @@ func TestTimeoutOfAnAttempt(t *testing.T) {
 	}), "the rest of the task's time")
 	require.Equal(t, 10*time.Second, begin("t4", func(r *wire.Request, c *topics.PeerCommand) { c.PeerID, r.AgentID = "tenant-b", "front" }))
 	p.handle(p.proxied("t5", "w1", func(_ *wire.Request, c *topics.PeerCommand) { c.DeadlineMS = 0 }))
-	require.Equal(t, p.now.Add(p.rules.TaskTime).UnixMilli(), p.state().Tasks[4].ExpiresMs)
+	require.Equal(t, p.now.Add(p.config.TaskTime).UnixMilli(), p.state().Tasks[4].ExpiresMs)
 }
 
 func TestReceiptsOfOthersChangeNothing(t *testing.T) {

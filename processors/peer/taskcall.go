@@ -56,9 +56,9 @@ func (t *transition) called(e called) {
 // taskTime returns how long the task of a call may take.
 func (t *transition) taskTime(in toolInput) time.Duration {
 	if in.timeout > 0 {
-		return min(in.timeout, t.rules.TaskTime)
+		return min(in.timeout, t.config.TaskTime)
 	}
-	return t.rules.TaskTime
+	return t.config.TaskTime
 }
 
 // callKey identifies a call within a session: by its turntable.id, or by its tool use ID if it has none.
@@ -90,7 +90,7 @@ func turnOf(id string) string {
 // is forgotten, or not read yet after a crash: nothing says what its token allows.
 func (t *transition) forbidden() bool {
 	switch {
-	case strings.Contains(t.key, subAgentMark) && !t.rules.SubAgents:
+	case strings.Contains(t.key, subAgentMark) && !t.config.SubAgents:
 		return true
 	case t.row.Run != nil:
 		return !t.configuration().MayDelegate(t.row.Run.InboundId)
@@ -116,7 +116,7 @@ func (t *transition) delegated(e commanded) {
 		task.Hash = req.Hash()
 	}
 	if task.ExpiresMs == 0 {
-		task.ExpiresMs = opened.Add(t.rules.TaskTime).UnixMilli()
+		task.ExpiresMs = opened.Add(t.config.TaskTime).UnixMilli()
 	}
 	// The same request is another task when the first one is forgotten: without the time, the audit would take its records for
 	// repeats. The record's own timestamp is the same each time it is read.

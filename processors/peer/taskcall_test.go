@@ -29,7 +29,7 @@ func TestChecksOfATask(t *testing.T) {
 		want   wire.Code
 	}{
 		"sub-agent":         {func(p *harness) { p.key = "s1--sub" }, asking, wire.CodeToolForbidden},
-		"allowed sub-agent": {func(p *harness) { p.key, p.rules.SubAgents = "s1--sub", true }, asking, ""},
+		"allowed sub-agent": {func(p *harness) { p.key, p.config.SubAgents = "s1--sub", true }, asking, ""},
 		"task of a peer":    {func(p *harness) { run(t, p, 1, "b-1") }, asking, wire.CodeToolForbidden},
 		"allowed task of a peer": {func(p *harness) {
 			run(t, p, 1, "b-1")
@@ -56,11 +56,11 @@ func TestChecksOfATask(t *testing.T) {
 			p.configure(allow)
 		}, asking, ""},
 		"task limit": {func(p *harness) {
-			p.rules.TaskLimit = 1
+			p.config.TaskLimit = 1
 			p.handle(p.delegation("turn-0/0/tool-use/0", asking))
 		}, asking, wire.CodeNoRoom},
 		"no room": {
-			func(p *harness) { p.rules.RowLimit = 64 << 10 },
+			func(p *harness) { p.config.RowLimit = 64 << 10 },
 			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, wire.CodeNoRoom,
 		},
 		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, wire.CodeTooLarge},
@@ -148,7 +148,7 @@ func TestInputOfTheTool(t *testing.T) {
 	body, _ = begin("turn-1/0/tool-use/1", `{"peerId":"tenant-a","content":"x","timeoutMs":-1}`)
 	require.Equal(t, time.Second, body.Timeout)
 	body, _ = begin("turn-1/0/tool-use/2", `{"peerId":"tenant-a","content":"x","timeoutMs":1e300}`)
-	require.Equal(t, p.rules.TaskTime, body.Timeout)
+	require.Equal(t, p.config.TaskTime, body.Timeout)
 	require.Equal(t, reasonCall, letter(t, p.handle(p.toolCall(callID, ToolName, asking, func(i *topics.ToolUseItem) { i.ToolUseID = nil }))))
 	require.Empty(t, p.handle(p.toolCall(callID, "read", asking)))
 }

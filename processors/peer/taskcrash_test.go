@@ -132,7 +132,7 @@ func TestRepeatedEventsChangeNothing(t *testing.T) {
 }
 
 func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 256<<10, 128<<10 })
 	call := func(i int) called { return p.delegation(callID+strings.Repeat("x", i), asking) }
 	for i := range 5 {
 		p.settle(p.replied(attemptOf(t, p.handle(call(i))), func(r *wire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
@@ -149,7 +149,7 @@ func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
 
 // Rows that are full of open tasks have room for all that can happen to them.
 func TestFullRowOfOpenTasks(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit, r.TaskLimit = 128<<10, 64<<10, 1000 })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit, c.TaskLimit = 128<<10, 64<<10, 1000 })
 	input := `{"peerId":"tenant-a","content":"x"}`
 	var open []attemptAsked
 	for i := 0; len(p.row)+i*taskReserve < 64<<10-700; i++ {
@@ -178,7 +178,7 @@ func TestFullRowOfOpenTasks(t *testing.T) {
 }
 
 func TestEndsThatWereReadEarlyAreForgottenLast(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 256<<10, 128<<10 })
 	call := p.delegation("turn-9/0/tool-use/0", asking)
 	settle := p.own("", onlyValue[asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
 	first := p.handle(settle)
@@ -215,7 +215,7 @@ func TestTooManyEndedTasksAreForgotten(t *testing.T) {
 }
 
 func TestTaskWithoutRoomForItsRefusalIsAnswered(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 128<<10, 64<<10 })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 64<<10 })
 	content := strings.Repeat("y", 64<<10-1500)
 	attemptOf(t, p.handle(p.delegation("turn-9/0/tool-use/0", `{"peerId":"tenant-a","content":"`+content+`"}`)))
 	before := len(p.state().Tasks)

@@ -49,7 +49,7 @@ func (t *transition) taskDue(x *peerrow.Task) int64 {
 	case peerrow.Task_PENDING:
 		return min(x.DueMs, x.ExpiresMs)
 	case peerrow.Task_SETTLED:
-		return x.SettledMs + t.rules.RememberFor.Milliseconds()
+		return x.SettledMs + t.config.RememberFor.Milliseconds()
 	default:
 		return x.DueMs
 	}

@@ -17,7 +17,7 @@ func TestWaitsForABusySinkGrow(t *testing.T) {
 		attempts++
 		deferred := p.receipt(list[0], topics.OutcomeDeferred, wire.Answer{})
 		deferred.Receipt.Response = nil
-		es = append(p.settle(deferred), p.advance(p.rules.RetryLongest)...)
+		es = append(p.settle(deferred), p.advance(p.config.RetryLongest)...)
 	}
 	requireFailed(t, es, wire.CodeTimeout)
 	require.Greater(t, attempts, 8)
@@ -30,10 +30,10 @@ func TestFailureEndsTheGrowthOfTheWaitsForABusySink(t *testing.T) {
 	es := p.handle(p.delegation(callID, asking))
 	for range 4 {
 		p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, wire.Answer{}))
-		es = p.advance(p.rules.RetryLongest)
+		es = p.advance(p.config.RetryLongest)
 	}
 	require.EqualValues(t, 4, p.state().Tasks[0].Deferrals)
 	p.handle(p.offline(attemptOf(t, es)))
 	require.Zero(t, p.state().Tasks[0].Deferrals)
-	require.LessOrEqual(t, p.state().Tasks[0].DueMs-p.now.UnixMilli(), p.rules.RetryInitial.Milliseconds())
+	require.LessOrEqual(t, p.state().Tasks[0].DueMs-p.now.UnixMilli(), p.config.RetryInitial.Milliseconds())
 }

@@ -43,9 +43,9 @@ func (t *transition) open(task *peerrow.Task, req wire.Request, code wire.Code) 
 	if code == "" {
 		task.Request = req.Body()
 		switch {
-		case len(task.Request) > min(wire.MaxBody, t.rules.RecordLimit-recordReserve):
+		case len(task.Request) > min(wire.MaxBody, t.config.RecordLimit-recordReserve):
 			code = wire.CodeTooLarge
-		case t.openTasks() >= t.rules.TaskLimit, !t.room(proto.Size(task) + taskReserve):
+		case t.openTasks() >= t.config.TaskLimit, !t.room(proto.Size(task) + taskReserve):
 			code = wire.CodeNoRoom
 		}
 	}

@@ -42,14 +42,14 @@ const (
 )
 
 func newDispatch(t tb) *dispatch {
-	p := newHarness(t, func(r *rules) { r.RememberFor = 1000 * 24 * time.Hour }) // what is forgotten may end again
+	p := newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }) // what is forgotten may end again
 	return &dispatch{harness: p, written: map[string][]value{}, called: map[string]bool{}, replySize: 10}
 }
 
 // newFullDispatch returns a dispatch whose row has room for a few tasks.
 func newFullDispatch(t tb) *dispatch {
 	w := newDispatch(t)
-	w.rules.RecordLimit, w.rules.RowLimit, w.rules.TaskLimit = 128<<10, 64<<10, 3
+	w.config.RecordLimit, w.config.RowLimit, w.config.TaskLimit = 128<<10, 64<<10, 3
 	w.full, w.replySize = true, 30<<10
 	return w
 }

@@ -44,7 +44,7 @@ func TestTextOfAPeerIsMarked(t *testing.T) {
 }
 
 func TestLargeReply(t *testing.T) {
-	p := newHarness(t, func(r *rules) { r.RecordLimit, r.RowLimit = 128<<10, 64<<10 })
+	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 64<<10 })
 	es := p.settle(p.replied(attemptOf(t, p.handle(p.delegation(callID, asking))), func(r *wire.Reply) {
 		r.Result = strings.Repeat("x", 100<<10)
 	}))

@@ -49,7 +49,7 @@ func (t *transition) settled(e commanded) {
 	switch {
 	case task == nil:
 		task = &peerrow.Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.record).UnixMilli()}
-		t.keep(task, outcome, t.rules.RowLimit) // also a large one, because the call must end as before the crash
+		t.keep(task, outcome, t.config.RowLimit) // also a large one, because the call must end as before the crash
 		if t.room(proto.Size(task) + taskReserve) {
 			t.row.Tasks = append(t.row.Tasks, task)
 			t.changed = true

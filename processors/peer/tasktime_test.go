@@ -10,5 +10,6 @@ import (
 // A turn that waits less would tell the model that the tool failed, while the peer still works on the task.
 func TestTurnWaitsLongerThanATaskTakesByDefault(t *testing.T) {
 	const toolTimeout = 5 * time.Minute // the default of turn.WithToolTimeout
-	require.Less(t, defaultRules().TaskTime+defaultRules().Lease, toolTimeout)
+	config := newHarness(t).config
+	require.Less(t, config.TaskTime+config.Lease, toolTimeout)
 }

@@ -27,12 +27,12 @@ type result struct {
 
 // apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
 // row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
-// configuration returns the configuration in force. It is called once at most, and only for events that need it. apply is deterministic: equal
+// config.Settings is called once at most, and only for events that need it. apply is deterministic: equal
 // arguments and equal configurations give equal results.
 //
 // An event that was applied before begins no task and ends none.
-func apply(state *peerrow.State, event event, configuration func() *settings.Settings, now time.Time, rules rules) result {
-	t := &transition{row: state, key: event.session(), current: configuration, now: now, rules: rules}
+func apply(state *peerrow.State, event event, now time.Time, config Config) result {
+	t := &transition{row: state, key: event.session(), now: now, config: config}
 	if t.row == nil {
 		t.row = &peerrow.State{Version: peerrow.Version}
 	}
@@ -53,11 +53,10 @@ func apply(state *peerrow.State, event event, configuration func() *settings.Set
 // transition is a session's row while one event is applied to it.
 type transition struct {
 	row      *peerrow.State
-	key      string // the session ID
-	current  func() *settings.Settings
+	key      string             // the session ID
 	settings *settings.Settings // what current returned, nil before
 	now      time.Time
-	rules    rules
+	config   Config
 	effects  []effect
 	changed  bool // the row must be written
 	erased   bool // the row must be deleted
@@ -66,7 +65,7 @@ type transition struct {
 // configuration returns the configuration in force. It is the same for the whole event, also if the file changes meanwhile.
 func (t *transition) configuration() *settings.Settings {
 	if t.settings == nil {
-		t.settings = t.current()
+		t.settings = t.config.Settings()
 	}
 	return t.settings
 }
@@ -85,7 +84,7 @@ func (t *transition) timeOf(r *record) time.Time {
 // room reports whether so many bytes fit into the row, beside the reply of a run that has none yet and what open tasks may
 // need. It forgets tasks that have ended for them, oldest first.
 func (t *transition) room(bytes int) bool {
-	for proto.Size(t.row)+t.runReserve()+t.taskReserves()+bytes > t.rules.RowLimit {
+	for proto.Size(t.row)+t.runReserve()+t.taskReserves()+bytes > t.config.RowLimit {
 		if !t.forgetTask() {
 			return false
 		}

@@ -71,11 +71,13 @@ func start(t *testing.T, brokers []string, id string, doors int) *instance {
 	i.background(observer.Run)
 	i.ready(observer.Ready())
 
-	i.group(peer.Graph, peer.WithSettings(i.config.Load), peer.WithGates(), peer.WithGateGrace(50*time.Millisecond),
-		peer.WithRetry(20*time.Millisecond, 200*time.Millisecond))
-	i.group(peer.ChainGraph)
+	i.group(peer.Graph(i.agent, peer.Config{
+		Settings: i.config.Load, Gates: true, GateGrace: 50 * time.Millisecond,
+		RetryInitial: 20 * time.Millisecond, RetryLongest: 200 * time.Millisecond,
+	}))
+	i.group(peer.ChainGraph(i.agent))
 
-	attempts := transport.New(i.config.Load)
+	attempts := transport.New(i.config.Load, transport.Config{})
 	t.Cleanup(attempts.Close)
 	sender, err := sink.New(i.agent, i.to, sink.Config{Peers: true, Transports: map[string]sink.Transport{transport.Kind: attempts}})
 	require.NoError(t, err)
@@ -110,9 +112,8 @@ func (i *instance) ready(ready <-chan struct{}) {
 }
 
 // group runs one of the groups of package peer.
-func (i *instance) group(build func(string, ...peer.Option) (*goka.GroupGraph, error), opts ...peer.Option) {
+func (i *instance) group(graph *goka.GroupGraph, err error) {
 	i.t.Helper()
-	graph, err := build(i.agent, opts...)
 	require.NoError(i.t, err)
 	p, err := processors.New(i.brokers, graph, processors.WithTopics(i.catalog), processors.WithPartitions(2),
 		processors.WithInstance(fmt.Sprint(graph.Group())), processors.WithTick(10*time.Millisecond))

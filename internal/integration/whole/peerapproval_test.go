@@ -32,10 +32,10 @@ type payer struct {
 	address string
 	paid    atomic.Int32
 	peer    *running
-	opts    []peer.Option
+	config  peer.Config
 }
 
-func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option) *payer {
+func newPayer(t *testing.T, guarantee processors.Guarantee, config peer.Config) *payer {
 	t.Helper()
 	p := &payer{world: newWorld(t, guarantee, topics.WithPeers(), topics.WithGates())}
 	s := must(settings.Parse([]byte(`{"peers":{"enabled":true,"instanceId":"tenant-1","inboundTokens":[{"id":"hq","token":"`+peerToken+`"}]}}`),
@@ -45,7 +45,8 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 	p.run("turns", must(turn.Graph(p.agent, turn.WithApproval(policy))))
 	p.run("gates", must(gate.Graph(p.agent, gate.Config{Policy: policy})))
 	p.run("grants", must(gate.GrantsGraph(p.agent, gate.Config{})))
-	p.opts = append([]peer.Option{peer.WithSettings(current), peer.WithGates()}, opts...)
+	config.Settings, config.Gates = current, true
+	p.config = config
 	p.startPeers()
 	p.run("chain", must(peer.ChainGraph(p.agent)))
 	p.model(p.agent, func(_ context.Context, s think.Step) (think.Reply, error) {
@@ -74,7 +75,7 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, opts ...peer.Option)
 	return p
 }
 
-func (p *payer) startPeers() { p.peer = p.run("peers", must(peer.Graph(p.agent, p.opts...))) }
+func (p *payer) startPeers() { p.peer = p.run("peers", must(peer.Graph(p.agent, p.config))) }
 
 func (p *payer) http(method, path, body string, headers ...string) (int, []byte) {
 	p.t.Helper()
@@ -135,7 +136,7 @@ func (p *payer) approve(session string) {
 // if the group is killed between the steps.
 func TestApprovalOfARejectedTaskIsForItsRetry(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPayer(t, guarantee)
+		p := newPayer(t, guarantee, peer.Config{})
 		_, first := p.delegate("pay-1")
 		require.Equal(t, wire.StatusRejected, first.Status)
 		require.Equal(t, "pay: May this be paid?", first.PendingApprovalSummary)
@@ -165,7 +166,7 @@ func TestApprovalOfARejectedTaskIsForItsRetry(t *testing.T) {
 
 func TestTaskThatMayWaitIsPaidAfterItsApproval(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPayer(t, guarantee, peer.WithWaitForApproval())
+		p := newPayer(t, guarantee, peer.Config{WaitForApproval: true})
 		status, _ := p.delegate("pay-1", "Prefer", "respond-async")
 		require.Equal(t, http.StatusAccepted, status)
 		session := wire.SessionID("hq", "pay-1")

@@ -33,7 +33,7 @@ const (
 // tasks, and that of the receiver serves the door.
 func runPeer(ctx context.Context, c child) error {
 	agent, brokers, logger := c.Agent, c.Brokers, kill.Logger(zap.WarnLevel)
-	file, err := settings.Open(filepath.Join(filepath.Dir(c.Dir), peerSettingsFile+"."+c.Role))
+	file, err := settings.Open(filepath.Join(filepath.Dir(c.Dir), peerSettingsFile+"."+c.Role), settings.Config{})
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,10 @@ func runPeer(ctx context.Context, c child) error {
 		return err
 	}
 	turns, turnsErr := turn.Graph(agent, turn.WithToolTimeout(10*time.Minute))
-	tasks, tasksErr := peer.Graph(agent, peer.WithSettings(file.Settings), peer.WithTaskTime(9*time.Minute),
-		peer.WithRetry(100*time.Millisecond, time.Second), peer.WithLease(3*time.Second))
+	tasks, tasksErr := peer.Graph(agent, peer.Config{
+		Settings: file.Settings, TaskTime: 9 * time.Minute,
+		RetryInitial: 100 * time.Millisecond, RetryLongest: time.Second, Lease: 3 * time.Second,
+	})
 	chain, chainErr := peer.ChainGraph(agent)
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, tasksErr, chainErr, toErr); err != nil {
@@ -74,7 +76,7 @@ func runPeer(ctx context.Context, c child) error {
 func sendTasks(
 	ctx context.Context, group *errgroup.Group, brokers []string, agent string, to processors.Publisher, file *settings.File, logger *zap.Logger,
 ) error {
-	requests := transport.New(file.Settings)
+	requests := transport.New(file.Settings, transport.Config{})
 	defer requests.Close()
 	sender, err := sink.New(agent, to, sink.Config{
 		Peers: true, Transports: map[string]sink.Transport{topics.KindPeer: requests}, Config: worker.Config{Logger: logger},

@@ -54,7 +54,7 @@
 //
 // With Prefer: respond-async the task is detached: it continues although no request waits for it. The answer is 202 when the time
 // of wait is over (in seconds; without it 0; at most 60) and the group has accepted the task. Location is relative to the request;
-// it is also answered with 202 while the task runs, also while it waits for a person (peer.WithWaitForApproval). With a callback token (wire.Request.CallbackToken) package delivery also sends
+// it is also answered with 202 while the task runs, also while it waits for a person (peer.Config.WaitForApproval). With a callback token (wire.Request.CallbackToken) package delivery also sends
 // the reply to the callback service that the settings name for the token. A task ID that is too long for a path is answered as
 // without Prefer.
 //

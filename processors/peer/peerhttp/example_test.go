@@ -17,7 +17,7 @@ import (
 // may run in other processes.
 func Example() {
 	brokers := []string{"localhost:9092"}
-	file, err := settings.Open("config.json")
+	file, err := settings.Open("config.json", settings.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

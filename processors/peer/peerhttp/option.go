@@ -60,7 +60,7 @@ func (o *options) invalid(format string, args ...any) {
 
 // WithAgents sets the agents that tasks of peers may be for, and the one of a task that names none (default: the agent of the
 // group, for both). All others are answered with 404. With an empty defaultAgent, every task must name an agent. Give the
-// group the same agents (peer.WithAgents).
+// group the same agents (peer.Config.Agents).
 func WithAgents(agents []string, defaultAgent string) Option {
 	return func(o *options) {
 		for _, a := range append(slices.Clone(agents), defaultAgent) {
@@ -101,7 +101,7 @@ func WithAuthenticate(a auth.Authenticate) Option {
 func WithOpenProxy() Option { return func(o *options) { o.openProxy = true } }
 
 // WithRunTime sets how long the task of a peer may take (default 10 minutes, at least 1 s): the rule of the group that runs it
-// (peer.WithRunTime). The time of a request can shorten it. The door waits some seconds longer for the reply.
+// (peer.Config.RunTime). The time of a request can shorten it. The door waits some seconds longer for the reply.
 func WithRunTime(d time.Duration) Option {
 	return func(o *options) {
 		if d < time.Second {
@@ -112,7 +112,7 @@ func WithRunTime(d time.Duration) Option {
 }
 
 // WithAuditAgent sets the agent whose audit gets the records of refused requests (default: the agent of the group). Set it to
-// that of peer.WithAuditAgent.
+// that of peer.Config.AuditAgent.
 func WithAuditAgent(agent string) Option { return func(o *options) { o.auditAgent = agent } }
 
 // WithRefusalRate sets how many records of refused requests are written per second for each label of a token, and for all

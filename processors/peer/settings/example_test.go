@@ -24,7 +24,7 @@ func ExampleOpen() {
 	}
 
 	write(`{"id":"partner-b","token":"T1","allowedAgentIds":["front"]}`)
-	file, err := settings.Open(path)
+	file, err := settings.Open(path, settings.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -15,33 +14,24 @@ import (
 // closed.
 type File struct{ value *reload.Value[Settings] }
 
-// Option configures Open.
-type Option func(*options)
-
-type options struct {
-	lookup func(string) (string, bool)
-	logger *zap.Logger
+// Config configures Open. Fields that are zero have their defaults.
+type Config struct {
+	// Environment reads environment variables (default: os.LookupEnv).
+	Environment func(string) (string, bool)
+	// Logger is for changes of the file (default: none). Values of the file are not logged.
+	Logger *zap.Logger
 }
-
-// WithEnvironment sets the function that reads environment variables (default: os.LookupEnv). It must not be nil.
-func WithEnvironment(lookup func(string) (string, bool)) Option {
-	return func(o *options) { o.lookup = lookup }
-}
-
-// WithLogger sets the logger for changes of the file (default: none). Values of the file are not logged. It must not be nil.
-func WithLogger(l *zap.Logger) Option { return func(o *options) { o.logger = l } }
 
 // Open reads a file. Its error wraps ErrSettings for a mistake in the content, and otherwise says why the file cannot be read.
-func Open(path string, opts ...Option) (*File, error) {
-	o := options{lookup: os.LookupEnv, logger: zap.NewNop()}
-	for _, opt := range opts {
-		opt(&o)
+func Open(path string, c Config) (*File, error) {
+	if c.Environment == nil {
+		c.Environment = os.LookupEnv
 	}
-	if o.lookup == nil || o.logger == nil {
-		return nil, errors.New("settings: WithEnvironment and WithLogger: want a value that is not nil")
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
 	}
-	parse := func(contents [][]byte, _ *Settings) (*Settings, error) { return Parse(contents[0], o.lookup) }
-	value, err := reload.Open(parse, time.Now, o.logger, path)
+	parse := func(contents [][]byte, _ *Settings) (*Settings, error) { return Parse(contents[0], c.Environment) }
+	value, err := reload.Open(parse, time.Now, c.Logger, path)
 	if err != nil {
 		return nil, fmt.Errorf("settings: open %s: %w", path, err)
 	}

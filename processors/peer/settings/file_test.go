@@ -31,7 +31,7 @@ func accepts(f *settings.File, token string) bool {
 func TestRevokedTokenIsRefusedInTheNextRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.WithEnvironment(none))
+	f, err := settings.Open(path, settings.Config{Environment: none})
 	require.NoError(t, err)
 	running := f.Settings()
 	for range 20 { // the files have the same size and may have the same modification time
@@ -51,7 +51,7 @@ func TestUnusableFileKeepsTheFormerConfiguration(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.WithEnvironment(none), settings.WithLogger(zap.New(core)))
+	f, err := settings.Open(path, settings.Config{Environment: none, Logger: zap.New(core)})
 	require.NoError(t, err)
 	write(t, path, `{"peers":{"enabled":true,"inboundTokens":[{"id":"b","token":"tok-6c1d0f"}]}}`)
 	for range 3 {
@@ -71,7 +71,7 @@ func TestUnusableFileKeepsTheFormerConfiguration(t *testing.T) {
 func TestConcurrentRequestsSeeTheFileAsItIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.WithEnvironment(none))
+	f, err := settings.Open(path, settings.Config{Environment: none})
 	require.NoError(t, err)
 	write(t, path, after)
 	var requests sync.WaitGroup
@@ -89,15 +89,10 @@ func TestConcurrentRequestsSeeTheFileAsItIs(t *testing.T) {
 
 func TestOpenRejectsFilesAndOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	_, err := settings.Open(path)
+	_, err := settings.Open(path, settings.Config{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	write(t, path, `{"peers":{"enabled":true}}`)
-	_, err = settings.Open(path, settings.WithEnvironment(none))
+	_, err = settings.Open(path, settings.Config{Environment: none})
 	require.ErrorIs(t, err, settings.ErrSettings)
 	require.ErrorContains(t, err, path)
-	write(t, path, before)
-	for _, opt := range []settings.Option{settings.WithEnvironment(nil), settings.WithLogger(nil)} {
-		_, err = settings.Open(path, opt)
-		require.Error(t, err)
-	}
 }

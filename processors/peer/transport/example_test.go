@@ -23,7 +23,7 @@ import (
 // A process sends the tasks of the agent support to peers. Any number of such processes share the work.
 func Example() {
 	brokers := []string{"localhost:9092"}
-	file, err := settings.Open("config.json")
+	file, err := settings.Open("config.json", settings.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer publisher.Close()
-	peers := transport.New(file.Settings)
+	peers := transport.New(file.Settings, transport.Config{})
 	defer peers.Close()
 	s, err := sink.New("support", publisher, sink.Config{Peers: true, Transports: map[string]sink.Transport{transport.Kind: peers}})
 	if err != nil {
@@ -59,7 +59,7 @@ func ExampleTransport_Exchange() {
 	current := &settings.Settings{Enabled: true, InstanceID: "hq-1", Outbound: []settings.Outbound{
 		{ID: "tenant-a", BaseURL: peer.URL, Token: settings.NewSecret("T1"), Timeout: time.Minute},
 	}}
-	t := transport.New(func() *settings.Settings { return current })
+	t := transport.New(func() *settings.Settings { return current }, transport.Config{})
 	defer t.Close()
 	task := wire.Attempt{
 		TaskID: "t-9", Request: wire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}.Body(),

@@ -133,10 +133,16 @@ func configured(base string) func() *settings.Settings {
 }
 
 // sender returns a transport to the peer.
-func (p *instance) sender(opts ...Option) *Transport { return sender(p.t, configured(p.base), opts...) }
+func (p *instance) sender(change ...func(*Config)) *Transport {
+	return sender(p.t, configured(p.base), change...)
+}
 
-func sender(t testing.TB, current func() *settings.Settings, opts ...Option) *Transport {
-	tr := New(current, opts...)
+func sender(t testing.TB, current func() *settings.Settings, change ...func(*Config)) *Transport {
+	var c Config
+	for _, f := range change {
+		f(&c)
+	}
+	tr := New(current, c)
 	tr.pause = time.Millisecond
 	t.Cleanup(tr.Close)
 	return tr

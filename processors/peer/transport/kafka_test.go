@@ -112,6 +112,6 @@ func TestCancelOnATopicEndsTheAttemptsOfEveryProcess(t *testing.T) {
 }
 
 func TestRunReportsAnInvalidAgent(t *testing.T) {
-	require.ErrorContains(t, New(nil).Run(t.Context(), "", []string{"127.0.0.1:1"}), "transport:")
-	require.ErrorIs(t, New(nil).Run(t.Context(), "pilot", nil), processors.ErrConfig)
+	require.ErrorContains(t, New(nil, Config{}).Run(t.Context(), "", []string{"127.0.0.1:1"}), "transport:")
+	require.ErrorIs(t, New(nil, Config{}).Run(t.Context(), "pilot", nil), processors.ErrConfig)
 }

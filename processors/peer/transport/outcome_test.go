@@ -14,7 +14,7 @@ import (
 )
 
 func TestAnswerOfAReplyThatIsTooLargeSaysSo(t *testing.T) {
-	tr := New(nil)
+	tr := New(nil, Config{})
 	short, err := wire.ReadAnswer(tr.Shorten(wire.Answer{Reply: replyTo("t"), Answered: true, Reached: true}.Body()))
 	require.NoError(t, err)
 	require.Equal(t, wire.Answer{

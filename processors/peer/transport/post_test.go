@@ -168,7 +168,7 @@ func TestPeerThatCannotBeConnectedIsNotReached(t *testing.T) {
 
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
-	known := sender(t, configured(server.URL+"/base"), WithTLS(&tls.Config{RootCAs: pool}))
+	known := sender(t, configured(server.URL+"/base"), func(c *Config) { c.TLS = &tls.Config{RootCAs: pool} })
 	require.False(t, exchange(t, known, attempt()).failed)
 }
 

@@ -73,7 +73,7 @@ func TestRepeatedTaskIsRetriedWhileTheCardCannotBeRead(t *testing.T) {
 
 func TestCardIsKeptForAMinute(t *testing.T) {
 	p, c := newInstance(t, idempotent), clock.NewFake(time.Now())
-	tr := p.sender(WithClock(c))
+	tr := p.sender(func(config *Config) { config.Clock = c })
 	send := func(n int64) { require.False(t, exchange(t, tr, attempt(number(n))).failed) }
 	send(1)
 	c.Advance(59 * time.Second)

@@ -31,27 +31,24 @@ type Transport struct {
 
 var _ sink.Shortener = (*Transport)(nil)
 
-// Option sets a property of the Transport that New returns.
-type Option func(*Transport)
-
-// WithTLS sets the TLS configuration for peers with https. The configuration is cloned.
-func WithTLS(c *tls.Config) Option {
-	return func(t *Transport) { t.client.Transport.(*http.Transport).TLSClientConfig = c.Clone() }
-}
-
-// WithClock sets the clock that is compared with the deadlines of tasks (default: the system clock). Timeouts of requests are
-// measured by the system clock.
-func WithClock(c processors.Clock) Option {
-	return func(t *Transport) { t.clock = c }
+// Config configures New. Fields that are zero have their defaults.
+type Config struct {
+	// TLS is the TLS configuration for peers with https (default: the system's). It is cloned.
+	TLS *tls.Config
+	// Clock is compared with the deadlines of tasks (default: the system clock). Timeouts of requests are measured by the system clock.
+	Clock processors.Clock
 }
 
 // New returns a transport that sends tasks to the peers of a configuration. The function is called for each attempt and
 // each poll, by several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
 // the transport is no longer used.
-func New(current func() *settings.Settings, opts ...Option) *Transport {
-	t := &Transport{current: current, client: sink.NewClient(), clock: clock.System(), pause: firstPause}
-	for _, opt := range opts {
-		opt(t)
+func New(current func() *settings.Settings, c Config) *Transport {
+	t := &Transport{current: current, client: sink.NewClient(), clock: c.Clock, pause: firstPause}
+	if t.clock == nil {
+		t.clock = clock.System()
+	}
+	if c.TLS != nil {
+		t.client.Transport.(*http.Transport).TLSClientConfig = c.TLS.Clone()
 	}
 	return t
 }
