@@ -42,7 +42,7 @@ type Catalog struct {
 	DeliveryDLQ      Topic[DeadDelivery]
 	DeliveryControl  Topic[DeliveryControl]
 
-	// The topics of a compactor, see turn.WithCompaction. Ensure creates them only with WithCompaction.
+	// The topics of a compactor, see turn.Config.Compaction. Ensure creates them only with WithCompaction.
 	CompactionRequest Topic[CompactionRequest]
 	CompactionResult  Topic[CompactionResult]
 

@@ -8,7 +8,7 @@ const (
 	ActionCancel = "cancel"
 	// ActionPurge ends the session and deletes its state, including its deadlines and queued messages.
 	ActionPurge = "purge"
-	// ActionEnd ends a session of turn.WithMemoir now, as inactivity would end it later: its conversation goes to the user's
+	// ActionEnd ends a session of turn.Config.Memoir now, as inactivity would end it later: its conversation goes to the user's
 	// memory. A session with an open turn, gate or route is not ended.
 	ActionEnd = "end"
 )

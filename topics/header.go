@@ -37,7 +37,7 @@ const HeaderAnswersFrom = "turntable.answers-from"
 // HeaderRoute is the header of message-input with the reply descriptor of the message's route, without the token and with the
 // route_id (see WithoutToken), or null for a message without a route. Package processors/turn/turnhttp sets it: a message that has
 // it gets no route of another message. The topics have no common order, so a turn can end before
-// the record of its route is read. With turn.WithDelivery its output then has this descriptor, and processors/delivery waits
+// the record of its route is read. With turn.Config.Delivery its output then has this descriptor, and processors/delivery waits
 // for the record.
 const HeaderRoute = "turntable.route"
 

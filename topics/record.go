@@ -218,7 +218,7 @@ type MemoirSnapshot struct {
 type SessionEnd struct{}
 
 // ToolLatency is the value of {agent}-tool-use-latency, which FlightDeck creates and never writes: how long one call of a
-// tool took. See turn.WithLatencies.
+// tool took. See turn.Config.Latencies.
 type ToolLatency struct {
 	ToolName  *string
 	LatencyMS int64

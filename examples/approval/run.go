@@ -94,7 +94,7 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	if a.catalog, err = topics.For(agentName, topics.WithGates()); err != nil {
 		return nil, err
 	}
-	turns, turnsErr := turn.Graph(agentName, turn.WithApproval(p))
+	turns, turnsErr := turn.Graph(agentName, turn.Config{Approval: &p})
 	gates, gatesErr := gate.Graph(agentName, gate.Config{Policy: p})
 	grants, grantsErr := gate.GrantsGraph(agentName, gate.Config{})
 	if err := errors.Join(turnsErr, gatesErr, grantsErr); err != nil {

@@ -154,13 +154,13 @@ func (a *app) addGroups(talking, working topics.Catalog) error {
 			a.groups = append(a.groups, appGroup{g, c})
 		}
 	}
-	add(talking)(turn.Graph(concierge, turn.WithChannels(), turn.WithApproval(policy())))
+	add(talking)(turn.Graph(concierge, turn.Config{Channels: true, Approval: new(policy())}))
 	add(talking)(channel.Graph(concierge, delegations))
 	add(talking)(gate.Graph(concierge, gate.Config{Channels: true, Policy: policy()}))
 	add(talking)(gate.GrantsGraph(concierge, gate.Config{}))
 	add(talking)(delivery.Graph(concierge, delivery.Config{Channels: true}))
 	add(talking)(delivery.RoutesGraph(concierge, delivery.Config{}))
-	add(working)(turn.Graph(workspace, turn.WithChannels()))
+	add(working)(turn.Graph(workspace, turn.Config{Channels: true}))
 	add(working)(channel.Graph(workspace, delegations))
 	return errors.Join(errs...)
 }

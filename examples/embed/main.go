@@ -39,7 +39,7 @@ func serve(ctx context.Context, listener net.Listener, brokers []string, agent s
 	if err != nil {
 		return err
 	}
-	graph, err := turn.Graph(agent)
+	graph, err := turn.Graph(agent, turn.Config{})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	play.topics = catalog
-	graph, err := turn.Graph(agent)
+	graph, err := turn.Graph(agent, turn.Config{})
 	if err != nil {
 		return err
 	}

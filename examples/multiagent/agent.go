@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type agent struct {
 
 	client   []processors.Option                        // for everything that connects to Kafka
 	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
-	turn     []turn.Option
+	turn     turn.Config
 	delivery delivery.Config
 	doors    []turnhttp.Option
 	sink     sink.Config
@@ -92,9 +93,8 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 
 // graphs returns the agent's groups: turns, deliveries, and the routes of the deliveries.
 func (a agent) graphs() ([]*goka.GroupGraph, error) {
-	turns, turnErr := turn.Graph(a.name, append([]turn.Option{
-		turn.WithDelivery(), turn.WithCompaction(turn.Compaction{}),
-	}, a.turn...)...)
+	a.turn.Delivery, a.turn.Compaction = true, cmp.Or(a.turn.Compaction, &turn.Compaction{})
+	turns, turnErr := turn.Graph(a.name, a.turn)
 	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery)
 	routes, routesErr := delivery.RoutesGraph(a.name, a.delivery)
 	return []*goka.GroupGraph{turns, deliveries, routes}, errors.Join(turnErr, deliveryErr, routesErr)

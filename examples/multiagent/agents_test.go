@@ -19,7 +19,7 @@ import (
 // Two agents in one process, with HTTP between them: one delegates tasks to the other.
 func TestAgentCallsAgent(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		s := newFixture(t, guarantee, quick(time.Minute))
+		s := newFixture(t, guarantee, quick(time.Minute), turn.Config{})
 		for _, scene := range []struct {
 			name string
 			play func(t *testing.T, s *fixture)
@@ -191,8 +191,9 @@ func busy(t *testing.T, s *fixture) {
 
 // A session that passes its history limit is summarized by the example's compactor and continues.
 func TestLongSessionContinuesWithASummary(t *testing.T) {
-	s := newFixture(t, processors.AtLeastOnce, delivery.Config{}, turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}),
-		turn.WithCompaction(turn.Compaction{Keep: 1}))
+	s := newFixture(t, processors.AtLeastOnce, delivery.Config{}, turn.Config{
+		HistoryLimit: turn.HistoryLimit{Messages: 4}, Compaction: &turn.Compaction{Keep: 1},
+	})
 	var last topics.EnrichedMessage
 	for n := 1; n <= 7; n++ { // the third, fifth and seventh question find a history over the limit
 		s.ask("long", fmt.Sprintf("Question %d?", n))
@@ -211,7 +212,7 @@ func TestLongSessionContinuesWithASummary(t *testing.T) {
 // If the callback service stays down, the delivery ends dead with the reason of every attempt, and the call ends at the
 // caller's deadline.
 func TestCallOfUndeliverableCallbackEndsAtItsDeadline(t *testing.T) {
-	s := newFixture(t, processors.AtLeastOnce, quick(400*time.Millisecond))
+	s := newFixture(t, processors.AtLeastOnce, quick(400*time.Millisecond), turn.Config{})
 	s.callbackProxy.stop()
 	s.ask("down", "delegate: say nothing")
 	letter := s.await(s.worker.DeliveryDLQ.Name(), "down", 1)[0]

@@ -40,7 +40,7 @@ func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 	name := setting("AGENT_NAME", &errs)
 	kafka, err := processors.FromEnviron(os.Environ())
 	errs = append(errs, err)
-	turns, err := turn.OptionsFromEnv(os.LookupEnv)
+	turns, err := turn.ConfigFromEnv(os.LookupEnv)
 	errs = append(errs, err)
 	deliveries, err := delivery.ConfigFromEnv(os.LookupEnv)
 	errs = append(errs, err)

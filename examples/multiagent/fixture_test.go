@@ -64,7 +64,7 @@ func quick(budget time.Duration) delivery.Config {
 	}
 }
 
-func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries delivery.Config, turns ...turn.Option) *fixture {
+func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries delivery.Config, turns turn.Config) *fixture {
 	t.Helper()
 	broker, err := embedded.Start(embedded.WithPartitions(2))
 	require.NoError(t, err)
@@ -87,6 +87,7 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries deliver
 			processors.WithTick(10 * time.Millisecond),
 		}, more...)
 	}
+	turns.ToolTimeout = toolTimeout
 	asked := agent{
 		name: orchestrator, secrets: []string{secret}, turn: append(turns, turn.WithToolTimeout(toolTimeout)),
 		doors: []turnhttp.Option{turnhttp.WithClock(s.clock)}, sink: sink.Config{Config: workers.Config{Clock: s.clock}},

@@ -86,7 +86,7 @@ type instance struct {
 // graphs returns the groups: turns, gates, tasks of peers, and the audit.
 func (i *instance) graphs() ([]*goka.GroupGraph, error) {
 	p := policy()
-	turns, turnsErr := turn.Graph(agentName, turn.WithApproval(p))
+	turns, turnsErr := turn.Graph(agentName, turn.Config{Approval: &p})
 	gates, gatesErr := gate.Graph(agentName, gate.Config{Policy: p})
 	grants, grantsErr := gate.GrantsGraph(agentName, gate.Config{})
 	config := peer.Config{

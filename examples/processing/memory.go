@@ -17,7 +17,7 @@ import (
 // addition is what a capability that is off by default adds to the part turn.
 type addition struct {
 	name   string // for the log
-	turn   []turn.Option
+	turn   func(*turn.Config)
 	topics []topics.CatalogOption
 	groups []group
 }
@@ -61,12 +61,11 @@ func readMemory(gated bool, logger *zap.Logger) (addition, error) {
 		logger.Warn("a session ends after 20 s without a record, as in FlightDeck: a user who thinks for longer begins a new "+
 			"one; set "+memoirThreshold, zap.Duration("after", after.After))
 	}
-	a := addition{
-		name: "memory", turn: []turn.Option{turn.WithMemoir(after)}, topics: []topics.CatalogOption{topics.WithMemoir()},
+	return addition{
+		name: "memory", topics: []topics.CatalogOption{topics.WithMemoir()},
 		groups: []group{{"memories", func(agent string) (*goka.GroupGraph, error) { return memoir.Graph(agent, config) }}},
-	}
-	if gated {
-		a.turn = append(a.turn, turn.WithGates())
-	}
-	return a, nil
+		turn: func(c *turn.Config) {
+			c.Memoir, c.Gates = &after, c.Gates || gated
+		},
+	}, nil
 }

@@ -93,7 +93,7 @@ func (p *pipeline) build() error {
 
 // addTurn adds the group of the turn, and those of memory, costs and latencies.
 func (p *pipeline) addTurn() error {
-	graph, err := turn.Graph(p.agent, p.turn...)
+	graph, err := turn.Graph(p.agent, p.turn)
 	if err != nil {
 		return err
 	}

@@ -9,23 +9,23 @@ import (
 func TestRecordsCanBeReadBySDKsUnlessTheVariableIsFalse(t *testing.T) {
 	for value, on := range map[string]bool{"": true, " ": true, "True": true, "false": false} {
 		t.Setenv(sdkVariable, value)
-		options, err := sdkOptions()
+		forSDK, err := forSDK()
 		require.NoError(t, err)
-		require.Equal(t, on, len(options) > 0, "%q", value)
+		require.Equal(t, on, forSDK, "%q", value)
 	}
 	t.Setenv(sdkVariable, "yes")
-	_, err := sdkOptions()
+	_, err := forSDK()
 	require.EqualError(t, err, "FLIGHTDECK_SDK: want true or false")
 }
 
 func TestOutputsAreOrderedIfTheVariableIsTrue(t *testing.T) {
 	for value, on := range map[string]bool{"": false, "TRUE": true, "false": false} {
 		t.Setenv(orderedVariable, value)
-		options, err := orderOptions()
+		ordered, err := flagged(orderedVariable)
 		require.NoError(t, err)
-		require.Equal(t, on, len(options) > 0, "%q", value)
+		require.Equal(t, on, ordered, "%q", value)
 	}
 	t.Setenv(orderedVariable, "yes")
-	_, err := orderOptions()
+	_, err := flagged(orderedVariable)
 	require.EqualError(t, err, "ORDERED_OUTPUTS: want true or false")
 }

@@ -28,7 +28,7 @@ type settings struct {
 	kafka     processors.Environment
 	guarantee processors.Guarantee // empty: that of KAFKA_PROCESSING_GUARANTEE, or the default
 	tick      time.Duration
-	turn      []turn.Option
+	turn      turn.Config
 	health    string // an address; empty: off
 
 	access // who may use the doors
@@ -69,15 +69,13 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	check(s.readImport())
 	s.kafka, err = processors.FromEnviron(os.Environ())
 	check(err)
-	fromEnv, err := turn.OptionsFromEnv(os.LookupEnv)
+	s.turn, err = turn.ConfigFromEnv(os.LookupEnv)
 	check(err)
-	s.turn = append([]turn.Option{turn.WithThinkTimeout(thinkTimeout)}, fromEnv...)
-	sdk, err := sdkOptions()
+	s.turn.ThinkTimeout = cmp.Or(s.turn.ThinkTimeout, thinkTimeout)
+	s.turn.BothSpellings, err = forSDK()
 	check(err)
-	s.turn = append(s.turn, sdk...)
-	ordered, err := orderOptions()
+	s.turn.OrderedOutputs, err = flagged(orderedVariable) // for readers that show records in order of arrival, as chat-api does
 	check(err)
-	s.turn = append(s.turn, ordered...)
 	s.tick, err = milliseconds("TOOL_AGG_PUNCTUATE_INTERVAL_MS", 250*time.Millisecond)
 	check(err)
 	s.guarantee, err = chosenGuarantee()
@@ -98,7 +96,7 @@ func readSettings(logger *zap.Logger) (settings, error) {
 
 	if len(s.services.Names()) > 0 {
 		catalog = append(catalog, topics.WithDeliveries())
-		s.turn = append(s.turn, turn.WithDelivery())
+		s.turn.Delivery = true
 	}
 	if s.gated = variable("GATE_POLICY") != ""; s.gated {
 		catalog = append(catalog, topics.WithGates())
@@ -106,13 +104,12 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	if s.gated && s.parts.turn {
 		s.policy, err = readPolicy()
 		check(err)
-		if s.policy != nil {
-			s.turn = append(s.turn, turn.WithApproval(*s.policy))
-		}
+		s.turn.Approval = s.policy
 	}
 	check(s.readAdditions(logger))
 	for _, a := range s.additions {
-		catalog, s.turn = append(catalog, a.topics...), append(s.turn, a.turn...)
+		catalog = append(catalog, a.topics...)
+		a.turn(&s.turn)
 	}
 	s.agent = os.Getenv("AGENT_NAME")
 	if s.catalog, err = topics.For(s.agent, catalog...); err != nil {

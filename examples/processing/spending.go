@@ -53,20 +53,19 @@ func readSpending() (addition, error) {
 	case !on && len(limits) == 0:
 		return addition{}, nil
 	}
-	a := addition{
-		name: "costs", turn: []turn.Option{turn.WithCosts()}, topics: []topics.CatalogOption{topics.WithCosts()},
+	return addition{
+		name: "costs", topics: []topics.CatalogOption{topics.WithCosts()},
 		groups: []group{
 			{"session-costs", func(agent string) (*goka.GroupGraph, error) { return cost.Graph(agent, cost.Config{}) }},
 			{"spending", func(agent string) (*goka.GroupGraph, error) { return cost.SpendingGraph(agent, cost.Config{}) }},
 		},
-	}
-	if len(limits) > 0 {
-		a.turn = append(a.turn, turn.WithBudgets(budgets))
-	}
-	if separator != "" {
-		a.turn = append(a.turn, turn.WithTenants(turn.TenantBefore(separator)))
-	}
-	return a, nil
+		turn: func(c *turn.Config) {
+			c.Costs, c.Budgets = true, budgets
+			if separator != "" {
+				c.Tenants = turn.TenantBefore(separator)
+			}
+		},
+	}, nil
 }
 
 // readLatencies reads whether the latencies of tools are aggregated.
@@ -76,7 +75,7 @@ func readLatencies() (addition, error) {
 		return addition{}, err
 	}
 	return addition{
-		name: "latencies", turn: []turn.Option{turn.WithLatencies()}, topics: []topics.CatalogOption{topics.WithLatencies()},
+		name: "latencies", turn: func(c *turn.Config) { c.Latencies = true }, topics: []topics.CatalogOption{topics.WithLatencies()},
 		groups: []group{{"latencies", func(agent string) (*goka.GroupGraph, error) { return latency.Graph(agent, latency.Config{}) }}},
 	}, nil
 }

@@ -56,18 +56,18 @@ func (p pipeline) graphs() ([]*goka.GroupGraph, error) {
 	var errs []error
 	var all []*goka.GroupGraph
 	add := func(g *goka.GroupGraph, err error) { all, errs = append(all, g), append(errs, err) }
-	var opts []turn.Option
+	var config turn.Config
 	if p.approve {
-		opts = append(opts, turn.WithApproval(approvals()))
+		config.Approval = new(approvals())
 		add(gate.Graph(orchestrator, gate.Config{Policy: approvals()}))
 		add(gate.GrantsGraph(orchestrator, gate.Config{}))
 	}
 	if p.memory {
-		opts = append(opts, turn.WithMemoir(turn.Memoir{}))
+		config.Memoir = &turn.Memoir{}
 		add(memoir.Graph(orchestrator, memoir.Config{}))
 	}
-	add(turn.Graph(orchestrator, opts...))
-	add(turn.Graph(worker))
+	add(turn.Graph(orchestrator, config))
+	add(turn.Graph(worker, turn.Config{}))
 	return all, errors.Join(errs...)
 }
 

@@ -123,7 +123,7 @@ func runProcessor(ctx context.Context, c childSpec, ready func(...string)) error
 	if err != nil {
 		return err
 	}
-	graph, err := turn.Graph(c.Agent)
+	graph, err := turn.Graph(c.Agent, turn.Config{})
 	if err != nil {
 		return err
 	}

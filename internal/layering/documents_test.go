@@ -60,7 +60,7 @@ func TestREADMEShowsTheMinimalProgram(t *testing.T) {
 
 func TestPackageDocumentationNamesEveryOption(t *testing.T) {
 	for _, dir := range []string{
-		"processors", "processors/turn", "processors/turn/turnhttp", "processors/fold",
+		"processors", "processors/turn/turnhttp", "processors/fold",
 		"processors/fold/invoke",
 	} {
 		doc := document(t, path.Join(dir, "doc.go"))

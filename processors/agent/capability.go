@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -27,62 +28,61 @@ type graph func(agent string) (*goka.GroupGraph, error)
 // needs are what a configuration results in.
 type needs struct {
 	topics []topics.CatalogOption
-	turn   []turn.Option
+	turn   turn.Config
 	groups []graph      // besides that of the turn
 	tools  []think.Tool // that groups answer
 }
 
 func (n *needs) catalog(o ...topics.CatalogOption) { n.topics = append(n.topics, o...) }
-func (n *needs) ofTurn(o ...turn.Option)           { n.turn = append(n.turn, o...) }
 
 // run adds a group with a configuration.
 func run[C any](n *needs, of func(string, C) (*goka.GroupGraph, error), config C) {
 	n.groups = append(n.groups, func(agent string) (*goka.GroupGraph, error) { return of(agent, config) })
 }
 
-// needs returns what the capabilities that are on need. It is the only place that knows what belongs together.
+// needs returns what the capabilities that are on need. It is the only place that knows what belongs together. What Turn sets
+// overrides what a capability would set.
 func (c *Config) needs() (n needs) {
 	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
 	// The turn writes the stream also of turns that end before the model is asked. The fold group says how it ends.
 	n.catalog(topics.WithEvents())
-	n.ofTurn(turn.WithEvents())
+	n.turn = c.Turn
+	n.turn.Events = true
 	run(&n, group.Graph, group.Config{Gates: gated})
 	if gated {
 		n.catalog(topics.WithGates())
-		n.ofTurn(turn.WithApproval(*c.Approval), turn.WithGates())
+		n.turn.Approval, n.turn.Gates = cmp.Or(c.Turn.Approval, c.Approval), true
 		run(&n, gate.Graph, gate.Config{Policy: *c.Approval})
 		run(&n, gate.GrantsGraph, gate.Config{Policy: *c.Approval})
 	}
 	if c.Compactor != nil {
 		n.catalog(topics.WithCompaction())
-		n.ofTurn(turn.WithCompaction(turn.Compaction{}))
+		n.turn.Compaction = cmp.Or(c.Turn.Compaction, &turn.Compaction{})
 	}
 	if c.Memory != nil {
 		n.catalog(topics.WithMemoir())
-		n.ofTurn(turn.WithMemoir(turn.Memoir{After: c.Memory.After}))
+		n.turn.Memoir = cmp.Or(c.Turn.Memoir, &turn.Memoir{After: c.Memory.After})
 		run(&n, memoir.Graph, memoir.Config{})
 	}
 	budgets := c.Budgets != turn.Budgets{}
-	if budgets {
-		n.ofTurn(turn.WithBudgets(c.Budgets))
-	}
+	n.turn.Budgets = cmp.Or(c.Turn.Budgets, c.Budgets)
 	if c.Costs || budgets {
 		n.catalog(topics.WithCosts())
-		n.ofTurn(turn.WithCosts())
+		n.turn.Costs = true
 		run(&n, cost.Graph, cost.Config{})
 		run(&n, cost.SpendingGraph, cost.Config{})
 	}
-	if c.Tenant != nil {
-		n.ofTurn(turn.WithTenants(c.Tenant))
+	if n.turn.Tenants == nil {
+		n.turn.Tenants = c.Tenant
 	}
 	if c.Latencies {
 		n.catalog(topics.WithLatencies())
-		n.ofTurn(turn.WithLatencies())
+		n.turn.Latencies = true
 		run(&n, latency.Graph, latency.Config{})
 	}
 	if c.Deliver != nil {
 		n.catalog(topics.WithDeliveries())
-		n.ofTurn(turn.WithDelivery())
+		n.turn.Delivery = true
 		config := c.Deliver.Config
 		config.PeerCallbacks = config.PeerCallbacks || peered
 		run(&n, delivery.Graph, config)
@@ -90,7 +90,7 @@ func (c *Config) needs() (n needs) {
 	}
 	if delegates {
 		n.catalog(topics.WithChannels())
-		n.ofTurn(turn.WithChannels())
+		n.turn.Channels = true
 		run(&n, channel.Graph, channel.Config{Agents: c.Delegates, Peers: peered})
 		n.tools = append(n.tools, definitions(channel.Tools(c.Delegates...)...)...)
 	}
@@ -100,7 +100,6 @@ func (c *Config) needs() (n needs) {
 		n.groups = append(n.groups, peer.ChainGraph)
 		n.tools = append(n.tools, definitions(peer.Tool())...)
 	}
-	n.ofTurn(c.Turn...)
 	return n
 }
 
@@ -132,7 +131,7 @@ func (c *Config) plan(agent string) (p plan, err error) {
 	if p.catalog, err = topics.For(agent, n.topics...); err != nil {
 		return plan{}, err
 	}
-	turns, err := turn.Graph(agent, n.turn...)
+	turns, err := turn.Graph(agent, n.turn)
 	p.graphs = []*goka.GroupGraph{turns}
 	for _, of := range n.groups {
 		g, failed := of(agent)

@@ -45,7 +45,7 @@ type Config struct {
 	Costs bool
 	// Budgets bound the costs of users and tenants (default: they are unbounded). Budgets.Tenant needs Tenant.
 	Budgets turn.Budgets
-	// Tenant returns the tenant that a user belongs to, see turn.WithTenants.
+	// Tenant returns the tenant that a user belongs to, see turn.Config.Tenants.
 	Tenant func(user string) string
 	// Latencies adds up how long the calls of each tool take.
 	Latencies bool
@@ -57,8 +57,8 @@ type Config struct {
 	// Peers returns the other instances to exchange tasks with, for example peersettings.File.Settings (default: none). It is
 	// called for each task. The model calls the tool of peer.Tool.
 	Peers func() *peersettings.Settings
-	// Turn are more options of the turn, for what has no field here.
-	Turn []turn.Option
+	// Turn configures the turn, for what has no field here.
+	Turn turn.Config
 
 	// Listen is the address of the doors, for example "127.0.0.1:8080" (default: Handler serves them, or nothing does).
 	Listen string

@@ -13,7 +13,7 @@
 //	                                                                  deliveries to the origin
 //
 // Topics are named "{agent}-..." and keyed by session. Every agent that delegates, or is delegated to, has a Graph. The turns
-// need turn.WithChannels. Package processors/channel/delegationhttp shows delegations and their results over HTTP.
+// need turn.Config.Channels. Package processors/channel/delegationhttp shows delegations and their results over HTTP.
 //
 // # Where the result goes
 //

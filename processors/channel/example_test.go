@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Two agents: front may hand off tasks to research. Both have a group. Their turns run with turn.WithChannels.
+// Two agents: front may hand off tasks to research. Both have a group. Their turns run with turn.Config.Channels.
 func ExampleGraph() {
 	var running sync.WaitGroup
 	for agent, other := range map[string]string{"front": "research", "research": "front"} {

@@ -46,7 +46,7 @@
 //
 // # Routes and tokens
 //
-// With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which this
+// With turn.Config.Delivery an output names its route by a route_id. The bearer token stays in the reply-to record, which this
 // package reads itself and keeps in its own row until the delivery ends. The token is written to the records of attempts
 // only, never to receipts, dead letters or logs. An output whose route has not arrived waits for it (Config.RouteWait: 30 s). A
 // reply descriptor names a service, never an address; see sink.Services.

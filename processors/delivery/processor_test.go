@@ -52,7 +52,7 @@ func newFixture(t *testing.T, config delivery.Config) *fixture {
 	}
 }
 
-// writeRouteAndOutput writes a route and the output that names it, as the turn does with turn.WithDelivery.
+// writeRouteAndOutput writes a route and the output that names it, as the turn does with turn.Config.Delivery.
 func (b *fixture) writeRouteAndOutput(session string) {
 	id := topics.RouteID(session, "route-"+session)
 	b.replies.PipeRaw(session, []byte(`{"callbackService":"harbor","bearerToken":"`+secret+`"}`),

@@ -10,7 +10,7 @@
 //	      +------------------------------- memoir-context <-----------------------------+
 //
 // All topics are named "{agent}-..." and, except enriched-message-input, keyed by the memory key: the user ID, or the session ID
-// for a session without a user (topics.MemoryKey). The turn writes memoir-lookups and memoir-sessions with turn.WithMemoir.
+// for a session without a user (topics.MemoryKey). The turn writes memoir-lookups and memoir-sessions with turn.Config.Memoir.
 // Package updater has the worker.
 //
 // # Guarantees

@@ -32,7 +32,7 @@
 // cancellation, deadline, or a gate that waits for a person end the task, and its reply is written to peer-replies, where every
 // door sees it. The reply is kept for Config.RememberFor, so a repeated request gets it again from any process.
 //
-// The session of a peer's task is an ordinary session of the turn, which keeps its history: use turn.WithIdlePurge, or the history
+// The session of a peer's task is an ordinary session of the turn, which keeps its history: use turn.Config.IdlePurge, or the history
 // stays, and a task ID that is used again after Config.RememberFor continues in it. A call of the tool that is read after its turn has
 // ended, because the group is far behind, is still sent.
 //
@@ -73,7 +73,7 @@
 // # Beside other tools
 //
 // The group answers the calls of delegate_to_peer. A worker for other tools must leave them (tools.WithOthersLeft), or it answers
-// that there is no such tool. With turn.WithApproval, the policy must allow delegate_to_peer, or a person is asked first.
+// that there is no such tool. With turn.Config.Approval, the policy must allow delegate_to_peer, or a person is asked first.
 //
 // # Who may delegate
 //

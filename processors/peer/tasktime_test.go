@@ -9,7 +9,7 @@ import (
 
 // A turn that waits less would tell the model that the tool failed, while the peer still works on the task.
 func TestTurnWaitsLongerThanATaskTakesByDefault(t *testing.T) {
-	const toolTimeout = 5 * time.Minute // the default of turn.WithToolTimeout
+	const toolTimeout = 5 * time.Minute // the default of turn.Config.ToolTimeout
 	config := newHarness(t).config
 	require.Less(t, config.TaskTime+config.Lease, toolTimeout)
 }

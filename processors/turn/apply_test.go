@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
@@ -16,7 +17,7 @@ func TestAppliedStateHasTheVersionThatItsFieldsNeed(t *testing.T) {
 	require.NoError(t, err)
 	e, ok := p.event("tool-use-result", []byte(toolResult("t1", said)))
 	require.True(t, ok)
-	out, err := Apply(s, e, nil, p.now, p.rules)
+	out, err := applied(s, e, nil, p.now, p.rules)
 	require.NoError(t, err)
 	require.NotEmpty(t, out.State.Turn.Results)
 	raw, err := turnrow.Table.Marshal(out.State)
@@ -37,10 +38,10 @@ func TestResponseReplacesATailThatIsInParts(t *testing.T) {
 			require.NotEmpty(t, s.Turn.TailParts)
 			e, ok := p.event("think-request-response", []byte(response(asked, more)))
 			require.True(t, ok)
-			want, err := Apply(p.state(), e, nil, p.now, p.rules)
+			want, err := applied(p.state(), e, nil, p.now, p.rules)
 			require.NoError(t, err)
 			from := &counted{table: p.table()}
-			out, err := Apply(s, e, from, p.now, p.rules)
+			out, err := applied(s, e, from, p.now, p.rules)
 			require.NoError(t, err)
 			require.NotZero(t, from.reads)
 			for _, n := range out.NewParts {
@@ -63,7 +64,7 @@ func TestApplyReadsOnlyThePartsThatTheEventNeeds(t *testing.T) {
 		require.NoError(t, err)
 		e, ok := p.event(topic, []byte(value))
 		require.True(t, ok)
-		return Apply(s, e, from, p.now, p.rules)
+		return applied(s, e, from, p.now, p.rules)
 	}
 	out, err := apply("message-input", message("this one waits"))
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func boundMessages(p *play, n int) (events []Event) {
 // In whatever order the records are read, each route is that of its message.
 func TestRouteServesTheMessageThatItWasWrittenFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newPlay(rt, func(r *Rules) { r.QueueLimit, r.Delivery = 3, rapid.Bool().Draw(rt, "delivery") })
+		p := newPlay(rt, func(r *rules) { r.QueueLimit, r.Delivery = 3, rapid.Bool().Draw(rt, "delivery") })
 		events := rapid.Permutation(boundMessages(p, 6)).Draw(rt, "order")
 		var out effects
 		take := func(es effects) {

@@ -13,7 +13,7 @@ var internal = failure{topics.CodeInternal, "internal error"}
 // defect returns the outcome of an event that cannot be applied to a row, because of a bug or a damaged row. The record is
 // dead-lettered, its message is answered with an error, and the row stays unchanged. A deadline ends the turn, because no
 // other event is certain to end it.
-func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
+func defect(row any, e Event, cause error, now time.Time, rules rules) Outcome {
 	if e.record() != nil {
 		return Outcome{Effects: deadLetterUnapplied(e, cause.Error(), internal, now, rules)}
 	}
@@ -27,11 +27,11 @@ func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 // abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
 // with code internal and without routes, except to their origins; held records are dead-lettered. The conversation, the cost and the memories
 // stay.
-func abandon(state *turnrow.State, key string, now time.Time, rules Rules) Outcome {
+func abandon(state *turnrow.State, key string, now time.Time, rules rules) Outcome {
 	return abandonWith(state, key, internal, now, rules)
 }
 
-func abandonWith(state *turnrow.State, key string, f failure, now time.Time, rules Rules) Outcome {
+func abandonWith(state *turnrow.State, key string, f failure, now time.Time, rules rules) Outcome {
 	if state == nil {
 		return Outcome{}
 	}

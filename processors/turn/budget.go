@@ -6,8 +6,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A turn asks the model at most Rules.MaxSteps times, and only while its session has cost less than Rules.MaxCost, and its user
-// and tenant less than Rules.Budgets. All are checked before a step opens, and before the tools of a response are called: their
+// A turn asks the model at most Config.MaxSteps times, and only while its session has cost less than Config.MaxCost, and its user
+// and tenant less than Config.Budgets. All are checked before a step opens, and before the tools of a response are called: their
 // results would be read by no step.
 
 // mayAsk reports whether the open turn may open another step. If it may not, the failure says why.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func TestToolsOfTheLastStepAreNotCalled(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxSteps = 2 })
+	p := newPlay(t, func(r *rules) { r.MaxSteps = 2 })
 	asked := p.ask("Which berth is free?")
 	es := p.respond(asked, calling("tu-1"))
 	require.Len(t, emitted[Called](es), 1)
@@ -30,7 +31,7 @@ func TestToolsOfTheLastStepAreNotCalled(t *testing.T) {
 }
 
 func TestAnAnswerInTheLastStepCounts(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxSteps = 1 })
+	p := newPlay(t, func(r *rules) { r.MaxSteps = 1 })
 	require.Nil(t, the[Answered](t, p.respond(p.ask("Hi"), saying("Hello"))).Error)
 }
 
@@ -46,7 +47,7 @@ func TestATurnMayAskTheModelAHundredTimes(t *testing.T) {
 }
 
 func TestASessionOverItsBudgetAsksTheModelNoMore(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = 0.5 }) // what response says
+	p := newPlay(t, func(r *rules) { r.MaxCost = 0.5 }) // what response says
 	es := p.respond(p.ask("Which berth is free?"), calling("tu-1"))
 	require.Empty(t, emitted[Called](es), "no step would read their results")
 	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
@@ -60,12 +61,12 @@ func TestASessionOverItsBudgetAsksTheModelNoMore(t *testing.T) {
 }
 
 func TestAnAnswerThatReachesTheBudgetIsDelivered(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = 0.5 })
+	p := newPlay(t, func(r *rules) { r.MaxCost = 0.5 })
 	require.Nil(t, the[Answered](t, p.respond(p.ask("Hi"), saying("Hello"))).Error)
 }
 
 func TestASessionWithoutACostHasNoBudgetToExceed(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = 0.01 })
+	p := newPlay(t, func(r *rules) { r.MaxCost = 0.01 })
 	asked := p.ask("Hi")
 	p.send("think-request-response", `{"previous_messages":[],"last_input_message":`+string(asked.LatestInput)+`,`+saying("Hello")+`}`)
 	the[Enriched](t, p.send("message-input", message("And now?")))
@@ -106,7 +107,7 @@ func TestReportedCostsDoNotLowerTheCostOfASession(t *testing.T) {
 	} {
 		for _, rule := range []string{"budget of the session", "and costs"} {
 			t.Run(name+", "+rule, func(t *testing.T) {
-				p := newPlay(t, func(r *Rules) { r.MaxCost, r.Costs = 1, rule == "and costs" })
+				p := newPlay(t, func(r *rules) { r.MaxCost, r.Costs = 1, rule == "and costs" })
 				for i, c := range costs {
 					es := p.send("think-request-response", costing(p.ask(strconv.Itoa(i)), c))
 					require.Nil(t, the[Answered](t, es).Error)
@@ -122,7 +123,7 @@ func TestReportedCostsDoNotLowerTheCostOfASession(t *testing.T) {
 }
 
 func TestOutputsHaveTheCostThatTheWorkerReports(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = 10 })
+	p := newPlay(t, func(r *rules) { r.MaxCost = 10 })
 	p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":3`))
 	es := p.send("think-request-response", costing(p.ask("2"), `"total_session_cost":-1`))
 	require.Equal(t, -1.0, *the[Answered](t, es).Cost)
@@ -131,7 +132,7 @@ func TestOutputsHaveTheCostThatTheWorkerReports(t *testing.T) {
 
 // Reported costs of a session that pays what it says are compared with its limit as they are.
 func TestCostsOfACorrectWorkerAreNotCountedTwice(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = 1 })
+	p := newPlay(t, func(r *rules) { r.MaxCost = 1 })
 	p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":0.25,"think_cost":0.25`))
 	p.send("think-request-response", costing(p.ask("2"), `"total_session_cost":0.5,"previous_session_cost":0.25,"think_cost":0.25`))
 	asked := p.ask("3")
@@ -143,7 +144,7 @@ func TestCostsOfACorrectWorkerAreNotCountedTwice(t *testing.T) {
 }
 
 func TestSumsOfCostsAreFinite(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.MaxCost = math.MaxFloat64 })
+	p := newPlay(t, func(r *rules) { r.MaxCost = math.MaxFloat64 })
 	for i := range 2 {
 		asked := p.ask(strconv.Itoa(i))
 		es := p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, header(topics.HeaderCost, "1.7e308"))
@@ -168,10 +169,9 @@ func TestCostsThatAreNoAmountAddNothing(t *testing.T) {
 
 func TestCostOfASummaryIsSpentUnlessItIsNegative(t *testing.T) {
 	for cost, spent := range map[string]float64{"-5": 0.5, "0.25": 0.75} {
-		p := newPlay(t, func(r *Rules) {
-			r.MaxCost, r.History.Messages = 1, 2
-			c := Compaction{Keep: 1}.withDefaults()
-			r.Compaction = &c
+		p := newPlay(t, func(r *rules) {
+			r.MaxCost, r.HistoryLimit.Messages = 1, 2
+			r.Compaction = &Compaction{Timeout: time.Minute, Keep: 1}
 		})
 		p.send("think-request-response", costing(p.ask("1"), `"total_session_cost":0.5`))
 		p.respond(p.ask("2"), saying("x"))

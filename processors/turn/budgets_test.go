@@ -12,7 +12,7 @@ import (
 
 // The spending comes from the topic that the groups of costs write.
 func TestSpendingOnItsTopicEndsTheNextTurn(t *testing.T) {
-	b := start(t, turn.WithBudgets(turn.Budgets{User: turn.Budget{Total: 1}}))
+	b := start(t, turn.Config{Budgets: turn.Budgets{User: turn.Budget{Total: 1}}})
 	charges := processortest.Out(b.Driver, b.topics.ModelCosts)
 	spending := processortest.In(b.Driver, b.topics.Spending)
 	m := say("s1", "one")

@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Channels the metadata of a message says where its output goes: to the origin of the message, or to the agent
+// With Config.Channels the metadata of a message says where its output goes: to the origin of the message, or to the agent
 // that delegated a task. What the turn needs of it is stored with the message and copied to the records of its turn: it is
 // never looked up, so two users of one session cannot get each other's answers.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func withChannels(r *Rules) { r.Channels = true }
+func withChannels(r *rules) { r.Channels = true }
 
 // originFor is the origin of a user's message.
 func originFor(user string) topics.Raw {
@@ -111,7 +111,7 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 	ann, bob := channelMessage("one", origin("ann")), channelMessage("two", `"request_id":"r2"`, origin("bob"))
 	long := channelMessage(strings.Repeat("x", minRecord), origin("bob"))
 	for name, c := range map[string]struct {
-		rules func(*Rules)
+		rules func(*rules)
 		run   func(p *play) effects
 		code  topics.Code
 		to    string
@@ -119,11 +119,11 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 		"invalid": {nil, func(p *play) effects {
 			return p.send("message-input", channelMessage("one", `"request_id":{}`, origin("ann")))
 		}, topics.CodeInvalidMessage, "ann"},
-		"busy": {func(r *Rules) { r.Policy = Reject }, func(p *play) effects {
+		"busy": {func(r *rules) { r.Policy = Reject }, func(p *play) effects {
 			p.send("message-input", ann)
 			return p.send("message-input", bob)
 		}, topics.CodeBusy, "bob"},
-		"queue full": {func(r *Rules) { r.QueueLimit = 1 }, func(p *play) effects {
+		"queue full": {func(r *rules) { r.QueueLimit = 1 }, func(p *play) effects {
 			p.send("message-input", message("one"))
 			p.send("message-input", ann)
 			return p.send("message-input", bob)
@@ -149,10 +149,10 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 			asked := the[Enriched](t, p.send("message-input", ann))
 			return p.send("think-dlq", fmt.Sprintf(`{"latest_input":%s}`, asked.LatestInput))
 		}, topics.CodeThinkFailed, "ann"},
-		"too many steps": {func(r *Rules) { r.MaxSteps = 1 }, func(p *play) effects {
+		"too many steps": {func(r *rules) { r.MaxSteps = 1 }, func(p *play) effects {
 			return p.respond(the[Enriched](t, p.send("message-input", ann)), calling("t1"))
 		}, topics.CodeTooManySteps, "ann"},
-		"over budget": {func(r *Rules) { r.MaxCost = 0.1 }, func(p *play) effects {
+		"over budget": {func(r *rules) { r.MaxCost = 0.1 }, func(p *play) effects {
 			p.respond(p.ask("one"), saying("x"))
 			return p.send("message-input", ann)
 		}, topics.CodeOverBudget, "ann"},

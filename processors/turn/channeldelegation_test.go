@@ -51,7 +51,7 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 		return channelMessage(fmt.Sprint("result ", n), origin("ann"), member(topics.MetaResult, noteAt(1)))
 	}
 	t.Run("reject", func(t *testing.T) {
-		p := newPlay(t, withChannels, func(r *Rules) { r.Policy = Reject })
+		p := newPlay(t, withChannels, func(r *rules) { r.Policy = Reject })
 		asked := the[Enriched](t, p.send("message-input", message("one")))
 		require.Empty(t, p.send("message-input", result(1)))
 		require.Empty(t, p.send("message-input", result(2)))
@@ -62,7 +62,7 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 		}
 	})
 	t.Run("queue", func(t *testing.T) {
-		p := newPlay(t, withChannels, func(r *Rules) { r.QueueLimit = 2 })
+		p := newPlay(t, withChannels, func(r *rules) { r.QueueLimit = 2 })
 		asked := the[Enriched](t, p.send("message-input", message("one")))
 		var want []string
 		for n := range 3 {
@@ -81,7 +81,7 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 		}
 	})
 	t.Run("supersede", func(t *testing.T) {
-		p := newPlay(t, withChannels, func(r *Rules) { r.Policy, r.SupersedeAfter = Supersede, time.Minute })
+		p := newPlay(t, withChannels, func(r *rules) { r.Policy, r.SupersedeAfter = Supersede, time.Minute })
 		p.ask("one")
 		require.Empty(t, p.send("message-input", result(1)))
 		require.Empty(t, p.wait(2*time.Minute), "the step keeps its time")
@@ -91,7 +91,7 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 		require.Contains(t, string(the[Enriched](t, out).LatestInput), "result 1")
 	})
 	t.Run("gates", func(t *testing.T) {
-		p, _ := waitForApproval(t, withChannels, func(r *Rules) { r.SupersedeGates = true })
+		p, _ := waitForApproval(t, withChannels, func(r *rules) { r.SupersedeGates = true })
 		require.Empty(t, p.send("message-input", result(1)))
 		require.NotNil(t, p.state().Turn.Calls[0].Gate)
 		require.Len(t, emitted[GateRequested](p.send("message-input", message("two"))), 1, "withdrawn for a person's message")
@@ -121,7 +121,7 @@ func callingAloudOf(size int) string {
 // Callers of doors write routes, and would otherwise choose in which conversation an output appears.
 func TestRoutesOfReplyToNameNoOriginAndNoDelegation(t *testing.T) {
 	for _, delivery := range []bool{false, true} {
-		p := newPlay(t, withChannels, func(r *Rules) { r.Delivery = delivery })
+		p := newPlay(t, withChannels, func(r *rules) { r.Delivery = delivery })
 		p.send("reply-to", `{"callbackService":"pier",`+member("origin", originFor("eve"))+`,`+member("delegation", task)+`,"request_id":"r1"}`)
 		asked := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
 		o := the[Answered](t, p.respond(asked, saying("done")))

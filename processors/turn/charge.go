@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Costs each record with a cost is charged when it is first read: a response also if it is held or dead-lettered,
+// With Config.Costs each record with a cost is charged when it is first read: a response also if it is held or dead-lettered,
 // because the model was paid. The row does not remember every dead-lettered record, so a repeat may be charged again: with
 // the same ID, by which the groups that add up drop it.
 
@@ -53,8 +53,8 @@ func (s *transition) charge(from *Record, same digest, user *string, c ModelChar
 		return
 	}
 	c.UserID = boundedID(notBlank(user))
-	if s.rules.TenantOf != nil && c.UserID != nil {
-		tenant := s.rules.TenantOf(*c.UserID)
+	if s.rules.Tenants != nil && c.UserID != nil {
+		tenant := s.rules.Tenants(*c.UserID)
 		c.TenantID = boundedID(notBlank(&tenant))
 	}
 	c.SessionID = &s.key
@@ -79,7 +79,7 @@ func (s *transition) costSoFar() *float64 { return larger(s.row.Spent, s.row.Cos
 
 // callCost returns what a response adds to the costs that the limit of the session is compared with; nil if it is not known. In a
 // response that reports only the cost of the session, that is the difference to the one before. Some model workers of FlightDeck
-// report the cost of a call as that of the session: with Rules.Costs the larger of both counts.
+// report the cost of a call as that of the session: with Config.Costs the larger of both counts.
 func (s *transition) callCost(r topics.ThinkResponse) *float64 {
 	if r.ThinkCost != nil || r.TotalSessionCost == nil || r.PreviousSessionCost != nil {
 		return costOf(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func withCosts(r *Rules) { r.Costs = true }
+func withCosts(r *rules) { r.Costs = true }
 
 func TestResponsesAreCharged(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -28,7 +28,7 @@ func TestResponsesAreCharged(t *testing.T) {
 		"negative":              {`"total_session_cost":1,"previous_session_cost":2`, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(t, withCosts, func(r *Rules) { r.TenantOf = TenantBefore("i") })
+			p := newPlay(t, withCosts, func(r *rules) { r.Tenants = TenantBefore("i") })
 			asked := p.ask("one")
 			value := fmt.Sprintf(`{"user_id":"mira","previous_messages":[],"last_input_message":%s,%s,%s}`, asked.LatestInput, c.costs,
 				saying("hi"))
@@ -80,7 +80,7 @@ func TestSummaryIsChargedToTheUserOfItsTurn(t *testing.T) {
 // Older images report the cost of the call as that of the session: the sum counts.
 func TestCostsPerCallReachTheLimitOfASession(t *testing.T) {
 	for _, costs := range []bool{false, true} {
-		p := newPlay(t, func(r *Rules) { r.Costs, r.MaxCost = costs, 1 })
+		p := newPlay(t, func(r *rules) { r.Costs, r.MaxCost = costs, 1 })
 		for range 2 { // each says that the session has cost 0.5
 			p.respond(p.ask("more"), saying("hello"))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Compaction, a turn that begins with a history over its limit asks a compactor for a summary of the oldest
+// With Config.Compaction, a turn that begins with a history over its limit asks a compactor for a summary of the oldest
 // exchanges before it asks the model, and continues with the summary in their place. It waits until its deadline. Without
 // a usable summary it continues as without a compactor: it hides these exchanges. Nothing is asked during a turn, whose
 // conversation must stay as the model knows it.
@@ -21,23 +21,8 @@ type Compaction struct {
 	Keep int
 }
 
-const (
-	defaultCompactionTimeout = 2 * time.Minute
-	defaultCompactionKeep    = 8
-)
-
 // summaryTitle begins the message of a summary. FlightDeck's model workers use it too.
 const summaryTitle = "[Conversation Summary]\n"
-
-func (c Compaction) withDefaults() Compaction {
-	if c.Timeout == 0 {
-		c.Timeout = defaultCompactionTimeout
-	}
-	if c.Keep == 0 {
-		c.Keep = defaultCompactionKeep
-	}
-	return c
-}
 
 // compacting reports whether the open turn waits for the compactor.
 func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }

@@ -14,14 +14,14 @@ import (
 )
 
 // compactor has a compactor and room for four exchanges, of which one stays after a summary.
-func compactor(r *Rules) {
-	r.History.Messages = 8
+func compactor(r *rules) {
+	r.HistoryLimit.Messages = 8
 	r.Compaction = &Compaction{Timeout: time.Minute, Keep: 1}
 }
 
 // overLimit is a session whose next turn asks the compactor.
-func overLimit(t tb, change ...func(*Rules)) *play {
-	p := newPlay(t, append([]func(*Rules){compactor}, change...)...)
+func overLimit(t tb, change ...func(*rules)) *play {
+	p := newPlay(t, append([]func(*rules){compactor}, change...)...)
 	for n := range 5 {
 		p.exchange("q"+strconv.Itoa(n), "a"+strconv.Itoa(n))
 	}
@@ -89,7 +89,7 @@ func TestWithoutASummaryTheOldestExchangesAreHidden(t *testing.T) {
 }
 
 func TestASummaryThatIsTooLongIsNotUsed(t *testing.T) {
-	p := overLimit(t, func(r *Rules) { r.History.Bytes = 10 << 10 })
+	p := overLimit(t, func(r *rules) { r.HistoryLimit.Bytes = 10 << 10 })
 	request := the[CompactionRequested](t, p.send("message-input", message("now")))
 	asked := the[Enriched](t, p.send("compaction-result", summarized(request, `"summary":"`+strings.Repeat("s", 10<<10)+`"`)))
 	require.NotContains(t, string(asked.History), "Summary")
@@ -145,7 +145,7 @@ func TestAClearedConversationNeedsNoSummary(t *testing.T) {
 }
 
 func TestASummaryThatReachesTheCostLimitEndsTheTurn(t *testing.T) {
-	p := overLimit(t, func(r *Rules) { r.MaxCost = 1 })
+	p := overLimit(t, func(r *rules) { r.MaxCost = 1 })
 	request := the[CompactionRequested](t, p.send("message-input", message("now")))
 	es := p.send("compaction-result", summarized(request, `"summary":"The story.","cost":0.5`))
 	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
@@ -183,10 +183,10 @@ func TestATurnEndsItsWaitWithoutTheOption(t *testing.T) {
 // Whatever a compactor does, every message ends, and every prompt is one that providers accept.
 func TestNoCompactorHangsOrCorruptsASession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, smallRow, func(r *Rules) {
+		p := newPlay(t, smallRow, func(r *rules) {
 			compactor(r)
 			r.Compaction.Keep = rapid.IntRange(1, 5).Draw(t, "keep")
-			r.History.Messages = rapid.IntRange(1, 10).Draw(t, "messages")
+			r.HistoryLimit.Messages = rapid.IntRange(1, 10).Draw(t, "messages")
 		})
 		size := rapid.SampledFrom([]int{5, 3000, 15 << 10})
 		var requests []CompactionRequested

@@ -102,7 +102,7 @@ func TestPurgedSessionsRowIsDeletedWhenItsMemoriesExpire(t *testing.T) {
 }
 
 func TestIdleSessionsArePurged(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.IdleAfter = time.Hour })
+	p := newPlay(t, func(r *rules) { r.IdlePurge = time.Hour })
 	asked := p.ask("one")
 	p.now = p.now.Add(30 * time.Second)
 	p.respond(asked, saying("first"))

@@ -15,9 +15,9 @@ func TestCancelAndPurgeAreReported(t *testing.T) {
 	catalog, err := topics.For("quay")
 	require.NoError(t, err)
 	var reported []string
-	graph, err := turn.Graph("quay", turn.WithMetrics(turn.Metrics{
+	graph, err := turn.Graph("quay", turn.Config{Metrics: turn.Metrics{
 		Controlled: func(session, action string) { reported = append(reported, session+" "+action) },
-	}))
+	}})
 	require.NoError(t, err)
 	d := processortest.New(t, time.UnixMilli(1_790_000_000_000), graph)
 	letters := processortest.OutRaw(d, catalog.DeadLetters())

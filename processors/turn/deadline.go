@@ -98,7 +98,7 @@ func (d DeadlineCame) end(s *transition) {
 	if at, ok := s.idleAt(); !ok || at > s.nowMS() || s.err != nil {
 		return
 	}
-	if s.onlyMemoriesLeft() || s.rules.IdleAfter == 0 {
+	if s.onlyMemoriesLeft() || s.rules.IdlePurge == 0 {
 		s.changed, s.erased = true, true
 		return
 	}
@@ -165,7 +165,7 @@ func (s *transition) turnDeadline() int64 {
 }
 
 // idleAt returns when a session that waits for nothing ends or is removed: it ends as endsAt says, and is removed when its
-// memories expire if only memories, or the cost of a session that ended, are left, else after Rules.IdleAfter if that is set.
+// memories expire if only memories, or the cost of a session that ended, are left, else after Config.IdlePurge if that is set.
 // ok is false if the session waits for something or is never removed.
 func (s *transition) idleAt() (at int64, ok bool) {
 	switch {
@@ -175,8 +175,8 @@ func (s *transition) idleAt() (at int64, ok bool) {
 		return s.forgottenAt(), true
 	case s.row.LastTurn != "" && s.rules.Memoir != nil:
 		return s.endsAt()
-	case s.rules.IdleAfter > 0:
-		return s.row.TouchedMs + s.rules.IdleAfter.Milliseconds(), true
+	case s.rules.IdlePurge > 0:
+		return s.row.TouchedMs + s.rules.IdlePurge.Milliseconds(), true
 	case s.onlyCostLeft():
 		return s.forgottenAt(), true
 	default:

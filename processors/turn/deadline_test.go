@@ -55,7 +55,7 @@ var waiting = map[string]struct {
 	},
 	"session that is removed": {
 		func(t *testing.T) *play {
-			p := newPlay(t, func(r *Rules) { r.IdleAfter = time.Hour })
+			p := newPlay(t, func(r *rules) { r.IdlePurge = time.Hour })
 			p.respond(p.ask("one"), saying("hello"))
 			return p
 		}, 10 * time.Minute,

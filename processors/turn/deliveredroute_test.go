@@ -11,7 +11,7 @@ import (
 
 func TestWithDeliveryNoTokenEntersRowOrOutput(t *testing.T) {
 	const secret = `{"callbackService":"harbor","bearerToken":"s3cret","extra":[1.10]}`
-	p := newPlay(t, func(r *Rules) { r.Delivery = true })
+	p := newPlay(t, func(r *rules) { r.Delivery = true })
 	asked := p.ask("hi")
 	p.send("reply-to", secret)
 	require.NotContains(t, string(p.row), "s3cret")
@@ -25,7 +25,7 @@ func TestWithDeliveryAnOutputNamesARouteThatIsReadLater(t *testing.T) {
 	named := func(p *play, descriptor string) Enriched {
 		return the[Enriched](t, p.send("message-input", requestMessage("hi", "r1"), header(topics.HeaderRoute, descriptor)))
 	}
-	delivery := func(r *Rules) { r.Delivery = true }
+	delivery := func(r *rules) { r.Delivery = true }
 
 	p := newPlay(t, delivery)
 	asked := named(p, descriptor)

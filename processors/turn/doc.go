@@ -8,9 +8,9 @@
 //	reply-to ---------------+                          +--> message-input (the tool message, for readers)
 //	session-control --------+                          +--> message-output
 //	deadlines --------------+                          +--> {group}-dlq (records that cannot be used, with the reason)
-//	                                                   +--> agent-events (WithEvents)
-//	gate-outcomes ----------+                          +--> gate-requests (WithApproval, WithGates)
-//	gate-requests (WithGates)
+//	                                                   +--> agent-events (Config.Events)
+//	gate-outcomes ----------+                          +--> gate-requests (Config.Approval, Config.Gates)
+//	gate-requests (Config.Gates)
 //
 // All topics are keyed by session and named "{agent}-...". The wire format is FlightDeck's; see package topics.
 //
@@ -28,22 +28,22 @@
 // # A turn
 //
 // A session has one open turn at a time; further messages wait in order. A turn is a series of think steps. A step asks
-// the model and waits for its think-response (WithThinkTimeout), which repeats ("echoes") the conversation and the message
+// the model and waits for its think-response (Config.ThinkTimeout), which repeats ("echoes") the conversation and the message
 // that it answers. A response that asks for tools opens one call for each, and the turn waits for their results
-// (WithToolTimeout); with the last result the next step begins. A response that ends the turn is the answer, and the
+// (Config.ToolTimeout); with the last result the next step begins. A response that ends the turn is the answer, and the
 // conversation in it becomes the session's history. A turn that ends in an error leaves the history as
 // it was before the turn.
 //
 // # Long sessions
 //
-// A session can have any number of turns. Only its history grows with them, and WithHistoryLimit bounds the part of the
+// A session can have any number of turns. Only its history grows with them, and Config.HistoryLimit bounds the part of the
 // history that is sent to the model. A turn that begins over the limit first hides the oldest exchanges, down to half of
 // the limit. An exchange is a user's message and what follows it up to the next one, so the history always begins with a
 // user's message, and every tool call in it has its result. The beginning of the prompt changes only when the limit is
 // reached, so that providers can cache it. Exchanges are also hidden if the record for the model or the row would be too
 // large otherwise, even during a turn. A turn ends in too_large only if its own messages do not fit.
 //
-// With WithCompaction, a turn that begins over the limit first asks a compactor (package compact) for a summary of these
+// With Config.Compaction, a turn that begins over the limit first asks a compactor (package compact) for a summary of these
 // exchanges, and continues with the summary in their place:
 //
 //	turn --> {agent}-compaction-request --> compactor --> {agent}-compaction-result --> turn
@@ -54,19 +54,19 @@
 //
 // Hidden exchanges stay in the row, in parts that no event reads. They are deleted when the session is purged, by a
 // tombstone on think-request-response, or, the oldest first, when the row has no room for them: a session's row and its
-// parts together never exceed WithRowLimit. Each time exchanges are hidden, the processor logs a line and calls
+// parts together never exceed Config.RowLimit. Each time exchanges are hidden, the processor logs a line and calls
 // Metrics.HistoryHidden.
 //
 // # Approvals
 //
-// With WithApproval, a policy (package processors/approval) says which tool calls wait for a person's approval. The gate of
+// With Config.Approval, a policy (package processors/approval) says which tool calls wait for a person's approval. The gate of
 // a call, package processors/gate or another group with the same topics, ends in exactly one outcome:
 //
 //	turn --> {agent}-gate-requests --> gate (a person, a policy or a deadline decides) --> {agent}-gate-outcomes --> turn
 //
 //	outcome      the call
 //	approved     is handed out with the arguments of the outcome, if they have its digest, and the policy, evaluated again,
-//	             does not deny them; WithToolTimeout begins now
+//	             does not deny them; Config.ToolTimeout begins now
 //	denied       ends in an error result, reason denied: "the call was refused, because ..."
 //	timed_out    ends in an error result, reason approval_timed_out: "no one answered in time ..."
 //	cancelled    ends in an error result, reason cancelled
@@ -82,16 +82,16 @@
 // the call has the member "turntable_approval": otherwise the model would try the original ones again.
 //
 // A turn that ends withdraws the gates of its calls. A message that arrives while a call waits is queued; with
-// WithSupersedeGates it withdraws the gates, and the turn continues without the calls. A policy in shadow mode hands out every
+// Config.SupersedeGates it withdraws the gates, and the turn continues without the calls. A policy in shadow mode hands out every
 // call and records what it would have asked.
 //
-// With WithGates, the clock of a think step stops while a gate of another requester, such as an agent behind
+// With Config.Gates, the clock of a think step stops while a gate of another requester, such as an agent behind
 // processors/fold/group, is open for its turn. The requester names the turn in turn_id: by the turn's ID, or by the request_id
 // of its message. The turn waits for the outcome until 5 minutes after the request's expires_at, or for 30 days if it has none,
 // because the deadline is then that of the gate's policy. It withdraws the gate if the turn ends or is superseded before. A
 // session has up to 256 such gates; more do not stop the clock.
 //
-// With WithChannels, the metadata of a message says where its output goes: to its origin on a channel, or to the agent that
+// With Config.Channels, the metadata of a message says where its output goes: to its origin on a channel, or to the agent that
 // delegated a task. The turn stores that with the message and copies it to the records of its tool calls and gates; nothing is
 // looked up by session or agent. An ephemeral prompt is sent with each step of its turn, and is not in the history.
 //
@@ -104,12 +104,12 @@
 // the same time, a caller can get the answer to another one's message. Send a request_id with each message and its reply, or wait
 // for each answer.
 //
-// A route can be read after its turn has ended, if the model is faster than the reader of reply-to. With WithDelivery the output
+// A route can be read after its turn has ended, if the model is faster than the reader of reply-to. With Config.Delivery the output
 // is delivered all the same. Without it, the output has no route, and the route is dead-lettered.
 //
 // # Memory
 //
-// With WithMemoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,
+// With Config.Memoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,
 // and its conversation goes to the memory of its user. A session with an open turn, gate, reply route or held record does not
 // end. The end and the removal of the conversation are one step of the row: a record that is read before it postpones the
 // end, and one that is read after it belongs to a new conversation. A record that was written before the end was due is read
@@ -127,13 +127,13 @@
 // answer are not part of the conversation. What the history limit, the compactor or a worker's compaction has hidden from the
 // model is part of it. A conversation of more than 128 KiB becomes several snapshots, and hidden exchanges for which the row has
 // no room become one before the session ends: nothing is left out. Only of a message that is too long for a record the end is
-// replaced by an ellipsis. Gates of other requesters keep a session open with WithGates.
+// replaced by an ellipsis. Gates of other requesters keep a session open with Config.Gates.
 //
 // # Costs and latencies
 //
-// WithMaxSteps bounds the steps of a turn, WithMaxCost the cost of a session, and WithBudgets the costs of users and tenants:
-// beyond them the turn ends in an error output, code too_many_steps or over_budget. With WithCosts each answer of a model is
-// charged on model-costs, also one that comes too late; with WithLatencies each tool call is measured on tool-use-latency.
+// Config.MaxSteps bounds the steps of a turn, Config.MaxCost the cost of a session, and Config.Budgets the costs of users and tenants:
+// beyond them the turn ends in an error output, code too_many_steps or over_budget. With Config.Costs each answer of a model is
+// charged on model-costs, also one that comes too late; with Config.Latencies each tool call is measured on tool-use-latency.
 // Packages memoir/cost and memoir/latency add them up. The user who is charged is that of the message whose step the record
 // answers, which is the user whose budget was checked; a response without an open or waiting turn is charged to the user in the
 // message that it echoes. The user_id of a response counts only if these have none.
@@ -165,43 +165,12 @@
 // turntable.id followed by a slash and a word of the worker's own ("/think", "/failure" and "/result" in packages think and
 // tools). A worker that sets no turntable.id should answer repeats.
 //
-// # Options
-//
-//	option                         default           meaning
-//	WithThinkTimeout               10 min            how long a step waits for the model before the turn ends in an error
-//	WithToolTimeout                5 min             how long tools may take before their calls get error results
-//	WithRouteTTL                   24 h              how long a reply route can be used
-//	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
-//	WithQueue                      Queue, 16         whether messages that arrive during a turn wait, and how many, or are rejected
-//	WithSupersede                  off               how long a step may be silent while a message waits
-//	WithHistoryLimit               half a row        longest history that the model is sent, in bytes and messages
-//	WithCompaction                 off               a compactor summarizes the exchanges that would be hidden
-//	WithMaxSteps                   100               how often a turn may ask the model
-//	WithMaxCost                    off               cost of a session at which the model is no longer asked
-//	WithRecordLimit                1 MiB             largest record that is written
-//	WithRowLimit                   960 KiB           largest row of a session: the record limit less 64 KiB
-//	WithDelivery                   off               outputs carry a route_id instead of the bearer token
-//	WithMetrics                    none              callbacks for hidden exchanges
-//	WithApproval                   off               a policy that says which tool calls wait for a person's approval
-//	WithGates                      off               an open gate of another requester stops the clock of its think step
-//	WithSupersedeGates             off               a message that arrives during a gate ends the gate
-//	WithChannels                   off               outputs go to the origins of messages, see processors/channel
-//	WithEvents                     with think        the turn writes its event stream, with its model's workers
-//	WithOrderedOutputs             off               the outputs of a step are acknowledged one topic after the other
-//	WithBothSpellings              off               model workers of FlightDeck's SDKs can read the records for the model
-//	WithIdlePurge                  off               how long a session may be idle before it is removed
-//	WithMemoir                     off               idle sessions end, and the model gets a memory of its user
-//	WithCosts                      off               what each answer of a model cost is written to model-costs
-//	WithBudgets                    off               what the model calls of users and tenants may cost
-//	WithTenants                    off               the tenant that a user belongs to
-//	WithLatencies                  off               how long each tool call took is written to tool-use-latency
-//
 // # Decisions beyond the wire format
 //
 //   - A timeout of a step, of its calls or of a compaction waits for records that were written before it was due and are not
 //     read yet, as after a downtime: an answer that was on its topic in time is not late. It waits for at most 30 s from the
-//     deadline, or from when the processor began to read the partition. The end of a session (WithMemoir) and its removal
-//     (WithIdlePurge) wait for at most 10 minutes.
+//     deadline, or from when the processor began to read the partition. The end of a session (Config.Memoir) and its removal
+//     (Config.IdlePurge) wait for at most 10 minutes.
 //   - A think-response answers the open step unless it names another one: by its turntable.id, or without one by the input
 //     and the length of the history that it echoes. A tool message is compared without its timestamp, because a replay
 //     writes a new one.
@@ -228,7 +197,7 @@
 //   - A tool call with the member invalid in tool_uses is refused: the model gets that text as the call's result.
 //     The dollars in its header turntable.cost, if there is one, are added to the cost of the session.
 //   - A record on think-dlq that contains the failed input must match the open step; a record without input fails the open
-//     step. Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot
+//     step. Package fold/group (Config.ThinkResponses) writes no such record for a turn without a request, because it cannot
 //     name the input: the step ends by the think timeout.
 //   - think-dlq may have any number of partitions, because the SDKs of FlightDeck let the broker create it. Its records are
 //     always sent through the loop topic, even from the right partition.
@@ -254,7 +223,7 @@
 //
 // # Sizes
 //
-// Every field of a row is bounded, by count and in bytes (Rules.RowLimit), and no record larger than Rules.RecordLimit is
+// Every field of a row is bounded, by count and in bytes (Config.RowLimit), and no record larger than Config.RecordLimit is
 // written. If a row would be too large, the following is given up in this order: hidden exchanges, the older of the
 // remembered calls and records, the stored message of the open step, held records, waiting messages, exchanges of earlier
 // turns, the result that has just arrived (the model gets an error in its place), calls that wait for approval (the largest

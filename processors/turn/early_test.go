@@ -182,7 +182,7 @@ func (p *play) lost(f func()) {
 }
 
 // lostTurn is a session whose row was lost after its first message was asked.
-func lostTurn(t tb, change ...func(*Rules)) (p *play, asked Enriched, id string) {
+func lostTurn(t tb, change ...func(*rules)) (p *play, asked Enriched, id string) {
 	p = newPlay(t, change...)
 	p.lost(func() {
 		out := p.send("message-input", requestMessage("hi", "r1"))

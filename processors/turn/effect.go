@@ -13,7 +13,7 @@ type Effect interface{ effect() }
 // Emit writes a record of the session to an output topic.
 type Emit struct {
 	// Key is the record's key: the session id, or that of the user's memory (topics.MemoryKey) for MemoirSession and, with
-	// Rules.Memoir, for Enriched, or the name of the tool for ToolTook.
+	// Config.Memoir, for Enriched, or the name of the tool for ToolTook.
 	Key string
 	// ID is the record's turntable.id header. A repeat after a crash has the same ID.
 	ID string
@@ -40,7 +40,7 @@ type Value interface{ kind() string }
 
 // The output topics' values.
 type (
-	// Enriched is a step for the model, a record of enriched-message-input or, with Rules.Memoir, of memoir-lookups.
+	// Enriched is a step for the model, a record of enriched-message-input or, with Config.Memoir, of memoir-lookups.
 	Enriched topics.EnrichedMessage
 	// Called is a tool call, a record of tool-use.
 	Called topics.ToolUseItem

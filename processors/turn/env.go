@@ -8,10 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
-// ErrEnvironment is wrapped by every error that OptionsFromEnv returns.
+// ErrEnvironment is wrapped by every error that ConfigFromEnv returns.
 var ErrEnvironment = errors.New("turn: bad environment variable")
 
-// EnvironmentNames returns the names of the variables that OptionsFromEnv reads. FlightDeck's names are used where they
+// EnvironmentNames returns the names of the variables that ConfigFromEnv reads. FlightDeck's names are used where they
 // exist:
 //
 //	THINK_TIMEOUT_MS           think timeout
@@ -28,33 +28,34 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
 func EnvironmentNames() []string { return envoption.Names(variables) }
 
-func duration(with func(time.Duration) Option) func(int64) Option {
-	return func(ms int64) Option { return with(time.Duration(ms) * time.Millisecond) }
+func duration(name string, field func(*Config) *time.Duration) envoption.Variable[func(*Config)] {
+	return envoption.Milliseconds(name, envoption.Field(field))
 }
 
-var variables = []envoption.Variable[Option]{
-	{Name: "THINK_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithThinkTimeout)},
-	{Name: "THINK_SUPERSEDE_AFTER_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithSupersede)},
-	{Name: "ASYNC_TOOL_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithToolTimeout)},
-	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(func(d time.Duration) Option {
-		return func(o *options) { o.rules.RememberFor = d }
-	})},
-	envoption.RouteTTL(WithRouteTTL),
-	{Name: "HISTORY_MAX_BYTES", Min: minHistory, Max: math.MaxInt32, Option: func(n int64) Option {
-		return func(o *options) { o.rules.History.Bytes = int(n) }
-	}},
-	{Name: "HISTORY_MAX_MESSAGES", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option {
-		return func(o *options) { o.rules.History.Messages = int(n) }
-	}},
-	envoption.CompactionTimeout(func(d time.Duration) Option { return WithCompaction(Compaction{Timeout: d}) }),
-	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
-	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
-	{Name: "SESSION_IDLE_PURGE_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithIdlePurge)},
-	envoption.RecordLimit(WithRecordLimit),
+func count(name string, least int64, field func(*Config) *int) envoption.Variable[func(*Config)] {
+	set := envoption.Field(field)
+	return envoption.Variable[func(*Config)]{Name: name, Min: least, Max: math.MaxInt32, Option: func(n int64) func(*Config) { return set(int(n)) }}
 }
 
-// OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or a map lookup in a test. A blank
-// variable counts as unset. One error, which wraps ErrEnvironment, names all invalid values.
-func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
-	return envoption.Options(variables, lookup, ErrEnvironment)
+var variables = []envoption.Variable[func(*Config)]{
+	duration("THINK_TIMEOUT_MS", func(c *Config) *time.Duration { return &c.ThinkTimeout }),
+	duration("THINK_SUPERSEDE_AFTER_MS", func(c *Config) *time.Duration { return &c.SupersedeAfter }),
+	duration("ASYNC_TOOL_TIMEOUT_MS", func(c *Config) *time.Duration { return &c.ToolTimeout }),
+	duration("TOOL_AGG_TOMBSTONE_TTL_MS", func(c *Config) *time.Duration { return &c.RememberFor }),
+	envoption.RouteTTL(envoption.Field(func(c *Config) *time.Duration { return &c.RouteTTL })),
+	count("HISTORY_MAX_BYTES", minHistory, func(c *Config) *int { return &c.HistoryLimit.Bytes }),
+	count("HISTORY_MAX_MESSAGES", 1, func(c *Config) *int { return &c.HistoryLimit.Messages }),
+	envoption.CompactionTimeout(func(d time.Duration) func(*Config) {
+		return func(c *Config) { c.Compaction = &Compaction{Timeout: d} }
+	}),
+	count("THINK_MAX_STEPS", 1, func(c *Config) *int { return &c.MaxSteps }),
+	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: envoption.Field(func(c *Config) *float64 { return &c.MaxCost })},
+	duration("SESSION_IDLE_PURGE_MS", func(c *Config) *time.Duration { return &c.IdlePurge }),
+	envoption.RecordLimit(envoption.Field(func(c *Config) *int { return &c.RecordLimit })),
+}
+
+// ConfigFromEnv returns a Config with the fields that the environment sets. lookup is os.LookupEnv, or a map lookup in a test. A
+// blank variable counts as unset. One error, which wraps ErrEnvironment, names all invalid values.
+func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
+	return envoption.Read(variables, lookup, ErrEnvironment)
 }

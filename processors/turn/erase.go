@@ -49,7 +49,7 @@ func (b *binding) erased(row any, purge *Record, now time.Time) (out Outcome) {
 
 // eraseState is the purge of a row to which the transition cannot be applied: accepted messages get their error outputs,
 // without routes, and held records are given up. Of the memories, those that the row itself contains stay.
-func eraseState(state *turnrow.State, purge *Record, now time.Time, rules Rules) Outcome {
+func eraseState(state *turnrow.State, purge *Record, now time.Time, rules rules) Outcome {
 	memories := func(list []byte, entry int) []byte { return list[:len(list)-len(list)%entry] }
 	left := &turnrow.State{
 		Version: rowVersion, TouchedMs: now.UnixMilli(), NextPart: state.NextPart,

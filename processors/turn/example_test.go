@@ -10,19 +10,19 @@ import (
 
 // The graph is a plain Goka graph; processors.New runs it.
 func ExampleGraph() {
-	graph, err := turn.Graph("harbor", turn.WithThinkTimeout(2*time.Minute), turn.WithQueue(turn.Reject, 1))
+	graph, err := turn.Graph("harbor", turn.Config{ThinkTimeout: 2 * time.Minute, Policy: turn.Reject, QueueLimit: 1})
 	fmt.Println(graph.Group(), err)
 
-	_, err = turn.Graph("harbor", turn.WithToolTimeout(0))
+	_, err = turn.Graph("harbor", turn.Config{ToolTimeout: -1})
 	fmt.Println(err)
 	// Output:
 	// harbor-streams <nil>
-	// turn: option out of range: tool timeout is 0s, want 1ms or more
+	// turn: invalid configuration: ToolTimeout is -1ns, want at least 1ms
 }
 
-func ExampleOptionsFromEnv() {
+func ExampleConfigFromEnv() {
 	env := map[string]string{"ASYNC_TOOL_TIMEOUT_MS": "60000", "THINK_TIMEOUT_MS": "soon"}
-	_, err := turn.OptionsFromEnv(func(name string) (string, bool) {
+	_, err := turn.ConfigFromEnv(func(name string) (string, bool) {
 		v, ok := env[name]
 		return v, ok
 	})

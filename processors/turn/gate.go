@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Approval, the policy is evaluated for each call that the model asks for. A call that it does not allow is not
+// With Config.Approval, the policy is evaluated for each call that the model asks for. A call that it does not allow is not
 // handed out: a gate request is written in its place, and the call's item stays in the row. The gate's outcome either hands
 // the call out (outcome.go), or ends it with an error result. The other calls of the response run meanwhile, on the clock
 // of the step. An approved call has a clock of its own.
@@ -36,10 +36,10 @@ func (g GateRequested) kind() string {
 }
 
 // usesGates reports whether the group writes to gate-requests and reads gate-outcomes.
-func (r *Rules) usesGates() bool { return r.Approval != nil || r.Gates }
+func (c *Config) usesGates() bool { return c.Approval != nil || c.Gates }
 
 // evaluate returns what the policy says about a call. Without a policy every call is allowed.
-func (r *Rules) evaluate(tool *string, args topics.Raw) approval.Decision {
+func (r *rules) evaluate(tool *string, args topics.Raw) approval.Decision {
 	if r.Approval == nil {
 		return approval.Decision{Effect: approval.Allow, Edit: true}
 	}
@@ -210,7 +210,7 @@ func (s *transition) withdrawGate(i int, cause topics.GateCause) {
 	}
 }
 
-// withdraw ends a gate without a decision. Without Rules.usesGates the group has no topic to say so, and the gate ends at its
+// withdraw ends a gate without a decision. Without Config.usesGates the group has no topic to say so, and the gate ends at its
 // deadline.
 func (s *transition) withdraw(turn string, step uint32, index int, gate string, cause topics.GateCause) {
 	s.changed = true

@@ -8,20 +8,20 @@ import (
 )
 
 // An agent that asks a person in the middle of a step: the step's clock stops.
-func ExampleWithGates() {
-	graph, err := turn.Graph("harbor", turn.WithGates(), turn.WithSupersedeGates())
+func ExampleGraph_gates() {
+	graph, err := turn.Graph("harbor", turn.Config{Gates: true, SupersedeGates: true})
 	fmt.Println(graph.Group(), err)
 
-	_, err = turn.Graph("harbor", turn.WithSupersedeGates())
+	_, err = turn.Graph("harbor", turn.Config{SupersedeGates: true})
 	fmt.Println(err)
 	// Output:
 	// harbor-streams <nil>
-	// turn: option out of range: gates are superseded without WithApproval or WithGates
+	// turn: invalid configuration: SupersedeGates needs Approval or Gates
 }
 
 // The turns of an agent wait for people before a tool spends money.
-func ExampleWithApproval() {
-	graph, err := turn.Graph("quay", turn.WithApproval(approval.Policy{Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask}}}))
+func ExampleGraph_approval() {
+	graph, err := turn.Graph("quay", turn.Config{Approval: &approval.Policy{Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask}}}})
 	if err != nil {
 		panic(err)
 	}

@@ -25,8 +25,8 @@ func paying() approval.Policy {
 	}
 }
 
-func withPolicy(p approval.Policy) func(*Rules) {
-	return func(r *Rules) { r.Agent, r.Approval = agent, &p }
+func withPolicy(p approval.Policy) func(*rules) {
+	return func(r *rules) { r.Agent, r.Approval = agent, &p }
 }
 
 // wanted is a call that a model asks for.
@@ -79,8 +79,8 @@ func (p *play) resultFrom(tool, id, text string) effects {
 const payment = `{"to": "acme",  "amount":120.50}`
 
 // waitForApproval opens a turn whose only call waits for approval.
-func waitForApproval(t tb, change ...func(*Rules)) (*play, GateRequested) {
-	p := newPlay(t, append([]func(*Rules){withPolicy(paying())}, change...)...)
+func waitForApproval(t tb, change ...func(*rules)) (*play, GateRequested) {
+	p := newPlay(t, append([]func(*rules){withPolicy(paying())}, change...)...)
 	es := p.respond(p.ask("pay the invoice"), callingFor(wanted{"t1", "pay", payment}))
 	require.Empty(t, emitted[Called](es))
 	return p, the[GateRequested](t, es)
@@ -245,7 +245,7 @@ func TestMessageDuringAGateWaitsOrSupersedesIt(t *testing.T) {
 		require.Len(t, emitted[Called](p.send("gate-outcomes", outcome(g, topics.GateApproved))), 1)
 	})
 	t.Run("supersedes", func(t *testing.T) {
-		p, g := waitForApproval(t, func(r *Rules) { r.SupersedeGates = true })
+		p, g := waitForApproval(t, func(r *rules) { r.SupersedeGates = true })
 		es := p.send("message-input", message("never mind"))
 		require.Equal(t, GateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: topics.CauseSuperseded}, the[GateRequested](t, es))
 		require.Contains(t, string(the[Completed](t, es).Results[0].Result), `cancelled: a newer message arrived","reason":"cancelled"}`)
@@ -255,13 +255,13 @@ func TestMessageDuringAGateWaitsOrSupersedesIt(t *testing.T) {
 		require.Contains(t, string(the[Enriched](t, es).LatestInput), "never mind", "then the message has its turn")
 	})
 	t.Run("rejected messages supersede nothing", func(t *testing.T) {
-		p, _ := waitForApproval(t, func(r *Rules) { r.SupersedeGates, r.QueueLimit, r.Policy = true, 1, Reject })
+		p, _ := waitForApproval(t, func(r *rules) { r.SupersedeGates, r.QueueLimit, r.Policy = true, 1, Reject })
 		require.Empty(t, emitted[GateRequested](p.send("message-input", message("busy?"))))
 	})
 }
 
 func TestRowsWithoutGatedCallsAreTheSameWithAPolicy(t *testing.T) {
-	rows := func(change ...func(*Rules)) (list []string) {
+	rows := func(change ...func(*rules)) (list []string) {
 		p := newPlay(t, change...)
 		asked := p.ask("look")
 		list = append(list, string(p.row))
@@ -274,7 +274,7 @@ func TestRowsWithoutGatedCallsAreTheSameWithAPolicy(t *testing.T) {
 		p.respond(asked, saying("done"))
 		return append(list, string(p.row))
 	}
-	require.Equal(t, rows(), rows(withPolicy(paying()), func(r *Rules) { r.Gates, r.SupersedeGates = true, true }))
+	require.Equal(t, rows(), rows(withPolicy(paying()), func(r *rules) { r.Gates, r.SupersedeGates = true, true }))
 }
 
 func TestDescribeNamesTheGatesOfCalls(t *testing.T) {

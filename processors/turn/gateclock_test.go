@@ -15,7 +15,7 @@ import (
 // its timeout while none of its gates was open, and never before.
 func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, withGates, func(r *Rules) { r.SupersedeGates = rapid.Bool().Draw(t, "supersede") })
+		p := newPlay(t, withGates, func(r *rules) { r.SupersedeGates = rapid.Bool().Draw(t, "supersede") })
 		p.send("message-input", requestMessage("hi", "r1"))
 		left := p.rules.ThinkTimeout
 		open, made := map[string]time.Time{}, 0

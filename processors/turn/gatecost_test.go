@@ -15,7 +15,7 @@ type spent struct {
 }
 
 // spend plays a turn with one call, whose gate approves it if it has one.
-func spend(t *testing.T, change ...func(*Rules)) (cost spent) {
+func spend(t *testing.T, change ...func(*rules)) (cost spent) {
 	p := newPlay(t, change...)
 	say := func(topic, value string) effects {
 		row := string(p.row)
@@ -48,7 +48,7 @@ func spend(t *testing.T, change ...func(*Rules)) (cost spent) {
 func TestGatedCallCostsTwoRecordsAndOneRow(t *testing.T) {
 	plain := spend(t)
 	policy := paying()
-	allowed := spend(t, withPolicy(policy), func(r *Rules) { r.Gates = true })
+	allowed := spend(t, withPolicy(policy), func(r *rules) { r.Gates = true })
 	require.Equal(t, plain, allowed)
 	policy.ReadOnly = nil
 	gated := spend(t, withPolicy(policy))
@@ -61,7 +61,7 @@ func TestGatedCallCostsTwoRecordsAndOneRow(t *testing.T) {
 // The options allocate nothing, and a policy that allows a call allocates little. The margin is for pools, which the race
 // detector empties at random.
 func TestPolicyAllocatesLittleForCallsThatItAllows(t *testing.T) {
-	allocations := func(change ...func(*Rules)) float64 {
+	allocations := func(change ...func(*rules)) float64 {
 		p := newPlay(t, change...)
 		asked := p.ask("pay")
 		e, ok := p.event("think-request-response", []byte(response(asked, callingFor(wanted{"t1", "look", `{}`}))))
@@ -74,7 +74,7 @@ func TestPolicyAllocatesLittleForCallsThatItAllows(t *testing.T) {
 		})
 	}
 	none := allocations()
-	require.InDelta(t, none, allocations(func(r *Rules) { r.Gates = true }), 2)
+	require.InDelta(t, none, allocations(func(r *rules) { r.Gates = true }), 2)
 	with := allocations(withPolicy(paying()))
 	require.InDelta(t, none, with, 10, "the policy's decisions")
 	t.Logf("allocations of a response with one call: %v; with a policy: %v", none, with)

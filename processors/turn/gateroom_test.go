@@ -13,7 +13,7 @@ import (
 func padding(n int) string { return fmt.Sprintf(`{"amount":1,"note":%q}`, strings.Repeat("x", n)) }
 
 // narrowRow has few bytes for the row, and records that are large enough.
-func narrowRow(r *Rules) { r.RowLimit = 200 << 10 }
+func narrowRow(r *rules) { r.RowLimit = 200 << 10 }
 
 // The arguments of a call that waits are in the conversation and once more in the row. If there is no room for them, the call
 // ends, the largest first, and its gate is never requested.
@@ -29,7 +29,7 @@ func TestCallThatTheRowHasNoRoomForIsNotRequested(t *testing.T) {
 }
 
 func TestRequestThatDoesNotFitIntoARecordEndsItsCall(t *testing.T) {
-	p := newPlay(t, withPolicy(paying()), func(r *Rules) { r.RowLimit = r.RecordLimit })
+	p := newPlay(t, withPolicy(paying()), func(r *rules) { r.RowLimit = r.RecordLimit })
 	policy := paying()
 	policy.Rules[0].Message = strings.Repeat("m", 300<<10)
 	p.rules.Approval = &policy

@@ -15,17 +15,17 @@ type HistoryLimit struct {
 	Messages int
 }
 
-// A turn that begins with a history over Rules.History hides the oldest exchanges: the model is no longer sent them. They
+// A turn that begins with a history over Config.HistoryLimit hides the oldest exchanges: the model is no longer sent them. They
 // are hidden down to half of the limit, because each time the prompt begins with other messages, a provider's cache of it
 // is lost. The newest exchange always stays. Nothing is hidden at the limit while a turn runs, because its conversation
 // must stay as the model knows it.
 //
-// Exchanges are also hidden, during a turn too, if the record for the model would exceed Rules.RecordLimit, or if the row
+// Exchanges are also hidden, during a turn too, if the record for the model would exceed Config.RecordLimit, or if the row
 // has no room for the turn. Only those of earlier turns are.
 //
 // Hidden exchanges stay in the row, in parts that no event reads, until the session is purged or its history is cleared.
 // They are the first that a row gives up for room (room.go), the oldest parts first. Without parts, under plain
-// goka.NewProcessor, they are dropped at once, because every event would write them again. With Rules.Memoir, what is dropped goes
+// goka.NewProcessor, they are dropped at once, because every event would write them again. With Config.Memoir, what is dropped goes
 // to the memory of the user (memoirsession.go).
 
 // Hidden reports that exchanges of a history were hidden. It causes a log line and a metric, and no record.
@@ -42,12 +42,13 @@ func (Hidden) effect() {}
 // few messages reaches it.
 const maxHiddenParts = 64
 
-// historyLimit returns Rules.History with its defaults.
-func (r Rules) historyLimit() HistoryLimit {
-	if r.History.Bytes == 0 {
-		r.History.Bytes = r.RowLimit / 2
+// historyLimit returns Config.HistoryLimit with the default of its bytes.
+func (c *Config) historyLimit() HistoryLimit {
+	limit := c.HistoryLimit
+	if limit.Bytes == 0 {
+		limit.Bytes = c.RowLimit / 2
 	}
-	return r.History
+	return limit
 }
 
 // below returns half of the limit, as room for what stays when it is reached.
@@ -119,7 +120,7 @@ func (s *transition) keepHidden(front topics.Raw) {
 	}
 }
 
-// purgeHidden removes the oldest part of the hidden exchanges, or those that are in no part. With Rules.Memoir it removes all of
+// purgeHidden removes the oldest part of the hidden exchanges, or those that are in no part. With Config.Memoir it removes all of
 // them, which go to the memory. It reports whether there were any.
 func (s *transition) purgeHidden() bool {
 	switch {

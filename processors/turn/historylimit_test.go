@@ -44,7 +44,7 @@ func (p *play) hiddenMessages() (contents []string) {
 }
 
 func TestOldestExchangesAreHiddenAtTheLimit(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Messages = 4 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 4 })
 	for _, n := range []string{"1", "2", "3"} {
 		p.exchange("q"+n, "a"+n)
 	}
@@ -67,7 +67,7 @@ func TestOldestExchangesAreHiddenAtTheLimit(t *testing.T) {
 }
 
 func TestALimitInBytesHidesToHalfOfIt(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Bytes = 10 << 10 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Bytes = 10 << 10 })
 	for n := range 100 {
 		asked := p.ask("q" + strconv.Itoa(n))
 		require.LessOrEqual(t, len(asked.History), 10<<10)
@@ -77,7 +77,7 @@ func TestALimitInBytesHidesToHalfOfIt(t *testing.T) {
 }
 
 func TestNothingIsHiddenWhileATurnRuns(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Messages = 2 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 2 })
 	p.exchange("q1", "a1")
 	asked := p.ask("q2")
 	for n := range 5 {
@@ -89,7 +89,7 @@ func TestNothingIsHiddenWhileATurnRuns(t *testing.T) {
 }
 
 func TestTheNewestExchangeStaysEvenOverTheLimit(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Bytes = 1 << 10 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Bytes = 1 << 10 })
 	p.exchange("q1", "a1")
 	p.exchange("q2", strings.Repeat("a", 5<<10))
 	require.EqualValues(t, 2, messages(p.ask("q3").History))
@@ -98,7 +98,7 @@ func TestTheNewestExchangeStaysEvenOverTheLimit(t *testing.T) {
 
 func TestHiddenExchangesGoWithTheConversation(t *testing.T) {
 	long := func() *play {
-		p := newPlay(t, func(r *Rules) { r.History.Messages = 2 })
+		p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 2 })
 		for n := range 20 {
 			p.exchange("q"+strconv.Itoa(n), strings.Repeat("a", 500))
 		}
@@ -118,7 +118,7 @@ func TestHiddenExchangesGoWithTheConversation(t *testing.T) {
 }
 
 func TestDescribeStatesTheSizeOfHiddenExchanges(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Messages = 2 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 2 })
 	p.exchange("q1", "a1")
 	p.exchange("q2", "a2")
 	p.ask("q3")
@@ -127,7 +127,7 @@ func TestDescribeStatesTheSizeOfHiddenExchanges(t *testing.T) {
 
 // The references to the parts are written with every event.
 func TestHiddenExchangesHaveABoundedNumberOfParts(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Messages = 1 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 1 })
 	for n := range 300 {
 		p.exchange("q"+strconv.Itoa(n), strings.Repeat("a", 3000))
 	}
@@ -157,7 +157,7 @@ func TestHistoryYieldsToTheResultsOfTools(t *testing.T) {
 
 // A turn that fails after its history was shortened leaves the shortened history.
 func TestAFailedTurnLeavesTheShortenedHistory(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.History.Messages = 2 })
+	p := newPlay(t, func(r *rules) { r.HistoryLimit.Messages = 2 })
 	p.exchange("q1", "a1")
 	p.exchange("q2", "a2")
 	asked := p.ask("q3")
@@ -176,7 +176,7 @@ func TestALongSessionIsNeverTooLarge(t *testing.T) {
 		require.NoError(t, err)
 		turns, full = n, true
 	}
-	p := newPlay(t, func(r *Rules) {
+	p := newPlay(t, func(r *rules) {
 		if !full {
 			smallRow(r)
 		}
@@ -204,12 +204,12 @@ func TestALongSessionIsNeverTooLarge(t *testing.T) {
 // limits and the sizes are.
 func TestEveryPromptIsPaired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, smallRow, func(r *Rules) {
+		p := newPlay(t, smallRow, func(r *rules) {
 			if rapid.Bool().Draw(t, "few messages") {
-				r.History.Messages = rapid.IntRange(1, 12).Draw(t, "messages")
+				r.HistoryLimit.Messages = rapid.IntRange(1, 12).Draw(t, "messages")
 			}
 			if rapid.Bool().Draw(t, "few bytes") {
-				r.History.Bytes = rapid.IntRange(minHistory, 8<<10).Draw(t, "bytes")
+				r.HistoryLimit.Bytes = rapid.IntRange(minHistory, 8<<10).Draw(t, "bytes")
 			}
 		})
 		size := rapid.SampledFrom([]int{5, 500, 3000, 20 << 10})

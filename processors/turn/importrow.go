@@ -19,15 +19,14 @@ type Imported struct {
 
 // Importer makes rows of the group table from sessions of another application. Write them to the table only before the
 // group starts for the first time. It is safe for concurrent use.
-type Importer struct{ rules Rules }
+type Importer struct{ rules rules }
 
-// NewImporter returns an importer for the group that Graph returns with the same options. An error wraps ErrOption.
-func NewImporter(opts ...Option) (*Importer, error) {
-	o, err := optionsOf(opts)
-	if err != nil {
+// NewImporter returns an importer for the group that Graph returns with the same Config. An error wraps ErrConfig.
+func NewImporter(c Config) (*Importer, error) {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
-	return &Importer{o.rules}, nil
+	return &Importer{rules{Config: c}}, nil
 }
 
 // Row returns the encoded row of a session and its parts, which must be written before it. at is when the session was last

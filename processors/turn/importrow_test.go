@@ -13,9 +13,9 @@ import (
 )
 
 // imported returns the state that the rows of an importer are read back as, with all parts.
-func imported(t *testing.T, in Imported, opts ...Option) *turnrow.State {
+func imported(t *testing.T, in Imported, c Config) *turnrow.State {
 	t.Helper()
-	importer, err := NewImporter(opts...)
+	importer, err := NewImporter(c)
 	require.NoError(t, err)
 	at := time.UnixMilli(1_790_000_000_000)
 	row, parts, err := importer.Row(in, at)
@@ -36,7 +36,7 @@ func TestImportedRowHasTheWholeSession(t *testing.T) {
 	for name, size := range map[string]int{"in the row": 10, "in parts": 10_000} {
 		t.Run(name, func(t *testing.T) {
 			history := topics.Raw(`[{"role":"user","content":"` + strings.Repeat("a", size) + `"},{"role":"assistant","content":"b"}]`)
-			s := imported(t, Imported{History: history, Cost: &cost, User: &user})
+			s := imported(t, Imported{History: history, Cost: &cost, User: &user}, Config{})
 			require.Equal(t, string(history), string(s.History))
 			require.EqualValues(t, 2, s.HistoryLength)
 			require.Equal(t, []any{0.5, "mira"}, []any{s.GetCost(), s.GetUserId()})
@@ -56,8 +56,8 @@ func TestImportedRowDropsTheOldestExchangesOfALongHistory(t *testing.T) {
 	for i := range 30 {
 		exchanges = append(exchanges, exchange(i, 100_000))
 	}
-	s := imported(t, Imported{History: topics.Raw("[" + strings.Join(exchanges, ",") + "]")})
-	rules := DefaultRules()
+	s := imported(t, Imported{History: topics.Raw("[" + strings.Join(exchanges, ",") + "]")}, Config{})
+	rules := defaults()
 	require.Less(t, len(s.History), rules.RowLimit)
 	require.Greater(t, len(s.History), rules.RowLimit-200_000)
 	kept := len(s.History) / len(exchanges[20])
@@ -66,19 +66,19 @@ func TestImportedRowDropsTheOldestExchangesOfALongHistory(t *testing.T) {
 
 	// The newest exchange alone is too large.
 	cost := 1.0
-	s = imported(t, Imported{History: topics.Raw("[" + exchange(1, rules.RowLimit) + "]"), Cost: &cost})
+	s = imported(t, Imported{History: topics.Raw("[" + exchange(1, rules.RowLimit) + "]"), Cost: &cost}, Config{})
 	require.Empty(t, s.History)
 	require.Zero(t, s.HistoryLength)
 	require.Equal(t, 1.0, s.GetCost())
 }
 
 func TestImportedRowExpiresAsOthersDo(t *testing.T) {
-	s := imported(t, Imported{History: topics.Raw(`[{"role":"user","content":"a"}]`)}, WithIdlePurge(time.Hour))
+	s := imported(t, Imported{History: topics.Raw(`[{"role":"user","content":"a"}]`)}, Config{IdlePurge: time.Hour})
 	require.EqualValues(t, 1_790_000_000_000+time.Hour.Milliseconds(), s.DeadlineMs)
 }
 
 func TestUnknownSessionHasNoImportedRow(t *testing.T) {
-	importer, err := NewImporter()
+	importer, err := NewImporter(Config{})
 	require.NoError(t, err)
 	for _, history := range []string{"", "[]", "[null]"} {
 		row, parts, err := importer.Row(Imported{History: topics.Raw(history)}, time.Time{})

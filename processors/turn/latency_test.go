@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func withLatencies(r *Rules) { r.Latencies = true }
+func withLatencies(r *rules) { r.Latencies = true }
 
 func TestCallsThatRanHaveALatency(t *testing.T) {
 	p := newPlay(t, withLatencies)
@@ -26,12 +26,12 @@ func TestCallsThatRanHaveALatency(t *testing.T) {
 	require.Equal(t, int64(1000), failed.LatencyMS, "since it was handed out")
 	timedOut := the[ToolTook](t, p.wait(time.Hour))
 	require.Equal(t, statusError, timedOut.Status)
-	require.Equal(t, DefaultRules().ToolTimeout.Milliseconds(), timedOut.LatencyMS)
+	require.Equal(t, defaults().ToolTimeout.Milliseconds(), timedOut.LatencyMS)
 	require.Empty(t, emitted[ToolTook](p.result("t3", "late")))
 }
 
 func TestCallsThatDidNotRunHaveNoLatency(t *testing.T) {
-	p := newPlay(t, withLatencies, func(r *Rules) { r.Agent, r.Approval = agent, modelPolicy() })
+	p := newPlay(t, withLatencies, func(r *rules) { r.Agent, r.Approval = agent, modelPolicy() })
 	es := p.respond(p.ask("one"), `"last_input_response":[],"tool_uses":[{"tool_use_id":"t0","name":"pay","input":{}},`+
 		`{"tool_use_id":"t1","name":"","input":{}},{"tool_use_id":"t2","name":"look","input":{}}],"end_turn":false`)
 	require.Empty(t, emitted[ToolTook](es))
@@ -40,7 +40,7 @@ func TestCallsThatDidNotRunHaveNoLatency(t *testing.T) {
 }
 
 func TestRefusedCallHasNoLatency(t *testing.T) {
-	p := newPlay(t, withLatencies, func(r *Rules) { r.Agent, r.Approval = agent, modelPolicy() })
+	p := newPlay(t, withLatencies, func(r *rules) { r.Agent, r.Approval = agent, modelPolicy() })
 	es := p.respond(p.ask("one"), `"last_input_response":[],"tool_uses":[{"tool_use_id":"t0","name":"pay","input":{}}],"end_turn":false`)
 	es = p.send("gate-outcomes", outcome(the[GateRequested](t, es), topics.GateDenied))
 	require.Len(t, emitted[Enriched](es), 1)

@@ -13,7 +13,7 @@ import (
 
 // The records of a session that ends are on their topics, under their keys. The group reads its own tombstone and ignores it.
 func TestSessionEndsThroughItsTopics(t *testing.T) {
-	b := start(t, turn.WithMemoir(turn.Memoir{After: time.Minute}))
+	b := start(t, turn.Config{Memoir: &turn.Memoir{After: time.Minute}})
 	lookups := processortest.Out(b.Driver, b.topics.MemoirLookups)
 	ends := processortest.Out(b.Driver, b.topics.SessionEnd)
 	sessions := processortest.Out(b.Driver, b.topics.MemoirSessions)

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Memoir everything that a session forgets goes to the memory of its user first: at its end the whole conversation, with
+// With Config.Memoir everything that a session forgets goes to the memory of its user first: at its end the whole conversation, with
 // what the history limit, a compactor or a worker's compaction has hidden, and before that the hidden exchanges for which the row
 // has no more room. A conversation that is too long for one record, or for one question to a model, becomes several snapshots.
 

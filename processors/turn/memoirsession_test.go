@@ -12,14 +12,14 @@ import (
 
 // Whatever hides messages from the model, and whatever the row has no room for: each goes to the memory of the user.
 func TestEveryFactReachesTheMemory(t *testing.T) {
-	for name, change := range map[string]func(*Rules){
-		"whole history":        func(*Rules) {},
-		"limit in messages":    func(r *Rules) { r.History.Messages = 6 },
-		"limit of one message": func(r *Rules) { r.History.Messages = 1 },
-		"limit in bytes":       func(r *Rules) { r.History.Bytes = 10 << 10 },
-		"small row":            func(r *Rules) { r.RowLimit, r.History.Bytes = 64<<10, 20<<10 },
-		"compactor":            func(r *Rules) { compactor(r); r.History.Messages = 20 },
-		"small record":         func(r *Rules) { r.RecordLimit, r.RowLimit, r.Memoir.ContextBytes = 128<<10, 64<<10, 20<<10 },
+	for name, change := range map[string]func(*rules){
+		"whole history":        func(*rules) {},
+		"limit in messages":    func(r *rules) { r.HistoryLimit.Messages = 6 },
+		"limit of one message": func(r *rules) { r.HistoryLimit.Messages = 1 },
+		"limit in bytes":       func(r *rules) { r.HistoryLimit.Bytes = 10 << 10 },
+		"small row":            func(r *rules) { r.RowLimit, r.HistoryLimit.Bytes = 64<<10, 20<<10 },
+		"compactor":            func(r *rules) { compactor(r); r.HistoryLimit.Messages = 20 },
+		"small record":         func(r *rules) { r.RecordLimit, r.RowLimit, r.Memoir.ContextBytes = 128<<10, 64<<10, 20<<10 },
 	} {
 		for _, worker := range []string{"keeps", "compacts"} {
 			for _, parts := range []bool{true, false} {
@@ -68,7 +68,7 @@ func TestEveryFactReachesTheMemory(t *testing.T) {
 }
 
 func TestLongConversationBecomesSeveralSnapshots(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) { r.Memoir.ContextBytes, r.History.Bytes = 300<<10, r.RowLimit })
+	p := newPlay(t, withMemoir, func(r *rules) { r.Memoir.ContextBytes, r.HistoryLimit.Bytes = 300<<10, r.RowLimit })
 	for _, c := range []string{"a", "b", "c", "d", "e"} {
 		p.respond(p.ask(c), saying(strings.Repeat(c, 50<<10)))
 	}
@@ -91,7 +91,7 @@ func TestLongConversationBecomesSeveralSnapshots(t *testing.T) {
 }
 
 func TestMessageThatIsTooLongForARecordIsCutVisibly(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) { r.Memoir.ContextBytes = r.RecordLimit / 2 })
+	p := newPlay(t, withMemoir, func(r *rules) { r.Memoir.ContextBytes = r.RecordLimit / 2 })
 	p.respond(p.ask("one"), `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("x", 480<<10)+
 		`"},{"role":"assistant","content":"the answer"}],"end_turn":true`)
 	snapshots := emitted[MemoirSession](p.wait(endsAfter))
@@ -105,7 +105,7 @@ func TestMessageThatIsTooLongForARecordIsCutVisibly(t *testing.T) {
 
 // An answer to another user makes the memory that of no user, also for what is hidden.
 func TestHiddenExchangesOfSeveralUsersGoToNoUsersMemory(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) { r.History.Messages = 2 })
+	p := newPlay(t, withMemoir, func(r *rules) { r.HistoryLimit.Messages = 2 })
 	p.exchange("one", "a1")
 	p.respond(the[Enriched](t, p.send("message-input", strings.Replace(message("two"), "mira", "omar", 1))), saying("a2"))
 	p.exchange("three", "a3")

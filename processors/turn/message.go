@@ -91,7 +91,7 @@ func (e MessageArrived) hasToolRole() bool {
 }
 
 // accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
-func accept(e MessageArrived, rules Rules) (a *turnrow.Accepted, wrong string) {
+func accept(e MessageArrived, rules rules) (a *turnrow.Accepted, wrong string) {
 	m := e.Message
 	a = &turnrow.Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
 	if a.TimestampMs < 0 {

@@ -108,7 +108,7 @@ func TestMessagesWaitForTheirTurnInOrder(t *testing.T) {
 }
 
 func TestMessageOverTheQueueLimitIsAnsweredImmediately(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.QueueLimit = 1 })
+	p := newPlay(t, func(r *rules) { r.QueueLimit = 1 })
 	p.ask("one")
 	p.send("message-input", message("two"))
 	o := the[Answered](t, p.send("message-input", requestMessage("three", "r3")))
@@ -120,14 +120,14 @@ func TestMessageOverTheQueueLimitIsAnsweredImmediately(t *testing.T) {
 }
 
 func TestRejectPolicyAnswersBusy(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.Policy = Reject })
+	p := newPlay(t, func(r *rules) { r.Policy = Reject })
 	asked := p.ask("one")
 	require.Equal(t, topics.CodeBusy, the[Answered](t, p.send("message-input", message("two"))).Error.Code)
 	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content)
 }
 
 func TestQueueIsBoundedInBytes(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.QueueLimit = 100 })
+	p := newPlay(t, func(r *rules) { r.QueueLimit = 100 })
 	p.ask("one")
 	refused := 0
 	for range 20 {
@@ -196,7 +196,7 @@ func TestTombstonesOfRecordsAreDeadLettered(t *testing.T) {
 }
 
 func TestMessageTooLargeForItsHistoryIsAnswered(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	p := newPlay(t, func(r *rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 	o := the[Answered](t, p.send("message-input", requestMessage(strings.Repeat("x", minRecord), "r1")))
 	require.Equal(t, topics.CodeTooLarge, o.Error.Code)
 	require.Equal(t, "r1", *o.RequestID)
@@ -213,7 +213,7 @@ func TestMessageThatIsReadAgainHasOneTurnThoughItsRecordIsForgotten(t *testing.T
 			p.send("reply-to", `{"to":"x"}`)
 		}
 	}
-	p := newPlay(t, func(r *Rules) { r.RememberCount = 4 })
+	p := newPlay(t, func(r *rules) { r.RememberCount = 4 })
 	first := p.recordOf("message-input", message("one"))
 	asked := the[Enriched](t, p.apply(first))
 	second := p.recordOf("message-input", message("two"))

@@ -11,23 +11,20 @@ import (
 // Metrics are callbacks for events of turns. They are called from several goroutines and must not block. Any may be nil.
 // After a crash an event can be reported again.
 type Metrics struct {
-	// HistoryHidden is called when the oldest exchanges of a session were hidden from the model, see WithHistoryLimit.
+	// HistoryHidden is called when the oldest exchanges of a session were hidden from the model, see Config.HistoryLimit.
 	HistoryHidden func(session string, h Hidden)
 	// Controlled is called for each record of session-control. action is "cancel", "purge" or "end". A cancel
 	// for which there is no message, and an end of a session that cannot end, are reported too, and dead-lettered.
 	Controlled func(session, action string)
 }
 
-// WithMetrics sets callbacks for metrics. The default is none.
-func WithMetrics(m Metrics) Option { return func(o *options) { o.metrics = m } }
-
 // reportHidden logs that exchanges were hidden and calls the metric.
 func (b *binding) reportHidden(c *processors.Context, h Hidden) {
 	c.Logger().Info("history limit: the oldest exchanges of a session are hidden from the model",
 		zap.String("group", string(c.Group())), zap.String("session", c.Key()), zap.Int("messages", h.Messages),
 		zap.Int("bytes", h.Bytes), zap.Bool("summarized", h.Summarized))
-	if b.metrics.HistoryHidden != nil {
-		b.metrics.HistoryHidden(c.Key(), h)
+	if b.rules.Metrics.HistoryHidden != nil {
+		b.rules.Metrics.HistoryHidden(c.Key(), h)
 	}
 }
 
@@ -47,7 +44,7 @@ func (b *binding) reportControl(c *processors.Context, control topics.Control) {
 	c.Logger().Info("audit", zap.String("action", control.Action), zap.String("agent", b.topics.Agent),
 		zap.String("session", c.Key()), zap.String("request_id", request),
 		zap.String("record", truncate.Text(c.CauseID(), maxLogged)))
-	if b.metrics.Controlled != nil {
-		b.metrics.Controlled(c.Key(), control.Action)
+	if b.rules.Metrics.Controlled != nil {
+		b.rules.Metrics.Controlled(c.Key(), control.Action)
 	}
 }

@@ -51,7 +51,7 @@ func newModel(t tb, c modelCase) *model {
 	m := &model{
 		modelCase: c, logs: map[string][]*modelRecord{}, next: map[string]int{},
 		published: map[string]publication{}, raced: map[string]bool{}, refused: map[string]bool{},
-		play: newPlay(t, func(r *Rules) {
+		play: newPlay(t, func(r *rules) {
 			r.RouteTTL, r.QueueLimit, r.Delivery, r.Channels = 2*time.Hour, 4, c.Delivery, c.Channels
 			r.BothSpellings = c.Seed%5 == 3
 			switch c.Seed % 7 {
@@ -62,9 +62,9 @@ func newModel(t tb, c modelCase) *model {
 			}
 			switch c.Seed % 8 {
 			case 2:
-				r.History.Messages = 6
+				r.HistoryLimit.Messages = 6
 			case 6:
-				r.History.Bytes = 2 << 10
+				r.HistoryLimit.Bytes = 2 << 10
 			}
 			if c.Reject {
 				r.Policy = Reject

@@ -10,14 +10,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Rules.Gates the turn reads the gates of other requesters, such as package fold/group, whose agent asks a person in the
+// With Config.Gates the turn reads the gates of other requesters, such as package fold/group, whose agent asks a person in the
 // middle of a think step. While such a gate is open, the clock of the think step of the turn that it names is stopped.
 //
 // A gate names a turn by its turn_id, which is the turn's ID or the request_id of its message, or by a call_id that begins
 // with the turn's ID. The topics have no common order, so a gate can be read before its turn opens: it is kept until its
 // outcome, or until gateGrace after its deadline. The turn withdraws the gates that name it when it ends.
 //
-// With Rules.Memoir a gate that names no turn, or one that has ended, is kept too: a session with an open gate does not end.
+// With Config.Memoir a gate that names no turn, or one that has ended, is kept too: a session with an open gate does not end.
 
 // maxOtherGates is how many gates of other requesters a session has at most. More do not stop the clock.
 const maxOtherGates = 256

@@ -10,11 +10,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func withGates(r *Rules) { r.Gates = true }
+func withGates(r *rules) { r.Gates = true }
 
 // asking opens a turn with a request, and asking is a gate of its agent.
-func asked(t tb, change ...func(*Rules)) *play {
-	p := newPlay(t, append([]func(*Rules){withGates}, change...)...)
+func asked(t tb, change ...func(*rules)) *play {
+	p := newPlay(t, append([]func(*rules){withGates}, change...)...)
 	p.send("message-input", requestMessage("hi", "r1"))
 	return p
 }
@@ -199,7 +199,7 @@ func TestEndOfATurnWithdrawsTheGatesThatNameIt(t *testing.T) {
 }
 
 func TestMessageSupersedesTheGatesOfAStep(t *testing.T) {
-	p := asked(t, func(r *Rules) { r.SupersedeGates = true })
+	p := asked(t, func(r *rules) { r.SupersedeGates = true })
 	g := foldGate(p, "g1", "r1", time.Hour)
 	p.request(g)
 	p.wait(5 * time.Minute)
@@ -212,7 +212,7 @@ func TestMessageSupersedesTheGatesOfAStep(t *testing.T) {
 
 // A step whose clock is stopped is not silent.
 func TestWaitingMessageDoesNotEndAStepThatAsksAPerson(t *testing.T) {
-	p := asked(t, func(r *Rules) { r.Policy, r.SupersedeAfter = Supersede, time.Minute })
+	p := asked(t, func(r *rules) { r.Policy, r.SupersedeAfter = Supersede, time.Minute })
 	g := foldGate(p, "g1", "r1", time.Hour)
 	p.request(g)
 	p.send("message-input", message("hello?"))

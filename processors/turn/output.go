@@ -167,7 +167,7 @@ func (s *transition) timestamp() *string {
 
 // deadLetterUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
 // an error output. A deadline has no effects.
-func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, rules Rules) []Effect {
+func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, rules rules) []Effect {
 	record := event.record()
 	if record == nil {
 		return nil

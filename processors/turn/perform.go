@@ -91,7 +91,7 @@ func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
 
 // perform passes an encoded outcome to Goka.
 func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
-	if b.ordered {
+	if b.rules.OrderedOutputs {
 		if err := c.OrderOutputs(); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type tb interface {
 type play struct {
 	tb     tb
 	topics topics.Catalog
-	rules  Rules
+	rules  rules
 	key    string
 	now    time.Time
 	bind   *binding // one that goes on: it keeps states
@@ -42,14 +42,26 @@ type play struct {
 	postponed int64
 }
 
-func newPlay(t tb, change ...func(*Rules)) *play {
+// defaults are the rules of an empty Config.
+func defaults() (r rules) {
+	if err := r.Complete(); err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// applied is Apply with rules.
+func applied(state *turnrow.State, event Event, parts Parts, now time.Time, r rules) (Outcome, error) {
+	return apply(snapshot{state: state, parts: parts}, event, now, r)
+}
+
+func newPlay(t tb, change ...func(*rules)) *play {
 	c, err := topics.For(agent)
 	require.NoError(t, err)
-	p := &play{tb: t, topics: c, rules: DefaultRules(), key: "s1", parts: map[uint32][]byte{}, partsOf: map[string]map[uint32][]byte{}, now: time.UnixMilli(1_790_000_000_000).UTC()}
+	p := &play{tb: t, topics: c, rules: defaults(), key: "s1", parts: map[uint32][]byte{}, partsOf: map[string]map[uint32][]byte{}, now: time.UnixMilli(1_790_000_000_000).UTC()}
 	for _, f := range change {
 		f(&p.rules)
 	}
-	require.NoError(t, p.rules.validate())
 	p.restart()
 	return p
 }

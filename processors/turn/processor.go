@@ -16,19 +16,16 @@ import (
 )
 
 // Graph returns the group graph of an agent's turns, for processors.New: the inputs, the table and the outputs of the group
-// "{agent}-streams". It returns an error if the agent's name is invalid, or one that wraps ErrOption if an option is out
-// of range.
-func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+// "{agent}-streams". It returns an error if the agent's name is invalid, or one that wraps ErrConfig.
+func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("turn: %w", err)
 	}
-	o, err := optionsOf(opts)
-	if err != nil {
+	if err := c.Complete(); err != nil {
 		return nil, err
 	}
-	o.rules.Agent = agent
-	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics, ordered: o.ordered}
+	b := &binding{topics: catalog, rules: rules{Config: c, Agent: agent}, cache: newStateCache()}
 	sources := []processors.Source{
 		processors.Input(catalog.MessageInput, b.onMessage,
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
@@ -41,33 +38,33 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.SessionControl, b.onControl),
 	}
 	var more []goka.Edge
-	if o.rules.Compaction != nil {
+	if c.Compaction != nil {
 		sources = append(sources, processors.Input(catalog.CompactionResult, b.onCompaction))
 		more = append(more, output(catalog.CompactionRequest))
 	}
-	if o.rules.usesGates() {
+	if c.usesGates() {
 		sources = append(sources, processors.Input(catalog.GateOutcomes, b.onGateOutcome))
 		more = append(more, output(catalog.GateRequests))
 	}
-	if o.rules.Gates {
+	if c.Gates {
 		sources = append(sources, processors.Input(catalog.GateRequests, b.onGateRequest))
 	}
-	if o.rules.Memoir != nil {
+	if c.Memoir != nil {
 		more = append(more, output(catalog.MemoirLookups), output(catalog.MemoirSessions), output(catalog.SessionEnd),
 			output(catalog.ThinkRequestResponse))
 	}
-	if o.rules.Costs {
+	if c.Costs {
 		more = append(more, output(catalog.ModelCosts))
 	}
 	events := output(catalog.AgentEvents)
-	if !o.rules.Events {
+	if !c.Events {
 		events, b.eventsExist = processors.OptionalOutput(catalog.AgentEvents)
 	}
 	more = append(more, events)
-	if o.rules.Latencies {
+	if c.Latencies {
 		more = append(more, output(catalog.ToolUseLatency))
 	}
-	if o.rules.hasBudgets() {
+	if c.hasBudgets() {
 		more = append(more, goka.Lookup(goka.Table(catalog.Spending.Name()), catalog.Spending.Codec()))
 	}
 	edges := append(processors.Edges(catalog.Group(), sources...), more...)
@@ -82,17 +79,15 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 
 // binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
 type binding struct {
-	topics  topics.Catalog
-	rules   Rules
-	cache   *stateCache
-	metrics Metrics
-	ordered bool
+	topics topics.Catalog
+	rules  rules
+	cache  *stateCache
 
 	eventsExist func() bool // nil if the rules say it
 }
 
 // rulesNow returns the rules with what is known since the processor was made.
-func (b *binding) rulesNow() Rules {
+func (b *binding) rulesNow() rules {
 	r := b.rules
 	r.EventsExist = r.EventsExist || b.eventsExist != nil && b.eventsExist()
 	return r
@@ -206,7 +201,7 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 	}
 	rules := b.rulesNow()
 	if l, ok := row.(limited); ok {
-		rules = b.within(rules, l)
+		b.within(&rules, l)
 	}
 	if out, err = apply(from, e, now, rules); err != nil {
 		return Outcome{}, err

@@ -30,8 +30,8 @@ type bench struct {
 	rows      *processortest.GroupTable[*turnrow.State]
 }
 
-func start(t *testing.T, opts ...turn.Option) *bench {
-	graph, err := turn.Graph("quay", opts...)
+func start(t *testing.T, config turn.Config) *bench {
+	graph, err := turn.Graph("quay", config)
 	require.NoError(t, err)
 	c, err := topics.For("quay")
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func calling(asked topics.EnrichedMessage, id string) topics.ThinkResponse {
 }
 
 func TestTurnRunsThroughItsTopics(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	b.messages.Pipe("s1", say("s1", "Which berth is free?"))
 	b.messages.Pipe("s2", say("s2", "Hello"))
 	asked := b.enriched.Next()
@@ -108,7 +108,7 @@ func TestTurnRunsThroughItsTopics(t *testing.T) {
 }
 
 func TestStepsAndCallsCarryTheirDeadline(t *testing.T) {
-	b := start(t, turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(time.Second))
+	b := start(t, turn.Config{ThinkTimeout: time.Minute, ToolTimeout: time.Second})
 	b.messages.Pipe("s1", say("s1", "hi"))
 	asked := b.enriched.Next()
 	require.Equal(t, "1790000060000", string(asked.Headers["turntable.deadline"]))
@@ -123,7 +123,7 @@ func TestStepsAndCallsCarryTheirDeadline(t *testing.T) {
 }
 
 func TestDeadlinesFire(t *testing.T) {
-	b := start(t, turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(time.Second))
+	b := start(t, turn.Config{ThinkTimeout: time.Minute, ToolTimeout: time.Second})
 	b.messages.Pipe("s1", say("s1", "hi"))
 	b.responses.Pipe("s1", calling(b.enriched.Next().Value, "t1"))
 	b.calls.Drain()
@@ -140,7 +140,7 @@ func TestDeadlinesFire(t *testing.T) {
 }
 
 func TestHeldResultsAreDeadLetteredWithTheirCoordinates(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	b.messages.Pipe("s1", say("s1", "hi"))
 	asked := b.enriched.Next()
 	early := `{"tool_use_id":"t9", "result":{}}`
@@ -160,7 +160,7 @@ func TestHeldResultsAreDeadLetteredWithTheirCoordinates(t *testing.T) {
 }
 
 func TestBadRecordsOnEveryInputDoNotStopTheGroup(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	inputs := []string{
 		"message-input", "think-request-response", "think-dlq", "tool-use-result", "tool-use-dlq", "reply-to",
 		"session-control",
@@ -181,7 +181,7 @@ func TestBadRecordsOnEveryInputDoNotStopTheGroup(t *testing.T) {
 }
 
 func TestDefectIsAnsweredAndDoesNotStopTheGroup(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	broken := &turnrow.State{Version: 1, Turn: &turnrow.OpenTurn{}} // no row has a turn without its message
 	b.rows.Put("s1", broken)
 	m := say("s1", "hi")
@@ -200,7 +200,7 @@ func TestDefectIsAnsweredAndDoesNotStopTheGroup(t *testing.T) {
 }
 
 func TestDefectAtADeadlineEndsTheTurn(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	due := b.Now().Add(time.Second).UnixMilli()
 	b.rows.Put("s1", &turnrow.State{
 		Version: 1, DeadlineMs: due, History: []byte(`[]`),
@@ -218,7 +218,7 @@ func TestDefectAtADeadlineEndsTheTurn(t *testing.T) {
 
 // A dead letter is kept longer than the token's route and is read by people, so it must not contain the token.
 func TestUnusableRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
-	b := start(t)
+	b := start(t, turn.Config{})
 	routes := processortest.In(b.Driver, b.topics.ReplyTo)
 	routes.PipeRaw("s1", []byte(`{"bearerToken":"s3cret","callbackService":"`+strings.Repeat("x", 80<<10)+`"}`))
 	routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"`)) // unreadable

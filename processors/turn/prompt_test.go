@@ -165,7 +165,7 @@ func TestOnlyAResponseThatOmitsALargePromptReadsIt(t *testing.T) {
 	apply := func(value string) (Outcome, error) {
 		e, ok := p.event("think-request-response", []byte(value))
 		require.True(t, ok)
-		return Apply(p.stored(), e, from, p.now, p.rules)
+		return applied(p.stored(), e, from, p.now, p.rules)
 	}
 	out, err := apply(response(asked, saying("done")))
 	require.NoError(t, err)

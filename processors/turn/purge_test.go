@@ -11,12 +11,13 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors/processortest"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // talk is a session with a long history in parts and an open turn, whose row the test then damages.
 func talk(t *testing.T) (b *bench, raw *processortest.GroupTable[[]byte], purge func()) {
-	b = start(t)
+	b = start(t, turn.Config{})
 	raw = processortest.Table(b.Driver, b.topics.Group(), codec.Bytes())
 	b.messages.Pipe("s1", say("s1", strings.Repeat("long ", 2000)))
 	b.responses.Pipe("s1", saying(b.enriched.Next().Value, strings.Repeat("answer ", 2000)))

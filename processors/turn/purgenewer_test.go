@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A build that cannot read a row must not guess what a purge has to delete and to answer. The purge stays on its topic, uncommitted,

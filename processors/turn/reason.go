@@ -35,6 +35,6 @@ const (
 	reasonRefused      = "turn: the call that the result answers was not approved"
 	reasonManyGates    = "turn: too many open gates, the think step does not wait for this one"
 	reasonAction       = "turn: action is none of cancel, purge and end"
-	reasonEndOff       = "turn: sessions do not end, the turn runs without WithMemoir"
+	reasonEndOff       = "turn: sessions do not end, the turn runs without Config.Memoir"
 	reasonNotEnded     = "turn: the session cannot end now: it had no turn since its last end, or something of it is open"
 )

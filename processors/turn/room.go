@@ -9,11 +9,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
-// If the row of a session would exceed Rules.RowLimit, the following is given up in this order: each kind entirely before
+// If the row of a session would exceed Config.RowLimit, the following is given up in this order: each kind entirely before
 // the next, and no more than needed. If 2 to 6 together would not make enough room, none of them is given up.
 //
-//  1. Memories that are older than Rules.RememberFor.
-//  2. Hidden exchanges, the oldest first (historylimit.go). With Rules.Memoir all of them, which go to the memory.
+//  1. Memories that are older than Config.RememberFor.
+//  2. Hidden exchanges, the oldest first (historylimit.go). With Config.Memoir all of them, which go to the memory.
 //  3. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old unless an operator resets offsets.
 //  4. The message that the open step sent to the model. The history of a worker that leaves it out of its response then
@@ -35,7 +35,7 @@ import (
 // the history that it was sent.
 //
 // Cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
-// Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
+// Config.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
 //
 // A stored row can exceed its limit if the limit was lowered. The next event of the session then ends the open turn and
 // the waiting messages, unless that event makes the row fit; the row is written if it has not grown. After a deadline it

@@ -15,7 +15,7 @@ import (
 )
 
 // smallRow is the smallest limit that rules may have.
-func smallRow(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin }
+func smallRow(r *rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin }
 
 // keepState replaces the row by a state whose fields stand in the row itself.
 func (p *play) keepState(s *turnrow.State) {

@@ -30,7 +30,7 @@ type full struct {
 
 func newFull(t tb) *full {
 	return &full{
-		play:     newPlay(t, smallRow, func(r *Rules) { r.RememberCount, r.RouteTTL = 1200, time.Hour }),
+		play:     newPlay(t, smallRow, func(r *rules) { r.RememberCount, r.RouteTTL = 1200, time.Hour }),
 		accepted: map[string]bool{}, outputs: map[string]bool{},
 	}
 }
@@ -273,7 +273,7 @@ func TestLeastLossIsGivenUpFirst(t *testing.T) {
 			more = strings.Replace(calling("t1"), `"content":[]`, `"content":"`+strings.Repeat("a", count("answer", 70_000))+`"`, 1)
 		}
 		e := p.recordOf("think-request-response", response(asked, more))
-		out, err := Apply(s, e, nil, p.now, p.rules)
+		out, err := applied(s, e, nil, p.now, p.rules)
 		require.NoError(t, err)
 		after := out.State
 		require.NotNil(t, after)

@@ -40,8 +40,8 @@ func (e RouteGiven) apply(s *transition) {
 	}
 }
 
-// descriptor returns the route's descriptor for the output. With Rules.Delivery a route_id replaces the bearer token, so
-// that the token stays in the reply-to record. With Rules.Channels the descriptor names no origin and no delegation: a route of
+// descriptor returns the route's descriptor for the output. With Config.Delivery a route_id replaces the bearer token, so
+// that the token stays in the reply-to record. With Config.Channels the descriptor names no origin and no delegation: a route of
 // reply-to is what a caller asked for.
 func (e RouteGiven) descriptor(s *transition) topics.Raw {
 	raw := e.Route.Raw
@@ -188,7 +188,7 @@ func (s *transition) useRoute(a *turnrow.Accepted) topics.Raw {
 }
 
 // expectTombstone records that an unnamed route was used: FlightDeck's consumer of message-output will write a tombstone
-// for it. With Rules.Delivery that consumer serves no route, because outputs have no token for it. processors/delivery
+// for it. With Config.Delivery that consumer serves no route, because outputs have no token for it. processors/delivery
 // does, and its tombstones are known by their turntable.id: every other tombstone withdraws a route.
 func (s *transition) expectTombstone() {
 	if s.rules.Delivery {
@@ -202,7 +202,7 @@ func (s *transition) expectTombstone() {
 
 // withdrawRoute applies a tombstone that processors/delivery did not write. FlightDeck's consumer writes one after it has
 // served a route. That tombstone belongs to the used route and must not withdraw a route that was opened since. Used
-// routes are counted in both modes: those that were used before Rules.Delivery was switched on may still get their
+// routes are counted in both modes: those that were used before Config.Delivery was switched on may still get their
 // tombstones.
 func (s *transition) withdrawRoute() {
 	used := s.row.UsedRoutesMs

@@ -109,7 +109,7 @@ func TestTombstoneBelongsToAUsedRouteFirst(t *testing.T) {
 func TestTombstoneWithdrawsTheOpenRouteUnderDelivery(t *testing.T) {
 	for name, taken := range map[string]bool{"waiting": false, "taken": true} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(t, func(r *Rules) { r.Delivery = true })
+			p := newPlay(t, func(r *rules) { r.Delivery = true })
 			p.send("reply-to", route)
 			require.NotEmpty(t, reply(t, p, p.ask("one")))
 			require.Empty(t, p.tombstone("reply-to", header(topics.HeaderID, "d/route/0")), "our own delivery's")
@@ -166,7 +166,7 @@ func TestTombstonesOfDeliveryAreIgnored(t *testing.T) {
 }
 
 func TestRoutesExpireByTimer(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RouteTTL = time.Minute })
+	p := newPlay(t, func(r *rules) { r.RouteTTL = time.Minute })
 	p.send("reply-to", route)
 	p.send("reply-to", namedRoute("r1"))
 	require.Len(t, p.state().Routes, 2)
@@ -182,7 +182,7 @@ func TestRoutesExpireByTimer(t *testing.T) {
 }
 
 func TestRejectedMessageUsesItsRoute(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.Policy = Reject })
+	p := newPlay(t, func(r *rules) { r.Policy = Reject })
 	p.ask("one")
 	p.send("reply-to", namedRoute("r2"))
 	busy := the[Answered](t, p.send("message-input", requestMessage("two", "r2")))
@@ -219,7 +219,7 @@ func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
 }
 
 func TestRouteIsDeadLetteredIfMessagesWaitForAllOthers(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.QueueLimit = maxRoutes })
+	p := newPlay(t, func(r *rules) { r.QueueLimit = maxRoutes })
 	for i := range maxRoutes {
 		p.send("message-input", requestMessage("x", fmt.Sprint("r", i)))
 		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("r", i))))

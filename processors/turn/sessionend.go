@@ -2,7 +2,7 @@ package turn
 
 import "github.com/turntable-streams/turntable/topics"
 
-// With Rules.Memoir a session ends when it has had no record for Memoir.After: its conversation goes to the memory of its
+// With Config.Memoir a session ends when it has had no record for Memoir.After: its conversation goes to the memory of its
 // user (see sessionuser.go), and the row forgets it. Both are one step of the row, so no response and no message can come between them: one that
 // is read before the end postpones it, and one that is read after the end belongs to a new conversation.
 //
@@ -81,7 +81,7 @@ func (s *transition) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noC
 
 // memoryRoom returns how many bytes of a record for the model are kept for the memory of its user and for the record's key. A
 // memory with many characters that JSON escapes can be longer: the group that adds it shortens it.
-func (r Rules) memoryRoom(user *string, both bool) int {
+func (r *rules) memoryRoom(user *string, both bool) int {
 	if r.Memoir == nil {
 		return 0
 	}

@@ -14,15 +14,14 @@ import (
 
 const endsAfter = 30 * time.Minute
 
-func withMemoir(r *Rules) {
-	m := Memoir{}.withDefaults()
-	r.Memoir = &m
+func withMemoir(r *rules) {
+	r.Memoir = &Memoir{After: endsAfter, ContextBytes: 64 << 10}
 }
 
 // talked is a session that had one turn.
-func talked(t tb, change ...func(*Rules)) *play {
+func talked(t tb, change ...func(*rules)) *play {
 	t.Helper()
-	p := newPlay(t, append([]func(*Rules){withMemoir}, change...)...)
+	p := newPlay(t, append([]func(*rules){withMemoir}, change...)...)
 	p.respond(p.ask("one"), saying("hello"))
 	return p
 }
@@ -88,7 +87,7 @@ func TestNextMessageAfterTheEndBeginsANewConversation(t *testing.T) {
 }
 
 func TestEndOfASessionDoesNotRenewItsBudget(t *testing.T) {
-	p := talked(t, func(r *Rules) { r.MaxCost, r.Costs = 1, true })
+	p := talked(t, func(r *rules) { r.MaxCost, r.Costs = 1, true })
 	p.respond(p.ask("two"), saying("again")) // the worker reports the cost of the call as that of the session
 	require.Less(t, *p.state().Cost, *p.state().Spent)
 	require.Len(t, p.wait(endsAfter).ids(), 3)
@@ -108,7 +107,7 @@ func TestEndedSessionIsRemovedWhenItsMemoriesExpire(t *testing.T) {
 
 func TestIdleSessionIsPurgedAfterItsEnd(t *testing.T) {
 	for _, idle := range []time.Duration{time.Minute, 2 * endsAfter} {
-		p := talked(t, func(r *Rules) { r.IdleAfter = idle })
+		p := talked(t, func(r *rules) { r.IdlePurge = idle })
 		require.Empty(t, p.wait(min(idle, endsAfter)-time.Millisecond))
 		es := p.wait(endsAfter)
 		require.Len(t, the[MemoirSession](t, es).Messages, len(es.emits()[2].Value.(MemoirSession).Messages))
@@ -175,7 +174,7 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := talked(t, func(r *Rules) {
+			p := talked(t, func(r *rules) {
 				r.Gates, r.Delivery = true, true
 				r.ThinkTimeout, r.RouteTTL = 100*time.Hour, 100*time.Hour
 			})
@@ -194,7 +193,7 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 
 // The topics have no common order: the outcome of a gate can be read before its request.
 func TestGateThatEndedBeforeItWasReadDoesNotHoldTheSession(t *testing.T) {
-	p := talked(t, func(r *Rules) { r.Gates = true })
+	p := talked(t, func(r *rules) { r.Gates = true })
 	gate := foldGate(p, "g1", "", 0)
 	p.send("gate-outcomes", outcome(gate, topics.GateApproved))
 	p.request(gate)
@@ -329,15 +328,15 @@ func TestInstanceWithoutMemoirKeepsTheIDsOfEndsNew(t *testing.T) {
 	require.NotEqual(t, before, p.state().LastTurn)
 }
 
-func TestMemoirRules(t *testing.T) {
+func TestMemoirIsChecked(t *testing.T) {
 	for _, m := range []Memoir{{After: -1}, {ContextBytes: 1}, {ContextBytes: 600 << 10}} {
-		_, err := Graph(agent, WithMemoir(m))
-		require.ErrorIs(t, err, ErrOption)
+		_, err := Graph(agent, Config{Memoir: &m})
+		require.ErrorIs(t, err, ErrConfig)
 	}
-	_, err := Graph(agent, WithMemoir(Memoir{}))
+	_, err := Graph(agent, Config{Memoir: &Memoir{}})
 	require.NoError(t, err)
-	_, err = Graph(agent, WithMemoir(Memoir{ContextBytes: 400 << 10}), WithBothSpellings())
-	require.ErrorIs(t, err, ErrOption)
+	_, err = Graph(agent, Config{Memoir: &Memoir{ContextBytes: 400 << 10}, BothSpellings: true})
+	require.ErrorIs(t, err, ErrConfig)
 }
 
 // A crash takes the row back to before the response, and the turn times out this time: the end has no answer, so it is not a

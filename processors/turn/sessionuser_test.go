@@ -115,7 +115,7 @@ func TestTurnWithoutAnAnswerDoesNotChangeTheMemory(t *testing.T) {
 }
 
 func TestAnswerThatDoesNotFitDoesNotChangeTheMemory(t *testing.T) {
-	p := newPlay(t, withMemoir, func(r *Rules) { r.RowLimit = 128 << 10 })
+	p := newPlay(t, withMemoir, func(r *rules) { r.RowLimit = 128 << 10 })
 	p.says("mira", "one", "mira")
 	asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
 	es := p.send("think-request-response", by("otto", response(asked, saying(strings.Repeat("x", 200<<10)))))

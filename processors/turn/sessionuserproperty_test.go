@@ -21,7 +21,7 @@ func TestWordsOfAUserReachNoOtherMemory(t *testing.T) {
 	names := rapid.SampledFrom([]string{"mira", "otto", topics.PlaceholderUser})
 	workers := rapid.SampledFrom([]string{"mira", "eve", ""})
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newPlay(rt, withMemoir, withCosts, func(r *Rules) { r.History.Messages = rapid.SampledFrom([]int{0, 4}).Draw(rt, "limit") })
+		p := newPlay(rt, withMemoir, withCosts, func(r *rules) { r.HistoryLimit.Messages = rapid.SampledFrom([]int{0, 4}).Draw(rt, "limit") })
 		speakers := map[string]string{} // by word
 		var asked []Enriched
 		take := func(es effects) {

@@ -34,7 +34,7 @@ func TestAnOrdinaryLargeResultReachesTheModel(t *testing.T) {
 }
 
 func TestResultsTooLargeTogetherAreReplacedTheLargestFirst(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RowLimit = r.RecordLimit })
+	p := newPlay(t, func(r *rules) { r.RowLimit = r.RecordLimit })
 	p.respond(p.ask(strings.Repeat("q", 352<<10)), calling("t1", "t2", "t3"))
 	p.result("t1", strings.Repeat("a", 340<<10))
 	p.result("t2", "small")

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func bothSpellings(r *Rules) { r.BothSpellings = true }
+func bothSpellings(r *rules) { r.BothSpellings = true }
 
 // recordForModel returns the members of the record of enriched-message-input among the effects, as it is written.
 func (p *play) recordForModel(es effects) map[string]json.RawMessage {
@@ -127,7 +127,7 @@ func (p *play) knowsInput(echo topics.Raw) bool {
 // model is asked again with results that are the same in both spellings.
 func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, bothSpellings, func(r *Rules) {
+		p := newPlay(t, bothSpellings, func(r *rules) {
 			r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin
 			if rapid.Bool().Draw(t, "large row") {
 				r.RowLimit = minRecord
@@ -192,15 +192,15 @@ func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 func TestResultThatFitsWithoutItsCopiesReachesTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		size  int
-		rules []func(*Rules)
+		rules []func(*rules)
 		want  string
 		both  bool
 	}{
-		"fits in both spellings":          {240 << 10, []func(*Rules){bothSpellings}, "xxx", true}, // four times in the record for the model
-		"fits in one spelling":            {270 << 10, []func(*Rules){bothSpellings}, "xxx", false},
-		"fits once":                       {940 << 10, []func(*Rules){bothSpellings}, "xxx", false},
+		"fits in both spellings":          {240 << 10, []func(*rules){bothSpellings}, "xxx", true}, // four times in the record for the model
+		"fits in one spelling":            {270 << 10, []func(*rules){bothSpellings}, "xxx", false},
+		"fits once":                       {940 << 10, []func(*rules){bothSpellings}, "xxx", false},
 		"fits once, with one spelling":    {940 << 10, nil, "xxx", false},
-		"does not fit":                    {1000 << 10, []func(*Rules){bothSpellings}, "too_large", true}, // the errors fit in both
+		"does not fit":                    {1000 << 10, []func(*rules){bothSpellings}, "too_large", true}, // the errors fit in both
 		"does not fit, with one spelling": {1000 << 10, nil, "too_large", false},
 	} {
 		t.Run(name, func(t *testing.T) {

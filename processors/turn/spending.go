@@ -2,12 +2,12 @@ package turn
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,7 +25,7 @@ type spendings interface {
 	of(scope string) (spent topics.Spending, ok bool)
 }
 
-// TenantBefore returns a function for WithTenants: the tenant of a user is the part of the user's ID before the first sep. A
+// TenantBefore returns a function for Config.Tenants: the tenant of a user is the part of the user's ID before the first sep. A
 // user whose ID does not contain sep has none.
 func TenantBefore(sep string) func(user string) string {
 	return func(user string) string {
@@ -37,20 +37,17 @@ func TenantBefore(sep string) func(user string) string {
 	}
 }
 
-// validate returns an error for the first limit that is out of range.
-func (b Budgets) validate() error {
-	for _, limit := range []float64{
-		b.User.Total, b.User.Day, b.User.Month, b.Tenant.Total, b.Tenant.Day, b.Tenant.Month,
-	} {
-		if !(limit >= 0 && limit <= math.MaxFloat64) { // NaN too
-			return fmt.Errorf("%w: budget is %v, want 0 (none) or more", ErrOption, limit)
-		}
+// check checks the limits.
+func (b Budgets) check(check *bounds.Check) {
+	for name, of := range map[string]Budget{"Budgets.User": b.User, "Budgets.Tenant": b.Tenant} {
+		checkCost(check, name+".Total", of.Total)
+		checkCost(check, name+".Day", of.Day)
+		checkCost(check, name+".Month", of.Month)
 	}
-	return nil
 }
 
 // hasBudgets reports whether the spending of users or tenants is limited.
-func (r Rules) hasBudgets() bool { return r.Budgets != Budgets{} }
+func (c *Config) hasBudgets() bool { return c.Budgets != Budgets{} }
 
 // overBudget reports whether the user of the open turn, or the user's tenant, has reached a budget, and which.
 func (s *transition) overBudget() (text string, over bool) {
@@ -58,10 +55,10 @@ func (s *transition) overBudget() (text string, over bool) {
 	if !s.rules.hasBudgets() || s.spendings == nil || blank(user) {
 		return "", false
 	}
-	if text, over = s.reached("user "+*user, topics.UserScope(*user), s.rules.Budgets.User); over || s.rules.TenantOf == nil {
+	if text, over = s.reached("user "+*user, topics.UserScope(*user), s.rules.Budgets.User); over || s.rules.Tenants == nil {
 		return text, over
 	}
-	tenant := s.rules.TenantOf(*user)
+	tenant := s.rules.Tenants(*user)
 	if tenant == "" {
 		return "", false
 	}

@@ -45,7 +45,7 @@ func TestUserOrTenantOverBudgetAsksTheModelNoMore(t *testing.T) {
 		"row cannot be decoded": {Budgets{User: Budget{Total: 1}}, tableOf{"user/mira": {Scope: "unreadable"}}, "the spending of user mira cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(t, func(r *Rules) { r.Costs, r.Budgets, r.TenantOf = true, c.budgets, TenantBefore("i") })
+			p := newPlay(t, func(r *rules) { r.Costs, r.Budgets, r.Tenants = true, c.budgets, TenantBefore("i") })
 			require.Equal(t, day, p.now.UTC().Format("2006-01-02"))
 			p.spendings = c.spent
 			es := p.send("message-input", message("one"))
@@ -62,7 +62,7 @@ func TestUserOrTenantOverBudgetAsksTheModelNoMore(t *testing.T) {
 }
 
 func TestToolsOfAUserOverBudgetAreNotCalled(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.Costs, r.Budgets = true, Budgets{User: Budget{Total: 1}} })
+	p := newPlay(t, func(r *rules) { r.Costs, r.Budgets = true, Budgets{User: Budget{Total: 1}} })
 	spent := tableOf{}
 	p.spendings = spent
 	asked := p.ask("one")
@@ -82,17 +82,17 @@ func TestSpendingIsLookedUp(t *testing.T) {
 	require.Zero(t, spent)
 }
 
-func TestBudgetRules(t *testing.T) {
-	graph, err := Graph(agent, WithBudgets(Budgets{User: Budget{Day: 1}}))
+func TestBudgetsAreChecked(t *testing.T) {
+	graph, err := Graph(agent, Config{Budgets: Budgets{User: Budget{Day: 1}}})
 	require.NoError(t, err)
 	require.Len(t, graph.LookupTables(), 1)
 	require.Equal(t, agent+"-spending", graph.LookupTables()[0].Topic())
-	graph, err = Graph(agent, WithCosts(), WithLatencies())
+	graph, err = Graph(agent, Config{Costs: true, Latencies: true})
 	require.NoError(t, err)
 	require.Empty(t, graph.LookupTables())
 	for _, b := range []Budgets{{User: Budget{Day: -1}}, {User: Budget{Total: math.NaN()}}, {Tenant: Budget{Day: 1}}} {
-		_, err := Graph(agent, WithBudgets(b))
-		require.ErrorIs(t, err, ErrOption)
+		_, err := Graph(agent, Config{Budgets: b})
+		require.ErrorIs(t, err, ErrConfig)
 	}
 	require.Equal(t, "acme", TenantBefore("/")("acme/mira"))
 	require.Empty(t, TenantBefore("/")("mira"))

@@ -9,7 +9,7 @@ import (
 )
 
 // A turn has one event stream, which several writers write without knowing of each other: the workers of the model write what
-// the model says, each call of the model as an attempt at its step, and the turn writes the rest. Without Rules.Events a turn
+// the model says, each call of the model as an attempt at its step, and the turn writes the rest. Without Config.Events a turn
 // has a stream if the first response is that of a worker of this library: other programs may write streams of their own. Which
 // attempt counts is known when a response is accepted: the turn then names it in the record that ends the step. The numbers of
 // the turn's records are derived from what they say, and not counted: after a crash the turn can write them again in another

@@ -13,7 +13,7 @@ import (
 )
 
 // withEvents switches the event stream on.
-func withEvents(r *Rules) { r.Events = true }
+func withEvents(r *rules) { r.Events = true }
 
 // stream returns the turn's records among some effects: the attempt that is settled, and the event or the result.
 func stream(es effects) (list []string) {
@@ -129,7 +129,7 @@ func TestEveryEndOfATurnEndsItsStream(t *testing.T) {
 }
 
 func TestTurnThatEndsBeforeItsFirstStepHasAStream(t *testing.T) {
-	p := newPlay(t, withEvents, func(r *Rules) { r.MaxCost = 1 })
+	p := newPlay(t, withEvents, func(r *rules) { r.MaxCost = 1 })
 	p.rewrite(func(s *turnrow.State) { s.Cost = new(2.0) })
 	out := p.send("message-input", requestMessage("hi", "r1"))
 	require.Len(t, stream(out), 1)
@@ -164,7 +164,7 @@ func TestStreamShowsApprovals(t *testing.T) {
 
 // The time in which the tool must answer begins when its call is approved, long after its step began.
 func TestStreamAnnouncesTheTimeOfAnApprovedTool(t *testing.T) {
-	p := newPlay(t, withEvents, withPolicy(paying()), func(r *Rules) { r.ToolTimeout = time.Minute })
+	p := newPlay(t, withEvents, withPolicy(paying()), func(r *rules) { r.ToolTimeout = time.Minute })
 	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
 	require.Empty(t, p.wait(10*time.Minute))
 	out = p.send("gate-outcomes", outcome(the[GateRequested](t, out), topics.GateApproved))

@@ -10,7 +10,7 @@ import (
 )
 
 // eventsExist says that the topic of the events exists; whether a turn has a stream depends on its worker.
-func eventsExist(r *Rules) { r.EventsExist = true }
+func eventsExist(r *rules) { r.EventsExist = true }
 
 func TestFirstResponseThatNamesItsEventsBeginsTheStream(t *testing.T) {
 	p := newPlay(t)
@@ -37,7 +37,7 @@ func TestFirstResponseThatNamesItsEventsBeginsTheStream(t *testing.T) {
 }
 
 func TestTurnWhoseWorkersWriteNoEventsHasNone(t *testing.T) {
-	for name, rules := range map[string]func(*Rules){"topic": eventsExist, "no topic": func(*Rules) {}} {
+	for name, rules := range map[string]func(*rules){"topic": eventsExist, "no topic": func(*rules) {}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, rules)
 			asked := p.ask("hi")
@@ -52,7 +52,7 @@ func TestTurnWhoseWorkersWriteNoEventsHasNone(t *testing.T) {
 
 // A worker of the library leaves its events to the turn. Another one may write a stream that the turn does not know.
 func TestTurnWritesTheEventsOfAModelThatDoesNotStream(t *testing.T) {
-	for name, rules := range map[string]func(*Rules){"topic": eventsExist, "no topic": func(*Rules) {}} {
+	for name, rules := range map[string]func(*rules){"topic": eventsExist, "no topic": func(*rules) {}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, rules)
 			asked := p.ask("hi")
@@ -70,7 +70,7 @@ func TestTurnWritesTheEventsOfAModelThatDoesNotStream(t *testing.T) {
 
 // The worker may have died in the middle of the first step.
 func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T) {
-	for name, rules := range map[string]func(*Rules){"topic": eventsExist, "no topic": func(*Rules) {}} {
+	for name, rules := range map[string]func(*rules){"topic": eventsExist, "no topic": func(*rules) {}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, rules)
 			p.ask("hi")
@@ -86,13 +86,13 @@ func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T
 	}
 }
 
-func TestProcessorNamesTheTopicsThatAnOptionNeeds(t *testing.T) {
-	for option, of := range map[string]Option{
-		"WithEvents": WithEvents(), "WithGates": WithGates(), "WithCompaction": WithCompaction(Compaction{}),
-		"WithMemoir": WithMemoir(Memoir{}), "WithCosts": WithCosts(),
+func TestProcessorNamesTheTopicsThatAFieldNeeds(t *testing.T) {
+	for option, c := range map[string]Config{
+		"WithEvents": {Events: true}, "WithGates": {Gates: true}, "WithCompaction": {Compaction: &Compaction{}},
+		"WithMemoir": {Memoir: &Memoir{}}, "WithCosts": {Costs: true},
 	} {
 		t.Run(option, func(t *testing.T) {
-			graph, err := Graph("pilot", of)
+			graph, err := Graph("pilot", c)
 			require.NoError(t, err)
 			catalog, err := topics.For("pilot")
 			require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 )
 
 // eventLimit is the size of the largest event that is written. The fold group keeps events of this size in parts of its row.
-func (r *Rules) eventLimit() int { return r.limit(r.accepted.event) * 7 / 8 }
+func (r *rules) eventLimit() int { return r.limit(r.accepted.event) * 7 / 8 }
 
 // longText is the size from which on a text is written in pieces.
 const longText = 64 << 10

@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func superseding(after time.Duration) func(*Rules) {
-	return func(r *Rules) { r.Policy, r.SupersedeAfter = Supersede, after }
+func superseding(after time.Duration) func(*rules) {
+	return func(r *rules) { r.Policy, r.SupersedeAfter = Supersede, after }
 }
 
 func TestSilentStepIsSupersededByAMessageThatArrives(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSupersedeLeavesRunningToolsAndOtherPoliciesAlone(t *testing.T) {
 		require.Len(t, emitted[Enriched](p.result("t1", "x")), 1)
 	})
 	t.Run("queue", func(t *testing.T) {
-		p := newPlay(t, func(r *Rules) { r.SupersedeAfter = time.Minute })
+		p := newPlay(t, func(r *rules) { r.SupersedeAfter = time.Minute })
 		p.ask("one")
 		p.send("message-input", message("two"))
 		require.Empty(t, p.wait(9*time.Minute))
@@ -61,8 +61,8 @@ func TestSupersedeLeavesRunningToolsAndOtherPoliciesAlone(t *testing.T) {
 }
 
 func TestSupersedeNeedsALimit(t *testing.T) {
-	_, err := Graph(agent, WithSupersede(0))
-	require.ErrorIs(t, err, ErrOption)
+	_, err := Graph(agent, Config{Policy: Supersede})
+	require.ErrorIs(t, err, ErrConfig)
 }
 
 func TestDeadlineOfATurnTravelsWithItsRecords(t *testing.T) {

@@ -23,7 +23,7 @@ type twin struct {
 	made  int
 }
 
-func newTwin(t tb, change ...func(*Rules)) *twin {
+func newTwin(t tb, change ...func(*rules)) *twin {
 	w := &twin{play: newPlay(t, change...), bare: newPlay(t, change...)}
 	w.bare.parts = nil
 	return w
@@ -36,9 +36,9 @@ func (w *twin) unloaded(e Event) {
 	}
 	s, err := stateOf(w.table().Value())
 	require.NoError(w.tb, err)
-	out, err := Apply(s, e, w.table(), w.now, w.rules)
+	out, err := applied(s, e, w.table(), w.now, w.rules)
 	require.NoError(w.tb, err)
-	want, err := Apply(w.state(), e, nil, w.now, w.rules)
+	want, err := applied(w.state(), e, nil, w.now, w.rules)
 	require.NoError(w.tb, err)
 	require.Equal(w.tb, want.Effects, out.Effects, "%T", e)
 	require.Equal(w.tb, want.Changed, out.Changed)
@@ -216,7 +216,7 @@ func TestTablesWithAndWithoutPartsHaveTheSameOutcomes(t *testing.T) {
 // A small row: nothing hangs, nothing is too large.
 func TestTurnsOfSmallRowsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newTwin(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+		w := newTwin(t, func(r *rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 		w.play.rules.RememberCount = 50
 		t.Repeat(w.moves([]int{3, 2500, 12_000, 30_000, 50_000}))
 		for n := 0; w.state() != nil && w.state().Turn != nil; n++ {

@@ -4,13 +4,13 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// topicLimits are the sizes of the largest records that topics accept, in bytes; 0 means Rules.RecordLimit.
+// topicLimits are the sizes of the largest records that topics accept, in bytes; 0 means Config.RecordLimit.
 type topicLimits struct {
 	model, tool, completed, input, output, gate, event, compaction, memoir int
 }
 
-// limit returns the size of the largest record that may be sent to a topic. of is the topic's element of Rules.accepted.
-func (r *Rules) limit(of int) int {
+// limit returns the size of the largest record that may be sent to a topic. of is the topic's element of rules.accepted.
+func (r *rules) limit(of int) int {
 	if of == 0 {
 		return r.RecordLimit
 	}
@@ -22,10 +22,10 @@ type limited interface {
 	MaxRecordBytes(to ...goka.Stream) int
 }
 
-// within returns the rules for topics that accept less than Rules.RecordLimit.
-func (b *binding) within(r Rules, from limited) Rules {
+// within lowers the rules for topics that accept less than Config.RecordLimit.
+func (b *binding) within(r *rules, from limited) {
 	if from.MaxRecordBytes() >= r.RecordLimit {
-		return r
+		return
 	}
 	of := func(topics ...goka.Stream) int { return from.MaxRecordBytes(topics...) }
 	t := b.topics
@@ -40,5 +40,4 @@ func (b *binding) within(r Rules, from limited) Rules {
 	}
 	table := of(goka.Stream(goka.GroupTable(t.Group())))
 	r.RowLimit = min(r.RowLimit, table-table/16)
-	return r
 }

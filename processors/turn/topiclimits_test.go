@@ -14,8 +14,8 @@ import (
 func TestTopicThatAcceptsLessEndsOnlyWhatItRefuses(t *testing.T) {
 	const less, large = 100_000, 150_000
 	text := strings.Repeat("x", large)
-	accepts := func(of func(*topicLimits) *int) func(*Rules) {
-		return func(r *Rules) { *of(&r.accepted) = less }
+	accepts := func(of func(*topicLimits) *int) func(*rules) {
+		return func(r *rules) { *of(&r.accepted) = less }
 	}
 	t.Run("answer", func(t *testing.T) {
 		p := newPlay(t, accepts(func(l *topicLimits) *int { return &l.output }))
@@ -71,8 +71,11 @@ func (a acceptance) MaxRecordBytes(to ...goka.Stream) int {
 func TestLimitsAreThoseOfEachTopic(t *testing.T) {
 	p := newPlay(t)
 	c := p.topics
-	require.Equal(t, p.rules, p.bind.within(p.rules, acceptance{}))
-	r := p.bind.within(p.rules, acceptance{
+	r := p.rules
+	p.bind.within(&r, acceptance{})
+	require.Equal(t, topicLimits{}, r.accepted)
+	require.Equal(t, p.rules.RowLimit, r.RowLimit)
+	p.bind.within(&r, acceptance{
 		c.MessageOutput.Stream(): 1000, c.ToolUseDLQ.Stream(): 2000, goka.Stream(goka.GroupTable(c.Group())): 320_000,
 	})
 	require.Equal(t, 1000, r.limit(r.accepted.output))

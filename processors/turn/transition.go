@@ -34,12 +34,12 @@ type Outcome struct {
 //
 // An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
 // row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
-func Apply(state *turnrow.State, event Event, parts Parts, now time.Time, rules Rules) (Outcome, error) {
-	return apply(snapshot{state: state, parts: parts}, event, now, rules)
+func Apply(state *turnrow.State, event Event, parts Parts, agent string, now time.Time, c Config) (Outcome, error) {
+	return apply(snapshot{state: state, parts: parts}, event, now, rules{Config: c, Agent: agent})
 }
 
 // apply is Apply with the cached values of a snapshot.
-func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, error) {
+func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, error) {
 	if event.writtenByTurn() {
 		return Outcome{}, nil
 	}
@@ -109,7 +109,7 @@ type transition struct {
 	key       string
 	isNew     bool // the session had no row
 	now       time.Time
-	rules     Rules
+	rules     rules
 	effects   []Effect
 	changed   bool    // the row must be written
 	erased    bool    // the row must be deleted

@@ -17,7 +17,7 @@ var _ reading = (*processors.Context)(nil)
 
 // withUnread returns the deadline with what may be unread, if it may have to wait for that: Progress can ask each broker of an
 // input, and blocks while one does not answer.
-func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules Rules, from reading) DeadlineCame {
+func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules rules, from reading) DeadlineCame {
 	if state == nil || !(&transition{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
 		return d
 	}

@@ -87,14 +87,14 @@ func TestProgressIsNotAskedForADeadlineThatDoesNotWait(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *play{
 		"no row": func(t *testing.T) *play { return newPlay(t) },
 		"route of the open turn": func(t *testing.T) *play {
-			p := newPlay(t, func(r *Rules) { r.RouteTTL = time.Second })
+			p := newPlay(t, func(r *rules) { r.RouteTTL = time.Second })
 			p.send("reply-to", `{"to":1}`)
 			p.ask("one")
 			p.now = p.dueAt()
 			return p
 		},
 		"route beside a turn": func(t *testing.T) *play {
-			p := newPlay(t, func(r *Rules) { r.RouteTTL = time.Second })
+			p := newPlay(t, func(r *rules) { r.RouteTTL = time.Second })
 			p.ask("one")
 			p.send("reply-to", `{"to":1,"request_id":"r9"}`)
 			p.now = p.dueAt()
@@ -112,7 +112,7 @@ func TestProgressIsNotAskedForADeadlineThatDoesNotWait(t *testing.T) {
 // A deadline removes the route that a session has waited for. The session has been idle for long then, and its next message may
 // be unread although it was written after the deadline.
 func TestSessionDoesNotEndWithItsRouteBeforeItsNextMessageIsRead(t *testing.T) {
-	p := talked(t, func(r *Rules) { r.RouteTTL = time.Minute })
+	p := talked(t, func(r *rules) { r.RouteTTL = time.Minute })
 	p.send("reply-to", `{"to":1}`)
 	route := p.dueAt()
 	p.now = route.Add(time.Hour)
@@ -139,10 +139,10 @@ func TestProgressIsAskedWhenAGateExpiresBesideAnOverdueStep(t *testing.T) {
 // Whatever a session waits for: play.apply compares each deadline that is not asked for with one whose records are unread.
 func TestDeadlinesThatAreNotAskedForUnreadRecordsDoNotDependOnThem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newPlay(rt, withMemoir, withGates, func(r *Rules) {
+		p := newPlay(rt, withMemoir, withGates, func(r *rules) {
 			r.RouteTTL = time.Duration(rapid.IntRange(1, 60).Draw(rt, "route")) * time.Minute
 			if rapid.Bool().Draw(rt, "purges") {
-				r.IdleAfter = time.Duration(rapid.IntRange(1, 60).Draw(rt, "idle")) * time.Minute
+				r.IdlePurge = time.Duration(rapid.IntRange(1, 60).Draw(rt, "idle")) * time.Minute
 			}
 		})
 		var steps []Enriched

@@ -126,7 +126,7 @@ func (w *world) handle(e Event) {
 		w.react(w.apply(e))
 		return
 	}
-	out, err := Apply(w.live, e, nil, w.now, w.rules)
+	out, err := applied(w.live, e, nil, w.now, w.rules)
 	require.NoError(w.tb, err)
 	if out.Changed {
 		w.live = out.State

@@ -101,7 +101,7 @@ func (r *deliveryRig) watch() {
 	}, r.topics.DeliveryReceipts.Name())
 }
 
-// writeRouteAndOutput writes the route of a session and the output of its turn, as the turn does with turn.WithDelivery.
+// writeRouteAndOutput writes the route of a session and the output of its turn, as the turn does with turn.Config.Delivery.
 func (r *deliveryRig) writeRouteAndOutput(session, service string, routeFirst bool) {
 	r.tb.Helper()
 	route, routeID := "route-"+session, topics.RouteID(session, "route-"+session)

@@ -22,9 +22,9 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 				t.Parallel()
 				c := config{
 					agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, partitions: partitions,
-					turn: []turn.Option{
+					turn: turn.Config{
 						// The model always answers here; some tools never do.
-						turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(3 * time.Second),
+						ThinkTimeout: time.Minute, ToolTimeout: 3 * time.Second,
 					},
 				}
 				start(t, c)
@@ -44,7 +44,7 @@ func TestSilenceIsEndedByDeadlines(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		c := config{
 			agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, partitions: 2,
-			turn: []turn.Option{turn.WithThinkTimeout(2 * time.Second), turn.WithToolTimeout(time.Second)},
+			turn: turn.Config{ThinkTimeout: 2 * time.Second, ToolTimeout: time.Second},
 		}
 		start(t, c)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

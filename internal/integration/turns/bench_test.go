@@ -61,7 +61,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkOrderedOutputs is what turn.WithOrderedOutputs costs a turn with one step of tools, one turn at a time: the median
+// BenchmarkOrderedOutputs is what turn.Config.OrderedOutputs costs a turn with one step of tools, one turn at a time: the median
 // latency without it and with it, measured in turns, and the ratio of the two.
 func BenchmarkOrderedOutputs(b *testing.B) {
 	const rounds = 3

@@ -27,7 +27,7 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		c := config{
 			agent: testbroker.Agent(), instance: "one", brokers: testbroker.Start(t), guarantee: guarantee, partitions: 3,
-			turn: []turn.Option{turn.WithQueue(turn.Queue, messages)},
+			turn: turn.Config{Policy: turn.Queue, QueueLimit: messages},
 		}
 		start(t, c)
 		catalog, err := topics.For(c.agent)

@@ -44,7 +44,7 @@ type agent struct {
 }
 
 // newAgent starts the turns of a new agent. They end with the test.
-func newAgent(t testing.TB, guarantee processors.Guarantee, opts ...turn.Option) *agent {
+func newAgent(t testing.TB, guarantee processors.Guarantee, config turn.Config) *agent {
 	t.Helper()
 	a := &agent{
 		TB: t, name: testbroker.Agent(), brokers: testbroker.StartWithLock(t, modelLock),
@@ -53,7 +53,7 @@ func newAgent(t testing.TB, guarantee processors.Guarantee, opts ...turn.Option)
 	a.createTopics()
 	catalog, err := topics.For(a.name)
 	require.NoError(t, err)
-	graph, err := turn.Graph(a.name, opts...)
+	graph, err := turn.Graph(a.name, config)
 	require.NoError(t, err)
 	p, err := processors.New(a.brokers, graph, processors.WithTopics(catalog), processors.WithStorage(processors.Memory()),
 		processors.WithGuarantee(guarantee), processors.WithInstance("turns"), processors.WithTick(tick),

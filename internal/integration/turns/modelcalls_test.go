@@ -14,6 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -71,7 +72,7 @@ func TestModelCallsAreRepeatedOnlyAfterCrashes(t *testing.T) {
 }
 
 func deployKillAndHang(t *testing.T, mode worker.Mode, guarantee processors.Guarantee, s scale) {
-	f := &fleet{agent: newAgent(t, guarantee), mode: mode, model: newProvider(t, s.length), all: map[string]*modelWorker{}}
+	f := &fleet{agent: newAgent(t, guarantee, turn.Config{}), mode: mode, model: newProvider(t, s.length), all: map[string]*modelWorker{}}
 	stopFeed := f.feed(s.every)
 	for range 3 {
 		f.running = append(f.running, f.start())

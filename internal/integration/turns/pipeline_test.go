@@ -21,7 +21,7 @@ type config struct {
 	brokers              []string
 	guarantee            processors.Guarantee
 	partitions           int32
-	turn                 []turn.Option
+	turn                 turn.Config
 	more                 []processors.Option
 	child                settings // of the process that spawn starts
 }
@@ -29,13 +29,11 @@ type config struct {
 func (c config) processor(log *zap.Logger) (*processors.Processor, error) {
 	var with []topics.CatalogOption
 	if c.child.Approval {
-		c.turn = append(c.turn, turn.WithApproval(approval.Policy{}))
+		c.turn.Approval = &approval.Policy{}
 		with = append(with, topics.WithGates())
 	}
-	if c.child.Ordered {
-		c.turn = append(c.turn, turn.WithOrderedOutputs())
-	}
-	graph, err := turn.Graph(c.agent, c.turn...)
+	c.turn.OrderedOutputs = c.child.Ordered
+	graph, err := turn.Graph(c.agent, c.turn)
 	if err != nil {
 		return nil, err
 	}

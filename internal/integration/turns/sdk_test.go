@@ -27,11 +27,11 @@ type conversation struct {
 	letters []string // the reasons of dead letters
 }
 
-// converse starts the turn of an agent with these options, its workers, and the user.
-func converse(t *testing.T, guarantee processors.Guarantee, typescript bool, options ...turn.Option) *conversation {
+// converse starts the turn of an agent, its workers, and the user.
+func converse(t *testing.T, guarantee processors.Guarantee, typescript bool, turns turn.Config) *conversation {
 	t.Helper()
 	c := config{
-		agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, turn: options,
+		agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, turn: turns,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -89,7 +89,7 @@ func TestSDKWorkersHoldAConversation(t *testing.T) {
 		for sdk, typescript := range map[string]bool{"Python": false, "TypeScript": true} {
 			t.Run(fmt.Sprintf("%s, %s", sdk, guarantee), func(t *testing.T) {
 				t.Parallel()
-				c := converse(t, guarantee, typescript, turn.WithBothSpellings())
+				c := converse(t, guarantee, typescript, turn.Config{BothSpellings: true})
 				cost := 0.0
 				answered := func(text, want string, calls int) {
 					t.Helper()
@@ -123,7 +123,7 @@ func TestSDKWorkersHoldAConversation(t *testing.T) {
 
 // Without the option they read an empty prompt.
 func TestSDKWorkersCannotReadOneSpelling(t *testing.T) {
-	c := converse(t, processors.AtLeastOnce, false)
+	c := converse(t, processors.AtLeastOnce, false, turn.Config{})
 	output := c.ask("Which berth?")
 	require.Equal(t, "error", output["status"])
 	require.Contains(t, output["content"], "at least one message is required")

@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +21,7 @@ func TestAnswerThatItsTopicRefusesBlocksNoOtherSession(t *testing.T) {
 	for _, guarantee := range testbroker.Guarantees(t, processors.AtLeastOnce, processors.ExactlyOnce) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			t.Parallel()
-			a := newAgent(t, guarantee)
+			a := newAgent(t, guarantee, turn.Config{})
 			catalog, err := topics.For(a.name)
 			require.NoError(t, err)
 			client, err := kgo.NewClient(kgo.SeedBrokers(a.brokers...), kgo.ConsumeTopics(catalog.EnrichedMessageInput.Name(), catalog.MessageOutput.Name()),

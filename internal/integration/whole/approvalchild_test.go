@@ -33,7 +33,7 @@ func runApprovals(ctx context.Context, c child) error {
 	catalog := must(topics.For(c.Agent, topics.WithGates()))
 	group, ctx := errgroup.WithContext(ctx)
 	for name, graph := range map[string]*goka.GroupGraph{
-		"turns": must(turn.Graph(c.Agent, turn.WithApproval(approvals()))), "gates": must(gate.Graph(c.Agent, gate.Config{Policy: approvals()})),
+		"turns": must(turn.Graph(c.Agent, turn.Config{Approval: new(approvals())})), "gates": must(gate.Graph(c.Agent, gate.Config{Policy: approvals()})),
 	} {
 		c.Instance = name
 		if err := c.serve(ctx, group, catalog, graph, kill.Logger(zap.WarnLevel), processors.WithStorage(processors.Memory())); err != nil {

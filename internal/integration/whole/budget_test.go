@@ -21,7 +21,7 @@ func TestBudgetOfAUserCoversAllSessions(t *testing.T) {
 		const price, limit = 0.25, 1.0
 		w := newWorld(t, guarantee, topics.WithCosts())
 		turns := func() *running {
-			return w.run("turns", must(turn.Graph(w.agent, turn.WithBudgets(turn.Budgets{User: turn.Budget{Day: limit}}))))
+			return w.run("turns", must(turn.Graph(w.agent, turn.Config{Budgets: turn.Budgets{User: turn.Budget{Day: limit}}})))
 		}
 		first := turns()
 		w.run("sessions", must(cost.Graph(w.agent, cost.Config{})))

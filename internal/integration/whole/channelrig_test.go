@@ -122,7 +122,7 @@ func (d *channelWorld) start() *channelWorld {
 // graphs returns the groups of an agent.
 func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	d.t.Helper()
-	turns := []turn.Option{turn.WithChannels(), turn.WithQueue(turn.Queue, 64)}
+	turns := turn.Config{Channels: true, Policy: turn.Queue, QueueLimit: 64}
 	var delegation channel.Config
 	if name == d.front {
 		delegation = d.delegation
@@ -130,10 +130,10 @@ func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	if len(delegation.Agents) == 0 {
 		delegation.Agents = []string{d.front, d.back}
 	}
-	if name == d.front && d.policy != nil {
-		turns = append(turns, turn.WithApproval(*d.policy))
+	if name == d.front {
+		turns.Approval = d.policy
 	}
-	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns...)), must(channel.Graph(name, delegation))}
+	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns)), must(channel.Graph(name, delegation))}
 	if name == d.front {
 		graphs = append(graphs, must(delivery.Graph(name, delivery.Config{Channels: true})), must(delivery.RoutesGraph(name, delivery.Config{})))
 	}

@@ -30,8 +30,8 @@ func decode[T any](h *harbor, t topics.Topic[T], e *entry) T {
 
 // turns returns the group of an agent's turns.
 func (h *harbor) turns(c topics.Catalog) *reader {
-	rules := turn.DefaultRules()
-	rules.Agent, rules.Channels, rules.QueueLimit = c.Agent, true, 1000
+	config := turn.Config{Channels: true, QueueLimit: 1000}
+	require.NoError(h.t, config.Complete())
 	inputs := []string{
 		c.MessageInput.Name(), c.ThinkRequestResponse.Name(), c.ToolUseResult.Name(), c.ToolUseDLQ.Name(), c.SessionControl.Name(),
 	}
@@ -61,7 +61,7 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 			state, err = turnrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
-		o, err := turn.Apply(state, event, nil, h.now, rules)
+		o, err := turn.Apply(state, event, nil, c.Agent, h.now, config)
 		require.NoError(h.t, err)
 		var out []entry
 		for _, effect := range o.Effects {

@@ -28,7 +28,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -162,13 +161,13 @@ func (c *combined) config() agent.Config {
 			c.asked++
 			return compact.Summary{Text: "they talked"}, nil
 		})
-		config.Turn = append(config.Turn, turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}))
+		config.Turn.HistoryLimit.Messages = 4
 	}
 	if c.on.has(bothSpellings) {
-		config.Turn = append(config.Turn, turn.WithBothSpellings())
+		config.Turn.BothSpellings = true
 	}
 	if c.on.has(ordered) {
-		config.Turn = append(config.Turn, turn.WithOrderedOutputs())
+		config.Turn.OrderedOutputs = true
 	}
 	if c.on.has(keepsTables) {
 		config.StateDir = c.t.TempDir()

@@ -37,9 +37,9 @@ func newTurnWorld(t *testing.T, guarantee processors.Guarantee) turnWorld {
 }
 
 // turn runs the turn until it is stopped.
-func (d turnWorld) turn(opts ...turn.Option) *running {
+func (d turnWorld) turn(config turn.Config) *running {
 	d.t.Helper()
-	return d.run("turn", must(turn.Graph(d.agent, opts...)), processors.WithClock(d.clock))
+	return d.run("turn", must(turn.Graph(d.agent, config)), processors.WithClock(d.clock))
 }
 
 func (d turnWorld) answers(out <-chan topics.Output) topics.Output {
@@ -54,8 +54,8 @@ func TestSessionWhoseNextMessageWaitsDoesNotEndAfterADowntime(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		d := newTurnWorld(t, guarantee)
 		const after = time.Minute
-		option := turn.WithMemoir(turn.Memoir{After: after})
-		first := d.turn(option)
+		config := turn.Config{Memoir: &turn.Memoir{After: after}}
+		first := d.turn(config)
 		d.run("memories", must(memoir.Graph(d.agent, memoir.Config{})))
 		d.model(d.agent, func(_ context.Context, s think.Step) (think.Reply, error) {
 			return think.Say(strconv.Itoa(len(s.Messages))), nil
@@ -71,7 +71,7 @@ func TestSessionWhoseNextMessageWaitsDoesNotEndAfterADowntime(t *testing.T) {
 		first.stop()
 		two := say("s1", "two")
 		d.clock.pass(after + 500*time.Millisecond)
-		d.turn(option)
+		d.turn(config)
 		require.Equal(t, "3", d.answers(two).Content, "the model is sent the conversation")
 		// Each ends once, when it is idle: exactly once, the inputs end in the markers of transactions then.
 		d.clock.pass(after)
@@ -92,7 +92,7 @@ func TestAnswerThatWasWrittenDuringADowntimeIsNotLateAfterIt(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		d := newTurnWorld(t, guarantee)
 		const timeout = time.Minute
-		first := d.turn(turn.WithThinkTimeout(timeout))
+		first := d.turn(turn.Config{ThinkTimeout: timeout})
 		out := d.expect("s1")
 		require.NoError(t, d.write(d.ctx, "s1", "mira", "one", ""))
 		d.eventually(func() bool { return len(d.all(d.catalog.EnrichedMessageInput.Name())) == 1 })
@@ -103,7 +103,7 @@ func TestAnswerThatWasWrittenDuringADowntimeIsNotLateAfterIt(t *testing.T) {
 			Value: []byte(`{"session_id":"s1","last_input_response":[{"role":"assistant","content":"1"}],"end_turn":true}`),
 		}))
 		d.clock.pass(timeout + 500*time.Millisecond)
-		d.turn(turn.WithThinkTimeout(timeout))
+		d.turn(turn.Config{ThinkTimeout: timeout})
 		answer := d.answers(out)
 		require.Nil(t, answer.Error, "%s", answer.Content)
 	})

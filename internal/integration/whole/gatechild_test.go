@@ -46,7 +46,7 @@ func runGates(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	turns, turnsErr := turn.Graph(agent, turn.WithApproval(gatePolicy()))
+	turns, turnsErr := turn.Graph(agent, turn.Config{Approval: new(gatePolicy())})
 	gates, gatesErr := gate.Graph(agent, gate.Config{Policy: gatePolicy()})
 	grants, grantsErr := gate.GrantsGraph(agent, gate.Config{})
 	index, indexErr := gatehttp.NewIndex(agent, gatehttp.WithLogger(logger))

@@ -30,8 +30,10 @@ func runMemoirs(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	turns, turnsErr := turn.Graph(agent, turn.WithMemoir(turn.Memoir{After: memoirAfter}),
-		turn.WithHistoryLimit(turn.HistoryLimit{Messages: 1})) // most of a session is hidden when it ends
+	turns, turnsErr := turn.Graph(agent, turn.Config{
+		Memoir:       &turn.Memoir{After: memoirAfter},
+		HistoryLimit: turn.HistoryLimit{Messages: 1},
+	}) // most of a session is hidden when it ends
 	memories, memoriesErr := memoir.Graph(agent, memoir.Config{Patience: -1}) // sessions of one user are with workers at the same time
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, memoriesErr, toErr); err != nil {

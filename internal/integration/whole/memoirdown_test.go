@@ -20,7 +20,7 @@ import (
 func TestTurnTimesOutWhileTheGroupOfTheMemoriesIsDown(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		w := newWorld(t, guarantee, topics.WithMemoir())
-		w.run("turns", must(turn.Graph(w.agent, turn.WithMemoir(turn.Memoir{}), turn.WithThinkTimeout(2*time.Second))))
+		w.run("turns", must(turn.Graph(w.agent, turn.Config{Memoir: &turn.Memoir{}, ThinkTimeout: 2 * time.Second})))
 		var calls atomic.Int32
 		w.model(w.agent, func(context.Context, think.Step) (think.Reply, error) {
 			calls.Add(1)

@@ -39,10 +39,10 @@ type ownModels struct {
 	batches []topics.BatchMessage
 }
 
-func newOwnModels(t *testing.T, guarantee processors.Guarantee, opts ...turn.Option) *ownModels {
+func newOwnModels(t *testing.T, guarantee processors.Guarantee, config turn.Config) *ownModels {
 	t.Helper()
 	m := &ownModels{world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), reached: make(chan struct{}, 16)}
-	m.world.run("turn", must(turn.Graph(m.agent, opts...)))
+	m.world.run("turn", must(turn.Graph(m.agent, config)))
 	m.world.run("fold", must(group.Graph(m.agent, group.Config{})))
 	m.follow(func(r processors.Inbound) {
 		m.mu.Lock()
@@ -236,7 +236,7 @@ func TestInvokeAnswersWithTheModelsOfTheLibrary(t *testing.T) {
 
 func TestPartialTextOfAnInterruptedModelIsNotInTheTurn(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		m := newOwnModels(t, guarantee)
+		m := newOwnModels(t, guarantee, turn.Config{})
 		kill := m.think(m.streamed(func(think.Step) []think.Delta { return []think.Delta{{Text: "Berth S1 is"}} },
 			func(ctx context.Context, _ think.Step) error {
 				<-ctx.Done()
@@ -272,7 +272,7 @@ func TestPartialTextOfAnInterruptedModelIsNotInTheTurn(t *testing.T) {
 
 func TestEveryEndOfATurnEndsItsStreamOnce(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		m := newOwnModels(t, guarantee, turn.WithThinkTimeout(2*time.Second))
+		m := newOwnModels(t, guarantee, turn.Config{ThinkTimeout: 2 * time.Second})
 		waits := func(ctx context.Context, s think.Step) error {
 			m.reached <- struct{}{}
 			<-ctx.Done()
@@ -322,7 +322,7 @@ func TestEveryEndOfATurnEndsItsStreamOnce(t *testing.T) {
 func TestStreamGoesOnAfterAnApproval(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		policy := approval.Policy{Rules: []approval.Rule{{Tool: "lookup", Effect: approval.Ask}}}
-		m := newOwnModels(t, guarantee, turn.WithApproval(policy))
+		m := newOwnModels(t, guarantee, turn.Config{Approval: &policy})
 		m.world.run("grants", must(gate.GrantsGraph(m.agent, gate.Config{})))
 		m.world.run("gates", must(gate.Graph(m.agent, gate.Config{Policy: policy})))
 		m.follow(func(r processors.Inbound) {
@@ -382,7 +382,7 @@ func claude(t *testing.T) *httptest.Server {
 
 func TestInvokeAnswersWithTheAnthropicAdapter(t *testing.T) {
 	t.Parallel()
-	m := newOwnModels(t, processors.AtLeastOnce)
+	m := newOwnModels(t, processors.AtLeastOnce, turn.Config{})
 	model, err := anthropic.New(think.Settings{
 		Key: "key", BaseURL: claude(t).URL, Model: "claude",
 		Tools: []think.Tool{{Name: "lookup", InputSchema: topics.Raw(`{"type":"object"}`)}},

@@ -42,7 +42,7 @@ func newPayer(t *testing.T, guarantee processors.Guarantee, config peer.Config) 
 		func(string) (string, bool) { return "", false }))
 	current := func() *settings.Settings { return s }
 	policy := approval.Policy{Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask, Message: "May this be paid?"}}}
-	p.run("turns", must(turn.Graph(p.agent, turn.WithApproval(policy))))
+	p.run("turns", must(turn.Graph(p.agent, turn.Config{Approval: &policy})))
 	p.run("gates", must(gate.Graph(p.agent, gate.Config{Policy: policy})))
 	p.run("grants", must(gate.GrantsGraph(p.agent, gate.Config{})))
 	config.Settings, config.Gates = current, true

@@ -41,7 +41,7 @@ func runPeer(ctx context.Context, c child) error {
 	if err != nil {
 		return err
 	}
-	turns, turnsErr := turn.Graph(agent, turn.WithToolTimeout(10*time.Minute))
+	turns, turnsErr := turn.Graph(agent, turn.Config{ToolTimeout: 10 * time.Minute})
 	tasks, tasksErr := peer.Graph(agent, peer.Config{
 		Settings: file.Settings, TaskTime: 9 * time.Minute,
 		RetryInitial: 100 * time.Millisecond, RetryLongest: time.Second, Lease: 3 * time.Second,

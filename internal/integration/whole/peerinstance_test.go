@@ -34,7 +34,7 @@ func instance(
 	to, err := processors.NewPublisher(brokers)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, to.Close()) })
-	turns, err := turn.Graph(agent)
+	turns, err := turn.Graph(agent, turn.Config{})
 	require.NoError(tb, err)
 	tasks, err := peer.Graph(agent, peer.Config{Settings: current})
 	require.NoError(tb, err)

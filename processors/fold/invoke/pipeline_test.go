@@ -301,5 +301,5 @@ func TestAnswerWithoutEventsIsReported(t *testing.T) {
 	s := serve(t, must(New(b.pipeline(func(r *pipelineRules) { r.gap = 10 * time.Millisecond }))))
 	got := s.invoke(question)
 	require.Equal(t, http.StatusBadGateway, got.status, got.body)
-	require.Contains(t, got.body, "turn.WithEvents")
+	require.Contains(t, got.body, "turn.Config.Events")
 }

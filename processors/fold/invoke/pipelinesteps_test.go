@@ -111,7 +111,7 @@ func TestReplacedEventsAreReadFromTheTurnsFirstRecordAfterALongPause(t *testing.
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// An instance without turn.WithEvents ends a turn that began with it: its output is the only end.
+// An instance without turn.Config.Events ends a turn that began with it: its output is the only end.
 func TestStreamEndsAfterTheTurnsOutputIfNoRecordEndsItsEvents(t *testing.T) {
 	request := "t"
 	for want, output := range map[string]topics.Output{

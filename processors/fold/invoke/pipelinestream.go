@@ -324,7 +324,7 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 // for them in vain.
 var errNoEvents = &Error{
 	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_events",
-	Text: "the turn has ended, but its events are missing: see turn.WithEvents",
+	Text: "the turn has ended, but its events are missing: see turn.Config.Events",
 }
 
 // errNoBatch ends the stream of a turn with its last event whose end is not known.

@@ -7,8 +7,8 @@
 //
 // All topics are named "{agent}-...". model-costs and session-cost are keyed by session, scope-costs and spending by scope: a
 // user (topics.UserScope) or a tenant (topics.TenantScope). There are two groups, because the sessions of a user are spread over
-// all partitions. turn.WithCosts writes model-costs: one record for each answer of a model and each summary that was paid for.
-// turn.WithBudgets reads spending and stops calling the model when a user or a tenant has reached its budget. The topics are
+// all partitions. turn.Config.Costs writes model-costs: one record for each answer of a model and each summary that was paid for.
+// turn.Config.Budgets reads spending and stops calling the model when a user or a tenant has reached its budget. The topics are
 // created with topics.WithCosts.
 //
 // # Guarantees

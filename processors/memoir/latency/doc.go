@@ -4,7 +4,7 @@
 //	turn --> tool-use-latency --> one tool's row --> the group's table --> Table, in any process
 //	          (key: tool name)      (Graph)                                (Follow)
 //
-// turn.WithLatencies writes tool-use-latency: one record for each call that was handed out, with the time until its result. A call
+// turn.Config.Latencies writes tool-use-latency: one record for each call that was handed out, with the time until its result. A call
 // that failed or timed out has the status "error" and counts too. The topics are created with topics.WithLatencies. Graph has
 // the group "{agent}-latencies"; its topics have the agent's name in front. A Table has the aggregates of all tools in one
 // process. Aggregates can be merged: of several tools, or of several agents.

@@ -1,4 +1,4 @@
-// Package compact has the worker that summarizes the oldest exchanges of long sessions (turn.WithCompaction). It calls a
+// Package compact has the worker that summarizes the oldest exchanges of long sessions (turn.Config.Compaction). It calls a
 // Compactor, which usually asks a model.
 //
 //	{agent}-compaction-request --> Worker --> Compactor --> {agent}-compaction-result

@@ -21,7 +21,7 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 	return nil
 }
 
-// A compactor that keeps the questions. The turn needs turn.WithCompaction, and the topics topics.WithCompaction.
+// A compactor that keeps the questions. The turn needs turn.Config.Compaction, and the topics topics.WithCompaction.
 func Example() {
 	questions := compact.Func(func(_ context.Context, c compact.Conversation) (compact.Summary, error) {
 		var asked []string

@@ -32,9 +32,11 @@ func TestPipelineContinuesWithASummary(t *testing.T) {
 			require.NoError(t, err)
 
 			hidden := make(chan turn.Hidden, 10)
-			graph, err := turn.Graph("pilot", turn.WithCompaction(turn.Compaction{Keep: 1}),
-				turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}),
-				turn.WithMetrics(turn.Metrics{HistoryHidden: func(_ string, h turn.Hidden) { hidden <- h }}))
+			graph, err := turn.Graph("pilot", turn.Config{
+				Compaction:   &turn.Compaction{Keep: 1},
+				HistoryLimit: turn.HistoryLimit{Messages: 4},
+				Metrics:      turn.Metrics{HistoryHidden: func(_ string, h turn.Hidden) { hidden <- h }},
+			})
 			require.NoError(t, err)
 			p, err := processors.New(b.Addrs(), graph, processors.WithTopics(catalog), processors.WithInstance("one"),
 				processors.WithGuarantee(guarantee), processors.WithTick(20*time.Millisecond))

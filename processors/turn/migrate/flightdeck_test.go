@@ -106,7 +106,7 @@ func (f *flightDeck) commit() {
 }
 
 func (f *flightDeck) run(ctx context.Context) (Result, error) {
-	return Import(ctx, f.brokers, f.catalog, nil, f.options...)
+	return Import(ctx, f.brokers, f.catalog, turn.Config{}, f.options...)
 }
 
 // size returns the number of records and markers of a topic.
@@ -152,7 +152,7 @@ func (f *flightDeck) latest(topic string) map[string]*kgo.Record {
 // turnRuns starts the turn's group until the test ends.
 func (f *flightDeck) turnRuns(guarantee processors.Guarantee) (stop func()) {
 	f.Helper()
-	graph, err := turn.Graph(f.catalog.Agent)
+	graph, err := turn.Graph(f.catalog.Agent, turn.Config{})
 	require.NoError(f, err)
 	p, err := processors.New(f.brokers, graph, append([]processors.Option{
 		processors.WithGuarantee(guarantee), processors.WithInstance(f.catalog.Agent + "-1"),

@@ -29,12 +29,12 @@ type Result struct {
 
 // Import writes the sessions that FlightDeck's processing application knows into the table of the turn's group. It blocks
 // until they are written, or until another process has written them. opts are the options of the group's processor, with
-// WithTopics; turns are those of its graph.
+// WithTopics; turns is the Config of its graph.
 //
 // It returns ErrActive, ErrRows, ErrOffsets, ErrPartitions or ErrExported if it must not run; nothing is written then. After
 // any other error, and after a kill, it may be called again and continues. The group must not run before Import has
 // returned nil.
-func Import(ctx context.Context, brokers []string, catalog topics.Catalog, turns []turn.Option, opts ...processors.Option,
+func Import(ctx context.Context, brokers []string, catalog topics.Catalog, turns turn.Config, opts ...processors.Option,
 ) (Result, error) {
 	m, err := newMigration(brokers, catalog, opts)
 	if err != nil {
@@ -43,8 +43,8 @@ func Import(ctx context.Context, brokers []string, catalog topics.Catalog, turns
 	return m.run(ctx, turns, opts)
 }
 
-func (m *migration) run(ctx context.Context, turns []turn.Option, opts []processors.Option) (result Result, err error) {
-	rows, err := turn.NewImporter(turns...)
+func (m *migration) run(ctx context.Context, turns turn.Config, opts []processors.Option) (result Result, err error) {
+	rows, err := turn.NewImporter(turns)
 	if err != nil {
 		return Result{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
 )
 
 const (
@@ -106,7 +107,7 @@ func TestImportTakesOldSessionsFromFlightDecksStore(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err = m.run(ctx, nil, f.options)
+		_, err = m.run(ctx, turn.Config{}, f.options)
 		cancel()
 		if step == "" {
 			require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestImportContinuesAfterAStop(t *testing.T) {
 				cancel()
 			}
 		}
-		result, err := m.run(ctx, nil, f.options)
+		result, err := m.run(ctx, turn.Config{}, f.options)
 		cancel()
 		written += result.Sessions
 		if step != "" {

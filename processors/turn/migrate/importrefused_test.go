@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -85,12 +86,12 @@ func TestImportIsRefusedIfOffsetsDoNotFit(t *testing.T) {
 				f.commit()
 			}
 		}
-		_, err = m.run(t.Context(), nil, f.options)
+		_, err = m.run(t.Context(), turn.Config{}, f.options)
 		require.ErrorIs(t, err, ErrOffsets)
 		m, err = newMigration(f.brokers, f.catalog, f.options)
 		require.NoError(t, err)
 		m.reached = func(step string) { t.Errorf("the next start has %s", step) }
-		_, err = m.run(t.Context(), nil, f.options)
+		_, err = m.run(t.Context(), turn.Config{}, f.options)
 		require.ErrorIs(t, err, ErrOffsets)
 	})
 }

@@ -193,9 +193,11 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 			}
 			var row *turnrow.State
 			var outputs int
+			var config turn.Config
+			require.NoError(t, config.Complete())
 			read := 0 // number of the worker's records that were read
 			apply := func(e turn.Event) {
-				out, err := turn.Apply(row, e, nil, noon, turn.DefaultRules())
+				out, err := turn.Apply(row, e, nil, "pilot", noon, config)
 				require.NoError(t, err)
 				if out.Changed {
 					row = out.State

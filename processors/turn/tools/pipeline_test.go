@@ -53,7 +53,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.to.Close()) })
 
-	graph, err := turn.Graph("pilot")
+	graph, err := turn.Graph("pilot", turn.Config{})
 	require.NoError(t, err)
 	processor, err := processors.New(p.brokers, graph, processors.WithTopics(p.topics), processors.WithInstance("one"),
 		processors.WithGuarantee(guarantee), processors.WithTick(20*time.Millisecond))

@@ -29,7 +29,7 @@ const defaultUser = topics.PlaceholderUser
 // With an Idempotency-Key, repeats of a request have no further effect. Within the time of WithIdempotency, this process
 // gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
 // with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
-// such repeats while it remembers the request (turn.WithRemembered). So a repeat starts no second turn within the shorter
+// such repeats while it remembers the request (turn.Config.RememberFor). So a repeat starts no second turn within the shorter
 // of the two times. A route serves only the message that was written with it.
 func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 

@@ -40,7 +40,7 @@
 //
 // A request that is repeated with its Idempotency-Key gets the same answer from the same process, and nothing is written
 // again. Another process writes the same record again, with the same turntable.id and request_id, and the turn drops it
-// while it remembers the request (turn.WithRemembered). Only successful answers are remembered, so a failed request can be
+// while it remembers the request (turn.Config.RememberFor). Only successful answers are remembered, so a failed request can be
 // repeated with its key.
 //
 // # Security

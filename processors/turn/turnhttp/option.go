@@ -130,7 +130,7 @@ func WithBodyLimit(bytes int64) Option {
 }
 
 // WithRecordLimit sets the largest record of the turn in bytes (default 1 MiB, at least 128 KiB). It must be that of
-// turn.WithRecordLimit. A message that is so large that its turn could only end in an error output, code too_large, is answered with
+// turn.Config.RecordLimit. A message that is so large that its turn could only end in an error output, code too_large, is answered with
 // 413: one of more than the limit less 80 KiB, which the turn needs for the rest of its row and for the memory of the user.
 func WithRecordLimit(bytes int) Option {
 	return func(o *options) {
