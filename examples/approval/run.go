@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -110,7 +111,7 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.Config{Config: worker.Config{Logger: logger}})
 	a.index, errs[2] = gatehttp.NewIndex(agentName, gatehttp.WithLogger(logger))
 	chat, chatErr := turnhttp.New(agentName, a.to, turnhttp.WithLogger(logger))
-	decisions, decisionsErr := gatehttp.New(a.index, a.to, gatehttp.WithLogger(logger))
+	decisions, decisionsErr := gatehttp.New(a.index, a.to, gatehttp.Config{})
 	errs[3], errs[4] = chatErr, decisionsErr
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, a.to.Close())

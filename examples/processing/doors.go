@@ -12,9 +12,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
+
+// door is what all doors have in common.
+func (p *pipeline) door() auth.Door {
+	return auth.Door{Authenticate: p.authenticate, Origins: p.origins, Headers: []string{"Authorization", "Idempotency-Key"}, Logger: p.logger}
+}
 
 // openDoors accepts messages, callbacks and, with GATE_POLICY, decisions at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.

@@ -34,7 +34,7 @@ func (p *pipeline) addGates(entrances *stage) error {
 	if !p.parts.listens() {
 		return nil
 	}
-	index, err := gatehttp.NewIndex(p.agent, gatehttp.WithLogger(p.logger))
+	index, err := gatehttp.NewIndex(p.agent, gatehttp.Config{Door: p.door()})
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,7 @@ func (p *pipeline) addGateGroups() error {
 
 // besideGates returns the handler of PORT: the door of gates, and others for all other paths.
 func (p *pipeline) besideGates(others http.Handler) (http.Handler, error) {
-	options := []gatehttp.Option{gatehttp.WithLogger(p.logger)}
-	if p.authenticate != nil {
-		options = append(options, gatehttp.WithAuthenticate(p.authenticate))
-	}
-	for _, origin := range p.origins {
-		options = append(options, gatehttp.WithCORS(origin, "Authorization", "Idempotency-Key"))
-	}
-	gates, err := gatehttp.New(p.gates, p.to, options...)
+	gates, err := gatehttp.New(p.gates, p.to, gatehttp.Config{Door: p.door()})
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,11 @@ func entrance[O any](c *Config, log func(*zap.Logger) O, who func(auth.Authentic
 	return opts
 }
 
+// door returns what every door is configured with.
+func (c *Config) door() auth.Door {
+	return auth.Door{Authenticate: c.Authenticate, Origins: c.Origins, Headers: corsHeaders, Logger: c.Logger}
+}
+
 func (a *assembly) addDoors() error {
 	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addDelegations, a.addPeers} {
 		if err := add(); err != nil {
@@ -94,11 +99,12 @@ func (a *assembly) addScreens() error {
 		opts = append(opts, websocket.WithOrigins(c.Origins...))
 	}
 	if c.Approval != nil {
-		index, err := gatehttp.NewIndex(a.name, gatehttp.WithLogger(c.Logger))
+		gates := gatehttp.Config{Door: c.door()}
+		index, err := gatehttp.NewIndex(a.name, gates)
 		if err != nil {
 			return err
 		}
-		d, err := gatehttp.New(index, a.to, entrance(c, gatehttp.WithLogger, gatehttp.WithAuthenticate, gatehttp.WithCORS)...)
+		d, err := gatehttp.New(index, a.to, gates)
 		if err != nil {
 			return err
 		}

@@ -27,8 +27,8 @@ const (
 	AuditRefuse AuditAction = "refuse"
 )
 
-// AuditEvent is one request that had an effect, or that was refused: who wrote, answered or was refused at a door. Each door has
-// an option WithAudit that takes an AuditSink. By default a door logs its events (LogAudit).
+// AuditEvent is one request that had an effect, or that was refused: who wrote, answered or was refused at a door. A door passes
+// its events to Door.Audit. By default it logs them (LogAudit).
 //
 // Events contain no payload and no token. Session and request IDs are those of the request.
 type AuditEvent struct {

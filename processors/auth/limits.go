@@ -6,25 +6,27 @@ import (
 	"time"
 )
 
-// Limits are the limits that a door applies to each caller and to each session. Zero fields keep their defaults, which the
-// option WithLimits of each door documents. A caller or a session that exceeds its limit is answered with 429 and Retry-After;
+// Limits are the limits that a door applies to each caller and to each session. Zero fields have their defaults; a door documents those
+// that it has of its own. A caller or a session that exceeds its limit is answered with 429 and Retry-After;
 // the others are not affected.
 //
 // A caller is identified by Caller.Name. Callers without a name, and all callers of a door without authentication, are
 // identified by their IP address (IPv6: the first 64 bits). Behind a reverse proxy all of them have the proxy's address and
 // share one limit, unless they are served through httpserver.WithTrustedProxies.
 type Limits struct {
-	// Caller limits each caller, Session each session.
+	// Caller limits each caller (default: 256 open requests, 500 per second, a burst of 1000), Session each session (default: 32
+	// open requests, 20 per second, a burst of 100).
 	Caller, Session Share
-	// BodyBytes limits the memory of all request bodies that are being received or handled, in bytes. Requests that do not
-	// fit are answered with 503. CallerBodyBytes limits that of one caller (429).
+	// BodyBytes limits the memory of all request bodies that are being received or handled, in bytes (default 64 MiB, or four times
+	// Door.BodyLimit if that is more). Requests that do not fit are answered with 503. CallerBodyBytes limits that of one caller (429;
+	// default 16 MiB, or twice Door.BodyLimit).
 	BodyBytes, CallerBodyBytes int
-	// BodyRate is the lowest rate at which a body may arrive, in bytes per second, after the first BodyIdle. BodyIdle is how
-	// long a client may send nothing. A slower request is answered with 408.
+	// BodyRate is the lowest rate at which a body may arrive, in bytes per second, after the first BodyIdle (default 8 KiB). BodyIdle
+	// is how long a client may send nothing (default 10 s). A slower request is answered with 408.
 	BodyRate int
 	BodyIdle time.Duration
-	// Keys limits for how many callers, and for how many sessions, the door remembers recent requests. The door forgets the
-	// least recent ones first; they begin again with a full burst. Each takes about 300 bytes.
+	// Keys limits for how many callers, and for how many sessions, the door remembers recent requests (default 10,000). The door
+	// forgets the least recent ones first; they begin again with a full burst. Each takes about 300 bytes.
 	Keys int
 }
 

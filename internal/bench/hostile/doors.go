@@ -16,6 +16,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/channel/slack"
@@ -98,18 +99,21 @@ func channelDoor() (http.Handler, error) {
 	})), nil
 }
 
+// identified is what doors have in common that do not know their clients by tokens of their own.
+var identified = auth.Door{Authenticate: identify}
+
 // followingDoor returns a door that reads topics.
 func followingDoor(name string, brokers []string) (http.Handler, error) {
 	switch name {
 	case "gate":
-		index, err := gatehttp.NewIndex(agent)
+		index, err := gatehttp.NewIndex(agent, gatehttp.Config{})
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return gatehttp.New(index, acknowledging{}, gatehttp.WithAuthenticate(identify))
+		return gatehttp.New(index, acknowledging{}, gatehttp.Config{Door: identified})
 	case "delegation":
 		index, err := delegationhttp.NewIndex(agent)
 		if err == nil {

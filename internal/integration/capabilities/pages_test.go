@@ -49,16 +49,16 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		require.NoError(t, err)
 		return h
 	}
+	door := auth.Door{Origins: []string{pageOfOurs}}
 	chatOptions := []turnhttp.Option{turnhttp.WithCORS(pageOfOurs)}
-	gateOptions := []gatehttp.Option{gatehttp.WithCORS(pageOfOurs)}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
 	delegationOptions := []delegationhttp.Option{delegationhttp.WithCORS(pageOfOurs)}
 	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
 	peerOptions := []peerhttp.Option{peerhttp.WithCORS(pageOfOurs)}
 	if authenticated {
+		door.Authenticate = known
 		chatOptions = append(chatOptions, turnhttp.WithAuthenticate(known))
-		gateOptions = append(gateOptions, gatehttp.WithAuthenticate(known))
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
 		delegationOptions = append(delegationOptions, delegationhttp.WithAuthenticate(known))
 		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
@@ -67,7 +67,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	} else {
 		peerOptions = append(peerOptions, peerhttp.WithOpenProxy())
 	}
-	gateIndex, err := gatehttp.NewIndex("pilot")
+	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
 	delegationIndex, err := delegationhttp.NewIndex("pilot")
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	require.NoError(t, err)
 	t.Cleanup(site.Close)
 	chats := must(turnhttp.New("pilot", to, chatOptions...))
-	gate := must(gatehttp.New(gateIndex, to, gateOptions...))
+	gate := must(gatehttp.New(gateIndex, to, gatehttp.Config{Door: door}))
 	board := must(crewhttp.New(crewIndex, to, crewOptions...))
 	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerOptions...))
 	return map[string]siteDoor{

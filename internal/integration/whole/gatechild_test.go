@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -54,7 +55,7 @@ func runGates(ctx context.Context, c child) error {
 	if err := errors.Join(turnsErr, gatesErr, grantsErr, indexErr, toErr); err != nil {
 		return err
 	}
-	handler, err := gatehttp.New(index, to, gatehttp.WithLogger(logger))
+	handler, err := gatehttp.New(index, to, gatehttp.Config{})
 	if err != nil {
 		return err
 	}

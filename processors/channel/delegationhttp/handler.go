@@ -30,7 +30,6 @@ type Handler struct {
 	index    *Index
 	options  options
 	entrance *entrance.Entrance
-	cors     entrance.CORS
 }
 
 // New returns the HTTP handler of the delegations of an index. Without WithAuthenticate everyone may read all results, and New
@@ -49,7 +48,7 @@ func New(index *Index, opts ...Option) (*Handler, error) {
 		o.logger.Warn("delegation door is open: requests are not authenticated and may read every result",
 			zap.String("agent", index.agent))
 	}
-	return &Handler{index: index, options: o, entrance: e, cors: o.cors()}, nil
+	return &Handler{index: index, options: o, entrance: e}, nil
 }
 
 // request is one request and its visit.
@@ -81,7 +80,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, refusal := h.entrance.Open(w, r)
 	defer v.Close()
-	h.cors.Set(w, r)
 	if refusal != nil {
 		refused(w, refusal).write(w)
 		return

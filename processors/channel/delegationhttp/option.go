@@ -3,11 +3,11 @@ package delegationhttp
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -146,25 +146,18 @@ func WithLogger(l *zap.Logger) Option {
 	}
 }
 
-func (o *options) cors() entrance.CORS {
-	return entrance.CORS{
-		Origins: o.origins, Methods: "GET, OPTIONS", Headers: strings.Join(append([]string{"Content-Type"}, o.headers...), ", "),
-	}
-}
-
 // entrance returns the entrance of the door. Its errors are those of the options.
 func (o *options) entrance(agent string) *entrance.Entrance {
-	limits, err := o.limits.Or(entrance.DefaultLimits(bodyLimit))
-	if err != nil {
-		o.invalid("WithLimits: %w", err)
-		return nil
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: "delegations", Agent: agent, Authenticate: o.authenticate, Requests: max(o.concurrency, 1), Limits: limits,
-		BodyLimit: bodyLimit, Origins: o.origins, Audit: o.audit, Clock: o.clock, Logger: o.logger,
+	var check bounds.Check
+	e := entrance.New(&check, entrance.Config{
+		Door: auth.Door{
+			Authenticate: o.authenticate, Origins: o.origins, Headers: o.headers, BodyLimit: bodyLimit, Concurrency: o.concurrency, Limits: o.limits,
+			Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		},
+		Name: "delegations", Agent: agent, CORS: entrance.CORS{Methods: "GET, OPTIONS"},
 	})
-	if err != nil {
-		o.invalid("%w", err)
+	if err := check.Err(ErrConfig); err != nil {
+		o.errs = append(o.errs, err)
 	}
 	return e
 }

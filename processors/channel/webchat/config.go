@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -116,16 +117,16 @@ func (c *Config) check() error {
 }
 
 func (c *Config) entrance() (*entrance.Entrance, error) {
-	limits, err := auth.Limits{}.Or(auth.Limits{
-		Caller:    auth.Share{Open: c.PerCaller, PerSecond: 10, Burst: 10 + 2*c.PerCaller},
-		Session:   auth.Share{Open: 1, PerSecond: 1, Burst: 1}, // no visit has a session
-		BodyBytes: 1 << 20, CallerBodyBytes: 1 << 20, BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
+	var check bounds.Check
+	e := entrance.New(&check, entrance.Config{
+		Door: auth.Door{
+			Authenticate: c.Authenticate, Origins: c.Origins, Concurrency: c.Connections, Audit: c.Audit, Clock: c.Clock, Logger: c.Logger,
+			Limits: auth.Limits{
+				Caller:  auth.Share{Open: c.PerCaller, PerSecond: 10, Burst: 10 + 2*c.PerCaller},
+				Session: auth.Share{Open: 1, PerSecond: 1, Burst: 1}, // no visit has a session
+			},
+		},
+		Name: Channel, Agent: c.Account, Sockets: true,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return entrance.New(entrance.Config{
-		Name: Channel, Agent: c.Account, Authenticate: c.Authenticate, Requests: c.Connections, Limits: limits,
-		Origins: c.Origins, Sockets: true, Audit: c.Audit, Clock: c.Clock, Logger: c.Logger,
-	})
+	return e, check.Err(ErrConfig)
 }

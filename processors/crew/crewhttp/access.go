@@ -3,6 +3,7 @@ package crewhttp
 import (
 	"crypto/rand"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -19,27 +20,19 @@ func mayUse(c auth.Caller, crew string) bool {
 // governs reports whether a caller may control all crews.
 func governs(c auth.Caller) bool { return c.Can(auth.Control) && mayUse(c, "") }
 
-func (o *options) cors() entrance.CORS {
-	return entrance.CORS{
-		Origins: o.origins, Methods: "GET, POST, DELETE, OPTIONS", Headers: "Authorization, Content-Type, " + idempotencyHeader,
-	}
-}
-
 // entrance returns an entrance of the door for a number of open requests. Its errors are those of the options.
-func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
-	defaults := entrance.DefaultLimits(o.bodyLimit)
-	defaults.Session = auth.Share{Open: 64, PerSecond: 50, Burst: 200}
-	limits, err := o.limits.Or(defaults)
-	if err != nil {
-		o.invalid("WithLimits: %w", err)
-		return nil
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: name, Agent: agent, Authenticate: o.authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
-		Origins: o.origins, Hosts: o.hosts, Audit: o.audit, Clock: o.clock, Logger: o.logger,
+func (o *options) entrance(agent, name string, open int, cors entrance.CORS) *entrance.Entrance {
+	var check bounds.Check
+	e := entrance.New(&check, entrance.Config{
+		Door: auth.Door{
+			Authenticate: o.authenticate, Origins: o.origins, Hosts: o.hosts, BodyLimit: o.bodyLimit, Concurrency: open, Limits: o.limits,
+			Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		},
+		Name: name, Agent: agent, Defaults: auth.Limits{Session: auth.Share{Open: 64, PerSecond: 50, Burst: 200}},
+		CORS: cors,
 	})
-	if err != nil {
-		o.invalid("%w", err)
+	if err := check.Err(ErrConfig); err != nil {
+		o.errs = append(o.errs, err)
 	}
 	return e
 }

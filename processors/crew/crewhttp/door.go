@@ -50,9 +50,10 @@ func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error
 		o.invalid("no publisher")
 	}
 	agent := index.catalog.Agent
+	cors := entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS", Headers: []string{"Authorization", idempotencyHeader}}
 	h := &Handler{
 		topics: index.catalog, index: index, to: to,
-		requests: o.entrance(agent, "crew", o.concurrency), sockets: o.entrance(agent, "crew socket", o.clients),
+		requests: o.entrance(agent, "crew", o.concurrency, cors), sockets: o.entrance(agent, "crew socket", o.clients, entrance.CORS{}),
 		messages: newWindows(maxMessages, messagesWindow), spawns: newWindows(maxSpawns, spawnsWindow),
 		publishes: publishTimes{request: publishTimeout, frame: framePublishTimeout},
 	}
@@ -146,7 +147,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = withCredential(r, false)
 	v, refusal := h.requests.Open(w, r)
 	defer v.Close()
-	h.options.cors().Set(w, r)
 	switch {
 	case refusal != nil:
 		write(w, refused(w, refusal))

@@ -1,33 +1,29 @@
 package websocket
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // entrance returns the entrance of the server. Its errors are those of the options.
 func (r *rules) entrance(agent string) (*entrance.Entrance, error) {
-	limits, err := r.limits.Or(auth.Limits{
-		Caller:    auth.Share{Open: 1000, PerSecond: 100, Burst: 1000},
-		Session:   auth.Share{Open: 100, PerSecond: 20, Burst: 200},
-		BodyBytes: 1 << 20, CallerBodyBytes: 1 << 20, BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
+	var check bounds.Check
+	e := entrance.New(&check, entrance.Config{
+		Door: auth.Door{
+			Authenticate: r.authenticate, Origins: r.origins, Concurrency: r.clients, Limits: r.limits,
+			Audit: r.audit, Clock: r.clock, Logger: r.logger,
+		},
+		Name: "websocket", Agent: agent, Sockets: true,
+		Defaults: auth.Limits{
+			Caller:  auth.Share{Open: 1000, PerSecond: 100, Burst: 1000},
+			Session: auth.Share{Open: 100, PerSecond: 20, Burst: 200},
+		},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: WithLimits: %w", ErrConfig, err)
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: "websocket", Agent: agent, Authenticate: r.authenticate, Requests: r.clients, Limits: limits,
-		Origins: r.origins, Sockets: true,
-		Audit: r.audit, Clock: r.clock, Logger: r.logger,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return e, nil
+	return e, check.Err(ErrConfig)
 }
 
 // busyWait is the Retry-After of a server with too many clients: they stay for long.

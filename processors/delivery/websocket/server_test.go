@@ -118,7 +118,7 @@ func TestErrorNamesTheInvalidOption(t *testing.T) {
 		"WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0), "WithFrameLimit": WithFrameLimit(0),
 		"WithKeepalive": WithKeepalive(1, 0, 1), "WithOrigins": WithOrigins("["), "WithClock": WithClock(nil),
 		"WithLogger": WithLogger(nil), "Frames": WithReplay(Replay{Frames: -1}), "MaxAge": WithReplay(Replay{MaxAge: -1}),
-		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(auth.Limits{BodyRate: -1}),
+		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "Limits": WithLimits(auth.Limits{BodyRate: -1}),
 	} {
 		_, err := New("pilot", opt)
 		require.ErrorIs(t, err, ErrConfig)

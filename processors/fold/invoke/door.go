@@ -25,7 +25,6 @@ type Door struct {
 	capability Capability
 	rules      rules
 	entrance   *entrance.Entrance
-	cors       entrance.CORS
 	mu         sync.Mutex // guards rules.random
 }
 
@@ -39,7 +38,7 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{agent: agent, rules: r, cors: r.cors()}
+	d := &Door{agent: agent, rules: r}
 	if d.entrance, err = r.entrance(); err != nil {
 		return nil, err
 	}
@@ -64,7 +63,6 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{door: d, w: w, r: r, wire: http.NewResponseController(w)}
 	visit, refusal := d.entrance.Open(w, r)
 	defer visit.Close()
-	d.cors.Set(w, r)
 	if refusal != nil {
 		c.refuse(refusal)
 		return

@@ -23,7 +23,7 @@ func (h *Handler) decide(r *request, id string) answer {
 	if refusal != nil {
 		return refused(r.w, refusal)
 	}
-	wait, ok := waitOf(r.URL.Query(), h.options.wait)
+	wait, ok := waitOf(r.URL.Query(), h.config.DecisionWait)
 	if !ok {
 		return badWait()
 	}

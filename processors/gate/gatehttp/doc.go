@@ -78,9 +78,9 @@
 //	404  the gate was never known, or ended so long ago that its session's row has forgotten it (gate.Config.RememberFor)
 //	405  another method
 //	408  the body arrives too slowly
-//	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
+//	413  the body is larger than Config.BodyLimit, or its record is too large for the brokers
 //	415  the content type is not JSON
-//	429  the caller or the session exceeds WithLimits; Retry-After says when to repeat the request
+//	429  the caller or the session exceeds Config.Limits; Retry-After says when to repeat the request
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
 //	503  the index has not caught up or is incomplete, or too many requests at a time; Retry-After says when to repeat it
 //
@@ -96,7 +96,7 @@
 //
 // # Limits
 //
-// An Index is bounded: see WithGateLimit and WithRowMemory. If it has left gates out, lists have "incomplete":true,
+// An Index is bounded: see Config.GateLimit and RowMemory. If it has left gates out, lists have "incomplete":true,
 // and a request for an unknown gate gets 503. It reads them again when others have ended. The gates of a row that cannot be
 // decoded are left out until the row is written again or deleted.
 //
@@ -104,19 +104,4 @@
 //
 // A Handler starts no goroutine and is not closed. End the context of Index.Run first, which ends all waits; then stop the
 // http.Server with Shutdown, then close the publisher.
-//
-// # Options
-//
-//	option            default         meaning
-//	WithGateLimit     200,000         gates and sessions in an Index
-//	WithRowMemory     64 MiB          rows that an Index keeps in memory
-//	WithAuthenticate  accepts anyone  who may read and decide, and in which sessions
-//	WithBodyLimit     1 MiB           longer bodies get 413
-//	WithConcurrency   1024            concurrent requests
-//	WithLimits        see there       what one caller and one session may use
-//	WithCORS          none            origins of browsers, and further request headers
-//	WithDecisionWait  5 s             how long a decision waits for the outcome
-//	WithAudit         the logger      who decided, revoked or was refused
-//	WithClock         the system's    for waits and the end of credentials
-//	WithLogger        none
 package gatehttp

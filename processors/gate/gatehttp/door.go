@@ -1,6 +1,7 @@
 package gatehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -39,37 +41,39 @@ type Handler struct {
 	topics   topics.Catalog
 	index    *Index
 	to       processors.Publisher
-	options  options
+	config   Config
 	entrance *entrance.Entrance
-	cors     entrance.CORS
 	scans    *entrance.Slots
 }
 
-// New returns the HTTP handler of the gates of an index. Decisions are written to the publisher. Without WithAuthenticate
-// everyone may decide, and New logs a warning. WithGateLimit and WithRowMemory have no effect. Its error wraps ErrConfig and
-// joins all problems.
-func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error) {
-	o := newOptions(opts)
+// New returns the HTTP handler of the gates of an index. Decisions are written to the publisher. Without Config.Authenticate
+// everyone may decide, and New logs a warning. Its error wraps ErrConfig and joins all problems.
+func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
+	var check bounds.Check
 	if index == nil {
-		o.invalid("no index")
+		check.Wrong("index", "is nil")
 		index = &Index{}
 	}
 	if to == nil {
-		o.invalid("no publisher")
+		check.Wrong("publisher", "is nil")
 	}
-	e := o.entrance(index.agent)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	c.Clock, c.Logger = cmp.Or(c.Clock, index.config.Clock), cmp.Or(c.Logger, index.config.Logger)
+	c.complete(&check)
+	e := entrance.New(&check, entrance.Config{
+		Door: c.Door, Name: "gate", Agent: index.agent, CORS: entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS"},
+	})
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	catalog, err := topics.For(index.agent)
 	if err != nil {
 		return nil, errors.Join(ErrConfig, err)
 	}
-	if o.authenticate == nil {
-		o.logger.Warn("gate door is open: requests are not authenticated and may decide every gate", zap.String("agent", index.agent))
+	if c.Authenticate == nil {
+		c.Logger.Warn("gate door is open: requests are not authenticated and may decide every gate", zap.String("agent", index.agent))
 	}
 	return &Handler{
-		topics: catalog, index: index, to: to, options: o, entrance: e, cors: o.cors(), scans: entrance.NewSlots(maxScans),
+		topics: catalog, index: index, to: to, config: c, entrance: e, scans: entrance.NewSlots(maxScans),
 	}, nil
 }
 
@@ -127,7 +131,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, refusal := h.entrance.Open(w, r)
 	defer v.Close()
-	h.cors.Set(w, r)
 	if refusal != nil {
 		refused(w, refusal).write(w)
 		return
@@ -182,7 +185,7 @@ func (h *Handler) find(r *request, id string) (session string, rejection answer,
 // unreadable returns the answer to a request for which the index cannot read a row.
 func (h *Handler) unreadable(err error) answer {
 	if !errors.Is(err, context.Canceled) {
-		h.options.logger.Warn("gate door cannot read the gates", zap.String("agent", h.topics.Agent), zap.Error(err))
+		h.config.Logger.Warn("gate door cannot read the gates", zap.String("agent", h.topics.Agent), zap.Error(err))
 	}
 	return notReady()
 }
@@ -198,7 +201,7 @@ func (h *Handler) await(ctx context.Context, done <-chan struct{}, wait time.Dur
 	if wait <= 0 {
 		return false
 	}
-	timer := h.options.clock.NewTicker(wait)
+	timer := h.config.Clock.NewTicker(wait)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -235,7 +238,7 @@ func (h *Handler) publish(r *request, record processors.Outbound) (rejection ans
 	case errors.Is(err, processors.ErrTooLarge):
 		return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record"), false
 	}
-	h.options.logger.Error("request failed: its record may not have been written", zap.String("door", "gate"),
+	h.config.Logger.Error("request failed: its record may not have been written", zap.String("door", "gate"),
 		zap.String("agent", h.topics.Agent), zap.String("topic", record.Topic), zap.Error(err))
 	return internalError(), false
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -105,7 +106,7 @@ func TestDecisionWithoutAGroupIsAcceptedAndAppliedLater(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		stop := f.gates()
-		d := f.door()
+		d := f.door(Config{})
 		f.ask("s", "a")
 		d.pending("s", "a")
 		stop()
@@ -136,7 +137,7 @@ func TestDecisionAboutAClosedGateIsAnsweredWithTheRequestInItsPlace(t *testing.T
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		f := newField(t, guarantee)
 		stop := f.gates()
-		d := f.door(WithAuthenticate(callers))
+		d := f.door(Config{Door: auth.Door{Authenticate: callers}})
 		const mira = as("mira read,answer *")
 		for _, s := range []string{"s1", "s2"} {
 			f.ask(s, s+"-a")
@@ -171,7 +172,7 @@ func TestConcurrentDecidersOfTwoDoorsGetTheOutcomeThatWon(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
-		doors := []*doorway{f.door(WithAuthenticate(callers)), f.door(WithAuthenticate(callers))}
+		doors := []*doorway{f.door(Config{Door: auth.Door{Authenticate: callers}}), f.door(Config{Door: auth.Door{Authenticate: callers}})}
 		ids := []string{"a", "b", "c", "d", "e"}
 		for _, id := range ids {
 			f.ask("s", id)
@@ -226,7 +227,7 @@ func TestDoorThatStartsLaterHasTheSameGates(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
-		first := f.door()
+		first := f.door(Config{})
 		f.ask("s", "a")
 		f.ask("s", "b")
 		f.ask("u", "c")
@@ -236,13 +237,13 @@ func TestDoorThatStartsLaterHasTheSameGates(t *testing.T) {
 		want := first.do("GET", "/api/gates?session_id=s", "").body
 		first.stop()
 
-		second := f.closedDoor()
+		second := f.closedDoor(Config{})
 		for _, path := range []string{"/api/gates?session_id=s", "/api/gates/a", "/api/gates/grants"} {
 			a := second.do("GET", path, "")
 			require.Equal(t, http.StatusServiceUnavailable, a.status, "it has not read the table")
 			require.NotEmpty(t, a.header.Get("Retry-After"))
 		}
-		second = f.door()
+		second = f.door(Config{})
 		require.Equal(t, want, second.do("GET", "/api/gates?session_id=s", "").body)
 		pending, _ := second.do("GET", "/api/gates?session_id=s&status=pending", "").listed(t)
 		require.Equal(t, []string{"b"}, pending)
@@ -256,7 +257,7 @@ func TestLongPollsEndWithTheOutcomeOrAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door()
+	d := f.door(Config{})
 	c := d.clock // of which the index has a ticker, too
 	poll := func(path string) <-chan got {
 		answers := make(chan got, 1)

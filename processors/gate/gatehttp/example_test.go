@@ -13,7 +13,7 @@ import (
 // A service lets people decide what its agent waits for. The gate group (package gate) may run in another process.
 func Example() {
 	brokers := []string{"localhost:9092"}
-	index, err := gatehttp.NewIndex("support")
+	index, err := gatehttp.NewIndex("support", gatehttp.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := gatehttp.New(index, publisher)
+	handler, err := gatehttp.New(index, publisher, gatehttp.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (h *Handler) listGrants(r *request, _ string) answer {
 	if !ok {
 		return rejection
 	}
-	now := h.options.clock.Now().UnixMilli()
+	now := h.config.Clock.Now().UnixMilli()
 	grants := []Grant{}
 	for _, g := range stored {
 		if g.ExpiresMs != 0 && g.ExpiresMs <= now {

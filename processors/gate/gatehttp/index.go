@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -42,13 +43,13 @@ const (
 // committed, in every process. Run fills it; the doors of New and the sockets of package delivery/websocket read it. Its
 // methods are safe for concurrent use.
 //
-// The index keeps a small entry for each gate, and the rows that were written or read last (WithRowMemory). Other rows are
+// The index keeps a small entry for each gate, and the rows that were written or read last (Config.RowMemory). Other rows are
 // read from the brokers when they are needed.
 type Index struct {
-	agent   string
-	topic   string // of the rows
-	grants  string // of the standing approvals
-	options options
+	agent  string
+	topic  string // of the rows
+	grants string // of the standing approvals
+	config Config
 
 	reading *entrance.Slots
 	shown   *seen.Log // of whole requests
@@ -64,21 +65,21 @@ type Index struct {
 	approved map[string][]*gaterow.Grant // the standing approvals, by the agent that asks: the row's key
 }
 
-// NewIndex returns the index of an agent's gates. It opens no connection. Only WithGateLimit, WithRowMemory and WithLogger
-// have an effect. The error wraps ErrConfig.
-func NewIndex(agent string, opts ...Option) (*Index, error) {
+// NewIndex returns the index of an agent's gates. It opens no connection. The error wraps ErrConfig.
+func NewIndex(agent string, c Config) (*Index, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	o := newOptions(opts)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	var check bounds.Check
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	return &Index{
-		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), options: o,
+		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), config: c,
 		reading: entrance.NewSlots(maxRowReads), shown: seen.NewLog(), ready: make(chan struct{}), ended: make(chan struct{}),
-		table: newTable(o.gates, o.rowBytes), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
+		table: newTable(c.GateLimit, c.RowMemory), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
 	}, nil
 }
 
@@ -91,7 +92,7 @@ func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Op
 		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
 	}
 	defer close(x.ended)
-	logged := append([]processors.Option{processors.WithLogger(x.options.logger)}, opts...)
+	logged := append([]processors.Option{processors.WithLogger(x.config.Logger)}, opts...)
 	rows, err := processors.NewTableFollower(brokers, []string{x.topic}, x.onRow, logged...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -145,7 +146,7 @@ func (x *Index) Len() int {
 func (x *Index) onRow(r processors.Inbound) {
 	u := updateOf(r)
 	if u.broken {
-		x.options.logger.Error("gate door cannot read a row; its gates are not visible", zap.String("topic", r.Topic),
+		x.config.Logger.Error("gate door cannot read a row; its gates are not visible", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", u.session), zap.Error(u.err))
 	}
 	x.mu.Lock()
@@ -153,8 +154,8 @@ func (x *Index) onRow(r processors.Inbound) {
 	whole := len(x.table.left) == 0
 	x.show(x.table.apply(u))
 	if whole && len(x.table.left) > 0 {
-		x.options.logger.Error("gate door has too many open gates: new ones are not visible until others end",
-			zap.Int("limit", x.options.gates))
+		x.config.Logger.Error("gate door has too many open gates: new ones are not visible until others end",
+			zap.Int("limit", x.config.GateLimit))
 	}
 }
 
@@ -178,7 +179,7 @@ func (x *Index) onGrants(r processors.Inbound) {
 	case r.Value == nil:
 		delete(x.approved, agent)
 	case err != nil || !known && len(x.approved) == maxAgents:
-		x.options.logger.Error("gate door cannot show standing approvals", zap.String("topic", r.Topic),
+		x.config.Logger.Error("gate door cannot show standing approvals", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", agent), zap.Error(err))
 	default:
 		x.approved[agent] = row.GetGrants()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -21,7 +22,7 @@ func TestIndexReadsRowsThatAreNotInMemory(t *testing.T) {
 	both(t, func(t *testing.T, g processors.Guarantee) {
 		f := newField(t, g)
 		f.gates()
-		d := f.door(WithRowMemory(1))
+		d := f.door(Config{RowMemory: 1})
 		for n := range 6 {
 			session := fmt.Sprint("s", n)
 			f.ask(session, session+"-a")
@@ -54,7 +55,7 @@ func TestGateThatOneDoorKnowsIsKnownToTheOthers(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	first, second := f.door(), f.door()
+	first, second := f.door(Config{}), f.door(Config{})
 	for n := range 20 {
 		id := fmt.Sprint("g", n)
 		f.ask("s", id)
@@ -73,7 +74,7 @@ func TestIndexWithoutRoomSaysThatItIsIncomplete(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door(WithGateLimit(2))
+	d := f.door(Config{GateLimit: 2})
 	f.ask("s", "a")
 	d.pending("s", "a")
 	require.Equal(t, 404, d.do("GET", "/api/gates/b", "").status)
@@ -91,7 +92,7 @@ func TestIndexReadsAgainWhatItHasLeftOut(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door(WithGateLimit(4))
+	d := f.door(Config{GateLimit: 4})
 	for n := range 6 {
 		f.ask(fmt.Sprint("s", n), fmt.Sprint("a", n))
 	}
@@ -139,7 +140,7 @@ func TestWatcherIsShownTheOpenGatesAndEveryChange(t *testing.T) {
 	for _, memory := range []int{1, 1 << 20} {
 		f := newField(t, processors.AtLeastOnce)
 		f.gates()
-		d := f.door(WithRowMemory(memory))
+		d := f.door(Config{RowMemory: memory})
 		f.ask("s", "a")
 		f.ask("other", "x")
 		d.pending("s", "a")
@@ -168,7 +169,7 @@ func TestWatcherIsShownTheOpenGatesAndEveryChange(t *testing.T) {
 }
 
 func TestWatchWaitsForTheIndex(t *testing.T) {
-	x, err := NewIndex("pilot")
+	x, err := NewIndex("pilot", Config{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -187,27 +188,26 @@ func TestViewKeepsTheBytesOfTheRequest(t *testing.T) {
 	require.Contains(t, string(viewJSON(&v)), `"args":{}`)
 }
 
-func TestWrongOptionsAreReported(t *testing.T) {
-	x, err := NewIndex("pilot")
+func TestInvalidConfigurationIsReported(t *testing.T) {
+	x, err := NewIndex("pilot", Config{})
 	require.NoError(t, err)
 	to, err := processors.NewPublisher([]string{"localhost:1"})
 	require.NoError(t, err)
-	for name, o := range map[string]Option{
-		"WithGateLimit": WithGateLimit(0), "WithRowMemory": WithRowMemory(0), "WithAuthenticate": WithAuthenticate(nil),
-		"WithBodyLimit": WithBodyLimit(0), "WithConcurrency": WithConcurrency(0), "WithDecisionWait": WithDecisionWait(time.Minute),
-		"WithCORS": WithCORS(""), "WithAudit": WithAudit(nil), "WithClock": WithClock(nil), "WithLogger": WithLogger(nil),
+	for name, c := range map[string]Config{
+		"GateLimit": {GateLimit: -1}, "RowMemory": {RowMemory: -1}, "DecisionWait": {DecisionWait: time.Minute},
+		"Concurrency": {Door: auth.Door{Concurrency: -1}}, "Origins": {Door: auth.Door{Origins: []string{"no origin"}}},
 	} {
-		_, err := New(x, to, o)
+		_, err := New(x, to, c)
 		require.ErrorIs(t, err, ErrConfig)
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, ": "+name+" ")
 	}
-	_, err = NewIndex("a/b")
+	_, err = NewIndex("a/b", Config{})
 	require.ErrorIs(t, err, ErrConfig)
-	_, err = NewIndex("pilot", WithGateLimit(0))
+	_, err = NewIndex("pilot", Config{GateLimit: -1})
 	require.ErrorIs(t, err, ErrConfig)
-	_, err = New(nil, nil)
-	require.ErrorContains(t, err, "no index")
-	require.ErrorContains(t, err, "no publisher")
+	_, err = New(nil, nil, Config{})
+	require.ErrorContains(t, err, "index is nil")
+	require.ErrorContains(t, err, "publisher is nil")
 	require.True(t, strings.HasPrefix(x.topic, "pilot-gate"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -32,7 +32,7 @@ func (h *Handler) get(r *request, id string) answer {
 	}
 	if over := h.index.over(id); over != nil {
 		h.await(r.Context(), over, wait)
-		if r.Caller.Ended(h.options.clock.Now()) {
+		if r.Caller.Ended(h.config.Clock.Now()) {
 			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
 		}
 	}
@@ -90,7 +90,7 @@ func (h *Handler) listSession(r *request, session string, pendingOnly bool, wait
 	defer stop()
 	views := shown(row)
 	if len(views) == 0 && h.await(r.Context(), changed, wait) {
-		if r.Caller.Ended(h.options.clock.Now()) {
+		if r.Caller.Ended(h.config.Clock.Now()) {
 			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
 		}
 		if row, err = h.index.row(r.Context(), r.Key(), session); err != nil {

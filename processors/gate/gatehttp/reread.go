@@ -29,7 +29,7 @@ const (
 // reread reads what the table has left out, when there is room, until ctx ends.
 func (x *Index) reread(ctx context.Context) {
 	wait := rereadAfter
-	for clock.Sleep(ctx, x.options.clock, wait) {
+	for clock.Sleep(ctx, x.config.Clock, wait) {
 		switch tried, less := x.rereadOnce(ctx); {
 		case tried && !less:
 			wait = min(2*wait, rereadAtMost)
@@ -61,7 +61,7 @@ func (x *Index) rereadOnce(ctx context.Context) (tried, less bool) {
 	changes, less := x.table.endRereading(again, err == nil)
 	x.show(changes)
 	if err != nil && ctx.Err() == nil {
-		x.options.logger.Warn("gate door cannot read again the rows that it has left out", zap.String("topic", x.topic),
+		x.config.Logger.Warn("gate door cannot read again the rows that it has left out", zap.String("topic", x.topic),
 			zap.Int32("partition", again.partition), zap.Int64("offset", again.begin), zap.Error(err))
 	}
 	return true, less

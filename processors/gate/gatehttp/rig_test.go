@@ -125,9 +125,9 @@ type doorway struct {
 	stop  func()
 }
 
-func (f *field) door(opts ...Option) *doorway {
+func (f *field) door(c Config) *doorway {
 	f.t.Helper()
-	d := f.closedDoor(opts...)
+	d := f.closedDoor(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.index.Run(ctx, f.brokers) }()
@@ -146,15 +146,15 @@ func (f *field) door(opts ...Option) *doorway {
 }
 
 // closedDoor is a door whose index does not run.
-func (f *field) closedDoor(opts ...Option) *doorway {
+func (f *field) closedDoor(c Config) *doorway {
 	f.t.Helper()
 	// The clock stands still unless a test moves it: a wait ends with what it waits for.
 	d := &doorway{field: f, seen: &audits{}, clock: clock.NewFake(time.Now())}
-	opts = append([]Option{WithAudit(d.seen.add), WithDecisionWait(maxWait), WithClock(d.clock)}, opts...)
+	c.Audit, c.Clock, c.DecisionWait = d.seen.add, d.clock, maxWait
 	var err error
-	d.index, err = NewIndex(f.agent, opts...)
+	d.index, err = NewIndex(f.agent, c)
 	require.NoError(f.t, err)
-	h, err := New(d.index, f.to, opts...)
+	h, err := New(d.index, f.to, c)
 	require.NoError(f.t, err)
 	d.http = httptest.NewServer(h)
 	f.t.Cleanup(d.http.Close)

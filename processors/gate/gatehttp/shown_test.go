@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,7 +18,7 @@ func TestLongArgumentsAreApprovedOnlyByWhoWasShownThem(t *testing.T) {
 	t.Parallel()
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
-	d := f.door(WithAuthenticate(callers))
+	d := f.door(Config{Door: auth.Door{Authenticate: callers}})
 	args := topics.Raw(`{"command":"echo ` + strings.Repeat("a", 3000) + `; touch x"}`)
 	digest := topics.ArgsSHA256(args)
 	const mira, ines = as("mira read,answer *"), as("ines read,answer *")

@@ -8,18 +8,20 @@ import (
 // AnyOrigin is the name of all origins in CORS.
 const AnyOrigin = "*"
 
-// CORS is which pages of other origins a browser lets use the door.
+// CORS is what a browser lets scripts of the pages of a door's Origins do.
 type CORS struct {
-	// Origins are origins, or AnyOrigin alone. Scripts of named origins may send cookies.
-	Origins []string
-	// Methods, Headers and Exposed are lists for the headers of CORS: the methods and the headers of requests, and the
-	// headers of responses that scripts may read.
-	Methods, Headers, Exposed string
+	// Methods are those of requests. Without them the entrance sends no headers of CORS.
+	Methods string
+	// Headers are those of requests besides Content-Type and auth.Door.Headers.
+	Headers []string
+	// Exposed are the headers of responses that scripts may read.
+	Exposed string
 }
 
-// Set sets the headers of the response to a request.
-func (c CORS) Set(w http.ResponseWriter, r *http.Request) {
-	if len(c.Origins) == 0 {
+// setCORS sets the headers of CORS of the response to a request.
+func (e *Entrance) setCORS(w http.ResponseWriter, r *http.Request) {
+	c := e.config
+	if len(c.Origins) == 0 || c.CORS.Methods == "" {
 		return
 	}
 	h := w.Header()
@@ -34,12 +36,9 @@ func (c CORS) Set(w http.ResponseWriter, r *http.Request) {
 		h.Add("Vary", "Origin")
 		return
 	}
-	set := func(name, value string) {
-		if value != "" {
-			h.Set(name, value)
-		}
+	h.Set("Access-Control-Allow-Methods", c.CORS.Methods)
+	h.Set("Access-Control-Allow-Headers", e.headers)
+	if c.CORS.Exposed != "" {
+		h.Set("Access-Control-Expose-Headers", c.CORS.Exposed)
 	}
-	set("Access-Control-Allow-Methods", c.Methods)
-	set("Access-Control-Allow-Headers", c.Headers)
-	set("Access-Control-Expose-Headers", c.Exposed)
 }

@@ -8,47 +8,38 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // Config is the configuration of an Entrance.
 type Config struct {
+	// Door is complete: see Complete. Its Authenticate is nil for a door that accepts everyone, and for one that admits callers by
+	// tokens of its own (Tokens).
+	auth.Door
 	// Name and Agent are those of audit events.
 	Name, Agent string
-	// Authenticate is nil for a door that accepts everyone, and for one that admits callers by tokens of its own (Tokens).
-	Authenticate auth.Authenticate
 	// Tokens says that the door calls Admit, after it has checked a token or a signature that no browser adds to a request.
 	Tokens bool
-	// Requests limits the open requests of all callers.
-	Requests int
-	// Limits are complete: see Limits.Or. BodyLimit is the largest body, in bytes.
-	Limits    auth.Limits
-	BodyLimit int64
-	// Origins are the trusted origins of pages, for example https://app.example.com, or AnyOrigin, which a door with
-	// Authenticate ignores. Sockets says that they are patterns of path.Match for a host or for scheme://host, which the
-	// upgrade of the connection checks.
-	Origins []string
+	// Sockets says that Origins are patterns of path.Match for a host or for scheme://host, which the upgrade of the connection
+	// checks.
 	Sockets bool
-	// Hosts are the names of the door in the header Host, without ports. Nil: any; at a loopback address of a door that
-	// accepts everyone, those of this machine and of Origins.
-	Hosts []string
 	// Media are the content types of bodies. Nil: JSON; AnyMedia: all.
 	Media []string
-	// Audit receives events; nil logs them to Logger.
-	Audit  auth.AuditSink
-	Clock  processors.Clock
-	Logger *zap.Logger
+	// Defaults are the limits of the door that differ from those of others.
+	Defaults auth.Limits
+	// CORS is what browsers let the pages of Origins do.
+	CORS CORS
 }
 
 // Entrance admits the requests of a door. It is safe for concurrent use.
 type Entrance struct {
 	config   Config
 	pages    pages
+	headers  string // of requests of pages, for CORS
 	slots    chan struct{}
 	callers  *limiter
 	sessions *limiter
@@ -57,22 +48,30 @@ type Entrance struct {
 	failures *Failures
 }
 
-// New returns the entrance of a door.
-func New(c Config) (*Entrance, error) {
-	pages, err := newPages(c)
-	if int64(c.Limits.CallerBodyBytes) <= c.BodyLimit {
-		err = errors.Join(err, fmt.Errorf("CallerBodyBytes is %d, want more than the body limit, %d", c.Limits.CallerBodyBytes, c.BodyLimit))
+// New returns the entrance of a door. It tells check what is wrong with the origins and the limits; the entrance is then not usable.
+func New(check *bounds.Check, c Config) *Entrance {
+	pages := newPages(check, c)
+	defaults, err := c.Defaults.Or(defaultLimits(c.BodyLimit))
+	if err == nil {
+		c.Limits, err = c.Limits.Or(defaults)
+	}
+	if err == nil && int64(c.Limits.CallerBodyBytes) <= c.BodyLimit {
+		err = fmt.Errorf("%w: CallerBodyBytes is %d, want more than BodyLimit, %d", auth.ErrLimits, c.Limits.CallerBodyBytes, c.BodyLimit)
+	}
+	if err != nil {
+		check.Wrong("Limits", "cannot be used: %w", err)
 	}
 	if c.Audit == nil {
 		c.Audit = auth.LogAudit(c.Logger)
 	}
+	headers := slices.Concat([]string{"Content-Type"}, c.CORS.Headers, c.Headers)
 	return &Entrance{
-		config: c, pages: pages, slots: make(chan struct{}, c.Requests),
+		config: c, pages: pages, headers: strings.Join(headers, ", "), slots: make(chan struct{}, max(c.Concurrency, 1)),
 		callers:  newLimiter(c.Limits.Caller, c.Limits.Keys),
 		sessions: newLimiter(c.Limits.Session, c.Limits.Keys),
 		bodies:   newBudget(c.Limits.BodyBytes, c.Limits.CallerBodyBytes),
 		arrivals: newArrivals(), failures: NewFailures(max(c.Limits.Keys, 1)),
-	}, err
+	}
 }
 
 // Len returns the number of open requests.
@@ -98,8 +97,10 @@ type Visit struct {
 	displaced bool
 }
 
-// Open checks the headers of a request and what page it is from, and takes a slot. The caller calls Close for every visit, also for a refused one.
+// Open checks the headers of a request and what page it is from, and takes a slot. It sets the headers of CORS. The caller calls Close
+// for every visit, also for a refused one.
 func (e *Entrance) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
+	e.setCORS(w, r)
 	v := &Visit{entrance: e, r: r, wire: http.NewResponseController(w), address: Address(r.RemoteAddr)}
 	v.received = r.Body == nil || r.Body == http.NoBody
 	v.deadline(e.config.Limits.BodyIdle)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
@@ -100,10 +100,8 @@ func TestCredentialIsEverythingThatMayBeOne(t *testing.T) {
 // authenticated is an entrance that knows the token "good" and those that begin with "key".
 func authenticated(t *testing.T, c *clock.Fake, change ...func(*Config)) *Entrance {
 	t.Helper()
-	limits, err := auth.Limits{}.Or(DefaultLimits(1 << 20))
-	require.NoError(t, err)
-	config := Config{
-		Name: "test", Requests: 1000, Limits: limits, BodyLimit: 1 << 20, Clock: c, Logger: zap.NewNop(),
+	config := Config{Name: "test", Door: auth.Door{
+		Concurrency: 1000, Clock: c,
 		Authenticate: func(r *http.Request) (auth.Caller, error) {
 			token, err := auth.Bearer(r)
 			switch {
@@ -118,12 +116,14 @@ func authenticated(t *testing.T, c *clock.Fake, change ...func(*Config)) *Entran
 			}
 			return auth.Caller{}, auth.ErrRejected
 		},
-	}
+	}}
 	for _, f := range change {
 		f(&config)
 	}
-	e, err := New(config)
-	require.NoError(t, err)
+	var check bounds.Check
+	Complete(&check, &config.Door)
+	e := New(&check, config)
+	require.NoError(t, check.Err(errors.New("test")))
 	return e
 }
 

@@ -1,13 +1,12 @@
 package entrance
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/loopback"
 )
 
@@ -22,7 +21,7 @@ type pages struct {
 }
 
 // newPages returns the check of a door. AnyOrigin is trusted only if no page can use a credential that it was not given.
-func newPages(c Config) (p pages, err error) {
+func newPages(check *bounds.Check, c Config) (p pages) {
 	ambient := c.Authenticate != nil
 	p.renamed = c.Authenticate == nil && !c.Tokens
 	if c.Hosts != nil {
@@ -30,17 +29,16 @@ func newPages(c Config) (p pages, err error) {
 	}
 	if slices.Contains(c.Origins, AnyOrigin) && !ambient {
 		p.renamed = false
-		return p, nil
+		return p
 	}
 	p.origins = http.NewCrossOriginProtection()
-	var errs []error
 	for _, o := range c.Origins {
 		if o == AnyOrigin {
 			continue
 		}
 		if !c.Sockets {
 			if err := p.origins.AddTrustedOrigin(o); err != nil {
-				errs = append(errs, fmt.Errorf("origin %q: want scheme://host, with a port unless it is the scheme's", o))
+				check.Wrong("Origins", "has %q, want scheme://host, with a port unless it is the scheme's", o)
 			}
 		}
 		if !p.strict {
@@ -50,7 +48,7 @@ func newPages(c Config) (p pages, err error) {
 			p.hosts = append(p.hosts, loopback.Host(o)) // a proxy on this machine can keep the name that pages use
 		}
 	}
-	return p, errors.Join(errs...)
+	return p
 }
 
 // check refuses a request of a page that the door does not trust, and one that addresses the door by a name that is not its.

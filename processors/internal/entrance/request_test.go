@@ -1,12 +1,17 @@
 package entrance
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/bounds"
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 func TestAddressIdentifiesAClient(t *testing.T) {
@@ -73,4 +78,39 @@ func TestRequestIDIsPrintable(t *testing.T) {
 		r.Header.Set("X-Request-Id", value)
 		require.Equal(t, want, requestID(r), value)
 	}
+}
+
+func TestUnusableConfigurationOfADoorIsNamed(t *testing.T) {
+	for name, d := range map[string]auth.Door{
+		"BodyLimit is -1": {BodyLimit: -1}, "Concurrency is -1": {Concurrency: -1}, "Hosts is empty": {Hosts: []string{}},
+		`Hosts has ""`: {Hosts: []string{""}}, `Hosts has "Desk:80"`: {Hosts: []string{"desk", "Desk:80"}},
+		"Origins has an empty one": {Origins: []string{"*", ""}}, `Origins has "no origin"`: {Origins: []string{"no origin"}},
+		"Keys is -1": {Limits: auth.Limits{Keys: -1}}, "CallerBodyBytes is 9": {BodyLimit: 9, Limits: auth.Limits{CallerBodyBytes: 9}},
+	} {
+		var check bounds.Check
+		Complete(&check, &d)
+		New(&check, Config{Door: d})
+		require.ErrorContains(t, check.Err(errors.New("bad")), "bad: ")
+		require.ErrorContains(t, check.Err(errors.New("bad")), name)
+	}
+}
+
+func TestScriptsOfTrustedPagesMaySendTheHeadersOfTheDoorAndOfItsConfiguration(t *testing.T) {
+	e := authenticated(t, clock.NewFake(noon), func(c *Config) {
+		c.Origins, c.Door.Headers = []string{"https://app.example"}, []string{"Authorization"}
+		c.CORS = CORS{Methods: "POST", Headers: []string{"Prefer"}, Exposed: "Location"}
+	})
+	answer := func(origin string) http.Header {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodOptions, "/", nil)
+		r.Header.Set("Origin", origin)
+		v, _ := e.Open(w, r)
+		v.Close()
+		return w.Header()
+	}
+	require.Equal(t, http.Header{"Vary": {"Origin"}}, answer("https://other.example"))
+	require.Equal(t, http.Header{
+		"Access-Control-Allow-Credentials": {"true"}, "Access-Control-Allow-Headers": {"Content-Type, Prefer, Authorization"},
+		"Access-Control-Allow-Methods": {"POST"}, "Access-Control-Allow-Origin": {"https://app.example"},
+		"Access-Control-Expose-Headers": {"Location"}, "Vary": {"Origin"},
+	}, answer("https://app.example"))
 }

@@ -53,7 +53,6 @@ type Handler struct {
 	refusals *refusals
 	peers    *entrance.Entrance
 	callers  *entrance.Entrance
-	cors     entrance.CORS
 }
 
 // New returns the HTTP handler of an instance. Commands are written to the publisher, for the group of the agent of replies.
@@ -80,7 +79,7 @@ func New(replies *Replies, to processors.Publisher, current func() *settings.Set
 	}
 	h := &Handler{
 		replies: replies, to: to, settings: current, agents: peer.Agents{Default: replies.agent, IDs: []string{replies.agent}},
-		slots: newSlots(o.clock), refusals: newRefusals(o.refusals), cors: o.cors(),
+		slots: newSlots(o.clock), refusals: newRefusals(o.refusals),
 		peers: o.entrance(peersEntrance, replies.agent, nil), callers: o.entrance(proxyEntrance, replies.agent, authenticate),
 	}
 	if o.agents != nil {
@@ -185,7 +184,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v, refusal := e.Open(w, r)
 	defer v.Close()
-	h.cors.Set(w, r)
 	req := &request{r, v, w, nil}
 	defer h.recovered(w)
 	switch serve := rt.serve[r.Method]; {

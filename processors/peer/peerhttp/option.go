@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -192,36 +192,25 @@ func WithLogger(l *zap.Logger) Option {
 	}
 }
 
-func (o *options) cors() entrance.CORS {
-	return entrance.CORS{
-		Origins: o.origins, Methods: "GET, POST, DELETE, OPTIONS",
-		Headers: strings.Join(append([]string{"Content-Type"}, o.headers...), ", "),
-		Exposed: "Location, Preference-Applied, Retry-After",
-	}
-}
-
 // entrance returns the entrance of peers, or that of the callers of ProxyPath. Its errors are those of the options.
 func (o *options) entrance(name, agent string, a auth.Authenticate) *entrance.Entrance {
-	defaults := entrance.DefaultLimits(wire.MaxBody)
-	if name == peersEntrance { // the slots of tasks bound the bodies
-		defaults.CallerBodyBytes = (settings.MaxConcurrent + 1) * (wire.MaxBody + 1)
-		defaults.BodyBytes = defaults.CallerBodyBytes
+	c := entrance.Config{
+		Door: auth.Door{
+			Authenticate: a, Origins: o.origins, Headers: o.headers, BodyLimit: wire.MaxBody, Concurrency: o.concurrency, Limits: o.limits,
+			Audit: o.audit, Clock: o.clock, Logger: o.logger,
+		},
+		Name: name, Agent: agent,
+		CORS: entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS", Exposed: "Location, Preference-Applied, Retry-After"},
 	}
-	limits, err := o.limits.Or(defaults)
-	if err != nil {
-		o.invalid("WithLimits: %w", err)
-		return nil
+	if name == peersEntrance {
+		c.Tokens, c.Media = true, []string{entrance.AnyMedia}       // peers say what they like of their bodies, which their tokens come with
+		bodies := (settings.MaxConcurrent + 1) * (wire.MaxBody + 1) // the slots of tasks bound them
+		c.Defaults = auth.Limits{BodyBytes: bodies, CallerBodyBytes: bodies}
 	}
-	var media []string
-	if name == peersEntrance { // peers say what they like of their bodies, which their tokens come with
-		media = []string{entrance.AnyMedia}
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: name, Tokens: name == peersEntrance, Media: media, Agent: agent, Authenticate: a, Requests: max(o.concurrency, 1), Limits: limits, BodyLimit: wire.MaxBody,
-		Origins: o.origins, Audit: o.audit, Clock: o.clock, Logger: o.logger,
-	})
-	if err != nil {
-		o.invalid("%w", err)
+	var check bounds.Check
+	e := entrance.New(&check, c)
+	if err := check.Err(ErrConfig); err != nil {
+		o.errs = append(o.errs, err)
 	}
 	return e
 }

@@ -36,7 +36,6 @@ func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
 	v, refusal := h.chats.Open(w, r)
 	defer v.Close()
-	h.cors.Set(w, r)
 	if refusal != nil {
 		refused(w, refusal).write(w)
 		return

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/token"
@@ -38,7 +39,6 @@ type Handler struct {
 	tokens  token.Verifier
 	options options
 	once    *dedup.Memory[fingerprint, remembered]
-	cors    entrance.CORS
 	chats   *entrance.Entrance
 	results *entrance.Entrance
 	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with WithSingleUseTokens
@@ -57,8 +57,9 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	if to == nil {
 		o.invalid("no publisher")
 	}
-	cors := o.cors()
-	chats := o.entrance(entrance.Config{Name: "chat", Agent: agent, Authenticate: o.authenticate, Origins: o.origins})
+	chats := o.entrance(entrance.Config{
+		Door: auth.Door{Authenticate: o.authenticate, Origins: o.origins}, Name: "chat", Agent: agent, CORS: entrance.CORS{Methods: "POST, OPTIONS"},
+	})
 	results := o.entrance(entrance.Config{Name: "callback", Agent: agent, Tokens: true, Media: []string{entrance.AnyMedia}})
 	tokens, err := token.NewVerifier(o.secrets...)
 	short := o.shortSecrets && errors.Is(err, token.ErrSecret)
@@ -79,8 +80,8 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	}
 	h := &Handler{
 		topics: catalog, to: to, tokens: tokens, options: o,
-		once: dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
-		cors: cors, chats: chats, results: results,
+		once:  dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
+		chats: chats, results: results,
 		used: dedup.New[fingerprint, answer](o.rememberFor, o.rememberCount, o.clock),
 	}
 	if o.authenticate == nil {

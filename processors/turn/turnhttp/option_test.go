@@ -63,7 +63,7 @@ func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
 	require.ErrorIs(t, err, turnhttp.ErrConfig)
 	for _, what := range []string{
 		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithClock", "WithLogger", "WithCallbackServices",
-		"WithAuthenticate", "WithAudit", "WithConcurrency", "WithLimits", "publisher",
+		"WithAuthenticate", "WithAudit", "WithConcurrency", "Limits", "publisher",
 	} {
 		require.Contains(t, err.Error(), what)
 	}

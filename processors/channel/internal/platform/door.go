@@ -1,13 +1,14 @@
 package platform
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -30,7 +31,6 @@ type DoorConfig struct {
 }
 
 const (
-	defaultLimit  = 1 << 20
 	defaultEvents = 256
 	defaultPerKey = 16
 	// readers is how many requests are read at a time. Slow ones give way to others (entrance).
@@ -58,24 +58,14 @@ func NewDoor(c DoorConfig) *Door {
 	if len(c.Media) == 0 {
 		c.Media = []string{"application/json"}
 	}
-	if c.Limit <= 0 {
-		c.Limit = defaultLimit
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
-	defaults := entrance.DefaultLimits(c.Limit)
-	defaults.Caller, defaults.BodyIdle = senderShare, idle
-	limits, err := c.Limits.Or(defaults)
-	if err != nil {
-		panic("platform: " + err.Error())
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: "channel", Tokens: true, Media: c.Media, Requests: readers, Limits: limits, BodyLimit: c.Limit,
-		Clock: clock.System(), Logger: c.Logger,
+	door := auth.Door{BodyLimit: c.Limit, Concurrency: readers, Limits: c.Limits, Logger: c.Logger}
+	var check bounds.Check
+	entrance.Complete(&check, &door)
+	e := entrance.New(&check, entrance.Config{
+		Door: door, Name: "channel", Tokens: true, Media: c.Media, Defaults: auth.Limits{Caller: senderShare, BodyIdle: idle},
 	})
-	if err != nil {
-		panic("platform: " + err.Error())
+	if err := check.Err(errors.New("platform: unusable limits")); err != nil {
+		panic(err.Error())
 	}
 	return &Door{
 		method: c.Method, entrance: e,
