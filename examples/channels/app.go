@@ -19,6 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
@@ -201,11 +202,11 @@ func (a *app) addSink(accounts []transport.Account) error {
 }
 
 func (a *app) addDoor() error {
-	index, err := delegationhttp.NewIndex(concierge, delegationhttp.WithLogger(a.logger))
+	index, err := delegationhttp.NewIndex(concierge, delegationhttp.Config{Door: auth.Door{Logger: a.logger}})
 	if err != nil {
 		return err
 	}
-	d, err := delegationhttp.New(index, delegationhttp.WithLogger(a.logger))
+	d, err := delegationhttp.New(index, delegationhttp.Config{})
 	if err != nil {
 		return err
 	}

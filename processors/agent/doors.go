@@ -128,11 +128,12 @@ func (a *assembly) addDelegations() error {
 	if len(c.Delegates) == 0 {
 		return nil
 	}
-	index, err := delegationhttp.NewIndex(a.name, delegationhttp.WithLogger(c.Logger))
+	delegations := delegationhttp.Config{Door: c.door()}
+	index, err := delegationhttp.NewIndex(a.name, delegations)
 	if err != nil {
 		return err
 	}
-	d, err := delegationhttp.New(index, entrance(c, delegationhttp.WithLogger, delegationhttp.WithAuthenticate, delegationhttp.WithCORS)...)
+	d, err := delegationhttp.New(index, delegations)
 	if err != nil {
 		return err
 	}

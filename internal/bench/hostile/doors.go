@@ -115,14 +115,14 @@ func followingDoor(name string, brokers []string) (http.Handler, error) {
 		}
 		return gatehttp.New(index, acknowledging{}, gatehttp.Config{Door: identified})
 	case "delegation":
-		index, err := delegationhttp.NewIndex(agent)
+		index, err := delegationhttp.NewIndex(agent, delegationhttp.Config{})
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return delegationhttp.New(index, delegationhttp.WithAuthenticate(identify))
+		return delegationhttp.New(index, delegationhttp.Config{Door: identified})
 	case "crew":
 		index, err := crewhttp.NewIndex(agent)
 		if err == nil {

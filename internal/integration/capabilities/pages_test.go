@@ -52,7 +52,6 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	door := auth.Door{Origins: []string{pageOfOurs}}
 	chatOptions := []turnhttp.Option{turnhttp.WithCORS(pageOfOurs)}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
-	delegationOptions := []delegationhttp.Option{delegationhttp.WithCORS(pageOfOurs)}
 	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
 	peerOptions := []peerhttp.Option{peerhttp.WithCORS(pageOfOurs)}
@@ -60,7 +59,6 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		door.Authenticate = known
 		chatOptions = append(chatOptions, turnhttp.WithAuthenticate(known))
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
-		delegationOptions = append(delegationOptions, delegationhttp.WithAuthenticate(known))
 		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
 		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
 		peerOptions = append(peerOptions, peerhttp.WithAuthenticate(known))
@@ -69,7 +67,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	}
 	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
-	delegationIndex, err := delegationhttp.NewIndex("pilot")
+	delegationIndex, err := delegationhttp.NewIndex("pilot", delegationhttp.Config{})
 	require.NoError(t, err)
 	crewIndex, err := crewhttp.NewIndex("pilot")
 	require.NoError(t, err)
@@ -95,7 +93,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		"gates":       {gate, "GET", gatehttp.GatesPath, false, authenticated},
 		"grant":       {gate, "DELETE", gatehttp.GrantsPath + "/g", false, authenticated},
 		"invoke":      {must(invoke.New(agent, invokeOptions...)), "POST", "/invoke", false, authenticated},
-		"delegations": {must(delegationhttp.New(delegationIndex, delegationOptions...)), "GET", delegationhttp.DelegationsPath, false, authenticated},
+		"delegations": {must(delegationhttp.New(delegationIndex, delegationhttp.Config{Door: door})), "GET", delegationhttp.DelegationsPath, false, authenticated},
 		"crew":        {board, "POST", "/api/agents/a/input", false, authenticated},
 		"crew list":   {board, "GET", "/api/agents", false, authenticated},
 		"crew socket": {board, "GET", crewhttp.SocketPath, true, authenticated},

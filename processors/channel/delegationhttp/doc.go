@@ -19,7 +19,7 @@
 //	{"callback_id":"call_1","session_id":"channel-5f0c","agent":"front","target":"research","status":"completed",
 //	  "result":"42 boats","depth":1,"channel":"slack","started_at":"...","deadline_at":"...","ended_at":"..."}
 //
-// The status is open, completed, failed, timed_out or cancelled. A delegation that has ended is shown for 24 hours (WithLookback).
+// The status is open, completed, failed, timed_out or cancelled. A delegation that has ended is shown for 24 hours (Config.Lookback).
 // IDs are unique in a session only: without session_id, a request for an ID that several sessions of the caller have is answered
 // with 409.
 //

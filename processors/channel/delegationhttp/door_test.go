@@ -11,12 +11,13 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestDelegationIsOpenThenHasItsResultInFull(t *testing.T) {
 	f := newField(t)
-	d := f.door()
+	d := f.door(Config{})
 	require.Equal(t, http.StatusNotFound, d.get("/api/delegations/call_1", "").status)
 	f.write("s1", "call_1", topics.DelegationOpen)
 	open := d.get("/api/delegations/call_1", "").delegation(t)
@@ -60,7 +61,7 @@ func TestDelegationsOfASessionAreListed(t *testing.T) {
 	}
 	f.write("s1", "c1", topics.DelegationCompleted, result("a secret"), func(d *topics.Delegation) { d.StartedMS++ })
 	f.write("s2", "other", topics.DelegationOpen)
-	d := f.door()
+	d := f.door(Config{})
 	require.Equal(t, []string{"c4 open", "c3 open", "c2 open", "c1 completed", "c0 open"}, d.get("/api/delegations?session_id=s1", "").listed(t))
 	require.NotContains(t, d.get("/api/delegations?session_id=s1", "").body, "a secret")
 	require.Equal(t, []string{"c4 open", "c3 open"}, d.get("/api/delegations?session_id=s1&limit=2", "").listed(t))
@@ -72,7 +73,7 @@ func TestDelegationsOfASessionAreListed(t *testing.T) {
 
 func TestCallersSeeTheirSessionsOnly(t *testing.T) {
 	f := newField(t)
-	d := f.door(WithAuthenticate(callers))
+	d := f.door(Config{Door: auth.Door{Authenticate: callers}})
 	f.write("mira:1", "call_1", topics.DelegationCompleted, result("for mira"))
 	f.write("otto:1", "call_1", topics.DelegationCompleted, result("for otto"))
 	f.write("otto:1", "call_2", topics.DelegationOpen)
@@ -96,7 +97,7 @@ func TestCallersSeeTheirSessionsOnly(t *testing.T) {
 
 func TestHostileRequestsAreRefused(t *testing.T) {
 	f := newField(t)
-	d := f.door()
+	d := f.door(Config{})
 	for path, want := range map[string]int{
 		"/api/delegations/" + strings.Repeat("x", maxID+1): 404,
 		"/api/delegations/": 404, "/api/delegations/a/b": 404, "/api/delegationsx": 404, "/api/delegations/%ff": 404,
@@ -114,21 +115,21 @@ func TestRestartedDoorReadsTheTopicAgain(t *testing.T) {
 	f := newField(t)
 	f.write("s1", "a", topics.DelegationOpen)
 	f.write("s1", "a", topics.DelegationCompleted, result("42 boats"))
-	first := f.door()
+	first := f.door(Config{})
 	want := first.get("/api/delegations/a", "")
 	require.Equal(t, "42 boats", *want.delegation(t).Result)
 	first.stop()
 
-	closed := f.closedDoor().get("/api/delegations/a", "")
+	closed := f.closedDoor(Config{}).get("/api/delegations/a", "")
 	require.Equal(t, http.StatusServiceUnavailable, closed.status)
 	require.NotEmpty(t, closed.header.Get("Retry-After"))
-	require.Equal(t, want.body, f.door().get("/api/delegations/a", "").body)
+	require.Equal(t, want.body, f.door(Config{}).get("/api/delegations/a", "").body)
 }
 
 func TestDelegationsAreForgottenAfterTheLookback(t *testing.T) {
 	f := newField(t)
 	c := clock.NewFake(time.Now())
-	d := f.door(WithClock(c), WithLookback(time.Hour))
+	d := f.door(Config{Door: auth.Door{Clock: c}, Lookback: time.Hour})
 	f.write("s1", "a", topics.DelegationCompleted, result("x"))
 	d.get("/api/delegations/a", "").delegation(t)
 	c.Advance(time.Hour)
@@ -138,7 +139,7 @@ func TestDelegationsAreForgottenAfterTheLookback(t *testing.T) {
 
 func TestRecordsThatCannotBeReadAreSkipped(t *testing.T) {
 	f := newField(t)
-	d := f.door()
+	d := f.door(Config{})
 	topic := f.catalog.DelegationStatus.Name()
 	for _, r := range []processors.Outbound{
 		{Topic: topic, Key: "s1", Value: []byte(`{`)},
@@ -154,18 +155,19 @@ func TestRecordsThatCannotBeReadAreSkipped(t *testing.T) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	_, err := NewIndex(" ")
+	_, err := NewIndex(" ", Config{})
 	require.ErrorIs(t, err, ErrConfig)
-	for _, o := range []Option{
-		WithDelegationLimit(0), WithLookback(0), WithAuthenticate(nil), WithConcurrency(0), WithCORS(""), WithAudit(nil), WithClock(nil), WithLogger(nil),
-	} {
-		_, err := NewIndex("front", o)
-		require.ErrorIs(t, err, ErrConfig)
-	}
-	_, err = New(nil)
-	require.ErrorIs(t, err, ErrConfig)
-	index, err := NewIndex("front")
+	index, err := NewIndex("front", Config{})
 	require.NoError(t, err)
-	_, err = New(index, WithCORS("no origin"))
+	for name, c := range map[string]Config{
+		"DelegationLimit": {DelegationLimit: -1}, "Lookback": {Lookback: time.Millisecond}, "Concurrency": {Door: auth.Door{Concurrency: -1}},
+	} {
+		_, err := NewIndex("front", c)
+		require.ErrorIs(t, err, ErrConfig)
+		require.ErrorContains(t, err, ": "+name+" ")
+	}
+	_, err = New(nil, Config{})
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = New(index, Config{Door: auth.Door{Origins: []string{"no origin"}}})
 	require.ErrorIs(t, err, ErrConfig)
 }

@@ -11,7 +11,7 @@ import (
 
 // A service shows the results of what its agent delegated. The group (package channel) may run in another process.
 func Example() {
-	index, err := delegationhttp.NewIndex("support")
+	index, err := delegationhttp.NewIndex("support", delegationhttp.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func Example() {
 			log.Print(err)
 		}
 	}()
-	handler, err := delegationhttp.New(index)
+	handler, err := delegationhttp.New(index, delegationhttp.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package delegationhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -28,27 +30,31 @@ const (
 // index. Connections and the headers of requests are limited by the http.Server: use package processors/httpserver.
 type Handler struct {
 	index    *Index
-	options  options
+	config   Config
 	entrance *entrance.Entrance
 }
 
-// New returns the HTTP handler of the delegations of an index. Without WithAuthenticate everyone may read all results, and New
-// logs a warning. WithDelegationLimit and WithLookback have no effect. Its error wraps ErrConfig and joins all problems.
-func New(index *Index, opts ...Option) (*Handler, error) {
-	o := newOptions(opts)
+// New returns the HTTP handler of the delegations of an index. Without Config.Authenticate everyone may read all results, and
+// New logs a warning. Its error wraps ErrConfig and joins all problems.
+func New(index *Index, c Config) (*Handler, error) {
+	var check bounds.Check
 	if index == nil {
-		o.invalid("no index")
+		check.Wrong("index", "is nil")
 		index = &Index{}
 	}
-	e := o.entrance(index.agent)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	c.Clock, c.Logger = cmp.Or(c.Clock, index.config.Clock), cmp.Or(c.Logger, index.config.Logger)
+	c.complete(&check)
+	e := entrance.New(&check, entrance.Config{
+		Door: c.Door, Name: "delegations", Agent: index.agent, CORS: entrance.CORS{Methods: "GET, OPTIONS"},
+	})
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if o.authenticate == nil {
-		o.logger.Warn("delegation door is open: requests are not authenticated and may read every result",
+	if c.Authenticate == nil {
+		c.Logger.Warn("delegation door is open: requests are not authenticated and may read every result",
 			zap.String("agent", index.agent))
 	}
-	return &Handler{index: index, options: o, entrance: e}, nil
+	return &Handler{index: index, config: c, entrance: e}, nil
 }
 
 // request is one request and its visit.
@@ -190,7 +196,7 @@ func (h *Handler) enter(r *request, session string) (rejection answer, ok bool) 
 // unreadable returns the answer to a request for which the brokers cannot be asked.
 func (h *Handler) unreadable(err error) answer {
 	if !errors.Is(err, context.Canceled) {
-		h.options.logger.Warn("delegation door cannot read the delegations", zap.String("agent", h.index.agent), zap.Error(err))
+		h.config.Logger.Warn("delegation door cannot read the delegations", zap.String("agent", h.index.agent), zap.Error(err))
 	}
 	return notReady()
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
@@ -30,7 +31,7 @@ const (
 type Index struct {
 	agent   string
 	topic   topics.Topic[topics.Delegation]
-	options options
+	config  Config
 	reading *entrance.Slots
 	started atomic.Bool
 	ready   chan struct{}
@@ -40,20 +41,20 @@ type Index struct {
 	table *table
 }
 
-// NewIndex returns the index of an agent's delegations. It opens no connection. Only WithDelegationLimit, WithLookback, WithClock
-// and WithLogger have an effect. The error wraps ErrConfig.
-func NewIndex(agent string, opts ...Option) (*Index, error) {
+// NewIndex returns the index of an agent's delegations. It opens no connection. The error wraps ErrConfig.
+func NewIndex(agent string, c Config) (*Index, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	o := newOptions(opts)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	var check bounds.Check
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	return &Index{
-		agent: agent, topic: catalog.DelegationStatus, options: o, reading: entrance.NewSlots(maxReads), ready: make(chan struct{}),
-		table: newTable(o.limit, o.lookback),
+		agent: agent, topic: catalog.DelegationStatus, config: c, reading: entrance.NewSlots(maxReads), ready: make(chan struct{}),
+		table: newTable(c.DelegationLimit, c.Lookback),
 	}, nil
 }
 
@@ -64,7 +65,7 @@ func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Op
 	if !x.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
 	}
-	logged := append([]processors.Option{processors.WithLogger(x.options.logger)}, opts...)
+	logged := append([]processors.Option{processors.WithLogger(x.config.Logger)}, opts...)
 	from, err := processors.NewTableFollower(brokers, []string{x.topic.Name()}, x.onRecord, logged...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -113,20 +114,20 @@ func (x *Index) onRecord(r processors.Inbound) {
 	}
 	d := x.topic.Codec().Unmarshal(r.Value)
 	if d.Err != nil || d.Value.SessionID != string(r.Key) {
-		x.options.logger.Error("delegation door cannot read a record; it is skipped", zap.String("topic", r.Topic),
+		x.config.Logger.Error("delegation door cannot read a record; it is skipped", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(d.Err))
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.table.add(copied(d.Value), r.Partition, r.Offset, r.Timestamp, x.options.clock.Now())
+	x.table.add(copied(d.Value), r.Partition, r.Offset, r.Timestamp, x.config.Clock.Now())
 }
 
 // named returns copies of the delegations with an ID: of a session, or of all sessions if it is empty.
 func (x *Index) named(session, callbackID string) (found []entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.table.expire(x.options.clock.Now())
+	x.table.expire(x.config.Clock.Now())
 	for _, e := range x.table.byID[callbackID] {
 		if session == "" || e.SessionID == session {
 			found = append(found, *e)
@@ -139,7 +140,7 @@ func (x *Index) named(session, callbackID string) (found []entry) {
 func (x *Index) of(session string, limit int) (found []entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.table.expire(x.options.clock.Now())
+	x.table.expire(x.config.Clock.Now())
 	all := x.table.sessions[session]
 	for i := len(all) - 1; i >= 0 && len(found) < limit; i-- {
 		found = append(found, *all[i])

@@ -78,9 +78,9 @@ type doorway struct {
 	stop  func()
 }
 
-func (f *field) door(opts ...Option) *doorway {
+func (f *field) door(c Config) *doorway {
 	f.t.Helper()
-	d := f.closedDoor(opts...)
+	d := f.closedDoor(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.index.Run(ctx, f.brokers) }()
@@ -99,13 +99,13 @@ func (f *field) door(opts ...Option) *doorway {
 }
 
 // closedDoor is a door whose index does not run.
-func (f *field) closedDoor(opts ...Option) *doorway {
+func (f *field) closedDoor(c Config) *doorway {
 	f.t.Helper()
 	d := &doorway{field: f}
 	var err error
-	d.index, err = NewIndex(f.agent, opts...)
+	d.index, err = NewIndex(f.agent, c)
 	require.NoError(f.t, err)
-	h, err := New(d.index, opts...)
+	h, err := New(d.index, c)
 	require.NoError(f.t, err)
 	d.http = httptest.NewServer(h)
 	f.t.Cleanup(d.http.Close)
