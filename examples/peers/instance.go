@@ -121,12 +121,12 @@ func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Tr
 		Peers: true, Transports: map[string]sink.Transport{transport.Kind: requests}, Config: worker.Config{Logger: logger},
 	})
 	chat, chatErr := turnhttp.New(agentName, to, turnhttp.WithAuthenticate(i.keys.Authenticate), turnhttp.WithLogger(logger))
-	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.WithLogger(logger))
+	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.Config{Door: auth.Door{Logger: logger}})
 	if err := errors.Join(modelErr, ownErr, senderErr, chatErr, repliesErr); err != nil {
 		return nil, err
 	}
 	peers, err := peerhttp.New(replies, to, i.settings.Settings,
-		peerhttp.WithAuthenticate(i.keys.Authenticate), peerhttp.WithLogger(logger))
+		peerhttp.Config{Door: auth.Door{Authenticate: i.keys.Authenticate}})
 	if err != nil {
 		return nil, err
 	}

@@ -149,11 +149,12 @@ func (a *assembly) addPeers() error {
 	if c.Peers == nil {
 		return nil
 	}
-	replies, err := peerhttp.NewReplies(a.name, peerhttp.WithLogger(c.Logger))
+	peers := peerhttp.Config{Door: c.door()}
+	replies, err := peerhttp.NewReplies(a.name, peers)
 	if err != nil {
 		return err
 	}
-	d, err := peerhttp.New(replies, a.to, c.Peers, entrance(c, peerhttp.WithLogger, peerhttp.WithAuthenticate, peerhttp.WithCORS)...)
+	d, err := peerhttp.New(replies, a.to, c.Peers, peers)
 	if err != nil {
 		return err
 	}

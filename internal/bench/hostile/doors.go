@@ -161,7 +161,7 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	replies, err := peerhttp.NewReplies(agent)
+	replies, err := peerhttp.NewReplies(agent, peerhttp.Config{})
 	if err == nil {
 		err = ready(replies, brokers)
 	}
@@ -176,7 +176,7 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return peerhttp.New(replies, peers{c, to}, func() *peersettings.Settings { return s })
+	return peerhttp.New(replies, peers{c, to}, func() *peersettings.Settings { return s }, peerhttp.Config{})
 }
 
 // peers is the group of tasks: each ends when it has begun.

@@ -125,11 +125,12 @@ func (i *instance) group(graph *goka.GroupGraph, err error) {
 // door is the door of another process.
 func (i *instance) door() {
 	i.t.Helper()
-	replies, err := peerhttp.NewReplies(i.agent)
+	replies, err := peerhttp.NewReplies(i.agent, peerhttp.Config{})
 	require.NoError(i.t, err)
 	i.background(func(ctx context.Context) error { return replies.Run(ctx, i.brokers) })
-	handler, err := peerhttp.New(replies, i.to, i.config.Load, peerhttp.WithOpenProxy(), peerhttp.WithAppVersion("1.2"),
-		peerhttp.WithLimits(auth.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
+	handler, err := peerhttp.New(replies, i.to, i.config.Load, peerhttp.Config{OpenProxy: true, AppVersion: "1.2", Door: auth.Door{
+		Limits: auth.Limits{BodyIdle: waitLimit}, // uploads of tests wait for one another
+	}})
 	require.NoError(i.t, err)
 	server := httptest.NewServer(handler)
 	i.t.Cleanup(server.Close)

@@ -54,16 +54,12 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
 	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
-	peerOptions := []peerhttp.Option{peerhttp.WithCORS(pageOfOurs)}
 	if authenticated {
 		door.Authenticate = known
 		chatOptions = append(chatOptions, turnhttp.WithAuthenticate(known))
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
 		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
 		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
-		peerOptions = append(peerOptions, peerhttp.WithAuthenticate(known))
-	} else {
-		peerOptions = append(peerOptions, peerhttp.WithOpenProxy())
 	}
 	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
@@ -71,7 +67,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	require.NoError(t, err)
 	crewIndex, err := crewhttp.NewIndex("pilot")
 	require.NoError(t, err)
-	replies, err := peerhttp.NewReplies("pilot")
+	replies, err := peerhttp.NewReplies("pilot", peerhttp.Config{})
 	require.NoError(t, err)
 	agent, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 		return nil, io.EOF
@@ -85,7 +81,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	chats := must(turnhttp.New("pilot", to, chatOptions...))
 	gate := must(gatehttp.New(gateIndex, to, gatehttp.Config{Door: door}))
 	board := must(crewhttp.New(crewIndex, to, crewOptions...))
-	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerOptions...))
+	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerhttp.Config{Door: door, OpenProxy: !authenticated}))
 	return map[string]siteDoor{
 		"chat":        {chats, "POST", turnhttp.ChatPath, false, authenticated},
 		"callback":    {chats, "POST", turnhttp.ToolResponsePath, false, true},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
@@ -60,11 +61,11 @@ func runPeer(ctx context.Context, c child) error {
 	if c.Role == dispatcherRole {
 		return sendTasks(ctx, group, brokers, agent, to, file, logger)
 	}
-	replies, err := peerhttp.NewReplies(agent, peerhttp.WithLogger(logger))
+	replies, err := peerhttp.NewReplies(agent, peerhttp.Config{Door: auth.Door{Logger: logger}})
 	if err != nil {
 		return err
 	}
-	handler, err := peerhttp.New(replies, to, file.Settings, peerhttp.WithLogger(logger))
+	handler, err := peerhttp.New(replies, to, file.Settings, peerhttp.Config{})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ const (
 // await blocks until a task has ended, for at most a time. It returns gone a little later than the client has disconnected, when it
 // is known that this process does not stop.
 func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (topics.PeerReply, ending) {
-	over := h.options.clock.NewTicker(max(most, time.Millisecond))
+	over := h.config.Clock.NewTicker(max(most, time.Millisecond))
 	defer over.Stop()
 	left, leaving := ctx.Done(), (<-chan time.Time)(nil)
 	for {
@@ -45,7 +45,7 @@ func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (top
 		case <-over.C():
 			return topics.PeerReply{}, silent
 		case <-left:
-			t := h.options.clock.NewTicker(leaveTime)
+			t := h.config.Clock.NewTicker(leaveTime)
 			defer t.Stop()
 			left, leaving = nil, t.C()
 		case <-leaving:
@@ -59,12 +59,12 @@ func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (top
 // poll blocks until a task has ended, or until a time is over and the group has said that the task runs. The commands of the
 // waiter ask for that. If the process stops, the time is over: the next request waits in another process.
 func (h *Handler) poll(ctx context.Context, w *waiter, most time.Duration) (topics.PeerReply, ending) {
-	answering := h.options.clock.NewTicker(answerTime)
+	answering := h.config.Clock.NewTicker(answerTime)
 	defer answering.Stop()
 	var over <-chan time.Time
 	waited, running := most <= 0, false
 	if !waited {
-		t := h.options.clock.NewTicker(most)
+		t := h.config.Clock.NewTicker(most)
 		defer t.Stop()
 		over = t.C()
 	}

@@ -12,12 +12,12 @@ import (
 func (h *Handler) card(r *request, _ string) answer {
 	s := r.settings
 	c := wire.Card{
-		InstanceID: s.InstanceID, InstanceName: s.InstanceName, AppVersion: h.options.appVersion,
+		InstanceID: s.InstanceID, InstanceName: s.InstanceName, AppVersion: h.config.AppVersion,
 		DefaultAgent: h.agents.Default, Delegate: s.Enabled, Idempotent: true, Async: true, Cancel: true,
 	}
 	for _, id := range append([]string{h.agents.Default}, h.agents.IDs...) {
 		if id != "" && delegable(s, id) && !slices.ContainsFunc(c.Agents, func(a wire.Agent) bool { return a.ID == id }) {
-			c.Agents = append(c.Agents, wire.Agent{ID: id, Name: h.options.names[id]})
+			c.Agents = append(c.Agents, wire.Agent{ID: id, Name: h.config.AgentNames[id]})
 		}
 	}
 	return answer{status: http.StatusOK, body: c.Body()}

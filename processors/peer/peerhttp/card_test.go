@@ -3,15 +3,19 @@ package peerhttp
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestCardDescribesTheInstance(t *testing.T) {
-	d := newRig(t, WithAppVersion("1.2"), WithAgentName("back", "Back office"), WithAgents([]string{"zoo", "back", "main"}, "main"))
+	d := newRig(t, func(c *Config) {
+		c.AppVersion, c.AgentNames, c.Agents, c.DefaultAgent = "1.2", map[string]string{"back": "Back office"}, []string{"zoo", "back", "main"}, "main"
+	})
 	g := d.do("GET", CardPath, "")
 	require.Equal(t, 200, g.status)
 	require.Equal(t, "application/json; charset=utf-8", g.header.Get("Content-Type"))
@@ -107,7 +111,9 @@ func TestOtherMethodsAndPaths(t *testing.T) {
 }
 
 func TestPagesOfNamedOriginsMayUseTheDoor(t *testing.T) {
-	d := newRig(t, WithCORS("https://app.example", "Authorization", "Prefer"))
+	d := newRig(t, func(c *Config) {
+		c.Origins, c.Headers = []string{"https://app.example"}, []string{"Authorization", "Prefer"}
+	})
 	g := d.do("OPTIONS", ProxyPath, "", "Origin: https://app.example")
 	require.Equal(t, []any{204, "https://app.example", "Content-Type, Authorization, Prefer", "Location, Preference-Applied, Retry-After"}, []any{
 		g.status, g.header.Get("Access-Control-Allow-Origin"), g.header.Get("Access-Control-Allow-Headers"),
@@ -117,27 +123,24 @@ func TestPagesOfNamedOriginsMayUseTheDoor(t *testing.T) {
 }
 
 func TestBadConfigurationIsRefused(t *testing.T) {
-	replies, err := NewReplies("front")
+	replies, err := NewReplies("front", Config{})
 	require.NoError(t, err)
-	_, err = New(nil, nil, nil)
+	_, err = New(nil, nil, nil, Config{})
 	require.ErrorIs(t, err, ErrConfig)
-	for _, text := range []string{"no replies", "no publisher", "no settings"} {
+	for _, text := range []string{"replies is nil", "publisher is nil", "settings is nil"} {
 		require.ErrorContains(t, err, text)
 	}
-	_, err = NewReplies("Not an agent!")
+	_, err = NewReplies("Not an agent!", Config{})
 	require.ErrorIs(t, err, ErrConfig)
 	d := newRig(t)
-	for name, o := range map[string]Option{
-		"WithAgents": WithAgents(nil, ""), "WithAgents: \" a\"": WithAgents([]string{" a"}, ""), "WithAuthenticate": WithAuthenticate(nil),
-		"WithRunTime": WithRunTime(0), "WithRefusalRate": WithRefusalRate(0), "WithConcurrency": WithConcurrency(0), "WithCORS": WithCORS(""),
-		"WithAudit": WithAudit(nil), "WithClock": WithClock(nil), "WithLogger": WithLogger(nil), "origin": WithCORS("no origin"),
+	for name, c := range map[string]Config{
+		"Agents has an agent": {Agents: []string{""}}, "Agents has \" a\"": {Agents: []string{" a"}}, "Agents has \"a \"": {DefaultAgent: "a "},
+		"RunTime": {RunTime: time.Millisecond}, "RefusalRate": {RefusalRate: -1}, "BodyLimit": {Door: auth.Door{BodyLimit: wire.MaxBody + 1}},
+		"Origins": {Door: auth.Door{Origins: []string{"no origin"}}}, "OpenProxy": {Door: auth.Door{Authenticate: callers}, OpenProxy: true},
+		"AuditAgent": {AuditAgent: "Not an agent!"},
 	} {
-		_, err := New(replies, d.group, d.settings.Load, o)
+		_, err := New(replies, d.group, d.settings.Load, c)
 		require.ErrorIs(t, err, ErrConfig, name)
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, name+" ")
 	}
-	_, err = New(replies, d.group, d.settings.Load, WithOpenProxy(), WithAuthenticate(callers))
-	require.ErrorIs(t, err, ErrConfig)
-	_, err = New(replies, d.group, d.settings.Load, WithAuditAgent("Not an agent!"))
-	require.ErrorIs(t, err, ErrConfig)
 }

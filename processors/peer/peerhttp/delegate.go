@@ -92,11 +92,11 @@ func (h *Handler) accept(r *request, d *delegation) (refusal *wire.Refusal) {
 	if d.location, ok = locationOf(d.req.TaskID); !ok {
 		d.prefer.async = false
 	}
-	most := h.options.runTime
+	most := h.config.RunTime
 	if d.req.Timeout > 0 {
 		most = min(most, d.req.Timeout)
 	}
-	d.deadline = h.options.clock.Now().Add(most)
+	d.deadline = h.config.Clock.Now().Add(most)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (h *Handler) run(r *request, d *delegation) answer {
 	if d.prefer.async {
 		reply, end = h.poll(r.Context(), w, min(d.prefer.wait, maxWait))
 	} else {
-		reply, end = h.await(r.Context(), w, d.deadline.Sub(h.options.clock.Now())+replyMargin)
+		reply, end = h.await(r.Context(), w, d.deadline.Sub(h.config.Clock.Now())+replyMargin)
 	}
 	if end != replied {
 		d.lease.keep(d.deadline) // the task may run

@@ -48,7 +48,7 @@
 // gate/door), and send the task again under a new task ID: the same call then runs once. DELETE withdraws the request. Package peer
 // has the details.
 //
-// Without Prefer, the request waits until the run has ended, for timeoutMs or WithRunTime at most. If its client disconnects and
+// Without Prefer, the request waits until the run has ended, for timeoutMs or Config.RunTime at most. If its client disconnects and
 // no other request waits for the task, the run is cancelled. If the process of the door stops or is killed, the run continues,
 // and the repeated request gets its reply.
 //
@@ -70,7 +70,7 @@
 //	parentSessionId  the session that the task belongs to; without it, one that is derived from the caller, the peer and the task
 //	parentRunId      is passed on
 //
-// Callers are authenticated (WithAuthenticate) and need the right auth.Write, and the permission to use parentSessionId. Without
+// Callers are authenticated (Config.Authenticate) and need the right auth.Write, and the permission to use parentSessionId. Without
 // authentication every request is refused, also from the same machine.
 //
 // The answer is 200 with the reply of the peer, whatever its status says. Without Prefer one attempt is made, as the caller
@@ -101,7 +101,7 @@
 //	408  slow_body            the body arrives too slowly
 //	414  target_too_long      the path and the query
 //	415  content_type         of the proxy: want application/json
-//	429  rate_limit           WithLimits
+//	429  rate_limit           Config.Limits
 //	431  headers_too_large
 //	503  unavailable          too many requests at a time, or the group or the replies do not answer: repeat the request
 //
@@ -110,7 +110,7 @@
 // # Audit
 //
 // Every request to /api/peer/delegate that is refused, and every one with an unknown token, is written to the audit of the
-// instance as peer.delegate.refused (WithAuditAgent), before it is answered, at most WithRefusalRate per second and label. WithAudit
+// instance as peer.delegate.refused (Config.AuditAgent), before it is answered, at most Config.RefusalRate per second and label. Config.Audit
 // is the log of the operator.
 //
 // # Limits
@@ -118,7 +118,7 @@
 // inboundMaxConcurrent and maxConcurrent of the settings are for one process and for each token: with n processes, n times as many
 // tasks run. A task has one slot, from before its body is read until it has ended, also if its client has disconnected or was
 // answered with 202. Repeated requests for a task share its slot, also if there is no free one. So do the limits
-// of WithLimits count in one process.
+// of Config.Limits count in one process.
 //
 // # Shutdown
 //
@@ -126,22 +126,4 @@
 // with 202 if the task is known to run, all others with 503. Then stop the http.Server with Shutdown, then close the publisher. The
 // tasks continue. A client that disconnects counts as gone a second later, so that a server that ends its requests when it stops,
 // with Close or a BaseContext that ends, cancels none.
-//
-// # Options
-//
-//	option            default              meaning
-//	WithAgents        the group's agent    which agents tasks of peers may be for
-//	WithAgentName     null                 the name of an agent in the card
-//	WithAppVersion    empty                appVersion of the card
-//	WithAuthenticate  refuses everyone     the callers of the proxy
-//	WithOpenProxy     off                  accepts every caller of the proxy
-//	WithRunTime       10 min               the longest task of a peer
-//	WithAuditAgent    the group's agent    whose audit has the refused requests
-//	WithRefusalRate   10 per second        records of refused requests
-//	WithConcurrency   1024                 concurrent requests
-//	WithLimits        see there            what one caller and one session may use
-//	WithCORS          none                 origins of browsers, and further request headers
-//	WithAudit         the logger           who sent, cancelled or was refused
-//	WithClock         the system's         for deadlines and waits
-//	WithLogger        none
 package peerhttp

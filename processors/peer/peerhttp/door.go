@@ -1,6 +1,7 @@
 package peerhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,8 +13,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
@@ -47,7 +48,7 @@ type Handler struct {
 	replies  *Replies
 	to       processors.Publisher
 	settings func() *settings.Settings
-	options  options
+	config   Config
 	agents   peer.Agents
 	slots    *slots
 	refusals *refusals
@@ -58,59 +59,46 @@ type Handler struct {
 // New returns the HTTP handler of an instance. Commands are written to the publisher, for the group of the agent of replies.
 // current returns the settings in force, for example settings.File.Settings; it is called once for each request. The error
 // wraps ErrConfig and joins all problems.
-func New(replies *Replies, to processors.Publisher, current func() *settings.Settings, opts ...Option) (*Handler, error) {
-	o := newOptions(opts)
+func New(replies *Replies, to processors.Publisher, current func() *settings.Settings, c Config) (*Handler, error) {
+	var check bounds.Check
 	if replies == nil {
-		o.invalid("no replies")
+		check.Wrong("replies", "is nil")
 		replies = &Replies{agent: "none"}
 	}
 	if to == nil {
-		o.invalid("no publisher")
+		check.Wrong("publisher", "is nil")
 	}
 	if current == nil {
-		o.invalid("no settings")
+		check.Wrong("settings", "is nil")
 	}
-	authenticate := o.authenticate
-	if authenticate == nil && !o.openProxy {
-		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrNoCredential }
-	}
-	if o.authenticate != nil && o.openProxy {
-		o.invalid("WithOpenProxy and WithAuthenticate exclude each other")
-	}
+	c.Logger = cmp.Or(c.Logger, replies.logger)
+	c.complete(&check)
 	h := &Handler{
-		replies: replies, to: to, settings: current, agents: peer.Agents{Default: replies.agent, IDs: []string{replies.agent}},
-		slots: newSlots(o.clock), refusals: newRefusals(o.refusals),
-		peers: o.entrance(peersEntrance, replies.agent, nil), callers: o.entrance(proxyEntrance, replies.agent, authenticate),
+		replies: replies, to: to, settings: current, config: c, agents: c.agents(replies.agent), slots: newSlots(c.Clock),
+		refusals: newRefusals(c.RefusalRate),
 	}
-	if o.agents != nil {
-		h.agents = *o.agents
+	h.peers, h.callers = c.entrances(&check, replies.agent)
+	if err := h.catalogs(); err != nil {
+		check.Wrong("AuditAgent", "or the agent of replies cannot be used: %w", err)
 	}
-	if err := h.catalogs(&o); err != nil {
-		o.invalid("%w", err)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
-	}
-	h.options = o
 	switch {
-	case o.openProxy:
-		o.logger.Warn("peer proxy is open: requests are not authenticated and may send tasks to every peer", zap.String("agent", replies.agent))
-	case o.authenticate == nil:
-		o.logger.Info("peer proxy is closed: no authentication is configured", zap.String("agent", replies.agent))
+	case c.OpenProxy:
+		c.Logger.Warn("peer proxy is open: requests are not authenticated and may send tasks to every peer", zap.String("agent", replies.agent))
+	case c.Authenticate == nil:
+		c.Logger.Info("peer proxy is closed: no authentication is configured", zap.String("agent", replies.agent))
 	}
 	replies.watch(h.seen)
 	return h, nil
 }
 
-func (h *Handler) catalogs(o *options) (err error) {
+func (h *Handler) catalogs() (err error) {
 	if h.topics, err = topics.For(h.replies.agent); err != nil {
 		return err
 	}
-	h.events = h.topics.PeerEvents
-	if o.auditAgent == "" {
-		return nil
-	}
-	other, err := topics.For(o.auditAgent)
+	other, err := topics.For(cmp.Or(h.config.AuditAgent, h.replies.agent))
 	h.events = other.PeerEvents
 	return err
 }
@@ -226,7 +214,7 @@ func (h *Handler) recovered(w http.ResponseWriter) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	h.options.logger.Error("peer door: a request failed", zap.String("agent", h.topics.Agent), zap.ByteString("stack", debug.Stack()))
+	h.config.Logger.Error("peer door: a request failed", zap.String("agent", h.topics.Agent), zap.ByteString("stack", debug.Stack()))
 	refused(wire.Internal()).write(w)
 }
 
@@ -253,7 +241,7 @@ func (h *Handler) failed(err error) *wire.Refusal {
 	if errors.Is(err, processors.ErrTooLarge) {
 		return wire.TooLarge()
 	}
-	h.options.logger.Error("request failed: its commands may not have been written", zap.String("door", peersEntrance),
+	h.config.Logger.Error("request failed: its commands may not have been written", zap.String("door", peersEntrance),
 		zap.String("agent", h.topics.Agent), zap.Error(err))
 	return wire.Internal()
 }

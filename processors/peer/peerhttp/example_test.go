@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	replies, err := peerhttp.NewReplies("front")
+	replies, err := peerhttp.NewReplies("front", peerhttp.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,17 +34,16 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := peerhttp.New(replies, publisher, file.Settings,
-		peerhttp.WithAgents([]string{"front", "research"}, "front"),
-		peerhttp.WithAppVersion("1.4.0"),
-		peerhttp.WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
+	handler, err := peerhttp.New(replies, publisher, file.Settings, peerhttp.Config{
+		Door: auth.Door{Authenticate: func(r *http.Request) (auth.Caller, error) {
 			user, password, ok := r.BasicAuth()
 			if !ok || password != "open sesame" {
 				return auth.Caller{}, errors.New("wrong password")
 			}
 			return auth.Caller{UserID: user}, nil
-		}),
-	)
+		}},
+		Agents: []string{"front", "research"}, DefaultAgent: "front", AppVersion: "1.4.0",
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,10 +37,12 @@ func (d *rig) raw(text string) string {
 
 func TestHugeHeadersAreRefusedBeforeAnythingIsRead(t *testing.T) {
 	asked := false
-	d := closedRig(t, WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		asked = true
-		return auth.Caller{}, auth.ErrNoCredential
-	}))
+	d := closedRig(t, func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			asked = true
+			return auth.Caller{}, auth.ErrNoCredential
+		}
+	})
 	for _, name := range []string{"Authorization", "Prefer", "Cookie", "Accept", "Content-Type", "Origin", "X-Request-Id"} {
 		for _, path := range []string{DelegatePath, ProxyPath, TasksPath + "t", CardPath} {
 			g := d.do("POST", path, "{}", name+": "+strings.Repeat(",", 100_000))
@@ -56,7 +58,7 @@ func TestHugeHeadersAreRefusedBeforeAnythingIsRead(t *testing.T) {
 }
 
 func TestSlowBodyGivesItsSlotBack(t *testing.T) {
-	d := newRig(t, WithLimits(auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
+	d := newRig(t, func(c *Config) { c.Limits = auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond} })
 	for _, path := range []string{DelegatePath, ProxyPath} {
 		answer := d.raw("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + t2 + "\r\nContent-Length: 100\r\n\r\n{")
 		require.Contains(t, answer, "408 Request Timeout")
@@ -97,7 +99,7 @@ func (e *events) all() []auth.AuditEvent {
 func TestFloodOfWrongTokens(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	seen := &events{}
-	d := newRig(t, WithLogger(zap.New(core)), WithAudit(seen.add))
+	d := newRig(t, func(c *Config) { c.Logger, c.Audit = zap.New(core), seen.add })
 	require.Equal(t, 400, d.delegate("{", t2).status)
 	require.Equal(t, 403, d.delegate(requestOf("t"), t3).status)
 	d.clock.Advance(time.Second)
@@ -166,7 +168,7 @@ func TestRefusedBucketsAreBounded(t *testing.T) {
 }
 
 func TestRefusalsOfTheAudit(t *testing.T) {
-	d := newRig(t, WithAuditAgent("front"), WithConcurrency(8))
+	d := newRig(t, func(c *Config) { c.AuditAgent, c.Concurrency = "front", 8 })
 	d.configure(strings.Replace(usual, `"inboundMaxConcurrent":4`, `"inboundMaxConcurrent":1`, 1))
 	d.delegate(requestOf("t", `,"agentId":"none","model":"m","parentRunId":"r","parentSessionId":"s"`), t2)
 	require.Equal(t, topics.PeerAudit{
@@ -185,9 +187,10 @@ func TestRefusalsOfTheAudit(t *testing.T) {
 }
 
 func TestLimitsOfCallersAndRequests(t *testing.T) {
-	d := newRig(t, WithConcurrency(2), WithLimits(auth.Limits{
-		Caller: auth.Share{PerSecond: 1, Burst: 2}, Session: auth.Share{PerSecond: 1, Burst: 1},
-	}))
+	d := newRig(t, func(c *Config) {
+		c.Concurrency = 2
+		c.Limits = auth.Limits{Caller: auth.Share{PerSecond: 1, Burst: 2}, Session: auth.Share{PerSecond: 1, Burst: 1}}
+	})
 	d.group.reply = succeed
 	for _, want := range []int{200, 200, 429} {
 		g := d.delegate(requestOf("t"), t2)
@@ -201,7 +204,7 @@ func TestLimitsOfCallersAndRequests(t *testing.T) {
 	require.Equal(t, 200, d.do("GET", CardPath, "").status)
 	require.Zero(t, d.handler.slots.len())
 
-	d = newRig(t, WithConcurrency(1))
+	d = newRig(t, func(c *Config) { c.Concurrency = 1 })
 	first := d.later(t.Context(), "POST", DelegatePath, requestOf("t"), t2)
 	d.commanded(topics.PeerRun, 1)
 	for _, path := range []string{DelegatePath, TasksPath + "t"} {
@@ -216,7 +219,7 @@ func TestLimitsOfCallersAndRequests(t *testing.T) {
 
 func TestOperatorsAuditNamesPeersAndCallers(t *testing.T) {
 	seen := &events{}
-	d := closedRig(t, WithAudit(seen.add), WithAuthenticate(callers))
+	d := closedRig(t, func(c *Config) { c.Audit, c.Authenticate = seen.add, callers })
 	d.group.reply = succeed
 	d.delegate(requestOf("t"), t2)
 	d.delegate(requestOf("u"), t3)
@@ -246,7 +249,7 @@ func TestOperatorsAuditNamesPeersAndCallers(t *testing.T) {
 
 func TestRepliesThatCannotBeReadAreIgnored(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	r, err := NewReplies("front", WithLogger(zap.New(core)))
+	r, err := NewReplies("front", Config{Door: auth.Door{Logger: zap.New(core)}})
 	require.NoError(t, err)
 	w, stop := r.wait(task{session: "s", inboundID: "b", taskID: "t"}, "h")
 	for _, value := range []string{

@@ -114,7 +114,7 @@ func TestCallbackIsOfTheTokensService(t *testing.T) {
 
 func TestTaskIsCancelled(t *testing.T) {
 	var events []auth.AuditEvent
-	d := newRig(t, WithAudit(func(e auth.AuditEvent) { events = append(events, e) }))
+	d := newRig(t, func(c *Config) { c.Audit = func(e auth.AuditEvent) { events = append(events, e) } })
 	require.Equal(t, 202, d.delegate(requestOf("t"), t2, "Prefer: respond-async").status)
 	g := d.do("DELETE", TasksPath+"t", "", t3)
 	require.Equal(t, []any{404, "unknown_task"}, []any{g.status, g.fault(t).Code}, "the task of another peer")

@@ -88,7 +88,7 @@ func (h *Handler) send(r *request, e *errand) answer {
 	}
 	w, stop := h.replies.wait(task{session: e.session, peerID: e.peerID, taskID: e.taskID}, e.hash)
 	defer stop()
-	deadline := h.options.clock.Now().Add(e.timeout)
+	deadline := h.config.Clock.Now().Add(e.timeout)
 	commands := []topics.PeerCommand{{
 		Kind: topics.PeerDelegate, TaskID: e.taskID, PeerID: e.peerID, Request: e.body, Hash: w.hash, Waiter: w.id,
 		Once: !e.async, Detached: e.async, DeadlineMS: deadline.UnixMilli(),

@@ -36,20 +36,20 @@ const (
 )
 
 // closedRig is a rig whose proxy has authentication.
-func closedRig(t testing.TB, opts ...Option) *rig {
-	return newRig(t, append([]Option{func(o *options) { o.openProxy = false }}, opts...)...)
+func closedRig(t testing.TB, change ...func(*Config)) *rig {
+	return newRig(t, append(change, func(c *Config) { c.OpenProxy = false })...)
 }
 
 func TestProxyIsClosedWithoutAuthentication(t *testing.T) {
 	for name, d := range map[string]*rig{
-		"not configured": closedRig(t), "configured": closedRig(t, WithAuthenticate(callers)),
+		"not configured": closedRig(t), "configured": closedRig(t, func(c *Config) { c.Authenticate = callers }),
 	} {
 		d.configure(`{"enabled":false}`)
 		g := d.proxy(task1) // from the same machine
 		require.Equal(t, []any{401, "unauthorized"}, []any{g.status, g.fault(t).Code}, name)
 		require.NotEmpty(t, g.header.Get("WWW-Authenticate"))
 	}
-	d := closedRig(t, WithAuthenticate(callers))
+	d := closedRig(t, func(c *Config) { c.Authenticate = callers })
 	d.configure(`{"enabled":false}`)
 	require.Equal(t, 503, d.proxy(task1, mira).status, "disabled, after the authentication")
 	require.Equal(t, 403, d.proxy(task1, "Authorization: mira read,answer,control *").status)
@@ -62,7 +62,7 @@ func TestProxyIsClosedWithoutAuthentication(t *testing.T) {
 }
 
 func TestSessionOfATaskForAPeer(t *testing.T) {
-	d := closedRig(t, WithAuthenticate(callers))
+	d := closedRig(t, func(c *Config) { c.Authenticate = callers })
 	d.group.reply = succeed
 	with := func(session string) string {
 		return strings.Replace(task1, "}", `,"parentSessionId":"`+session+`"}`, 1)

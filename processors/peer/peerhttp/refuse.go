@@ -59,11 +59,11 @@ func (h *Handler) turnAway(r *request, inboundID string, refusal *entrance.Refus
 // writeRefused writes the record of a refused request, unless there are too many. A failure is logged: the request is refused
 // anyway.
 func (h *Handler) writeRefused(r *request, inboundID string, req wire.Request, refusal *wire.Refusal) {
-	now := h.options.clock.Now()
+	now := h.config.Clock.Now()
 	omitted, ok := h.refusals.take(inboundID, now)
 	fields := []zap.Field{zap.String("agent", h.topics.Agent), zap.String("inbound", inboundID)}
 	if omitted > 0 {
-		h.options.logger.Warn("peer door refused requests without a record of each", append(fields, zap.Int64("omitted", omitted))...)
+		h.config.Logger.Warn("peer door refused requests without a record of each", append(fields, zap.Int64("omitted", omitted))...)
 	}
 	if !ok || r.settings.InstanceID == "" { // without an instance there is no chain
 		return
@@ -77,7 +77,7 @@ func (h *Handler) writeRefused(r *request, inboundID string, req wire.Request, r
 		err = h.to.Publish(ctx, out)
 	}
 	if err != nil {
-		h.options.logger.Error("peer door cannot write the record of a refused request", append(fields, zap.Error(err))...)
+		h.config.Logger.Error("peer door cannot write the record of a refused request", append(fields, zap.Error(err))...)
 	}
 }
 

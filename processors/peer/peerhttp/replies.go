@@ -3,7 +3,6 @@ package peerhttp
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -31,19 +31,19 @@ type Replies struct {
 	watchers []func(topics.PeerReply)
 }
 
-// NewReplies returns the replies of an agent's group. It opens no connection. Only WithLogger has an effect. The error wraps
-// ErrConfig.
-func NewReplies(agent string, opts ...Option) (*Replies, error) {
+// NewReplies returns the replies of an agent's group. It opens no connection. The error wraps ErrConfig.
+func NewReplies(agent string, c Config) (*Replies, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	o := newOptions(opts)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	var check bounds.Check
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	return &Replies{
-		agent: agent, topic: catalog.PeerReplies, logger: o.logger, ready: make(chan struct{}), ended: make(chan struct{}),
+		agent: agent, topic: catalog.PeerReplies, logger: c.Logger, ready: make(chan struct{}), ended: make(chan struct{}),
 		waiting: map[task]map[*waiter]struct{}{},
 	}, nil
 }

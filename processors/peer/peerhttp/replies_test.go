@@ -22,7 +22,7 @@ func TestRepliesOfBrokersReachWhoWaits(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 
-	replies, err := NewReplies(agent)
+	replies, err := NewReplies(agent, Config{})
 	require.NoError(t, err)
 	require.False(t, replies.serving())
 	ctx, cancel := context.WithCancel(context.Background())

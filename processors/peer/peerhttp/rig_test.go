@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -43,19 +44,19 @@ type rig struct {
 	read     atomic.Int64 // calls of the settings
 }
 
-func newRig(t testing.TB, opts ...Option) *rig {
+func newRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
 	g := newGroup(t)
-	return g.door(clock.NewFake(noon), opts...)
+	return g.door(clock.NewFake(noon), change...)
 }
 
 // door is another process of the same instance.
-func (g *group) door(c *clock.Fake, opts ...Option) *rig {
+func (g *group) door(at *clock.Fake, change ...func(*Config)) *rig {
 	g.t.Helper()
-	d := &rig{t: g.t, group: g, clock: c}
+	d := &rig{t: g.t, group: g, clock: at}
 	d.configure(usual)
 	var err error
-	d.replies, err = NewReplies("front")
+	d.replies, err = NewReplies("front", Config{})
 	require.NoError(g.t, err)
 	close(d.replies.ready)
 	g.set(func(g *group) { g.doors = append(g.doors, d.replies) })
@@ -63,8 +64,11 @@ func (g *group) door(c *clock.Fake, opts ...Option) *rig {
 		d.read.Add(1)
 		return d.settings.Load()
 	}
-	opts = append([]Option{WithClock(c), WithOpenProxy(), WithAgents([]string{"front", "back"}, "front")}, opts...)
-	d.handler, err = New(d.replies, g, current, opts...)
+	c := Config{Door: auth.Door{Clock: at}, OpenProxy: true, Agents: []string{"front", "back"}, DefaultAgent: "front"}
+	for _, f := range change {
+		f(&c)
+	}
+	d.handler, err = New(d.replies, g, current, c)
 	require.NoError(g.t, err)
 	d.http = httptest.NewServer(d.handler)
 	g.t.Cleanup(d.http.Close)

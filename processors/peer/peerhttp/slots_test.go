@@ -46,7 +46,7 @@ func TestSlowUploadsTakeSlots(t *testing.T) {
 		"as many as there are":  {[]string{"T2"}, `"inboundMaxConcurrent":64`, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newRig(t, WithLimits(auth.Limits{BodyIdle: waitLimit})) // the uploads wait for one another
+			d := newRig(t, func(c *Config) { c.Limits = auth.Limits{BodyIdle: waitLimit} }) // the uploads wait for one another
 			d.configure(strings.Replace(usual, `"inboundMaxConcurrent":4`, c.limits, 1))
 			const uploads = 80
 			answers := make(chan string, uploads)
