@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -61,10 +62,9 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 	if err != nil {
 		return err
 	}
-	doors, err := turnhttp.New(a.name, to, append([]turnhttp.Option{
-		turnhttp.WithCallbackSecrets(a.secrets...), turnhttp.WithCallbackServices(a.services.Known),
-		turnhttp.WithLogger(a.logger),
-	}, a.doors...)...)
+	doors, err := turnhttp.New(a.name, to, turnhttp.Config{
+		Door: auth.Door{Clock: a.clock, Logger: a.logger}, CallbackSecrets: a.secrets, CallbackServices: a.services.Known,
+	})
 	if err != nil {
 		return err
 	}

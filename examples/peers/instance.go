@@ -125,8 +125,7 @@ func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Tr
 	if err := errors.Join(modelErr, ownErr, senderErr, chatErr, repliesErr); err != nil {
 		return nil, err
 	}
-	peers, err := peerhttp.New(replies, to, i.settings.Settings,
-		peerhttp.Config{Door: auth.Door{Authenticate: i.keys.Authenticate}})
+	peers, err := peerhttp.New(replies, to, i.settings.Settings, peerhttp.Config{Door: door})
 	if err != nil {
 		return nil, err
 	}

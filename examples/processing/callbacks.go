@@ -15,55 +15,39 @@ import (
 // shortSecret is the variable that permits the secrets of FlightDeck environments.
 const shortSecret = "TOOL_CALLBACK_SHORT_SECRET"
 
-// readDoor reads how large the records of the turn may be. A variable that is not valid is reported with the turn's.
-func readDoor() []turnhttp.Option {
-	options, _ := envoption.Options([]envoption.Variable[turnhttp.Option]{envoption.RecordLimit(turnhttp.WithRecordLimit)}, os.LookupEnv, errVariable)
-	return options
-}
-
-// readCallbacks reads which callback tokens of tools the doors accept: their secrets, the newer one first, and options.
-func readCallbacks(doors bool) (secrets []string, options []turnhttp.Option, err error) {
+// readDoor reads how large the records of the turn may be, and which callback tokens of tools the doors accept: their secrets, the newer
+// one first, and switches. A size that is not valid is reported with the turn's.
+func readDoor(doors bool) (c turnhttp.Config, err error) {
+	sizes, _ := envoption.Options([]envoption.Variable[int]{envoption.RecordLimit(func(n int) int { return n })}, os.LookupEnv, errVariable)
+	if len(sizes) > 0 {
+		c.RecordLimit = sizes[0]
+	}
 	current, previous := variable("TOOL_CALLBACK_SECRET") != "", variable("TOOL_CALLBACK_SECRET_PREVIOUS") != ""
 	var errs []error
 	switch all := variable("PARTS") == ""; {
 	case !doors && !all:
-		return nil, nil, nil // of no effect in this process
+		return c, nil // of no effect in this process
 	case previous && !current:
 		errs = append(errs, errors.New("TOOL_CALLBACK_SECRET_PREVIOUS is set and TOOL_CALLBACK_SECRET is not"))
 	case current && !doors:
 		errs = append(errs, errors.New("TOOL_CALLBACK_SECRET is set and PORT is not: no tool could call back"))
 	}
-	short, err := flagged(shortSecret)
-	if err != nil {
-		errs = append(errs, err)
-	}
-	if short {
-		options = append(options, turnhttp.WithShortSecrets())
+	for name, to := range map[string]*bool{
+		shortSecret: &c.ShortSecrets, "TOOL_CALLBACK_ANY_AGENT": &c.TokensOfAnyAgent,
+		"TOOL_CALLBACK_WITHOUT_EXPIRY": &c.TokensWithoutExpiry, "TOOL_CALLBACK_SINGLE_USE": &c.SingleUseTokens,
+	} {
+		if *to, err = flagged(name); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	for _, name := range []string{"TOOL_CALLBACK_SECRET", "TOOL_CALLBACK_SECRET_PREVIOUS"} {
 		secret := os.Getenv(name)
-		if _, err := token.NewVerifier(secret); err != nil && !short {
+		if _, err := token.NewVerifier(secret); err != nil && !c.ShortSecrets {
 			errs = append(errs, fmt.Errorf("%s has fewer than %d bytes (openssl rand -base64 32); %s=true accepts it",
 				name, token.MinSecret, shortSecret))
 		}
-		secrets = append(secrets, secret)
+		c.CallbackSecrets = append(c.CallbackSecrets, secret)
 	}
-	secrets = slices.DeleteFunc(secrets, func(secret string) bool { return strings.TrimSpace(secret) == "" })
-	for _, o := range []struct {
-		variable string
-		option   turnhttp.Option
-	}{
-		{"TOOL_CALLBACK_ANY_AGENT", turnhttp.WithTokensOfAnyAgent()},
-		{"TOOL_CALLBACK_WITHOUT_EXPIRY", turnhttp.WithTokensWithoutExpiry()},
-		{"TOOL_CALLBACK_SINGLE_USE", turnhttp.WithSingleUseTokens()},
-	} {
-		on, err := flagged(o.variable)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if on {
-			options = append(options, o.option)
-		}
-	}
-	return secrets, options, errors.Join(errs...)
+	c.CallbackSecrets = slices.DeleteFunc(c.CallbackSecrets, func(secret string) bool { return strings.TrimSpace(secret) == "" })
+	return c, errors.Join(errs...)
 }

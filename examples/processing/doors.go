@@ -25,17 +25,9 @@ func (p *pipeline) door() auth.Door {
 // openDoors accepts messages, callbacks and, with GATE_POLICY, decisions at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
-	options := append([]turnhttp.Option{
-		turnhttp.WithCallbackSecrets(p.secrets...), turnhttp.WithCallbackServices(p.services.Known), turnhttp.WithLogger(p.logger),
-		turnhttp.WithPathPrefixes(),
-	}, append(readDoor(), p.callbacks...)...)
-	if p.authenticate != nil {
-		options = append(options, turnhttp.WithAuthenticate(p.authenticate))
-	}
-	for _, origin := range p.origins {
-		options = append(options, turnhttp.WithCORS(origin, "Authorization", "Idempotency-Key"))
-	}
-	doors, err := turnhttp.New(p.agent, p.to, options...)
+	c := p.chat
+	c.Door, c.CallbackServices, c.PathPrefixes = p.door(), p.services.Known, true
+	doors, err := turnhttp.New(p.agent, p.to, c)
 	if err != nil {
 		return err
 	}

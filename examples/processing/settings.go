@@ -159,7 +159,7 @@ func (s *settings) readChat() error {
 	s.delivery, err = delivery.ConfigFromEnv(os.LookupEnv)
 	check(err)
 	s.chatGroup = cmp.Or(variable("OUTPUT_CONSUMER_GROUP"), "chat-api-output-group")
-	s.secrets, s.callbacks, err = readCallbacks(s.parts.doors)
+	s.chat, err = readDoor(s.parts.doors)
 	check(err)
 	return errors.Join(errs...)
 }

@@ -75,14 +75,11 @@ func (a *assembly) addInvoke() (err error) {
 // addChat adds the door of messages and of callbacks of tools.
 func (a *assembly) addChat() error {
 	c := a.config
-	opts := entrance(c, turnhttp.WithLogger, turnhttp.WithAuthenticate, turnhttp.WithCORS)
-	if c.CallbackSecret != "" {
-		opts = append(opts, turnhttp.WithCallbackSecrets(c.CallbackSecret))
-	}
+	chat := turnhttp.Config{Door: c.door(), CallbackSecrets: []string{c.CallbackSecret}}
 	if c.Deliver != nil {
-		opts = append(opts, turnhttp.WithCallbackServices(c.Deliver.Services.Known))
+		chat.CallbackServices = c.Deliver.Services.Known
 	}
-	d, err := turnhttp.New(a.name, a.to, opts...)
+	d, err := turnhttp.New(a.name, a.to, chat)
 	if err != nil {
 		return err
 	}

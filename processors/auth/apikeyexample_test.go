@@ -31,7 +31,7 @@ func Example_apiKey() {
 	}
 	r := httptest.NewRequest(http.MethodPost, "/api/chat", nil)
 	r.Header.Set("Authorization", "Bearer "+key)
-	caller, err := keys.Authenticate(r) // a door calls it: turnhttp.WithAuthenticate(keys.Authenticate)
+	caller, err := keys.Authenticate(r) // a door calls it: auth.Door{Authenticate: keys.Authenticate}
 	fmt.Println(caller.UserID, caller.Rights, caller.Allowed("mira:1"), caller.Allowed("otto:1"), err)
 	// Output: mira read,write true false <nil>
 }

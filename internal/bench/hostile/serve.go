@@ -58,7 +58,7 @@ func identify(r *http.Request) (auth.Caller, error) {
 func handler(name string, brokers []string) (http.Handler, error) {
 	switch name {
 	case "chat", "callback":
-		return turnhttp.New(agent, acknowledging{}, turnhttp.WithAuthenticate(identify), turnhttp.WithCallbackSecrets(os.Getenv(secretVariable)))
+		return turnhttp.New(agent, acknowledging{}, turnhttp.Config{Door: identified, CallbackSecrets: []string{os.Getenv(secretVariable)}})
 	case "invoke":
 		buffered, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 			time.Sleep(acknowledgement)

@@ -50,13 +50,11 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		return h
 	}
 	door := auth.Door{Origins: []string{pageOfOurs}}
-	chatOptions := []turnhttp.Option{turnhttp.WithCORS(pageOfOurs)}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
 	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
 	if authenticated {
 		door.Authenticate = known
-		chatOptions = append(chatOptions, turnhttp.WithAuthenticate(known))
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
 		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
 		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
@@ -78,7 +76,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error { return nil }))
 	require.NoError(t, err)
 	t.Cleanup(site.Close)
-	chats := must(turnhttp.New("pilot", to, chatOptions...))
+	chats := must(turnhttp.New("pilot", to, turnhttp.Config{Door: door}))
 	gate := must(gatehttp.New(gateIndex, to, gatehttp.Config{Door: door}))
 	board := must(crewhttp.New(crewIndex, to, crewOptions...))
 	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerhttp.Config{Door: door, OpenProxy: !authenticated}))

@@ -61,7 +61,7 @@ func TestAnswersOfConcurrentMessagesGoToTheirCallers(t *testing.T) {
 			outputs <- catalog.MessageOutput.Codec().Unmarshal(r.Value).Value
 			return nil
 		})
-		doors, err := turnhttp.New(c.agent, to, turnhttp.WithCallbackServices(func(string) bool { return true }))
+		doors, err := turnhttp.New(c.agent, to, turnhttp.Config{CallbackServices: func(string) bool { return true }})
 		require.NoError(t, err)
 
 		routes := 0

@@ -14,7 +14,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	var authenticate auth.Authenticate = tokens.Authenticate // for example turnhttp.WithAuthenticate(authenticate)
+	var authenticate auth.Authenticate = tokens.Authenticate // for example auth.Door{Authenticate: authenticate}
 	fmt.Println(authenticate != nil)
 	// Output: true
 }

@@ -134,7 +134,7 @@ func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		p.work(map[string]tools.Func{"berth": returning("N4", nil)}, tools.Config{})
 		p.chat("s", "berth")
-		other, err := turnhttp.New("pilot", p.to)
+		other, err := turnhttp.New("pilot", p.to, turnhttp.Config{})
 		require.NoError(t, err)
 		p.http = httptest.NewServer(other) // it has not seen the key
 		t.Cleanup(p.http.Close)

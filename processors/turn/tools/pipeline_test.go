@@ -71,7 +71,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 		p.results <- r
 		return nil
 	})
-	doors, err := turnhttp.New("pilot", p.to, turnhttp.WithCallbackSecrets(secret))
+	doors, err := turnhttp.New("pilot", p.to, turnhttp.Config{CallbackSecrets: []string{secret}})
 	require.NoError(t, err)
 	p.http = httptest.NewServer(doors)
 	t.Cleanup(p.http.Close)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // answer is an HTTP response.
@@ -44,4 +46,10 @@ func object(members ...string) []byte {
 		b, _ = jsontext.AppendQuote(b, members[i+1]) // invalid UTF-8 is replaced
 	}
 	return append(b, '}')
+}
+
+// refused returns the answer to a request that its entrance refused.
+func refused(w http.ResponseWriter, r *entrance.Refusal) answer {
+	r.SetHeader(w.Header())
+	return errorAnswer(r.Status, r.Text)
 }

@@ -26,7 +26,7 @@ const defaultUser = topics.PlaceholderUser
 // object with a callbackService) and request_id. After the route and the message are acknowledged, it answers 200 with
 // session_id and, if there is one, request_id. The answer to the message is written to message-output.
 //
-// With an Idempotency-Key, repeats of a request have no further effect. Within the time of WithIdempotency, this process
+// With an Idempotency-Key, repeats of a request have no further effect. Within the time of Config.RememberFor, this process
 // gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
 // with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
 // such repeats while it remembers the request (turn.Config.RememberFor). So a repeat starts no second turn within the shorter
@@ -113,7 +113,7 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 		switch {
 		case isNull(r["callbackService"]) || blank(service):
 			return q, "'reply' must include 'callbackService'"
-		case !h.options.services(service):
+		case !h.config.CallbackServices(service):
 			return q, "unknown callbackService: " + service
 		}
 		q.reply, fromReply = topics.WithoutChannel(compact(reply)), r["request_id"]
@@ -144,7 +144,7 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
-	now := h.options.clock.Now().Format(time.RFC3339Nano)
+	now := h.config.Clock.Now().Format(time.RFC3339Nano)
 	if q.request == "" && q.reply != nil { // the IDs of the records bind the message to its route
 		pair := strconv.FormatUint(h.pairs.Add(1), 10)
 		q.cause = derived("pair", h.topics.Agent, q.session, now, r.RemoteAddr, pair, q.user, q.content, string(q.reply))
@@ -153,7 +153,7 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if err != nil {
 		return h.unpublished("chat", err)
 	}
-	if len(q.session)+len(message.Value) > h.options.recordLimit-turnRoom {
+	if len(q.session)+len(message.Value) > h.config.RecordLimit-turnRoom {
 		return tooLarge()
 	}
 	if message.Headers == nil {
@@ -193,7 +193,7 @@ func (q question) id(kind string) string {
 }
 
 func (h *Handler) message(q question) topics.Message {
-	role, at := "user", topics.Timestamp(h.options.clock.Now())
+	role, at := "user", topics.Timestamp(h.config.Clock.Now())
 	metadata := object("locale", "en-US", "client", "web")
 	if q.request != "" {
 		metadata = object("locale", "en-US", "client", "web", "request_id", q.request)

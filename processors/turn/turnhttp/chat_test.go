@@ -187,7 +187,7 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 }
 
 func TestPathsWithADoorPrefixAreServedIfAsked(t *testing.T) {
-	s := newFixture(t, turnhttp.WithPathPrefixes())
+	s := newFixture(t, func(c *turnhttp.Config) { c.PathPrefixes = true })
 	for _, path := range []string{"/api/chat/", "/api/chatX", "/api/chat/y?z"} {
 		require.Equal(t, 200, s.send(request{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
 	}
@@ -245,12 +245,16 @@ func TestRequestsAreServedConcurrently(t *testing.T) {
 }
 
 func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
-	s := newFixture(t, turnhttp.WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
-		if r.Header.Get("Authorization") != "Bearer mira" {
-			return auth.Caller{}, errors.New("secret reason")
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate = func(r *http.Request) (auth.Caller, error) {
+			if r.Header.Get("Authorization") != "Bearer mira" {
+				return auth.Caller{}, errors.New("secret reason")
+			}
+			return auth.Caller{UserID: "mira", MayUse: func(session string) bool { return session == "s" }}, nil
 		}
-		return auth.Caller{UserID: "mira", MayUse: func(session string) bool { return session == "s" }}, nil
-	}), turnhttp.WithCORS("https://harbor.example", "Authorization"))
+		c.Origins = []string{"https://harbor.example"}
+		c.Headers = []string{"Authorization"}
+	})
 
 	const harbor = "https://harbor.example"
 	g := s.chat("not JSON", "Origin", harbor)
@@ -270,7 +274,9 @@ func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
 
 func TestCallerNeedsTheRightToWriteAndACredentialThatHasNotEnded(t *testing.T) {
 	caller := auth.Caller{}
-	s := newFixture(t, turnhttp.WithAuthenticate(func(*http.Request) (auth.Caller, error) { return caller, nil }))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) { return caller, nil }
+	})
 	for name, c := range map[string]struct {
 		caller auth.Caller
 		status int

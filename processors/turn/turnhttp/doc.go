@@ -27,11 +27,11 @@
 //	404  another path
 //	405  another method
 //	408  the body arrives too slowly
-//	413  the body is larger than WithBodyLimit, or its record is too large for the turn (WithRecordLimit) or the brokers
+//	413  the body is larger than Config.BodyLimit, or its record is too large for the turn (Config.RecordLimit) or the brokers
 //	414  path and query are longer than 8 KiB
 //	415  the content type of a message is not JSON
 //	422  the Idempotency-Key was used for another request
-//	429  the caller or the session exceeds WithLimits; Retry-After says when to repeat the request
+//	429  the caller or the session exceeds Config.Limits; Retry-After says when to repeat the request
 //	431  a header is longer than 8 KiB (Authorization and Cookie: 16 KiB), or all together are longer than 48 KiB
 //	500  the body is not JSON, or the brokers did not acknowledge the records within 30 s; the records may be written later
 //	503  too many requests, or too many bytes of bodies, at a time; Retry-After says when to repeat the request
@@ -47,39 +47,18 @@
 //
 // A request passes the limits of its headers, of concurrent requests and of its caller, in this order, before its body is
 // read, and the limits of its session before a record is written. Callers are authenticated before their body is read. The
-// audit (WithAudit) records who wrote, answered or was refused.
+// audit (Config.Audit) records who wrote, answered or was refused.
 //
 // Session IDs of messages must not contain control characters, or characters that change the direction of text.
 //
-// Chat is open by default: without WithAuthenticate anyone may write to every session, and New logs a warning. Tool
-// callbacks are closed by default: without WithCallbackSecrets every one is answered with 401, and New logs a warning. A
+// Chat is open by default: without Config.Authenticate anyone may write to every session, and New logs a warning. Tool
+// callbacks are closed by default: without Config.CallbackSecrets every one is answered with 401, and New logs a warning. A
 // secret has at least 32 bytes; a callback token must expire and must be of this agent. A reply may name only the services
-// that WithCallbackServices permits (default: none).
+// that Config.CallbackServices permits (default: none).
 //
 // # Shutdown
 //
 // A Handler starts no goroutine and is not closed. Stop the http.Server with Shutdown, which waits for the requests in
 // flight; a request waits at most 30 s for the brokers. Then close the publisher. Package processors/httpserver has a server
 // with limits for connections and headers, which the doors cannot limit.
-//
-// # Options
-//
-//	option                   default           meaning
-//	WithAuthenticate         accepts anyone    who may write, and to which sessions
-//	WithCallbackSecrets      none: rejected    secrets of callback tokens; two while one is rotated
-//	WithTokensOfAnyAgent     off               accept callback tokens of other agents, and those that name none
-//	WithBoundTokens          on                undoes WithTokensOfAnyAgent; deprecated
-//	WithShortSecrets         off               accept callback secrets of fewer than 32 bytes, as FlightDeck does
-//	WithTokensWithoutExpiry  off               accept callback tokens that never expire, as FlightDeck does
-//	WithSingleUseTokens      off               reject the second result for the call of a token
-//	WithCallbackServices     none              services that a reply may name
-//	WithBodyLimit            1 MiB             longer bodies get 413
-//	WithRecordLimit          1 MiB             the turn's largest record: larger messages get 413
-//	WithIdempotency          24 h, 10,000      how long, and how many, idempotency keys are remembered
-//	WithConcurrency          1024              concurrent requests
-//	WithLimits               see there         what one caller and one session may use
-//	WithAudit                the logger        who wrote, answered or was refused
-//	WithCORS                 none              origins of browsers; other headers than Content-Type need to be named
-//	WithPathPrefixes         exact paths       FlightDeck's paths: all that begin with those above
-//	WithClock, WithLogger    the system's, none
 package turnhttp

@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/token"
@@ -37,69 +37,66 @@ type Handler struct {
 	topics  topics.Catalog
 	to      processors.Publisher
 	tokens  token.Verifier
-	options options
+	config  Config
 	once    *dedup.Memory[fingerprint, remembered]
 	chats   *entrance.Entrance
 	results *entrance.Entrance
-	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with WithSingleUseTokens
+	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with Config.SingleUseTokens
 	pairs   atomic.Uint64                      // how many messages with a route and without a request ID were accepted
 }
 
-// New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
+// New returns the HTTP handler of an agent. Without Config.Authenticate every request may chat; without Config.CallbackSecrets
 // every tool callback is rejected. New logs a warning for each of the two. Its error wraps ErrConfig and joins all problems
-// with the agent's name, the publisher and the options.
-func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error) {
-	o := newOptions(opts)
+// with the agent's name, the publisher and the configuration.
+func New(agent string, to processors.Publisher, c Config) (*Handler, error) {
+	var check bounds.Check
+	c.complete(&check)
 	catalog, err := topics.For(agent)
 	if err != nil {
-		o.invalid("%w", err)
+		check.Wrong("agent", "cannot be used: %w", err)
 	}
 	if to == nil {
-		o.invalid("no publisher")
+		check.Wrong("publisher", "is nil")
 	}
-	chats := o.entrance(entrance.Config{
-		Door: auth.Door{Authenticate: o.authenticate, Origins: o.origins}, Name: "chat", Agent: agent, CORS: entrance.CORS{Methods: "POST, OPTIONS"},
-	})
-	results := o.entrance(entrance.Config{Name: "callback", Agent: agent, Tokens: true, Media: []string{entrance.AnyMedia}})
-	tokens, err := token.NewVerifier(o.secrets...)
-	short := o.shortSecrets && errors.Is(err, token.ErrSecret)
+	chats, results := c.entrances(&check, agent)
+	tokens, err := token.NewVerifier(c.CallbackSecrets...)
+	short := c.ShortSecrets && errors.Is(err, token.ErrSecret)
 	if short {
-		tokens, err = token.NewShortVerifier(o.secrets...), nil
+		tokens, err = token.NewShortVerifier(c.CallbackSecrets...), nil
 	}
 	if err != nil {
-		o.invalid("WithCallbackSecrets: %w", err)
+		check.Wrong("CallbackSecrets", "cannot be used: %w", err)
 	}
-	if !o.anyAgent {
+	if !c.TokensOfAnyAgent {
 		tokens = tokens.For(agent)
 	}
-	if o.noExpiry {
+	if c.TokensWithoutExpiry {
 		tokens = tokens.AllowNoExpiry()
 	}
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	h := &Handler{
-		topics: catalog, to: to, tokens: tokens, options: o,
-		once:  dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
-		chats: chats, results: results,
-		used: dedup.New[fingerprint, answer](o.rememberFor, o.rememberCount, o.clock),
+		topics: catalog, to: to, tokens: tokens, config: c, chats: chats, results: results,
+		once: dedup.New[fingerprint, remembered](c.RememberFor, c.RememberCount, c.Clock),
+		used: dedup.New[fingerprint, answer](c.RememberFor, c.RememberCount, c.Clock),
 	}
-	if o.authenticate == nil {
-		o.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
+	if c.Authenticate == nil {
+		c.Logger.Warn("chat door is open: requests are not authenticated and may write to every session",
 			zap.String("agent", agent))
 	}
 	if short {
-		o.logger.Warn("a callback secret is short: who has one token can try out secrets until its signature matches",
+		c.Logger.Warn("a callback secret is short: who has one token can try out secrets until its signature matches",
 			zap.String("agent", agent), zap.Int("want at least bytes", token.MinSecret))
 	}
 	if !h.tokens.Configured() {
-		o.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
+		c.Logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
 	}
 	return h, nil
 }
 
 // ServeHTTP implements http.Handler. It serves ChatPath and ToolResponsePath, and answers other paths with 404. See
-// WithPathPrefixes.
+// Config.PathPrefixes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case h.serves(r, ChatPath):
@@ -112,7 +109,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serves(r *http.Request, path string) bool {
-	return r.URL.Path == path || h.options.prefixes && strings.HasPrefix(r.URL.Path, path)
+	return r.URL.Path == path || h.config.PathPrefixes && strings.HasPrefix(r.URL.Path, path)
 }
 
 // publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be
@@ -128,7 +125,7 @@ func (h *Handler) unpublished(door string, err error) answer {
 	if errors.Is(err, processors.ErrTooLarge) {
 		return tooLarge()
 	}
-	h.options.logger.Error("request failed: records may not have been written", zap.String("door", door),
+	h.config.Logger.Error("request failed: records may not have been written", zap.String("door", door),
 		zap.String("agent", h.topics.Agent), zap.Error(err))
 	return internalError()
 }

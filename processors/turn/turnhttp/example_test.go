@@ -27,10 +27,10 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 func ExampleNew() {
 	// Secrets have at least 32 bytes: openssl rand -base64 32
 	const older, newer = "2XH/q0gZ8Fh0u3Eo1n4cWv7yR5tKpLbA=", "Zs9dPfG1kLm3nBvC5xXzQwErTyUiOpA7="
-	handler, err := turnhttp.New("pilot", printer{},
-		turnhttp.WithCallbackSecrets(newer, older), // while the older one is rotated
-		turnhttp.WithCallbackServices(func(service string) bool { return service == "harbor" }),
-	)
+	handler, err := turnhttp.New("pilot", printer{}, turnhttp.Config{
+		CallbackSecrets:  []string{newer, older}, // while the older one is rotated
+		CallbackServices: func(service string) bool { return service == "harbor" },
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,8 +19,7 @@ import (
 func serve(t *testing.T, path, body string, headers ...string) (*httptest.ResponseRecorder, *fakePublisher) {
 	t.Helper()
 	p := &fakePublisher{}
-	handler, err := turnhttp.New("pilot", p, turnhttp.WithCallbackSecrets(secret),
-		turnhttp.WithCallbackServices(func(string) bool { return true }))
+	handler, err := turnhttp.New("pilot", p, turnhttp.Config{CallbackSecrets: []string{secret}, CallbackServices: func(string) bool { return true }})
 	require.NoError(t, err)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {

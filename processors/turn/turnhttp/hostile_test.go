@@ -56,11 +56,14 @@ func heap() uint64 {
 func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused atomic.Int64
-		s := newFixture(t, turnhttp.WithAuthenticate(byCookie), turnhttp.WithAudit(func(e auth.AuditEvent) {
-			if e.Status == http.StatusTooManyRequests {
-				refused.Add(1)
+		s := newFixture(t, func(c *turnhttp.Config) {
+			c.Authenticate = byCookie
+			c.Audit = func(e auth.AuditEvent) {
+				if e.Status == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
 			}
-		}))
+		})
 		before := heap()
 		s.stalled(200, 1<<20, "Cookie: user=mallory\r\n")
 		// 16 MiB of one caller hold 15 bodies of 1 MiB at least, so that at most 185 are refused, and 32 do not fit if all double.
@@ -72,7 +75,7 @@ func TestStalledBodiesOccupyBoundedMemory(t *testing.T) {
 // Callers of an open door are told apart by their address only, which many can share.
 func TestStalledBodiesOfStrangersGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, turnhttp.WithConcurrency(100))
+		s := newFixture(t, func(c *turnhttp.Config) { c.Concurrency = 100 })
 		before := heap()
 		s.stalled(400, 1<<20, "")
 		synctest.Wait()
@@ -85,7 +88,7 @@ func TestStalledBodiesOfStrangersGiveWay(t *testing.T) {
 
 func TestUnauthenticatedBodiesAreNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, turnhttp.WithAuthenticate(byCookie), turnhttp.WithConcurrency(4))
+		s := newFixture(t, func(c *turnhttp.Config) { c.Authenticate, c.Concurrency = byCookie, 4 })
 		s.stalled(40, 1<<20, "")
 		synctest.Wait()
 		// With a slot each until their bodies have arrived, this would be refused.
@@ -95,7 +98,7 @@ func TestUnauthenticatedBodiesAreNotRead(t *testing.T) {
 
 func TestSlowBodyIsAnsweredWithATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, turnhttp.WithLimits(auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond}))
+		s := newFixture(t, func(c *turnhttp.Config) { c.Limits = auth.Limits{BodyRate: 1 << 20, BodyIdle: 100 * time.Millisecond} })
 		c, err := s.listener.DialContext(t.Context(), "tcp", "")
 		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
@@ -110,10 +113,12 @@ func TestSlowBodyIsAnsweredWithATimeout(t *testing.T) {
 
 func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 	asked := false
-	s := newFixture(t, turnhttp.WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		asked = true
-		return auth.Caller{}, errors.New("no")
-	}))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			asked = true
+			return auth.Caller{}, errors.New("no")
+		}
+	})
 	for _, name := range []string{
 		"Accept", "Idempotency-Key", "Last-Event-Id", "Origin", "Authorization", "Cookie", "Content-Type", "X-Ag-Session-Id", "Unknown",
 	} {
@@ -127,7 +132,7 @@ func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 
 func TestTooManyRequestsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, turnhttp.WithConcurrency(1))
+		s := newFixture(t, func(c *turnhttp.Config) { c.Concurrency = 1 })
 		s.publisher.gate = make(chan struct{})
 		first := make(chan response, 1)
 		go func() { first <- s.chat(`{"session_id":"s","content":"hi"}`) }()
@@ -141,9 +146,12 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 }
 
 func TestCallersAndSessionsHaveLimitsOfTheirOwn(t *testing.T) {
-	s := newFixture(t, turnhttp.WithAuthenticate(byCookie), turnhttp.WithLimits(auth.Limits{
-		Caller: auth.Share{PerSecond: 1, Burst: 5}, Session: auth.Share{PerSecond: 1, Burst: 3},
-	}))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate = byCookie
+		c.Limits = auth.Limits{
+			Caller: auth.Share{PerSecond: 1, Burst: 5}, Session: auth.Share{PerSecond: 1, Burst: 3},
+		}
+	})
 	ask := func(user, session string) response {
 		return s.chat(`{"session_id":"`+session+`","content":"hi"}`, "Cookie", "user="+user, "Content-Type", "application/json")
 	}
@@ -160,7 +168,7 @@ func TestCallersAndSessionsHaveLimitsOfTheirOwn(t *testing.T) {
 }
 
 func TestCallbacksOfASessionHaveTheLimitsOfACaller(t *testing.T) {
-	s := newFixture(t, turnhttp.WithLimits(auth.Limits{Caller: auth.Share{PerSecond: 1, Burst: 1}}))
+	s := newFixture(t, func(c *turnhttp.Config) { c.Limits = auth.Limits{Caller: auth.Share{PerSecond: 1, Burst: 1}} })
 	call := func(session string) int {
 		return s.callback("{}", token.Claims{SessionID: session, ToolUseID: "t", Expires: noon.Add(time.Hour)}).status
 	}
@@ -170,7 +178,9 @@ func TestCallbacksOfASessionHaveTheLimitsOfACaller(t *testing.T) {
 }
 
 func TestCrossSiteRequestsHaveNoEffect(t *testing.T) {
-	s := newFixture(t, turnhttp.WithAuthenticate(byCookie), turnhttp.WithCORS("https://app.example"), turnhttp.WithCORS("https://two.example"))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate, c.Origins = byCookie, []string{"https://app.example", "https://two.example"}
+	})
 	post := func(headers ...string) response {
 		return s.chat(`{"session_id":"s","content":"wire 1000 EUR"}`, append([]string{"Cookie", "user=victim"}, headers...)...)
 	}
@@ -204,7 +214,7 @@ func TestPagesOfOtherOriginsCallAnOpenDoorOnlyIfTheyAreNamed(t *testing.T) {
 	require.Equal(t, 415, s.chat(hi, "Content-Type", "text/plain").status)
 	require.Equal(t, 415, s.chat(hi, "Content-Type", "").status)
 	require.Empty(t, s.publisher.lines())
-	s = newFixture(t, turnhttp.WithCORS("*"))
+	s = newFixture(t, func(c *turnhttp.Config) { c.Origins = []string{"*"} })
 	g := s.chat(hi, "Origin", "https://any.example")
 	require.Equal(t, 200, g.status)
 	require.Equal(t, "*", g.header.Get("Access-Control-Allow-Origin"))
@@ -225,11 +235,14 @@ func TestAuditNamesCallerAndRequestAndNoContent(t *testing.T) {
 	var mu sync.Mutex
 	var events []auth.AuditEvent
 	counts := &auth.AuditCounts{}
-	s := newFixture(t, turnhttp.WithAuthenticate(byCookie), turnhttp.WithAudit(counts.Sink(func(e auth.AuditEvent) {
-		mu.Lock()
-		defer mu.Unlock()
-		events = append(events, e)
-	})))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.Authenticate = byCookie
+		c.Audit = counts.Sink(func(e auth.AuditEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e)
+		})
+	})
 	s.chat(bodyWith(`"request_id":"r-1"`), "Cookie", "user=mira", "Content-Type", "application/json")
 	s.chat(bodyWith(`"request_id":"r-1"`), "X-Request-Id", "edge-7")
 	s.callback(`"private"`, token.Claims{SessionID: "s", ToolUseID: "call-1", Expires: noon.Add(time.Hour)})

@@ -100,7 +100,7 @@ func TestConcurrentRepeatWaitsForTheAnswer(t *testing.T) {
 }
 
 func TestKeysAreEvictedByAgeAndCount(t *testing.T) {
-	s := newFixture(t, turnhttp.WithIdempotency(time.Minute, 2))
+	s := newFixture(t, func(c *turnhttp.Config) { c.RememberFor, c.RememberCount = time.Minute, 2 })
 	for _, key := range []string{"a", "b", "c"} {
 		require.Equal(t, 200, s.chat(hi, "Idempotency-Key", key).status)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
@@ -82,14 +83,17 @@ type fixture struct {
 	listener  *memnet.Listener
 }
 
-func newFixture(t testing.TB, opts ...turnhttp.Option) *fixture {
+func newFixture(t testing.TB, change ...func(*turnhttp.Config)) *fixture {
 	t.Helper()
 	s := &fixture{t: t, publisher: &fakePublisher{}, clock: clock.NewFake(noon)}
-	opts = append([]turnhttp.Option{
-		turnhttp.WithClock(s.clock), turnhttp.WithCallbackSecrets(secret, oldSecret),
-		turnhttp.WithCallbackServices(func(name string) bool { return name == "harbor" }),
-	}, opts...)
-	handler, err := turnhttp.New("pilot", s.publisher, opts...)
+	c := turnhttp.Config{
+		Door: auth.Door{Clock: s.clock}, CallbackSecrets: []string{secret, oldSecret},
+		CallbackServices: func(name string) bool { return name == "harbor" },
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	handler, err := turnhttp.New("pilot", s.publisher, c)
 	require.NoError(t, err)
 	s.http, s.listener = memnet.Serve(handler)
 	t.Cleanup(s.http.Close)

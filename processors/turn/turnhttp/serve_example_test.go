@@ -26,16 +26,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer publisher.Close()
-	handler, err := turnhttp.New("pilot", publisher,
-		turnhttp.WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
+	handler, err := turnhttp.New("pilot", publisher, turnhttp.Config{
+		Door: auth.Door{Authenticate: func(r *http.Request) (auth.Caller, error) {
 			user, password, ok := r.BasicAuth()
 			if !ok || password != "open sesame" {
 				return auth.Caller{}, errors.New("wrong password")
 			}
 			return auth.Caller{UserID: user}, nil
-		}),
-		turnhttp.WithCallbackSecrets(os.Getenv("TOOL_CALLBACK_SECRET")), // at least 32 bytes
-	)
+		}},
+		CallbackSecrets: []string{os.Getenv("TOOL_CALLBACK_SECRET")}, // at least 32 bytes
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

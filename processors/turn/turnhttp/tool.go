@@ -18,14 +18,14 @@ import (
 // ToolResponse returns the handler for the results of asynchronous tools: POST the result as JSON, with a callback token
 // (package token) as bearer token. An object is used as the result unchanged; any other value is wrapped as
 // {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once, unless
-// WithSingleUseTokens is set: the turn takes the first result of a call. The result names the call of the token, so the turn
+// Config.SingleUseTokens is set: the turn takes the first result of a call. The result names the call of the token, so the turn
 // never assigns it to another call with the same tool_use_id. Results of tokens without a CallID, which FlightDeck and older
 // builds mint, are assigned to the open call with their tool_use_id and tool name.
 //
 // An object with "status":"error" and an "error" that is not null is a failure of the tool. It becomes a result with status
 // error, so that the model can see it. Every other body is a success, as in FlightDeck.
 //
-// An Idempotency-Key applies to the call of the token. Within the time of WithIdempotency, this process gives repeats the
+// An Idempotency-Key applies to the call of the token. Within the time of Config.RememberFor, this process gives repeats the
 // same answer and writes the result once. Another process writes it again with the same turntable.id.
 func (h *Handler) ToolResponse() http.Handler { return http.HandlerFunc(h.serveToolResponse) }
 
@@ -43,7 +43,7 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entran
 	if r.Method != http.MethodPost {
 		return methodNotAllowed()
 	}
-	claims, err := h.tokens.Verify(bearer(r), h.options.clock.Now())
+	claims, err := h.tokens.Verify(bearer(r), h.config.Clock.Now())
 	if err != nil {
 		return unverified(w, r, v, err)
 	}
@@ -54,7 +54,7 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entran
 	if !ok {
 		return rejection
 	}
-	result := resultFor(claims, body, h.options.clock.Now())
+	result := resultFor(claims, body, h.config.Clock.Now())
 	key, ok := idempotencyKey(r)
 	switch {
 	case !ok:
@@ -108,11 +108,11 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(after)
 }
 
-// answerCall writes a result. With WithSingleUseTokens it rejects the second one of a call.
+// answerCall writes a result. With Config.SingleUseTokens it rejects the second one of a call.
 func (h *Handler) answerCall(
 	r *http.Request, v *entrance.Visit, claims token.Claims, result topics.ToolUseResult, id string,
 ) answer {
-	if !h.options.singleUse {
+	if !h.config.SingleUseTokens {
 		return h.writeResult(r, v, claims, result, id)
 	}
 	issued := strconv.FormatInt(claims.IssuedAt.Unix(), 10)

@@ -123,29 +123,20 @@ func must(s string, err error) string {
 }
 
 func TestCallbacksAreRejectedWithoutASecret(t *testing.T) {
-	g := newFixture(t, turnhttp.WithCallbackSecrets()).callback("{}", token.Claims{SessionID: "s", ToolUseID: "t"})
+	g := newFixture(t, func(c *turnhttp.Config) { c.CallbackSecrets = nil }).callback("{}", token.Claims{SessionID: "s", ToolUseID: "t"})
 	require.Equal(t, []any{401, `{"error":"Server is not configured to verify callback tokens"}`}, []any{g.status, g.body})
 }
 
 func TestTokensAreBoundToTheirAgentUnlessLoosened(t *testing.T) {
 	const other = `{"error":"Token is for another agent"}`
-	for name, c := range map[string]struct {
-		opts  []turnhttp.Option
-		bound bool
-	}{
-		"by default":    {nil, true},
-		"loosened":      {[]turnhttp.Option{turnhttp.WithTokensOfAnyAgent()}, false},
-		"of before":     {[]turnhttp.Option{turnhttp.WithBoundTokens()}, true},
-		"bound again":   {[]turnhttp.Option{turnhttp.WithTokensOfAnyAgent(), turnhttp.WithBoundTokens()}, true},
-		"loosened last": {[]turnhttp.Option{turnhttp.WithBoundTokens(), turnhttp.WithTokensOfAnyAgent()}, false},
-	} {
+	for name, bound := range map[string]bool{"by default": true, "loosened": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newFixture(t, c.opts...)
+			s := newFixture(t, func(c *turnhttp.Config) { c.TokensOfAnyAgent = !bound })
 			require.Equal(t, 202, s.callback("{}", token.Claims{Agent: text("pilot")}).status)
 			g := s.callback("{}", token.Claims{Agent: text("harbor")})
 			none := must(token.Mint(secret, token.Claims{Expires: noon}))
 			unnamed := s.send(request{path: turnhttp.ToolResponsePath, headers: []string{"Authorization", "Bearer " + none}})
-			if !c.bound {
+			if !bound {
 				require.Equal(t, []int{202, 202}, []int{g.status, unnamed.status})
 				return
 			}
@@ -166,11 +157,11 @@ func TestTokensWithoutExpiryAreRejectedUnlessAllowed(t *testing.T) {
 	callback := request{path: turnhttp.ToolResponsePath, headers: []string{"Authorization", "Bearer " + flightDecks()}}
 	g := newFixture(t).send(callback)
 	require.Equal(t, []any{401, `{"error":"Token has no expiry"}`}, []any{g.status, g.body})
-	require.Equal(t, 202, newFixture(t, turnhttp.WithTokensWithoutExpiry()).send(callback).status)
+	require.Equal(t, 202, newFixture(t, func(c *turnhttp.Config) { c.TokensWithoutExpiry = true }).send(callback).status)
 }
 
 func TestSingleUseTokenIsRejectedOnceItsResultIsWritten(t *testing.T) {
-	s := newFixture(t, turnhttp.WithSingleUseTokens())
+	s := newFixture(t, func(c *turnhttp.Config) { c.SingleUseTokens = true })
 	claims := token.Claims{SessionID: "s", ToolUseID: "t", CallID: "f00/1/tool-use/0"}
 	s.publisher.fail(errors.New("no leader"))
 	require.Equal(t, 500, s.callback("{}", claims, "Idempotency-Key", "k").status)
@@ -184,11 +175,11 @@ func TestSingleUseTokenIsRejectedOnceItsResultIsWritten(t *testing.T) {
 	claims.CallID = "f00/2/tool-use/0"
 	require.Equal(t, 202, s.callback("{}", claims).status, "another call")
 	require.Len(t, s.publisher.lines(), 2)
-	require.Equal(t, 202, newFixture(t, turnhttp.WithSingleUseTokens()).callback("{}", claims).status, "another process")
+	require.Equal(t, 202, newFixture(t, func(c *turnhttp.Config) { c.SingleUseTokens = true }).callback("{}", claims).status, "another process")
 }
 
 func TestSingleUseTokenThatIsUsedTwiceAtATimeWritesOneResult(t *testing.T) {
-	s := newFixture(t, turnhttp.WithSingleUseTokens())
+	s := newFixture(t, func(c *turnhttp.Config) { c.SingleUseTokens = true })
 	s.publisher.gate = make(chan struct{})
 	answers := make(chan int, 5)
 	for range 5 {

@@ -20,7 +20,7 @@ import (
 
 func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	s := newFixture(t, turnhttp.WithLogger(zap.New(core)), turnhttp.WithCallbackSecrets(" "))
+	s := newFixture(t, func(c *turnhttp.Config) { c.Logger, c.CallbackSecrets = zap.New(core), []string{" "} })
 	for range 3 {
 		s.chat(`{"session_id":"secret","content":"secret"}`)
 	}
@@ -30,15 +30,19 @@ func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	require.Equal(t, 5, logs.Len())
 }
 
-func TestShortCallbackSecretNeedsAnOptionAndIsLogged(t *testing.T) {
+func TestShortCallbackSecretNeedsShortSecretsAndIsLogged(t *testing.T) {
 	const short = "a secret of 20 bytes"
-	_, err := turnhttp.New("pilot", &fakePublisher{}, turnhttp.WithCallbackSecrets(short))
+	_, err := turnhttp.New("pilot", &fakePublisher{}, turnhttp.Config{CallbackSecrets: []string{short}})
 	require.ErrorIs(t, err, token.ErrSecret)
 	core, logs := observer.New(zap.DebugLevel)
-	_, err = turnhttp.New("pilot", &fakePublisher{}, turnhttp.WithCallbackSecrets(secret), turnhttp.WithShortSecrets(), turnhttp.WithLogger(zap.New(core)))
+	_, err = turnhttp.New("pilot", &fakePublisher{}, turnhttp.Config{
+		Door: auth.Door{Logger: zap.New(core)}, CallbackSecrets: []string{secret}, ShortSecrets: true,
+	})
 	require.NoError(t, err)
 	require.Zero(t, logs.FilterMessageSnippet("secret is short").Len())
-	s := newFixture(t, turnhttp.WithCallbackSecrets(short), turnhttp.WithShortSecrets(), turnhttp.WithLogger(zap.New(core)))
+	s := newFixture(t, func(c *turnhttp.Config) {
+		c.CallbackSecrets, c.ShortSecrets, c.Logger = []string{short}, true, zap.New(core)
+	})
 	require.Equal(t, 1, logs.FilterMessageSnippet("secret is short").Len())
 	half := base64.RawURLEncoding.EncodeToString // as FlightDeck's dispatcher signs, which has no minimum
 	sign := func(key string) string {
@@ -54,26 +58,22 @@ func TestShortCallbackSecretNeedsAnOptionAndIsLogged(t *testing.T) {
 	require.Equal(t, 202, callback(sign(short)))
 }
 
-func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
-	_, err := turnhttp.New("pilot", nil, turnhttp.WithBodyLimit(0),
-		turnhttp.WithIdempotency(0, 1), turnhttp.WithIdempotency(time.Hour, 0), turnhttp.WithCORS(""),
-		turnhttp.WithClock(nil), turnhttp.WithLogger(nil), turnhttp.WithCallbackServices(nil),
-		turnhttp.WithAuthenticate(nil), turnhttp.WithAudit(nil), turnhttp.WithConcurrency(0),
-		turnhttp.WithLimits(auth.Limits{Keys: -1}))
+func TestInvalidConfigurationIsReportedByField(t *testing.T) {
+	_, err := turnhttp.New("not an agent", nil, turnhttp.Config{
+		Door:        auth.Door{Concurrency: -1, Origins: []string{""}, Limits: auth.Limits{Keys: -1}},
+		RecordLimit: 1, RememberFor: -1, RememberCount: -1, CallbackSecrets: []string{"short"},
+	})
 	require.ErrorIs(t, err, turnhttp.ErrConfig)
 	for _, what := range []string{
-		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithClock", "WithLogger", "WithCallbackServices",
-		"WithAuthenticate", "WithAudit", "WithConcurrency", "Limits", "publisher",
+		"Concurrency", "Origins", "Limits", "RecordLimit", "RememberFor", "RememberCount", "CallbackSecrets", "agent", "publisher",
 	} {
-		require.Contains(t, err.Error(), what)
+		require.Contains(t, err.Error(), what+" ")
 	}
-	_, err = turnhttp.New("not an agent", &fakePublisher{})
-	require.ErrorIs(t, err, turnhttp.ErrConfig)
 }
 
 // The turn needs room for more than the message: it would end such a message in an error output only later.
 func TestMessageThatNoTurnHasRoomForIsRefusedAtOnce(t *testing.T) {
-	s := newFixture(t, turnhttp.WithRecordLimit(700<<10))
+	s := newFixture(t, func(c *turnhttp.Config) { c.RecordLimit = 700 << 10 })
 	body := func(size int) string {
 		return `{"session_id":"s","content":"` + strings.Repeat("x", size) + `","reply":{"callbackService":"harbor"}}`
 	}
