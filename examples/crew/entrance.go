@@ -31,7 +31,7 @@ type entrance struct {
 // openDoor serves the door until stop is called. Only requests with the token are accepted, and from browsers only those of pages
 // of the door's own origin: the agents have the rights of the user, whose browser shows pages of others.
 func openDoor(ctx context.Context, brokers []string, to processors.Publisher, addr string, logger *zap.Logger) (*entrance, error) {
-	index, err := crewhttp.NewIndex(workshop, crewhttp.WithLogger(logger))
+	index, err := crewhttp.NewIndex(workshop, crewhttp.Config{Door: auth.Door{Logger: logger}})
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func openDoor(ctx context.Context, brokers []string, to processors.Publisher, ad
 		return nil, err
 	}
 	e := &entrance{address: listener.Addr().String(), token: rand.Text(), index: index}
-	options := []crewhttp.Option{crewhttp.WithLogger(logger), crewhttp.WithAuthenticate(e.authenticate), crewhttp.WithOrigins(e.url())}
+	door := auth.Door{Authenticate: e.authenticate, Origins: []string{e.url()}}
 	if at := listener.Addr().(*net.TCPAddr); at.IP.IsLoopback() {
-		options = append(options, crewhttp.WithHosts("localhost", at.IP.String()))
+		door.Hosts = []string{"localhost", at.IP.String()}
 	}
-	handler, err := crewhttp.New(index, to, options...)
+	handler, err := crewhttp.New(index, to, crewhttp.Config{Door: door})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

@@ -124,14 +124,14 @@ func followingDoor(name string, brokers []string) (http.Handler, error) {
 		}
 		return delegationhttp.New(index, delegationhttp.Config{Door: identified})
 	case "crew":
-		index, err := crewhttp.NewIndex(agent)
+		index, err := crewhttp.NewIndex(agent, crewhttp.Config{})
 		if err == nil {
 			err = ready(index, brokers)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return crewhttp.New(index, acknowledging{}, crewhttp.WithAuthenticate(identify))
+		return crewhttp.New(index, acknowledging{}, crewhttp.Config{Door: identified})
 	}
 	return peersDoor(brokers)
 }

@@ -51,19 +51,17 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	}
 	door := auth.Door{Origins: []string{pageOfOurs}}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
-	crewOptions := []crewhttp.Option{crewhttp.WithOrigins(pageOfOurs)}
 	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
 	if authenticated {
 		door.Authenticate = known
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
-		crewOptions = append(crewOptions, crewhttp.WithAuthenticate(known))
 		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
 	}
 	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
 	delegationIndex, err := delegationhttp.NewIndex("pilot", delegationhttp.Config{})
 	require.NoError(t, err)
-	crewIndex, err := crewhttp.NewIndex("pilot")
+	crewIndex, err := crewhttp.NewIndex("pilot", crewhttp.Config{})
 	require.NoError(t, err)
 	replies, err := peerhttp.NewReplies("pilot", peerhttp.Config{})
 	require.NoError(t, err)
@@ -78,7 +76,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	t.Cleanup(site.Close)
 	chats := must(turnhttp.New("pilot", to, turnhttp.Config{Door: door}))
 	gate := must(gatehttp.New(gateIndex, to, gatehttp.Config{Door: door}))
-	board := must(crewhttp.New(crewIndex, to, crewOptions...))
+	board := must(crewhttp.New(crewIndex, to, crewhttp.Config{Door: door}))
 	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerhttp.Config{Door: door, OpenProxy: !authenticated}))
 	return map[string]siteDoor{
 		"chat":        {chats, "POST", turnhttp.ChatPath, false, authenticated},

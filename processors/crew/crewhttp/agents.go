@@ -35,7 +35,7 @@ func (h *Handler) getAgent(r *request) answer {
 	return shown(h.index.shownAgent(row))
 }
 
-func (h *Handler) listRoles(*request) answer { return shown(h.options.roles) }
+func (h *Handler) listRoles(*request) answer { return shown(h.config.Roles) }
 
 // spawn asks for an agent. Members that do what other requests do with the right Control need that right here too: autopilot
 // answers all permission requests, cwd leaves the directory that the crew is configured with, and sessionId continues a session
@@ -60,7 +60,7 @@ func (h *Handler) spawn(r *request) answer {
 	if rejection, ok := h.crew(r, b.CrewID); !ok {
 		return rejection
 	}
-	known := slices.ContainsFunc(h.options.roles, func(role topics.CrewRole) bool { return role.ID == b.RoleID })
+	known := slices.ContainsFunc(h.config.Roles, func(role topics.CrewRole) bool { return role.ID == b.RoleID })
 	switch {
 	case !known:
 		return errorAnswer(http.StatusBadRequest, "roleId is not the ID of a role")
@@ -75,7 +75,7 @@ func (h *Handler) spawn(r *request) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	if wait := h.spawns.take(r.Key(), h.options.clock.Now()); wait > 0 {
+	if wait := h.spawns.take(r.Key(), h.config.Clock.Now()); wait > 0 {
 		return tooMany("Too many agents: at most 30 per minute", wait)
 	}
 	agent := uuidOf(id)
@@ -182,7 +182,7 @@ func (h *Handler) mayTell(r *request, row *agentRow) (rejection answer, ok bool)
 }
 
 func (h *Handler) mayWrite(r *request) (rejection answer, ok bool) {
-	if wait := h.messages.take(r.Key(), h.options.clock.Now()); wait > 0 {
+	if wait := h.messages.take(r.Key(), h.config.Clock.Now()); wait > 0 {
 		return tooMany("Too many messages: at most 50 per 10 seconds", wait), false
 	}
 	return answer{}, true

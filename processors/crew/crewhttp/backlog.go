@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxBacklog is how many frames of the maximum size (WithFrameLimit) a backlog holds. Smaller frames may be more.
+// maxBacklog is how many frames of the maximum size (Config.FrameLimit) a backlog holds. Smaller frames may be more.
 const maxBacklog = 16
 
 const reasonBacklog = "too many requests: read what you asked for before you ask for more"
@@ -49,14 +49,14 @@ func (s *session) postpone(w wish, frame []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.busy {
-		if !w.replays() || !s.client.queue.replaying() && s.heavy.AllowN(s.handler.options.clock.Now(), 1) {
+		if !w.replays() || !s.client.queue.replaying() && s.heavy.AllowN(s.handler.config.Clock.Now(), 1) {
 			return false
 		}
 		b.busy = true
 		b.running.Go(s.carryOutBacklog)
 	}
 	bytes := b.bytes + int64(len(frame))
-	if (bytes-1)/maxBacklog >= s.handler.options.inbound { // bytes > maxBacklog * inbound, which may overflow
+	if (bytes-1)/maxBacklog >= s.handler.config.FrameLimit { // bytes > maxBacklog * inbound, which may overflow
 		s.client.end(ws.StatusTryAgainLater, reasonBacklog)
 		return true
 	}
@@ -105,12 +105,12 @@ func (s *session) carryOutBacklog() {
 // client wait that asks for replays too often. It returns early when the client ends.
 func (s *session) slow() {
 	s.client.queue.awaitReplay(s.client.ending)
-	now := s.handler.options.clock.Now()
+	now := s.handler.config.Clock.Now()
 	wait := s.heavy.ReserveN(now, 1).DelayFrom(now)
 	if wait <= 0 {
 		return
 	}
-	timer := s.handler.options.clock.NewTicker(min(wait, maxSlow))
+	timer := s.handler.config.Clock.NewTicker(min(wait, maxSlow))
 	defer timer.Stop()
 	select {
 	case <-timer.C():

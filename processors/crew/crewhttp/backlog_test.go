@@ -37,7 +37,9 @@ func (r *rig) unread() (read func()) {
 
 // The goroutine that reads frames also reads pongs: a slow client must not be disconnected because it asks for more.
 func TestPongsAreReadWhileAResumeWaitsForAReplay(t *testing.T) {
-	r := newRig(t, WithKeepalive(time.Millisecond, 10*time.Second, waitLimit))
+	r := newRig(t, func(c *Config) {
+		c.PingInterval, c.PongTimeout, c.WriteTimeout = time.Millisecond, 10*time.Second, waitLimit
+	})
 	pings := make(chan struct{}, 1)
 	conn, _, err := ws.Dial(t.Context(), "ws"+strings.TrimPrefix(r.http.URL, "http")+"/ws", &ws.DialOptions{
 		OnPingReceived: func(context.Context, []byte) bool {
@@ -121,7 +123,7 @@ func TestFramesThatWaitForAReplayKeepTheirOrder(t *testing.T) {
 }
 
 func TestClientWithTooManyWaitingFramesIsToldWhy(t *testing.T) {
-	r := newRig(t, WithFrameLimit(100))
+	r := newRig(t, func(c *Config) { c.FrameLimit = 100 })
 	r.agent("a", "c", "")
 	b, _ := r.open()
 	r.unread()
@@ -145,7 +147,7 @@ func TestClientWithTooManyWaitingFramesIsToldWhy(t *testing.T) {
 // receiver returns a session whose frames a test passes to receive, and whose queue it reads.
 func (r *rig) receiver() *session {
 	return &session{
-		handler: r.door, client: newClient(&r.door.options, auth.Caller{}, "id"),
+		handler: r.door, client: newClient(&r.door.config, auth.Caller{}, "id"),
 		frames: rate.NewLimiter(framesPerSecond, frameBurst), heavy: rate.NewLimiter(heavyPerSecond, heavyBurst),
 	}
 }

@@ -26,7 +26,7 @@ type expected struct {
 func (x *Index) expect(subject, crew string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := x.options.clock.Now()
+	now := x.config.Clock.Now()
 	if len(x.expected) >= maxExpected {
 		for s, e := range x.expected {
 			if !now.Before(e.until) {
@@ -138,7 +138,7 @@ func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error
 
 // behind returns the subjects whose rows are older than what clients have seen lately. The caller holds the lock.
 func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]wantedRow {
-	wanted, now := map[string]wantedRow{}, x.options.clock.Now()
+	wanted, now := map[string]wantedRow{}, x.config.Clock.Now()
 	for at := x.streams.used.Back(); at != nil; at = at.Prev() {
 		s := at.Value.(*stream)
 		if now.Sub(s.applied) >= rowWait {

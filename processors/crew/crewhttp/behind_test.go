@@ -105,7 +105,7 @@ func TestAgentOfAnAcceptedRequestIsKnownAtOnce(t *testing.T) {
 // An unknown agent is one at once: also one whose row is removed some time after its last event, and one of a crew that the caller
 // may not use.
 func TestRequestsDoNotWaitForRowsThatDoNotCome(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	const all, mine = "Bearer mira.read-write-answer-control.all", "Bearer eve.read-write-answer-control.mine"
 	unknown := func(id, token string) {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestRowsThatAreLeftOutAndReplayedEventsAreNotWaitedFor(t *testing.T) {
 
 // A repository may be that of several crews.
 func TestLockIsWaitedForAlsoIfAnotherCrewHasTheNewestEvent(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "mine", "p")
 	r.event("lock:acquired", "repository/repo", "mine", "p", `{"agentId":"a","filePath":"x"}`)
 	r.event("lock:acquired", "repository/repo", "theirs", "p", `{"agentId":"b","filePath":"y"}`)

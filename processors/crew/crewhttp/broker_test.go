@@ -137,9 +137,9 @@ func (f *field) door() (r *rig, stop func()) {
 	f.t.Helper()
 	r = &rig{t: f.t}
 	var err error
-	r.index, err = NewIndex(f.topics.Agent)
+	r.index, err = NewIndex(f.topics.Agent, Config{})
 	require.NoError(f.t, err)
-	r.door, err = New(r.index, f.to, WithDecisionWait(maxWait))
+	r.door, err = New(r.index, f.to, Config{DecisionWait: maxWait})
 	require.NoError(f.t, err)
 	r.http = httptest.NewServer(r.door)
 	f.t.Cleanup(r.http.Close)

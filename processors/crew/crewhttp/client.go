@@ -32,11 +32,11 @@ const (
 // client is one WebSocket. Its goroutines are the HTTP handler's, which reads, and further ones that write, ping, and wait for
 // the end of the caller's credential, if it has one.
 type client struct {
-	options *options
-	caller  auth.Caller
-	id      string // random
-	conn    *ws.Conn
-	queue   *queue
+	config *Config
+	caller auth.Caller
+	id     string // random
+	conn   *ws.Conn
+	queue  *queue
 
 	once   sync.Once
 	ending chan struct{} // closed by end
@@ -50,9 +50,9 @@ type client struct {
 	seen    map[string]bool     // whether the caller may use a crew
 }
 
-func newClient(o *options, caller auth.Caller, id string) *client {
+func newClient(config *Config, caller auth.Caller, id string) *client {
 	return &client{
-		options: o, caller: caller, id: id, queue: newQueue(o.queue), ending: make(chan struct{}),
+		config: config, caller: caller, id: id, queue: newQueue(queueLimits{config.QueueFrames, config.QueueBytes}), ending: make(chan struct{}),
 		texts: map[string]struct{}{}, seen: map[string]bool{},
 	}
 }
@@ -112,7 +112,7 @@ func (c *client) ended() bool {
 // serve passes the client's text frames to receive until the connection ends. Its goroutines have ended when it returns. receive
 // must not wait for the client: pongs are read between its calls.
 func (c *client) serve(receive func(frame []byte)) {
-	c.conn.SetReadLimit(c.options.inbound)
+	c.conn.SetReadLimit(c.config.FrameLimit)
 	var running sync.WaitGroup
 	running.Go(c.write)
 	running.Go(c.ping)
@@ -160,14 +160,14 @@ func (c *client) write() {
 }
 
 func (c *client) send(frame []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.options.write)
+	ctx, cancel := context.WithTimeout(context.Background(), c.config.WriteTimeout)
 	defer cancel()
 	return c.conn.Write(ctx, ws.MessageText, frame)
 }
 
 // ping disconnects a client that does not answer.
 func (c *client) ping() {
-	every := time.NewTicker(c.options.ping)
+	every := time.NewTicker(c.config.PingInterval)
 	defer every.Stop()
 	for {
 		select {
@@ -176,7 +176,7 @@ func (c *client) ping() {
 			return
 		}
 		// The client's end does not cancel the ping: a cancelled write closes the connection without a reason.
-		ctx, cancel := context.WithTimeout(context.Background(), c.options.pong)
+		ctx, cancel := context.WithTimeout(context.Background(), c.config.PongTimeout)
 		err := c.conn.Ping(ctx)
 		cancel()
 		if err != nil {
@@ -188,7 +188,7 @@ func (c *client) ping() {
 
 // expire disconnects the client when its credential ends.
 func (c *client) expire() {
-	if c.caller.Await(c.ending, c.options.clock) {
+	if c.caller.Await(c.ending, c.config.Clock) {
 		c.end(StatusUnauthorized, reasonExpired)
 	}
 }

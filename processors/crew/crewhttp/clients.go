@@ -82,7 +82,7 @@ func (x *Index) greet(c *client) {
 	if left || x.full {
 		members = append(members, "incomplete", true)
 	}
-	r := newReplay(c.options)
+	r := newReplay(c.config)
 	r.add(object(members...))
 	for _, subject := range slices.Sorted(maps.Keys(seqs)) {
 		if s := x.streams.bySubject[subject]; s != nil {
@@ -102,7 +102,7 @@ const (
 // noteNew adds the agents that have events but no row yet to the subjects of an init frame, so that their events follow it. The
 // caller holds the lock.
 func (x *Index) noteNew(c *client, seqs map[string]int64) {
-	now := x.options.clock.Now().UnixMilli()
+	now := x.config.Clock.Now().UnixMilli()
 	for at, n := x.streams.used.Back(), 0; at != nil && n < maxUnseen; at, n = at.Prev(), n+1 {
 		s := at.Value.(*stream)
 		id, ok := cutPrefix(s.subject, mailbox.OfAgent)
@@ -140,7 +140,7 @@ func (x *Index) shownAgents(wanted func(crew, project string) bool) (agents []vi
 
 // shownRows returns the rows of shownAgents, the most important ones first. The caller holds the lock.
 func (x *Index) shownRows(wanted func(crew, project string) bool) (rows []*agentRow, left bool) {
-	now := x.options.clock.Now().UnixMilli()
+	now := x.config.Clock.Now().UnixMilli()
 	for _, r := range x.agents {
 		if (r.removed == nil || !r.removed(now)) && wanted(r.view.CrewID, r.view.ProjectID) {
 			rows = append(rows, r)
@@ -206,7 +206,7 @@ func (x *Index) children() map[string][]string {
 // complete adds to an agent what its row does not have. a is a copy.
 func (x *Index) complete(a *view.Agent, children []string) {
 	a.ChildIDs = append([]string{}, children...)
-	for _, r := range x.options.roles {
+	for _, r := range x.config.Roles {
 		if r.ID == a.Role.ID {
 			a.Role = r
 			a.Role.SystemPrompt = "" // long, and not for people
@@ -221,7 +221,7 @@ func (x *Index) complete(a *view.Agent, children []string) {
 // lock of the index.
 func (x *Index) shownLocks(wanted func(crew, project string) bool) []view.FileLock {
 	locks := []view.FileLock{}
-	now := x.options.clock.Now().UnixMilli()
+	now := x.config.Clock.Now().UnixMilli()
 	for _, r := range x.repositories {
 		for _, l := range r.locks(now) {
 			crew := ""

@@ -1,6 +1,7 @@
 package crewhttp
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,8 +58,8 @@ func (h *Handler) unlock(r *request) answer {
 		return badBody(err)
 	}
 	q := r.URL.Query()
-	set(&b.AgentID, q.Get("agentId"))
-	set(&b.Repository, q.Get("repository"))
+	b.AgentID = cmp.Or(q.Get("agentId"), b.AgentID)
+	b.Repository = cmp.Or(q.Get("repository"), b.Repository)
 	b.Force = b.Force || q.Get("force") == "true"
 	path := r.parts[0]
 	if _, err := repository.Path(path); err != nil {
@@ -188,7 +189,7 @@ func (h *Handler) grant(r *request, action string) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	set(&b.RoleID, r.URL.Query().Get("roleId"))
+	b.RoleID = cmp.Or(r.URL.Query().Get("roleId"), b.RoleID)
 	tool := r.parts[0]
 	switch {
 	case !governs(r.Caller):

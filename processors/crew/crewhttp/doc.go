@@ -33,7 +33,7 @@
 //	{"type":"subscribe-project","projectId":"P"} only events of the project, or of none, after a new init; null for all
 //	{"type":"resume","from":{"agent/A":17}}      the events of each subject after a seq, also those that were sent since the
 //	                                             connection was opened, then {"type":"resumed"}; resume_gap {subject} if some are gone
-//	                                             or if they are too many bytes with those of the subjects before (WithQueue)
+//	                                             or if they are too many bytes with those of the subjects before (Config.QueueBytes)
 //	{"type":"input","agentId":"A","text":"..."}  text for the agent as it is, before what else waits for it
 //	{"type":"permission_response","agentId":"A","approved":true,"requestId":"G","optionId":"O","alwaysAllow":false}
 //	                                             an answer; without requestId to the agent's newest request
@@ -42,14 +42,14 @@
 //
 // resume and subscribe-project wait until the client has read what an earlier one was answered with. Later frames of the first
 // four types wait behind them, in their order. Other frames are handled immediately. A client with more waiting frames than 16 of
-// the maximum size (WithFrameLimit) is disconnected with status 1013.
+// the maximum size (Config.FrameLimit) is disconnected with status 1013.
 //
 // Frames that are no JSON objects and frames that cannot be carried out are answered with {"type":"error","message":"..."};
 // unknown types are ignored.
 //
 // # Requests
 //
-// The paths follow the prefix of WithPrefix.
+// The paths follow Config.Prefix.
 //
 //	POST   /crews                        {crewId?, host, cwd, repository?, projectId?, projectName?}: where a crew works
 //	GET    /crews, /roles
@@ -83,7 +83,7 @@
 // A repeat of a request with the same caller, Idempotency-Key and body has no further effect, in every process. Its answer has the
 // same IDs. Bodies have no other members. Standing approvals are listed by the door of package processors/gate/gatehttp.
 //
-// The answer to a permission request waits for the outcome (WithDecisionWait): 200 if it is the caller's, 409 if another one
+// The answer to a permission request waits for the outcome (Config.DecisionWait): 200 if it is the caller's, 409 if another one
 // stands, 202 if it is not known yet, 404 for an unknown request, 422 for an option that the request does not have, or to allow a
 // dangerous request always.
 //
@@ -102,24 +102,24 @@
 //	     which it addresses the door is not trusted
 //	404  there is no such agent, crew, lock, decision, group or request, or the caller may not use its crew
 //	409  the agent has ended, the decision is resolved otherwise, or a name is ambiguous
-//	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
+//	413  the body is larger than Config.BodyLimit, or its record is too large for the brokers
 //	415  the content type is not JSON
-//	429  more than 50 messages in 10 s, 30 new agents in a minute, or the limits of WithLimits; Retry-After says when to repeat it
+//	429  more than 50 messages in 10 s, 30 new agents in a minute, or the limits of Config.Limits; Retry-After says when to repeat it
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
 //	503  the index has not read the tables, or there are too many requests at a time
 //
 // # Security
 //
-// Every request and socket is authenticated (WithAuthenticate), by the header Authorization, the cookie flightdeck-token, a
+// Every request and socket is authenticated (Config.Authenticate), by the header Authorization, the cookie flightdeck-token, a
 // subprotocol (auth.Subprotocol) or, for sockets, the parameter token, which proxies may log. A socket without a credential is
 // closed with status 4401. auth.Caller.MayUse is asked about the ID of a crew. What belongs to no crew is for callers that may
 // use every crew. To look needs the right auth.Read, to write messages and spawn agents auth.Write, to answer permission requests
 // and decisions auth.Answer, and the rest auth.Control. An approval for all agents of a role also needs every crew.
 //
-// Without WithAuthenticate, everyone who reaches the door has all rights, but not the pages that people visit: whatever the
-// authentication, a request or socket of a page of another origin gets 403 (WithOrigins), a body must be JSON, which a page cannot
+// Without Config.Authenticate, everyone who reaches the door has all rights, but not the pages that people visit: whatever the
+// authentication, a request or socket of a page of another origin gets 403 (Config.Origins), a body must be JSON, which a page cannot
 // send to another origin without asking first, and a door at a loopback address accepts only the names of this machine
-// (WithHosts).
+// (Config.Hosts).
 //
 // What looks like a secret is replaced in shown texts (Redact), except in permission requests: a person sees exactly what is
 // asked. A secret that an agent writes in two parts, more than 100 ms apart, is not recognized.
@@ -128,27 +128,4 @@
 //
 // A Handler starts no goroutine that outlives its requests and is not closed. End the context of Index.Run first, which
 // disconnects all sockets with status 1001; then stop the http.Server with Shutdown, then close the publisher.
-//
-// # Options
-//
-//	option            default           meaning
-//	WithPrefix        /api              the path before the paths of requests
-//	WithRoles         those of team     the roles that agents can have
-//	WithRowLimit      10,000            agents, crews and repositories in an Index
-//	WithHistory       1000 events, 1 h  the past events with which clients resume
-//	WithTextBuffer    64 KiB            the text of an agent for later subscribers
-//	WithAuthenticate  accepts anyone    who may do what, and in which crews
-//	WithOrigins       none              origins of pages of other hosts
-//	WithHosts         any; see there    the names with which clients may address the door
-//	WithClientLimit   4096              sockets
-//	WithQueue         1024, 8 MiB       what may wait for a socket
-//	WithFrameLimit    64 KiB            frames of clients
-//	WithKeepalive     30 s, 30 s, 10 s  pings, their answers, and writes
-//	WithBodyLimit     1 MiB             longer bodies get 413
-//	WithConcurrency   1024              concurrent requests
-//	WithLimits        see there         what one caller and one crew may use
-//	WithDecisionWait  5 s               how long an answer to a permission request waits for the outcome
-//	WithAudit         the logger        who wrote something or was refused
-//	WithClock         the system's      for limits, waits and the end of credentials
-//	WithLogger        none
 package crewhttp

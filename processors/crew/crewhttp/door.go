@@ -1,7 +1,7 @@
 package crewhttp
 
 import (
-	"errors"
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +9,7 @@ import (
 	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -28,7 +29,7 @@ type Handler struct {
 	topics    topics.Catalog
 	index     *Index
 	to        processors.Publisher
-	options   options
+	config    Config
 	requests  *entrance.Entrance
 	sockets   *entrance.Entrance
 	accept    *ws.AcceptOptions
@@ -38,36 +39,37 @@ type Handler struct {
 }
 
 // New returns the HTTP handler of the crews of an index. What callers ask for is written to the publisher. Without
-// WithAuthenticate everyone may do everything but pages of other origins, and New logs a warning. The options of NewIndex except WithRoles, WithClock and
-// WithLogger have no effect. Its error wraps ErrConfig and joins all problems.
-func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error) {
-	o := newOptions(opts)
+// Config.Authenticate everyone may do everything but pages of other origins, and New logs a warning. Its error wraps ErrConfig and
+// joins all problems.
+func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
+	var check bounds.Check
 	if index == nil {
-		o.invalid("no index")
+		check.Wrong("index", "is nil")
 		index = &Index{}
 	}
 	if to == nil {
-		o.invalid("no publisher")
+		check.Wrong("publisher", "is nil")
 	}
+	own := index.config
+	c.Prefix, c.Roles, c.Clock, c.Logger = own.Prefix, own.Roles, cmp.Or(c.Clock, own.Clock), cmp.Or(c.Logger, own.Logger)
+	c.complete(&check)
 	agent := index.catalog.Agent
-	cors := entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS", Headers: []string{"Authorization", idempotencyHeader}}
 	h := &Handler{
-		topics: index.catalog, index: index, to: to,
-		requests: o.entrance(agent, "crew", o.concurrency, cors), sockets: o.entrance(agent, "crew socket", o.clients, entrance.CORS{}),
+		topics: index.catalog, index: index, to: to, config: c,
 		messages: newWindows(maxMessages, messagesWindow), spawns: newWindows(maxSpawns, spawnsWindow),
 		publishes: publishTimes{request: publishTimeout, frame: framePublishTimeout},
+		accept: &ws.AcceptOptions{
+			OriginPatterns: c.Origins,
+			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
+			Subprotocols: []string{auth.Subprotocol},
+		},
 	}
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	h.requests, h.sockets = c.entrances(&check, agent)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	h.options = o
-	h.accept = &ws.AcceptOptions{
-		OriginPatterns: o.origins,
-		// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
-		Subprotocols: []string{auth.Subprotocol},
-	}
-	if o.authenticate == nil {
-		o.logger.Warn("crew door is open: requests are not authenticated and may control every crew", zap.String("agent", agent))
+	if c.Authenticate == nil {
+		c.Logger.Warn("crew door is open: requests are not authenticated and may control every crew", zap.String("agent", agent))
 	}
 	return h, nil
 }
@@ -134,7 +136,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSocket(w, withCredential(r, true))
 		return
 	}
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.options.prefix+"/")
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.config.under("/"))
 	if !ok {
 		write(w, errorAnswer(http.StatusNotFound, "Not found"))
 		return

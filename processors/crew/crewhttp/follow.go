@@ -17,7 +17,7 @@ const pastTimeout = 20 * time.Second
 
 // Run reads the tables and the events until ctx ends. Then it disconnects all WebSocket clients with status 1001 and returns
 // nil. It reads committed records only and belongs to no consumer group: the tables from their beginnings, the events of the
-// last time (WithHistory) and all that follow. It waits for brokers that are unavailable and for topics that do not exist. opts
+// last time (Config.History) and all that follow. It waits for brokers that are unavailable and for topics that do not exist. opts
 // are the connection options of processors.New. Run may be called once. A second call, and invalid options, return errors that
 // wrap ErrConfig.
 func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
@@ -26,7 +26,7 @@ func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Op
 	}
 	defer close(x.ended)
 	defer x.stop()
-	logged := append([]processors.Option{processors.WithLogger(x.options.logger)}, opts...)
+	logged := append([]processors.Option{processors.WithLogger(x.config.Logger)}, opts...)
 	tables, err := processors.NewTableFollower(brokers, x.tableTopics(), x.onRow, logged...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -102,7 +102,7 @@ func (p *past) read(ctx context.Context, events *processors.Follower) {
 	x := p.index
 	topic := x.catalog.CrewEvents.Name()
 	partitions, err := events.Partitions(topic)
-	since := time.Now().Add(-x.options.history.Window)
+	since := time.Now().Add(-x.config.History.Window)
 	for _, partition := range partitions {
 		var begin, next int64
 		if begin, err = events.OffsetAt(topic, partition, since); err != nil {
@@ -123,7 +123,7 @@ func (p *past) read(ctx context.Context, events *processors.Follower) {
 		p.next.Store(partition, next)
 	}
 	if err != nil && ctx.Err() == nil {
-		x.options.logger.Warn("crew door begins without past events", zap.String("topic", topic), zap.Error(err))
+		x.config.Logger.Warn("crew door begins without past events", zap.String("topic", topic), zap.Error(err))
 	}
 }
 
@@ -134,7 +134,7 @@ func (x *Index) onEvent(r processors.Inbound) {
 	}
 	d := x.catalog.CrewEvents.Codec().Unmarshal(r.Value)
 	if d.Err != nil {
-		x.options.logger.Warn("crew door cannot read an event", zap.String("topic", r.Topic), zap.Int32("partition", r.Partition),
+		x.config.Logger.Warn("crew door cannot read an event", zap.String("topic", r.Topic), zap.Int32("partition", r.Partition),
 			zap.Int64("offset", r.Offset), zap.Error(d.Err))
 		return
 	}

@@ -1,6 +1,7 @@
 package crewhttp
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // group returns the crew of a group that a request names: crewId is needed only if several crews have a group of the name.
 func (h *Handler) group(r *request, name, crew string) (id string, rejection answer, ok bool) {
-	set(&crew, r.URL.Query().Get("crewId"))
+	crew = cmp.Or(r.URL.Query().Get("crewId"), crew)
 	var found []string
 	of := ofCrews
 	if crew != "" {

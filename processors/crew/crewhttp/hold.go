@@ -64,7 +64,7 @@ func (h *hold) keep(ctx context.Context) {
 			}
 		}
 		h.tell(true)
-		clock.Sleep(ctx, s.handler.options.clock, holdEvery)
+		clock.Sleep(ctx, s.handler.config.Clock, holdEvery)
 	}
 	h.tell(false)
 }
@@ -74,7 +74,7 @@ func (h *hold) tell(held bool) {
 	s := h.session
 	body := crewbody.QueueHeld{Client: s.client.id, Held: held}
 	if held {
-		body.UntilMS = s.handler.options.clock.Now().Add(holdFor).UnixMilli()
+		body.UntilMS = s.handler.config.Clock.Now().Add(holdFor).UnixMilli()
 	}
 	var records []processors.Outbound
 	id := "door/" + rand.Text()

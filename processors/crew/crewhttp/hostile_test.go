@@ -16,7 +16,9 @@ import (
 // A client that does not read is disconnected, and delays no other.
 func TestSlowReaderIsDisconnectedAndDelaysNoOther(t *testing.T) {
 	// The write of a frame takes at most two seconds: the fast client reads each at once, also on a machine with load.
-	r := newRig(t, WithQueue(16, 1<<20), WithKeepalive(time.Minute, time.Minute, 2*time.Second))
+	r := newRig(t, func(c *Config) {
+		c.QueueFrames, c.QueueBytes, c.PingInterval, c.PongTimeout, c.WriteTimeout = 16, 1<<20, time.Minute, time.Minute, 2*time.Second
+	})
 	r.agent("a", "c", "")
 	slow, _ := r.open()
 	fast, _ := r.open()
@@ -41,8 +43,7 @@ func TestSlowReaderIsDisconnectedAndDelaysNoOther(t *testing.T) {
 
 // The reason is that of the client: more waits than is kept.
 func TestClientWithoutRoomIsToldWhy(t *testing.T) {
-	o := newOptions([]Option{WithQueue(2, 100)})
-	c := newClient(&o, auth.Caller{}, "id")
+	c := newClient(&Config{QueueFrames: 2, QueueBytes: 100}, auth.Caller{}, "id")
 	for range 3 {
 		c.show([]byte("{}"))
 	}
@@ -55,11 +56,11 @@ func TestClientWithoutRoomIsToldWhy(t *testing.T) {
 }
 
 func TestIdleSocketsDoNotStarveACaller(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers), WithConcurrency(4))
+	r := newRig(t, func(c *Config) { c.Authenticate, c.Concurrency = callers, 4 })
 	r.agent("a", "c", "")
 	idle := 1000
 	for i := range idle {
-		c := newClient(&r.door.options, auth.Caller{}, fmt.Sprint(i))
+		c := newClient(&r.door.config, auth.Caller{}, fmt.Sprint(i))
 		require.True(t, r.index.admit(c))
 	}
 	for range 30 { // of one caller, beside the others
@@ -74,7 +75,7 @@ func TestIdleSocketsDoNotStarveACaller(t *testing.T) {
 }
 
 func TestSocketsAreLimited(t *testing.T) {
-	r := newRig(t, WithClientLimit(2))
+	r := newRig(t, func(c *Config) { c.ClientLimit = 2 })
 	r.open()
 	r.open()
 	_, response, err := r.dial("/ws")
@@ -85,7 +86,7 @@ func TestSocketsAreLimited(t *testing.T) {
 }
 
 func TestHostileFramesEndTheirClientOnly(t *testing.T) {
-	r := newRig(t, WithFrameLimit(1000))
+	r := newRig(t, func(c *Config) { c.FrameLimit = 1000 })
 	r.agent("a", "c", "")
 	calm, _ := r.open()
 	large, _ := r.open()
@@ -117,7 +118,7 @@ func TestHostileFramesEndTheirClientOnly(t *testing.T) {
 
 func TestSubscriptionsOfAClientAreBounded(t *testing.T) {
 	r := newRig(t)
-	c := newClient(&r.door.options, auth.Caller{}, "id")
+	c := newClient(&r.door.config, auth.Caller{}, "id")
 	s := &session{handler: r.door, client: c}
 	for i := range maxSubscriptions {
 		require.NoError(t, s.subscribe(wish{AgentID: fmt.Sprint(i)}))
@@ -130,7 +131,7 @@ func TestSubscriptionsOfAClientAreBounded(t *testing.T) {
 
 func TestMemoryOfAnIndexIsBounded(t *testing.T) {
 	h := History{Events: 10, Bytes: 4 << 10, TotalBytes: 64 << 10}
-	r := newRig(t, WithHistory(h), WithTextBuffer(1<<10), WithRowLimit(50))
+	r := newRig(t, func(c *Config) { c.History, c.TextBuffer, c.RowLimit = h, 1<<10, 50 })
 	for i := range 500 {
 		id := fmt.Sprint("a", i)
 		r.agent(id, "c", fmt.Sprint("p", i), func(a *agentRow) {

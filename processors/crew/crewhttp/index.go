@@ -26,7 +26,7 @@ var ErrNotReady = errors.New("crewhttp: the index of crews is not ready")
 // methods are safe for concurrent use.
 type Index struct {
 	catalog topics.Catalog
-	options options
+	config  Config
 
 	started atomic.Bool
 	ready   chan struct{}
@@ -105,28 +105,29 @@ type repositoryRow struct {
 	seq   int64
 }
 
-// NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. Only WithPrefix, for
-// links, WithRoles, WithRowLimit, WithHistory, WithTextBuffer, WithClock and WithLogger have an effect. The error wraps ErrConfig.
-func NewIndex(agent string, opts ...Option) (*Index, error) {
+// NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. The error wraps
+// ErrConfig.
+func NewIndex(agent string, c Config) (*Index, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	o := newOptions(opts)
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	var check bounds.Check
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	return &Index{
-		catalog: catalog, options: o, ready: make(chan struct{}), ended: make(chan struct{}), late: make(chan struct{}, 1),
+		catalog: catalog, config: c, ready: make(chan struct{}), ended: make(chan struct{}), late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
 		expected: map[string]expected{},
-		streams:  newStreams(o.history, o.text), outcomes: newOutcomes(), clients: map[*client]struct{}{},
+		streams:  newStreams(c.History, c.TextBuffer), outcomes: newOutcomes(), clients: map[*client]struct{}{},
 		shown: seen.NewLog(),
 	}, nil
 }
 
 // Ready returns a channel that is closed once the index has read all rows that were committed when Run connected, and the
-// events of the last time (WithHistory). Before, a Handler answers with 503.
+// events of the last time (Config.History). Before, a Handler answers with 503.
 func (x *Index) Ready() <-chan struct{} { return x.ready }
 
 func (x *Index) isReady() bool {
@@ -140,7 +141,7 @@ func (x *Index) isReady() bool {
 
 // room reports whether there is room for a new row. It forgets an agent that has ended if it must.
 func (x *Index) room() bool {
-	if len(x.agents)+len(x.crews)+len(x.repositories) < x.options.rows {
+	if len(x.agents)+len(x.crews)+len(x.repositories) < x.config.RowLimit {
 		return true
 	}
 	if front := x.gone.Front(); front != nil {
@@ -149,7 +150,7 @@ func (x *Index) room() bool {
 	}
 	if !x.full {
 		x.full = true
-		x.options.logger.Error("crew door has too many rows: new ones are not visible", zap.Int("limit", x.options.rows))
+		x.config.Logger.Error("crew door has too many rows: new ones are not visible", zap.Int("limit", x.config.RowLimit))
 	}
 	return false
 }
@@ -237,7 +238,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 		return
 	}
 	if x.isReady() { // what is replayed is old
-		s.applied = x.options.clock.Now()
+		s.applied = x.config.Clock.Now()
 	}
 	x.withdraw(e)
 	if e.Type == textEvent {

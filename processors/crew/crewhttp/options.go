@@ -1,6 +1,8 @@
 package crewhttp
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -16,8 +18,7 @@ func optionsOf(asked view.PermissionAsked) (ids []string) {
 		return nil
 	}
 	for _, o := range options {
-		set(&o.ID, o.OptionID)
-		ids = append(ids, o.ID)
+		ids = append(ids, cmp.Or(o.OptionID, o.ID))
 	}
 	return ids
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // A page can send a form or plain text to any origin without asking the door first.
@@ -29,7 +31,7 @@ func TestPagesOfOtherOriginsCannotReadAnOpenDoor(t *testing.T) {
 // A name that a page has made to resolve to this machine is not one of the door.
 func TestOpenDoorOfThisMachineChecksTheHost(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts []Option
+		door auth.Door
 		host string
 		want int
 	}{
@@ -39,14 +41,14 @@ func TestOpenDoorOfThisMachineChecksTheHost(t *testing.T) {
 		"localhost":                  {host: "LocalHost.:8002", want: 200},
 		"address":                    {host: "127.0.0.1:8002", want: 200},
 		"address of version 6":       {host: "[::1]:8002", want: 200},
-		"named":                      {opts: []Option{WithHosts("crew.example")}, host: "crew.example:80", want: 200},
-		"not named":                  {opts: []Option{WithHosts("crew.example")}, host: "localhost", want: 403},
-		"authenticated":              {opts: []Option{WithAuthenticate(callers)}, host: "crew.example", want: 200},
-		"authenticated, and named":   {opts: []Option{WithAuthenticate(callers), WithHosts("::1")}, host: "[::1]", want: 200},
-		"authenticated, other named": {opts: []Option{WithAuthenticate(callers), WithHosts("crew.example")}, host: "evil.example", want: 403},
+		"named":                      {door: auth.Door{Hosts: []string{"crew.example"}}, host: "crew.example:80", want: 200},
+		"not named":                  {door: auth.Door{Hosts: []string{"crew.example"}}, host: "localhost", want: 403},
+		"authenticated":              {door: auth.Door{Authenticate: callers}, host: "crew.example", want: 200},
+		"authenticated, and named":   {door: auth.Door{Authenticate: callers, Hosts: []string{"::1"}}, host: "[::1]", want: 200},
+		"authenticated, other named": {door: auth.Door{Authenticate: callers, Hosts: []string{"crew.example"}}, host: "evil.example", want: 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, c.opts...)
+			r := newRig(t, func(own *Config) { own.Authenticate, own.Hosts = c.door.Authenticate, c.door.Hosts })
 			headers := []string{"Host", c.host, "Origin", "http://" + c.host, "Authorization", "Bearer mira.all.all"}
 			a := r.do("GET", "/api/agents", "", headers...)
 			require.Equal(t, c.want, a.status, a.body)

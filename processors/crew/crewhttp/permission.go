@@ -161,10 +161,10 @@ func (h *Handler) outcome(ctx context.Context, ended <-chan outcome) (o outcome,
 		return o, true
 	default:
 	}
-	if h.options.wait <= 0 {
+	if h.config.DecisionWait <= 0 {
 		return o, false
 	}
-	timer := h.options.clock.NewTicker(h.options.wait)
+	timer := h.config.Clock.NewTicker(h.config.DecisionWait)
 	defer timer.Stop()
 	select {
 	case o = <-ended:

@@ -76,7 +76,7 @@ func TestPermissionIsAnsweredWithTheOutcomeThatStands(t *testing.T) {
 }
 
 func TestPermissionWithoutAnOutcomeIsAccepted(t *testing.T) {
-	r := newRig(t, WithDecisionWait(0))
+	r := newRig(t, func(c *Config) { c.DecisionWait = -1 })
 	r.agent("a", "c", "", asks("g", "danger"))
 	a := r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g","alwaysAllow":true}`)
 	require.Equal(t, 202, a.status, a.body)
@@ -141,7 +141,7 @@ func TestOpenQueueHoldsTheDecisionsUntilTheConnectionEnds(t *testing.T) {
 
 // At least once, an event can be seen before its row.
 func TestPermissionCanBeAnsweredBeforeItsRowIsSeen(t *testing.T) {
-	r := newRig(t, WithDecisionWait(0))
+	r := newRig(t, func(c *Config) { c.DecisionWait = -1 })
 	r.agent("a", "c", "")
 	r.event(askedEvent, "agent/a", "c", "", `{"agentId":"a","request":{"id":"g","toolName":"t","arguments":{},"timestamp":"2026"},"dangerous":true}`)
 	require.Equal(t, 422, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g","alwaysAllow":true}`).status)

@@ -79,7 +79,7 @@ func (h *Handler) publish(ctx context.Context, within time.Duration, records ...
 	defer cancel()
 	err := h.to.Publish(ctx, records...)
 	if err != nil && !errors.Is(err, processors.ErrTooLarge) {
-		h.options.logger.Error("request failed: its record may not have been written", zap.String("door", "crew"),
+		h.config.Logger.Error("request failed: its record may not have been written", zap.String("door", "crew"),
 			zap.String("agent", h.topics.Agent), zap.String("topic", records[0].Topic), zap.Error(err))
 	}
 	return err

@@ -37,7 +37,7 @@ type wish struct {
 
 // receive handles a frame, or adds it to the backlog. It does not wait for the client to read.
 func (s *session) receive(frame []byte) {
-	if !s.frames.AllowN(s.handler.options.clock.Now(), 1) {
+	if !s.frames.AllowN(s.handler.config.Clock.Now(), 1) {
 		s.client.end(ws.StatusPolicyViolation, reasonTooMany)
 		return
 	}
@@ -157,7 +157,7 @@ func (s *session) resume(w wish) error {
 	x, c := s.handler.index, s.client
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r, replayed := newReplay(c.options), 0
+	r, replayed := newReplay(c.config), 0
 	for _, subject := range slices.Sorted(maps.Keys(w.From)) {
 		stream := x.streams.bySubject[subject]
 		if stream == nil || !x.concerns(c, stream) {
@@ -186,7 +186,7 @@ func (s *session) input(w wish) error {
 	if err != nil {
 		return err
 	}
-	if s.handler.messages.take(s.visit.Key(), s.handler.options.clock.Now()) > 0 {
+	if s.handler.messages.take(s.visit.Key(), s.handler.config.Clock.Now()) > 0 {
 		return errors.New("too many messages: at most 50 per 10 seconds")
 	}
 	id := "door/" + rand.Text()

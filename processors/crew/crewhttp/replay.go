@@ -1,14 +1,14 @@
 package crewhttp
 
 // replay is what a client gets at once: the state and the events that follow it, or the events that it has missed. It waits for
-// the client as a whole, beside the frames that WithQueue limits.
+// the client as a whole, beside the frames that Config.QueueFrames limits.
 type replay struct {
 	frames []missed
 	room   int // bytes that are left for events
 	events bool
 }
 
-func newReplay(o *options) *replay { return &replay{room: o.queue.bytes} }
+func newReplay(c *Config) *replay { return &replay{room: c.QueueBytes} }
 
 // missed is one frame of a replay: a frame, or the text of one or several events that follow each other.
 type missed struct {
@@ -39,7 +39,7 @@ func (r *replay) gap(subject string) { r.add(object("type", "resume_gap", "subje
 
 // repeat adds the events of a stream after one with a seq, as far as the client wants them, or a gap: if some of them are gone, or
 // if the replay would have more bytes of events than may wait for the client. The events of one stream may have any size: they
-// are limited by WithHistory. It returns the number of the events. The caller holds the lock of the index.
+// are limited by Config.History. It returns the number of the events. The caller holds the lock of the index.
 func (r *replay) repeat(x *Index, c *client, s *stream, seq int64) int {
 	events, ok := s.since(seq)
 	if !ok {

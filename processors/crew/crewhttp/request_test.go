@@ -111,7 +111,7 @@ func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 }
 
 func TestUnusableRequestsAreRefused(t *testing.T) {
-	r := newRig(t, WithBodyLimit(2000))
+	r := newRig(t, func(c *Config) { c.BodyLimit = 2000 })
 	r.agent("a", "c", "")
 	r.agent("ended", "c", "", func(a *agentRow) { a.view.Status = view.Failed })
 	many := `{"text":"x","attachments":[` + strings.Repeat(`{"mimeType":"image/png","data":"AAAA"},`, 10) + `{"mimeType":"image/png","data":"AAAA"}]}`
@@ -166,7 +166,7 @@ func TestUnusableRequestsAreRefused(t *testing.T) {
 }
 
 func TestMessagesAndSpawnsOfACallerAreLimited(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "c", "")
 	mira := []string{"Authorization", "Bearer mira.all.all"}
 	for range maxMessages {
@@ -186,7 +186,7 @@ func TestMessagesAndSpawnsOfACallerAreLimited(t *testing.T) {
 }
 
 func TestCallersNeedTheRightAndTheCrew(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "mira-1", "")
 	for _, c := range []struct{ method, path, body, rights string }{
 		{"GET", "/agents", ``, "write-answer-control"},

@@ -76,7 +76,7 @@ func TestLiveFramesStayInOrderBehindAReplay(t *testing.T) {
 }
 
 func TestReplayBeyondItsBytesNamesTheSubjectsThatAreLeftOut(t *testing.T) {
-	r := newRig(t, WithQueue(1024, 64<<10))
+	r := newRig(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 1024, 64<<10 })
 	for _, id := range []string{"a", "b", "c"} {
 		r.agent(id, "c", "", func(row *agentRow) { row.seq = 2 })
 		r.event("agent:content", "agent/"+id, "", "", `{"agentId":"`+id+`","content":"`+strings.Repeat("x", 40<<10)+`"}`)
@@ -97,7 +97,7 @@ func TestReplayBeyondItsBytesNamesTheSubjectsThatAreLeftOut(t *testing.T) {
 
 // The first subject of a replay may exceed the limit. No room is left then, but an up-to-date subject needs none.
 func TestReplayBeyondItsBytesHasNoGapForSubjectsThatMissNothing(t *testing.T) {
-	r := newRig(t, WithQueue(1024, 1<<10))
+	r := newRig(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 1024, 1<<10 })
 	r.event("agent:content", "agent/a", "", "", `{"agentId":"a","content":"`+strings.Repeat("x", 2<<10)+`"}`)
 	for _, id := range []string{"b", "c", "d"} {
 		r.status(id, view.Idle)
@@ -116,7 +116,7 @@ func TestReplayBeyondItsBytesHasNoGapForSubjectsThatMissNothing(t *testing.T) {
 
 // A client names subjects that the door does not know, for example after its index has started again.
 func TestManyUnknownSubjectsAreGaps(t *testing.T) {
-	r := newRig(t, WithQueue(16, 1<<10))
+	r := newRig(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 16, 1<<10 })
 	b, _ := r.open()
 	ids := make([]string, 1000)
 	for i := range ids {
@@ -131,7 +131,7 @@ func TestManyUnknownSubjectsAreGaps(t *testing.T) {
 
 // The rows can be far behind the events when a client connects.
 func TestInitIsFollowedByMoreEventsThanTheQueueHolds(t *testing.T) {
-	r := newRig(t, WithQueue(16, 1<<20))
+	r := newRig(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 16, 1<<20 })
 	r.agent("a", "c", "")
 	for range 500 {
 		r.status("a", view.Idle)

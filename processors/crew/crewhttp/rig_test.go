@@ -61,14 +61,17 @@ func (o *outbox) all() []processors.Outbound {
 	return slices.Clone(o.records)
 }
 
-func newRig(t *testing.T, opts ...Option) *rig {
+func newRig(t *testing.T, change ...func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, clock: clock.NewFake(noon), sent: &outbox{}, seqs: map[string]int64{}}
-	opts = append([]Option{WithClock(r.clock)}, opts...)
+	c := Config{Door: auth.Door{Clock: r.clock}}
+	for _, f := range change {
+		f(&c)
+	}
 	var err error
-	r.index, err = NewIndex("harbor", opts...)
+	r.index, err = NewIndex("harbor", c)
 	require.NoError(t, err)
-	r.door, err = New(r.index, r.sent, opts...)
+	r.door, err = New(r.index, r.sent, c)
 	require.NoError(t, err)
 	close(r.index.ready)
 	r.http = httptest.NewServer(r.door)

@@ -8,7 +8,7 @@ import (
 
 // The members of a body must not do what another request does with a right that the caller does not have.
 func TestBodiesNeedTheRightsOfWhatTheyAskFor(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "c", "")
 	r.index.setCrew("c", &crewRow{crewState: crewFake{}})
 	for _, c := range []struct{ path, plain, control string }{
@@ -31,7 +31,7 @@ func TestBodiesNeedTheRightsOfWhatTheyAskFor(t *testing.T) {
 // Frames need the rights of the requests that do the same. A member that a frame does not have, such as the mode of input, has no
 // effect.
 func TestFramesNeedTheRightsOfTheirRequests(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers), WithDecisionWait(0))
+	r := newRig(t, func(c *Config) { c.Authenticate, c.DecisionWait = callers, -1 })
 	r.agent("a", "c", "", asks("g"))
 	r.agent("b", "theirs", "", asks("h"))
 	for frame, missing := range map[string]string{

@@ -71,7 +71,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close(StatusUnauthorized, reasonUnauthorized)
 		return
 	}
-	c := newClient(&h.options, v.Caller, rand.Text())
+	c := newClient(&h.config, v.Caller, rand.Text())
 	c.conn = conn
 	if !h.index.admit(c) {
 		_ = conn.Close(ws.StatusGoingAway, reasonStopping)

@@ -43,7 +43,7 @@ func TestS01_OnlySubscribersGetText(t *testing.T) {
 }
 
 func TestS02_SubscriberGetsTheBufferAndNoTextAfterUnsubscribe(t *testing.T) {
-	r := newRig(t, WithTextBuffer(8))
+	r := newRig(t, func(c *Config) { c.TextBuffer = 8 })
 	r.agent("a", "c", "")
 	r.text("a", "long ago: é")
 	r.text("a", "12345")
@@ -191,7 +191,7 @@ func TestTextIsShownAfterAShortTime(t *testing.T) {
 }
 
 func TestClientsResumeWithoutAGap(t *testing.T) {
-	r := newRig(t, WithHistory(History{Events: 4}))
+	r := newRig(t, func(c *Config) { c.History = History{Events: 4} })
 	r.agent("a", "c", "", func(a *agentRow) { a.seq = 2 })
 	for _, status := range []string{view.Running, view.Idle} {
 		r.status("a", status)
@@ -256,7 +256,7 @@ func TestRepeatedEventsAreNotShown(t *testing.T) {
 }
 
 func TestSocketsAreClosedWithAStatus(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	for _, path := range []string{"/ws", "/ws?token=nobody"} {
 		b, _, err := r.dial(path)
 		require.NoError(t, err)
@@ -283,7 +283,7 @@ func TestSocketsAreClosedWithAStatus(t *testing.T) {
 }
 
 func TestCallersSeeTheirCrewsOnly(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "mira-1", "p")
 	r.agent("b", "otto-1", "p")
 	r.event("lock:acquired", "repository/repo", "", "", `{"filePath":"x","agentId":"b"}`)

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -24,12 +25,12 @@ func TestDoorWaitsForItsTopicsAndSaysSo(t *testing.T) {
 	brokers := testbroker.Start(t)
 	name := testbroker.Agent()
 	logs, seen := observer.New(zap.WarnLevel)
-	index, err := NewIndex(name, WithLogger(zap.New(logs)))
+	index, err := NewIndex(name, Config{Door: auth.Door{Logger: zap.New(logs)}})
 	require.NoError(t, err)
 	to, err := processors.NewPublisher(brokers)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, to.Close()) }()
-	handler, err := New(index, to)
+	handler, err := New(index, to, Config{Door: auth.Door{Logger: zap.NewNop()}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Whoever may not use a crew must not learn, from the answer or from the time that it takes, that an agent exists. The tables are
 // not connected here, so that an answer shows whether the door looked for newer rows.
 func TestAgentOfAnotherCrewIsLookedForLikeAnUnknownOne(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("secret", "theirs", "")
 	tables, err := processors.NewTableFollower([]string{"127.0.0.1:1"}, r.index.tableTopics(), func(processors.Inbound) {})
 	require.NoError(t, err)
@@ -48,14 +49,15 @@ func TestAgentOfAnotherCrewIsLookedForLikeAnUnknownOne(t *testing.T) {
 
 // A page of an origin that is not named must not write, with or without authentication.
 func TestPagesOfOtherOriginsCannotWrite(t *testing.T) {
-	for name, opts := range map[string][]Option{
-		"authenticated": {WithAuthenticate(callers)},
-		"named":         {WithAuthenticate(callers), WithOrigins("https://app.example")},
-		"open, named":   {WithOrigins("https://app.example")},
+	named := []string{"https://app.example"}
+	for name, door := range map[string]auth.Door{
+		"authenticated": {Authenticate: callers},
+		"named":         {Authenticate: callers, Origins: named},
+		"open, named":   {Origins: named},
 		"open":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, opts...)
+			r := newRig(t, func(c *Config) { c.Authenticate, c.Origins = door.Authenticate, door.Origins })
 			r.agent("a", "c", "")
 			for _, headers := range [][]string{
 				{"Origin", "https://evil.example"},
@@ -88,7 +90,7 @@ func TestPagesOfOtherOriginsCannotWrite(t *testing.T) {
 
 // The events of a repository are those of several crews: a client resumes with its own.
 func TestClientResumesARepositoryThatCrewsShare(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	const lock = `{"filePath":"x","agentId":"a","agentRole":"developer"}`
 	r.event("lock:acquired", "repository/r", "mine", "", lock)
 	r.event("lock:released", "repository/r", "mine", "", lock)
@@ -106,7 +108,7 @@ func TestClientResumesARepositoryThatCrewsShare(t *testing.T) {
 
 // An event is seen before the row that it comes from: a client that connects between them needs it.
 func TestClientGetsTheEventsWhoseRowsAreNotSeenYet(t *testing.T) {
-	r := newRig(t, WithAuthenticate(callers))
+	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.index.setRepository("r", &repositoryRow{locks: func(int64) []view.FileLock { return nil }, seq: 1})
 	r.seqs["repository/r"] = 1
 	r.event("lock:acquired", "repository/r", "mine", "", `{"filePath":"x","agentId":"a","agentRole":"developer"}`)

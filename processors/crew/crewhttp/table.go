@@ -60,7 +60,7 @@ func (x *Index) onRow(r processors.Inbound) {
 		}
 	}
 	if err != nil {
-		x.options.logger.Error("crew door cannot read a row, and shows the one before it", zap.String("topic", r.Topic),
+		x.config.Logger.Error("crew door cannot read a row, and shows the one before it", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("key", key), zap.Error(err))
 	}
 }

@@ -74,7 +74,7 @@ func (x *Index) flushLate(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !clock.Sleep(ctx, x.options.clock, textDelay) {
+		if !clock.Sleep(ctx, x.config.Clock, textDelay) {
 			return
 		}
 		x.flush()

@@ -28,7 +28,7 @@ type requestReader interface {
 
 // linkTo returns the path of a whole permission request.
 func (x *Index) linkTo(agent, id string) string {
-	return x.options.prefix + "/agents/" + url.PathEscape(agent) + "/permissions/" + url.PathEscape(id)
+	return x.config.under("/agents/") + url.PathEscape(agent) + "/permissions/" + url.PathEscape(id)
 }
 
 // linked adds the link to the event of a request that is not shown whole.
@@ -70,14 +70,14 @@ func (x *Index) whole(ctx context.Context, agent string, asked view.PermissionAs
 	}
 	at, err := time.Parse(time.RFC3339, asked.Timestamp)
 	if err != nil {
-		at = x.options.clock.Now().Add(-x.options.history.Window)
+		at = x.config.Clock.Now().Add(-x.config.History.Window)
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// The event that names a request and the request are written to two topics at once: either can be visible first.
 	for {
 		args, err = x.findRequest(ctx, from, agent, asked, at)
-		if args != nil || err != nil || x.options.clock.Now().Sub(at) >= requestTimeout {
+		if args != nil || err != nil || x.config.Clock.Now().Sub(at) >= requestTimeout {
 			return args, err
 		}
 		select {

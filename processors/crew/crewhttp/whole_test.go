@@ -61,7 +61,7 @@ func (r *rig) long(agent, id string, inRow bool) {
 func TestLongPermissionRequestIsApprovedOnlyByWhoHasReadIt(t *testing.T) {
 	const ines, mira = "Bearer ines.read-answer.all", "Bearer mira.read-answer.all"
 	for _, inRow := range []bool{true, false} {
-		r := newRig(t, WithDecisionWait(0), WithAuthenticate(callers))
+		r := newRig(t, func(c *Config) { c.DecisionWait, c.Authenticate = -1, callers })
 		b, _ := r.open("Authorization", ines)
 		r.long("a", "g", inRow)
 		url := "/api/agents/a/permissions/g"
@@ -99,7 +99,7 @@ func TestLongPermissionRequestIsApprovedOnlyByWhoHasReadIt(t *testing.T) {
 
 // The record is older than what the topic keeps, or the index has stopped.
 func TestWholeRequestThatCannotBeReadIsNotApproved(t *testing.T) {
-	r := newRig(t, WithDecisionWait(0))
+	r := newRig(t, func(c *Config) { c.DecisionWait = -1 })
 	r.long("a", "g", true)
 	r.index.requests = requests{r, nil}
 	r.clock.Advance(time.Minute)
@@ -126,7 +126,7 @@ func (a appearing) Replay(
 }
 
 func TestWholeRequestThatIsVisibleAfterItsEventIsWaitedFor(t *testing.T) {
-	r := newRig(t, WithDecisionWait(0))
+	r := newRig(t, func(c *Config) { c.DecisionWait = -1 })
 	r.long("a", "g", true)
 	r.index.requests = appearing{r.index.requests.(requests), new(int)}
 	whole := r.do("GET", "/api/agents/a/permissions/g", "")
