@@ -14,8 +14,8 @@ const (
 	everyoneVariable  = "WS_EVERYONE_SEES_ALL"
 )
 
-// readAudience returns the options of a WebSocket at an address that say who sees all sessions.
-func readAudience(listens string, authenticated bool) (options []websocket.Option, err error) {
+// readAudience returns the configuration of a WebSocket at an address: who sees all sessions.
+func readAudience(listens string, authenticated bool) (c websocket.Config, err error) {
 	operators, operatorsErr := flagged(operatorsVariable)
 	everyone, everyoneErr := flagged(everyoneVariable)
 	errs := []error{operatorsErr, everyoneErr}
@@ -29,13 +29,11 @@ func readAudience(listens string, authenticated bool) (options []websocket.Optio
 			errs = append(errs, fmt.Errorf("%s requires AUTH_KEYS_FILE, AUTH_JWKS or AUTH_CLIENT_CA_FILE", operatorsVariable))
 		}
 		// The WebSocket also requires the right control and sessions that contain every ID.
-		options = append(options, websocket.WithOperators(func(auth.Caller) bool { return true }))
+		c.Operators = func(auth.Caller) bool { return true }
 	}
-	if everyone {
-		if authenticated {
-			errs = append(errs, fmt.Errorf("%s shows every session to every client: it cannot be used with authentication", everyoneVariable))
-		}
-		options = append(options, websocket.WithEverySessionToEveryone())
+	if everyone && authenticated {
+		errs = append(errs, fmt.Errorf("%s shows every session to every client: it cannot be used with authentication", everyoneVariable))
 	}
-	return options, errors.Join(errs...)
+	c.EverySessionToEveryone = everyone
+	return c, errors.Join(errs...)
 }

@@ -11,29 +11,29 @@ func TestOnlyOperatorsOrEveryoneSeeAllSessions(t *testing.T) {
 	for name, c := range map[string]struct {
 		operators, everyone, listens string
 		authenticated                bool
-		options                      int
 		err                          string
 	}{
-		"off":                         {"", "false", ":1", true, 0, ""},
-		"operators":                   {"true", "", ":1", true, 1, ""},
-		"everyone":                    {"", "TRUE", ":1", false, 1, ""},
-		"operators without keys":      {"true", "", ":1", false, 0, "WS_OPERATORS requires AUTH_KEYS_FILE"},
-		"everyone with keys":          {"", "true", ":1", true, 0, "WS_EVERYONE_SEES_ALL shows every session"},
-		"operators without WebSocket": {"true", "", "", true, 0, "WS_OPERATORS is set and WS_PORT is not"},
-		"everyone without WebSocket":  {"", "true", "", false, 0, "WS_EVERYONE_SEES_ALL is set and WS_PORT is not"},
-		"neither true nor false":      {"yes", "", ":1", true, 0, "WS_OPERATORS: want true or false"},
-		"everyone: neither":           {"", "all", ":1", true, 0, "WS_EVERYONE_SEES_ALL: want true or false"},
+		"off":                         {"", "false", ":1", true, ""},
+		"operators":                   {"true", "", ":1", true, ""},
+		"everyone":                    {"", "TRUE", ":1", false, ""},
+		"operators without keys":      {"true", "", ":1", false, "WS_OPERATORS requires AUTH_KEYS_FILE"},
+		"everyone with keys":          {"", "true", ":1", true, "WS_EVERYONE_SEES_ALL shows every session"},
+		"operators without WebSocket": {"true", "", "", true, "WS_OPERATORS is set and WS_PORT is not"},
+		"everyone without WebSocket":  {"", "true", "", false, "WS_EVERYONE_SEES_ALL is set and WS_PORT is not"},
+		"neither true nor false":      {"yes", "", ":1", true, "WS_OPERATORS: want true or false"},
+		"everyone: neither":           {"", "all", ":1", true, "WS_EVERYONE_SEES_ALL: want true or false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(operatorsVariable, c.operators)
 			t.Setenv(everyoneVariable, c.everyone)
-			options, err := readAudience(c.listens, c.authenticated)
+			audience, err := readAudience(c.listens, c.authenticated)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return
 			}
 			require.NoError(t, err)
-			require.Len(t, options, c.options)
+			require.Equal(t, c.operators == "true", audience.Operators != nil)
+			require.Equal(t, c.everyone == "TRUE", audience.EverySessionToEveryone)
 		})
 	}
 }
@@ -49,7 +49,7 @@ func TestAudienceIsCheckedOnStart(t *testing.T) {
 	t.Setenv(everyoneVariable, "true")
 	s, err := readSettings(zap.NewNop())
 	require.NoError(t, err)
-	require.Len(t, s.audience, 1)
+	require.True(t, s.audience.EverySessionToEveryone)
 	t.Setenv("PARTS", "turn")
 	s, err = readSettings(zap.NewNop())
 	require.NoError(t, err)

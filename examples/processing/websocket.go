@@ -12,18 +12,12 @@ import (
 // openWebSocket shows the sessions at WS_PORT. Accepting connections stops with the first stage; open connections close
 // with the last.
 func (p *pipeline) openWebSocket(entrances, shown *stage) error {
-	options := []websocket.Option{websocket.WithLogger(p.logger), websocket.WithResumeKeys(p.resumeKeys...)}
-	options = append(options, p.audience...)
-	if p.authenticate != nil {
-		options = append(options, websocket.WithAuthenticate(p.authenticate))
-	}
-	if p.origins != nil {
-		options = append(options, websocket.WithOrigins(p.origins...)) // besides the server's own
-	}
+	c := p.audience
+	c.Door, c.ResumeKeys = p.door(), p.resumeKeys
 	if p.gates != nil {
-		options = append(options, websocket.WithGates(p.gates))
+		c.Gates = p.gates
 	}
-	screen, err := websocket.New(p.agent, options...)
+	screen, err := websocket.New(p.agent, c)
 	if err != nil {
 		return err
 	}

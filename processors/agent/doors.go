@@ -91,10 +91,7 @@ func (a *assembly) addChat() error {
 // addScreens adds the WebSocket and, with approvals, the door of gates, whose index shows them on the WebSocket too.
 func (a *assembly) addScreens() error {
 	c := a.config
-	opts := entrance[websocket.Option](c, websocket.WithLogger, websocket.WithAuthenticate, nil)
-	if len(c.Origins) > 0 {
-		opts = append(opts, websocket.WithOrigins(c.Origins...))
-	}
+	sockets := websocket.Config{Door: c.door()}
 	if c.Approval != nil {
 		gates := gatehttp.Config{Door: c.door()}
 		index, err := gatehttp.NewIndex(a.name, gates)
@@ -108,9 +105,9 @@ func (a *assembly) addScreens() error {
 		a.mux.Handle(gatehttp.GatesPath, d)
 		a.mux.Handle(gatehttp.GatesPath+"/", d)
 		a.doors = append(a.doors, connected(index.Run, a.brokers, a.kafka))
-		opts = append(opts, websocket.WithGates(index))
+		sockets.Gates = index
 	}
-	screen, err := websocket.New(a.name, opts...)
+	screen, err := websocket.New(a.name, sockets)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func Example_certificates() {
 	if err != nil {
 		panic(err)
 	}
-	var authenticate auth.Authenticate = certificates.Authenticate // for example websocket.WithAuthenticate(authenticate)
+	var authenticate auth.Authenticate = certificates.Authenticate // for example auth.Door{Authenticate: authenticate}
 	fmt.Println(authenticate != nil)
 	// Output: true
 }

@@ -69,7 +69,7 @@ func handler(name string, brokers []string) (http.Handler, error) {
 		}
 		return invoke.New(buffered, invoke.WithAuthenticate(identify))
 	case "websocket":
-		return websocket.New(agent, websocket.WithAuthenticate(identify))
+		return websocket.New(agent, websocket.Config{Door: identified})
 	case "channel":
 		return channelDoor()
 	case "gate", "delegation", "crew", "peer":

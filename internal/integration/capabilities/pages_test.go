@@ -51,11 +51,9 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	}
 	door := auth.Door{Origins: []string{pageOfOurs}}
 	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
-	socketOptions := []websocket.Option{websocket.WithOrigins(pageOfOurs)}
 	if authenticated {
 		door.Authenticate = known
 		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
-		socketOptions = append(socketOptions, websocket.WithAuthenticate(known))
 	}
 	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
@@ -89,7 +87,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		"crew":        {board, "POST", "/api/agents/a/input", false, authenticated},
 		"crew list":   {board, "GET", "/api/agents", false, authenticated},
 		"crew socket": {board, "GET", crewhttp.SocketPath, true, authenticated},
-		"websocket":   {must(websocket.New("pilot", socketOptions...)), "GET", "/", true, authenticated},
+		"websocket":   {must(websocket.New("pilot", websocket.Config{Door: door})), "GET", "/", true, authenticated},
 		"web chat":    {site, "GET", "/", true, true},
 		"peer":        {peer, "POST", peerhttp.DelegatePath, false, true},
 		"peer task":   {peer, "DELETE", peerhttp.TasksPath + "t", false, true},

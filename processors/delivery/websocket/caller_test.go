@@ -13,8 +13,10 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-func as(c auth.Caller) Option {
-	return WithAuthenticate(func(*http.Request) (auth.Caller, error) { return c, nil })
+func as(caller auth.Caller) func(*Config) {
+	return func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) { return caller, nil }
+	}
 }
 
 func TestClientNeedsTheRightToReadAndACredentialThatHasNotEnded(t *testing.T) {
@@ -56,13 +58,15 @@ func TestConnectionIsClosedWhenItsCredentialIsRevoked(t *testing.T) {
 }
 
 func TestBrowserSendsItsTokenAsASubprotocol(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
-		token, err := auth.Bearer(r)
-		if err == nil && token != "t0ken" {
-			err = auth.ErrRejected
+	s := newFixture(t, func(c *Config) {
+		c.Authenticate = func(r *http.Request) (auth.Caller, error) {
+			token, err := auth.Bearer(r)
+			if err == nil && token != "t0ken" {
+				err = auth.ErrRejected
+			}
+			return auth.Caller{}, err
 		}
-		return auth.Caller{}, err
-	}))
+	})
 	dial := func(path string, offers ...string) (*ws.Conn, *http.Response, error) {
 		return ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path, &ws.DialOptions{Subprotocols: offers, HTTPClient: s.http.Client()})
 	}

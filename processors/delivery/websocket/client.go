@@ -13,7 +13,7 @@ import (
 // client is one connection. Its goroutines are the HTTP handler's, which reads, one that writes, one that pings, and
 // one that waits for the end of the caller's credential, if it has one.
 type client struct {
-	rules  *rules
+	config *Config
 	caller auth.Caller
 	owner  string // name of the account that pays for its reads and its sessions' memory
 	conn   *ws.Conn
@@ -52,8 +52,8 @@ const (
 	reasonStopping = "server is stopping"
 )
 
-func newClient(r *rules, caller auth.Caller) *client {
-	return &client{rules: r, caller: caller, queue: newQueue(r.queue), ending: make(chan struct{})}
+func newClient(config *Config, caller auth.Caller) *client {
+	return &client{config: config, caller: caller, queue: newQueue(config.queue()), ending: make(chan struct{})}
 }
 
 // end makes the client close its connection with a status and a reason. Only the first call has an effect.
@@ -82,7 +82,7 @@ func (c *client) offer(f *frame) {
 	case c.replayed.includes(f):
 	case !c.holding:
 		c.show(f)
-	case c.rules.queue.allow(len(c.held)+1, c.heldBytes+len(f.text)):
+	case c.config.queue().allow(len(c.held)+1, c.heldBytes+len(f.text)):
 		c.held, c.heldBytes = append(c.held, f), c.heldBytes+len(f.text)
 	default:
 		c.end(ws.StatusTryAgainLater, reasonSlow)
@@ -91,7 +91,7 @@ func (c *client) offer(f *frame) {
 
 // serve passes the client's text frames to receive until the connection ends. Its goroutines have ended when it returns.
 func (c *client) serve(receive func(frame []byte)) {
-	c.conn.SetReadLimit(c.rules.inbound)
+	c.conn.SetReadLimit(c.config.FrameLimit)
 	var running sync.WaitGroup
 	running.Go(c.write)
 	running.Go(c.ping)
@@ -135,7 +135,7 @@ func (c *client) write() {
 }
 
 func (c *client) send(i item) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.rules.write)
+	ctx, cancel := context.WithTimeout(context.Background(), c.config.WriteTimeout)
 	defer cancel()
 	if err := c.conn.Write(ctx, ws.MessageText, i.text); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *client) close() {
 		_ = c.conn.CloseNow()
 		return
 	}
-	until := time.Now().Add(c.rules.write)
+	until := time.Now().Add(c.config.WriteTimeout)
 	for c.code == ws.StatusGoingAway && time.Now().Before(until) {
 		i, ok := c.queue.take()
 		if !ok {
@@ -169,14 +169,14 @@ func (c *client) close() {
 
 // expire disconnects the client when its credential ends.
 func (c *client) expire() {
-	if c.caller.Await(c.ending, c.rules.clock) {
+	if c.caller.Await(c.ending, c.config.Clock) {
 		c.end(StatusCredentialExpired, reasonExpired)
 	}
 }
 
 // ping disconnects a client that does not answer.
 func (c *client) ping() {
-	every := time.NewTicker(c.rules.ping)
+	every := time.NewTicker(c.config.PingInterval)
 	defer every.Stop()
 	for {
 		select {
@@ -185,7 +185,7 @@ func (c *client) ping() {
 			return
 		}
 		// The client's end does not cancel the ping: a canceled write closes the connection without a reason.
-		ctx, cancel := context.WithTimeout(context.Background(), c.rules.pong)
+		ctx, cancel := context.WithTimeout(context.Background(), c.config.PongTimeout)
 		err := c.conn.Ping(ctx)
 		cancel()
 		if err != nil {

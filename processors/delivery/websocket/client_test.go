@@ -61,7 +61,7 @@ func TestOtherFramesOfClientsAreIgnored(t *testing.T) {
 
 // In FlightDeck, a connection that closed at the wrong moment ended the thread that serves all clients.
 func TestDisconnectingClientsDoNotAffectOthers(t *testing.T) {
-	s := newFixture(t, WithQueue(4096, 1<<24))
+	s := newFixture(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 4096, 1<<24 })
 	stays := s.open().subscribe("s")
 	stop := make(chan struct{})
 	var going sync.WaitGroup
@@ -95,10 +95,10 @@ func TestDisconnectingClientsDoNotAffectOthers(t *testing.T) {
 
 // In FlightDeck, a client that subscribed while the session's last client left could receive nothing.
 func TestClientThatSubscribesWhileTheLastOneLeavesIsServed(t *testing.T) {
-	s := newFixture(t, WithReplay(Replay{Sessions: 1}))
+	s := newFixture(t, func(c *Config) { c.Replay = Replay{Sessions: 1} })
 	h := s.hub
 	for round := range 2000 {
-		goes, comes := newClient(s.rules, auth.Caller{}), newClient(s.rules, auth.Caller{})
+		goes, comes := newClient(s.config, auth.Caller{}), newClient(s.config, auth.Caller{})
 		require.True(t, h.admit(goes))
 		require.True(t, h.admit(comes))
 		h.subscribe(goes, "s")
@@ -115,7 +115,9 @@ func TestClientThatSubscribesWhileTheLastOneLeavesIsServed(t *testing.T) {
 
 func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, time.Minute))
+		s := newFixture(t, func(c *Config) {
+			c.QueueFrames, c.QueueBytes, c.PingInterval, c.PongTimeout, c.WriteTimeout = 8, 1<<20, time.Hour, time.Hour, time.Minute
+		})
 		slow, quick := s.open().subscribe("s"), s.open().subscribe("s")
 		big := `"` + strings.Repeat("x", 256<<10) + `"`
 		dropped := func() (some bool) {
@@ -142,7 +144,9 @@ func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
 
 func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, WithQueue(8, 1<<20), WithKeepalive(time.Hour, time.Hour, 50*time.Millisecond))
+		s := newFixture(t, func(c *Config) {
+			c.QueueFrames, c.QueueBytes, c.PingInterval, c.PongTimeout, c.WriteTimeout = 8, 1<<20, time.Hour, time.Hour, 50*time.Millisecond
+		})
 		s.open().subscribe("s")
 		big := `"` + strings.Repeat("x", 256<<10) + `"`
 		for i := range int64(10) {
@@ -154,7 +158,9 @@ func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 
 func TestClientThatAnswersNoPingIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, WithKeepalive(20*time.Millisecond, 50*time.Millisecond, time.Second))
+		s := newFixture(t, func(c *Config) {
+			c.PingInterval, c.PongTimeout, c.WriteTimeout = 20*time.Millisecond, 50*time.Millisecond, time.Second
+		})
 		b := s.open().subscribe("s") // it does not read, so it does not answer pings
 		require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, waitLimit, time.Millisecond)
 		_, err := b.read()
@@ -162,7 +168,9 @@ func TestClientThatAnswersNoPingIsDisconnected(t *testing.T) {
 
 		// A client that reads answers pings, and stays connected for longer than the time to answer.
 		const answer = 3 * time.Second
-		s = newFixture(t, WithKeepalive(20*time.Millisecond, answer, time.Minute))
+		s = newFixture(t, func(c *Config) {
+			c.PingInterval, c.PongTimeout, c.WriteTimeout = 20*time.Millisecond, answer, time.Minute
+		})
 		reads := s.open().subscribe("r")
 		for i := range 8 {
 			pause := time.NewTimer(answer / 6)

@@ -23,7 +23,7 @@
 //
 // # Gates
 //
-// With WithGates, clients also see what waits for a person's decision in their session, as the door of package
+// With Config.Gates, clients also see what waits for a person's decision in their session, as the door of package
 // processors/gate/gatehttp shows it: after a subscription each gate that is open, then each that is opened or has ended.
 //
 //	{"type":"gate_opened","data":{"gate_id":"...","status":"pending","tool":"pay","args":{},...},"session_id":"s"}
@@ -59,7 +59,7 @@
 //
 // # Operators
 //
-// With WithOperators, a client may subscribe to all sessions. It then receives the new frames of each:
+// With Config.Operators, a client may subscribe to all sessions. It then receives the new frames of each:
 //
 //	{"type":"subscribe","session_id":"*"}
 //
@@ -68,7 +68,7 @@
 // answered with "complete":false, and the client can resume a single session by an event_id of that session. An operator that is too slow for all
 // sessions is disconnected like any client. The frames of up to 4096 sessions without clients are ordered by cause.
 //
-// FlightDeck's dashboard subscribes to one session and shows the pipeline events of all. WithEverySessionToEveryone serves
+// FlightDeck's dashboard subscribes to one session and shows the pipeline events of all. Config.EverySessionToEveryone serves
 // it: each client sees every session, as in FlightDeck, so it cannot be used with authentication.
 //
 // # Why outputs are not deliveries here
@@ -91,7 +91,7 @@
 //
 // An event_id contains the positions from which the server reads, so it is signed (HMAC-SHA256) for one session, and the
 // server reads nothing for an ID that none of its keys has signed. Give all servers of an agent the same keys
-// (WithResumeKeys). By default each server has a random key, and a client can resume at that server only.
+// (Config.ResumeKeys). By default each server has a random key, and a client can resume at that server only.
 //
 // The client receives the frames that it missed, then
 // {"type":"resumed","data":{"session_id":"s","complete":true,"replayed":2}}, then new frames. The missed frames come from
@@ -109,7 +109,7 @@
 //	new WebSocket(url, ["turntable", "turntable.bearer." + token])
 //
 // The server selects the subprotocol turntable, so the token is not in its response. It never reads a token from the URL,
-// because proxies log URLs. An Authenticate function of your own can also use a cookie; then limit the origins (WithOrigins),
+// because proxies log URLs. An Authenticate function of your own can also use a cookie; then limit the origins (Config.Origins),
 // because browsers send cookies with the requests of every page.
 //
 // # Limits

@@ -15,7 +15,7 @@ import (
 
 // A service shows its agent's sessions to browsers of one site. Run reads the topics; the server is an http.Handler.
 func Example() {
-	server, err := websocket.New("support", websocket.WithOrigins("support.example"))
+	server, err := websocket.New("support", websocket.Config{Door: auth.Door{Origins: []string{"support.example"}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,9 +32,10 @@ func Example() {
 func identify(*http.Request) (auth.Caller, error) { return auth.Caller{}, errors.New("no credential") }
 
 // Callers with the right control whose sessions are "*" may subscribe to all sessions.
-func ExampleWithOperators() {
-	server, err := websocket.New("support", websocket.WithAuthenticate(identify),
-		websocket.WithOperators(func(c auth.Caller) bool { return c.Subject != "" }))
+func ExampleConfig_operators() {
+	server, err := websocket.New("support", websocket.Config{
+		Door: auth.Door{Authenticate: identify}, Operators: func(c auth.Caller) bool { return c.Subject != "" },
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,8 +53,8 @@ func (paying) Watch(
 }
 
 // Clients also see what waits for a person in their session.
-func ExampleWithGates() {
-	server, err := websocket.New("support", websocket.WithOrigins("support.example"), websocket.WithGates(paying{}))
+func ExampleConfig_gates() {
+	server, err := websocket.New("support", websocket.Config{Door: auth.Door{Origins: []string{"support.example"}}, Gates: paying{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,12 +35,16 @@ type fixture struct {
 	clock *clock.Fake
 }
 
-func newFixture(t testing.TB, opts ...Option) *fixture {
+func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	t.Helper()
-	c := clock.NewFake(noon)
-	s, err := New("pilot", append([]Option{WithClock(c), WithResumeKeys(resumeKey)}, opts...)...)
+	at := clock.NewFake(noon)
+	c := Config{Door: auth.Door{Clock: at}, ResumeKeys: [][]byte{resumeKey}}
+	for _, f := range change {
+		f(&c)
+	}
+	s, err := New("pilot", c)
 	require.NoError(t, err)
-	w := &fixture{Server: s, t: t, clock: c}
+	w := &fixture{Server: s, t: t, clock: at}
 	w.http, w.dials = memnet.Serve(s)
 	t.Cleanup(w.http.Close)
 	t.Cleanup(s.hub.close)

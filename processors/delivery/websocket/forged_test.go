@@ -14,7 +14,7 @@ import (
 
 // Nothing is read from the topics for event IDs that no server has signed.
 func TestForgedEventIDsAreNotRead(t *testing.T) {
-	other := newFixture(t, WithResumeKeys([]byte("another key of at least 32 bytes.")))
+	other := newFixture(t, func(c *Config) { c.ResumeKeys = [][]byte{[]byte("another key of at least 32 bytes.")} })
 	b := other.open().subscribe("s")
 	other.take("message-input", "s", 1, `"one"`)
 	foreign := b.next().id
@@ -46,7 +46,7 @@ func TestForgedEventIDsAreNotRead(t *testing.T) {
 }
 
 func TestWithoutAKeyServersSignWithTheirOwn(t *testing.T) {
-	none := WithResumeKeys()
+	none := func(c *Config) { c.ResumeKeys = nil }
 	first, second := newFixture(t, none), newFixture(t, none)
 	b := first.open().subscribe("s")
 	first.take("message-input", "s", 1, `"one"`)
@@ -58,7 +58,7 @@ func TestWithoutAKeyServersSignWithTheirOwn(t *testing.T) {
 
 func TestResumeKeyCanBeReplaced(t *testing.T) {
 	newer := []byte("the newer key, of at least 32 bytes")
-	old, rotating := newFixture(t), newFixture(t, WithResumeKeys(newer, resumeKey))
+	old, rotating := newFixture(t), newFixture(t, func(c *Config) { c.ResumeKeys = [][]byte{newer, resumeKey} })
 	b := old.open().subscribe("s")
 	old.take("message-input", "s", 1, `"one"`)
 	rotating.setFollower(&fakeFollower{})
@@ -68,7 +68,7 @@ func TestResumeKeyCanBeReplaced(t *testing.T) {
 	rotating.take("message-input", "t", 3, `"three"`)
 	_, ok := newSigner("pilot", [][]byte{newer}).verify("t", b.next().id)
 	require.True(t, ok, "the first key signs")
-	_, err := New("pilot", WithResumeKeys([]byte("short")))
+	_, err := New("pilot", Config{ResumeKeys: [][]byte{[]byte("short")}})
 	require.ErrorIs(t, err, ErrConfig)
 	require.NotContains(t, err.Error(), "short,")
 }
@@ -87,7 +87,7 @@ func (s *fixture) openAs(name string) *browser {
 
 // A caller with many sessions, or with large ones, evicts its own frames only.
 func TestCallerDoesNotEvictTheFramesOfOthers(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(byName), WithReplay(Replay{Sessions: 10, TotalBytes: 20_000}))
+	s := newFixture(t, func(c *Config) { c.Authenticate, c.Replay = byName, Replay{Sessions: 10, TotalBytes: 20_000} })
 	honest := s.openAs("honest").subscribe("mine")
 	s.take("message-input", "mine", 1, `"one"`)
 	last := honest.next().id

@@ -19,18 +19,6 @@ type Gates interface {
 	Watch(ctx context.Context, caller, session string, show func(opened bool, gate []byte)) (open iter.Seq[[]byte], stop func(), err error)
 }
 
-// WithGates also shows clients the gates of their session, what waits for a person's decision: a gate_opened frame for each
-// open gate after a subscription and for each new one, and a gate_closed frame for each that has ended (default: none). They
-// have no event_id and are not resumed: a client that subscribes should forget the gates that it knows. g must not be nil.
-func WithGates(g Gates) Option {
-	return func(r *rules) {
-		if g == nil {
-			r.invalid("WithGates: nil")
-		}
-		r.gates = g
-	}
-}
-
 // gateFeed sends a client the gates of its session. Its frames wait in a queue of its own, within the limits of the client's
 // queue, and one at a time is in that of the client: they take no room from the session's other frames, which are queued
 // without waiting.
@@ -100,7 +88,7 @@ func (f *gateFeed) show(opened bool, gate []byte) {
 	text := gateFrame(f.session, opened, gate)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.client.rules.queue.allow(len(f.held)+1, f.bytes+len(text)) {
+	if !f.client.config.queue().allow(len(f.held)+1, f.bytes+len(text)) {
 		f.client.end(ws.StatusTryAgainLater, reasonSlow)
 		return
 	}

@@ -89,7 +89,7 @@ func TestClientSeesTheOpenGatesOfItsSessionAndTheirChanges(t *testing.T) {
 	g := newFakeGates()
 	g.change("s", true, `{"gate_id":"1","args":{"to":"mira","bearerToken":"t0ken"}}`)
 	g.change("other", true, `{"gate_id":"9"}`)
-	s := newFixture(t, WithGates(g))
+	s := newFixture(t, func(c *Config) { c.Gates = g })
 	b := s.open().subscribe("s")
 	require.Equal(t, `{"type":"gate_opened","data":{"gate_id":"1","args":{"to":"mira"}},"session_id":"s"}`, b.next().text)
 	require.Eventually(t, func() bool { return g.watchers() == 1 }, waitLimit, 1)
@@ -113,7 +113,7 @@ func TestClientSeesTheOpenGatesOfItsSessionAndTheirChanges(t *testing.T) {
 // Frames of gates have no event_id, so what a client resumes after is the same as without them.
 func TestGatesDoNotChangeWhatAClientResumes(t *testing.T) {
 	g := newFakeGates()
-	s := newFixture(t, WithGates(g))
+	s := newFixture(t, func(c *Config) { c.Gates = g })
 	b := s.open().subscribe("s")
 	s.take("message-input", "s", 1, `"one"`)
 	last := b.next()
@@ -136,7 +136,7 @@ func TestManyOpenGatesTakeNoRoomFromOtherFrames(t *testing.T) {
 	for i := range 100 {
 		g.change("s", true, fmt.Sprintf(`{"gate_id":"%d","args":"%s"}`, i, strings.Repeat("x", 10_000)))
 	}
-	s := newFixture(t, WithGates(g), WithQueue(8, 100_000))
+	s := newFixture(t, func(c *Config) { c.Gates, c.QueueFrames, c.QueueBytes = g, 8, 100_000 })
 	b := s.open().subscribe("s")
 	opened, events := 0, 0
 	for i := range 100 {
@@ -163,7 +163,7 @@ func TestFramesDoNotWaitForGatesThatAreNotReady(t *testing.T) {
 	g := newFakeGates()
 	g.ready = make(chan struct{})
 	g.change("s", true, `{"gate_id":"1"}`)
-	s := newFixture(t, WithGates(g))
+	s := newFixture(t, func(c *Config) { c.Gates = g })
 	b := s.open().subscribe("s")
 	b.none("s")
 	close(g.ready)
@@ -173,13 +173,13 @@ func TestFramesDoNotWaitForGatesThatAreNotReady(t *testing.T) {
 func TestClientWhoseGatesCannotBeReadIsDisconnected(t *testing.T) {
 	g := newFakeGates()
 	g.err = errors.New("no row")
-	s := newFixture(t, WithGates(g))
+	s := newFixture(t, func(c *Config) { c.Gates = g })
 	require.Equal(t, ws.StatusTryAgainLater, s.open().subscribe("s").ending().Code)
 }
 
 func TestClientForWhichTooManyChangesOfGatesWaitIsDisconnected(t *testing.T) {
-	s := newFixture(t, WithQueue(8, 1<<20))
-	c := newClient(s.rules, auth.Caller{}) // nothing is written to it
+	s := newFixture(t, func(c *Config) { c.QueueFrames, c.QueueBytes = 8, 1<<20 })
+	c := newClient(s.config, auth.Caller{}) // nothing is written to it
 	f := &gateFeed{client: c, session: "s", more: make(chan struct{}, 1)}
 	for range 8 {
 		f.show(true, []byte(`{}`))

@@ -23,11 +23,14 @@ func byCookie(r *http.Request) (auth.Caller, error) {
 
 func TestOnlyPagesOfTheSameOriginConnectWithAuthentication(t *testing.T) {
 	var refused atomic.Int64
-	s := newFixture(t, WithAuthenticate(byCookie), WithAudit(func(e auth.AuditEvent) {
-		if e.Action == auth.AuditRefuse && e.Status == 403 && e.Subject == "victim" {
-			refused.Add(1)
+	s := newFixture(t, func(c *Config) {
+		c.Authenticate = byCookie
+		c.Audit = func(e auth.AuditEvent) {
+			if e.Action == auth.AuditRefuse && e.Status == 403 && e.Subject == "victim" {
+				refused.Add(1)
+			}
 		}
-	}))
+	})
 	for _, evil := range []string{"https://evil.example", "null"} {
 		_, response, err := s.dial("/ws", "Origin", evil, "Cookie", "user=victim")
 		require.Error(t, err)
@@ -38,7 +41,7 @@ func TestOnlyPagesOfTheSameOriginConnectWithAuthentication(t *testing.T) {
 		_, _, err := s.dial("/ws", "Origin", origin, "Cookie", "user=victim")
 		require.NoError(t, err)
 	}
-	s = newFixture(t, WithAuthenticate(byCookie), WithOrigins("https://app.example"))
+	s = newFixture(t, func(c *Config) { c.Authenticate, c.Origins = byCookie, []string{"https://app.example"} })
 	_, _, err := s.dial("/ws", "Origin", "https://app.example", "Cookie", "user=victim")
 	require.NoError(t, err)
 }
@@ -47,16 +50,18 @@ func TestOpenServerAcceptsPagesOfOtherOriginsOnlyIfTheyAreNamed(t *testing.T) {
 	_, response, err := newFixture(t).dial("/ws", "Origin", "https://any.example")
 	require.Error(t, err)
 	require.Equal(t, 403, response.StatusCode)
-	_, _, err = newFixture(t, WithOrigins("*")).dial("/ws", "Origin", "https://any.example")
+	_, _, err = newFixture(t, func(c *Config) { c.Origins = []string{"*"} }).dial("/ws", "Origin", "https://any.example")
 	require.NoError(t, err)
 }
 
 func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 	var asked atomic.Bool
-	s := newFixture(t, WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		asked.Store(true)
-		return auth.Caller{}, http.ErrNoCookie
-	}))
+	s := newFixture(t, func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			asked.Store(true)
+			return auth.Caller{}, http.ErrNoCookie
+		}
+	})
 	for _, name := range []string{"Origin", "Cookie", "Authorization", "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions", "Unknown"} {
 		_, response, err := s.dial("/ws", name, strings.Repeat(",", 100_000))
 		require.Error(t, err)
@@ -66,7 +71,7 @@ func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 }
 
 func TestSocketsOfACallerAreLimited(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(byCookie), WithLimits(auth.Limits{Caller: auth.Share{Open: 2}}))
+	s := newFixture(t, func(c *Config) { c.Authenticate, c.Limits = byCookie, auth.Limits{Caller: auth.Share{Open: 2}} })
 	first, _, err := s.dial("/ws", "Cookie", "user=mallory")
 	require.NoError(t, err)
 	_, _, err = s.dial("/ws", "Cookie", "user=mallory")
@@ -84,7 +89,7 @@ func TestSocketsOfACallerAreLimited(t *testing.T) {
 }
 
 func TestSocketsOfASessionAreLimited(t *testing.T) {
-	s := newFixture(t, WithLimits(auth.Limits{Session: auth.Share{Open: 1}}))
+	s := newFixture(t, func(c *Config) { c.Limits = auth.Limits{Session: auth.Share{Open: 1}} })
 	first := s.open().subscribe("one")
 	second := s.open()
 	second.send(`{"type":"subscribe","session_id":"one"}`)

@@ -10,7 +10,7 @@ import (
 // So a client that subscribes while the session's last client leaves loses no frame, and a connection that fails affects no
 // other client.
 type hub struct {
-	rules  *rules
+	config *Config
 	signer signer
 	feeds  map[string]feed
 
@@ -29,9 +29,9 @@ type hub struct {
 	held      int                   // bytes of those records
 }
 
-func newHub(r *rules, signer signer, names [feedCount]string) *hub {
+func newHub(config *Config, signer signer, names [feedCount]string) *hub {
 	h := &hub{
-		rules: r, signer: signer, feeds: map[string]feed{}, clients: map[*client]struct{}{}, sessions: map[string]*session{},
+		config: config, signer: signer, feeds: map[string]feed{}, clients: map[*client]struct{}{}, sessions: map[string]*session{},
 		accounts: newAccounts(), operators: map[*client]struct{}{}, observed: newObserved(), holding: map[*session]struct{}{},
 	}
 	for f, name := range names {
@@ -45,7 +45,7 @@ func newHub(r *rules, signer signer, names [feedCount]string) *hub {
 func (h *hub) admit(c *client) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed || len(h.clients) >= h.rules.clients {
+	if h.closed || len(h.clients) >= h.config.Concurrency {
 		return false
 	}
 	h.clients[c] = struct{}{}
@@ -101,7 +101,7 @@ func (h *hub) join(c *client, id string) *session {
 	switch {
 	case s == nil:
 		if s = h.observed.remove(id); s == nil {
-			s = newSession(id, h.rules.clock.Now())
+			s = newSession(id, h.config.Clock.Now())
 		}
 		s.owner = h.accounts.open(c.owner)
 		h.sessions[id] = s
@@ -126,11 +126,11 @@ func (h *hub) unsubscribe(c *client) {
 	s.idle = s.owner.idle.PushBack(s)
 	h.idle++
 	h.accounts.byIdle.changed(s.owner)
-	if h.idle <= h.rules.replay.Sessions {
+	if h.idle <= h.config.Replay.Sessions {
 		return
 	}
 	oldest := h.accounts.byIdle.owners[0].idle.Front().Value.(*session)
-	h.flush(oldest, h.rules.clock.Now(), limits{})
+	h.flush(oldest, h.config.Clock.Now(), limits{})
 	for len(oldest.recent) > 0 {
 		h.forget(oldest)
 	}
@@ -192,10 +192,10 @@ func (h *hub) remember(s *session, f *frame) {
 	e.element = s.owner.remembered.PushBack(e)
 	s.recent = append(s.recent, e)
 	h.charge(s, len(f.text))
-	for len(s.recent) > h.rules.replay.Frames || s.bytes > h.rules.replay.Bytes {
+	for len(s.recent) > h.config.Replay.Frames || s.bytes > h.config.Replay.Bytes {
 		h.forget(s)
 	}
-	for h.bytes > h.rules.replay.TotalBytes {
+	for h.bytes > h.config.Replay.TotalBytes {
 		h.forget(h.accounts.byBytes.owners[0].remembered.Front().Value.(*entry).session)
 	}
 }

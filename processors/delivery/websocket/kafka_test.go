@@ -18,7 +18,7 @@ import (
 // running starts a server that reads from a broker.
 func running(t testing.TB, brokers []string) (s *fixture, stop func()) {
 	t.Helper()
-	server, err := New("pilot", WithResumeKeys(resumeKey))
+	server, err := New("pilot", Config{ResumeKeys: [][]byte{resumeKey}})
 	require.NoError(t, err)
 	s = &fixture{Server: server, t: t}
 	s.http, s.dials = memnet.Serve(server)
@@ -93,7 +93,7 @@ func TestServerWaitsForItsTopics(t *testing.T) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	defer broker.Close()
-	server, err := New("pilot")
+	server, err := New("pilot", Config{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

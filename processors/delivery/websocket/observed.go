@@ -33,7 +33,7 @@ func (o *observed) remove(id string) *session {
 
 // observing reports whether a client sees sessions to which it has not subscribed.
 func (h *hub) observing() bool {
-	return len(h.operators) > 0 || h.rules.everyone && len(h.clients) > 0
+	return len(h.operators) > 0 || h.config.EverySessionToEveryone && len(h.clients) > 0
 }
 
 // observedSlack is how much earlier the other records of a session may have been written than the first that is observed.
@@ -49,7 +49,7 @@ func (h *hub) observe(id string, at time.Time) *session {
 		h.observed.recent.MoveToBack(e)
 		return e.Value.(*session)
 	}
-	now := h.rules.clock.Now()
+	now := h.config.Clock.Now()
 	if h.observed.recent.Len() >= maxObserved {
 		oldest := h.observed.recent.Front().Value.(*session)
 		h.flush(oldest, now, limits{})
@@ -89,7 +89,7 @@ func (h *hub) unobserve(c *client) {
 
 // others returns the clients that see a frame without having subscribed to its session. Subscribers may be among them.
 func (h *hub) others(s *session, f *frame) map[*client]struct{} {
-	if h.rules.everyone && (f.kind == kindEvent || len(s.subscribers) == 0) {
+	if h.config.EverySessionToEveryone && (f.kind == kindEvent || len(s.subscribers) == 0) {
 		return h.clients
 	}
 	return h.operators

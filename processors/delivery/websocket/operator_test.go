@@ -21,8 +21,10 @@ const subscribeToAll = `{"type":"subscribe","session_id":"*"}`
 func every(auth.Caller) bool { return true }
 
 // callers authenticates by the header Caller.
-func callers(all map[string]auth.Caller) Option {
-	return WithAuthenticate(func(r *http.Request) (auth.Caller, error) { return all[r.Header.Get("Caller")], nil })
+func callers(all map[string]auth.Caller) func(*Config) {
+	return func(c *Config) {
+		c.Authenticate = func(r *http.Request) (auth.Caller, error) { return all[r.Header.Get("Caller")], nil }
+	}
 }
 
 func (s *fixture) as(name string) *browser {
@@ -54,7 +56,7 @@ func (s *fixture) observed() int {
 }
 
 func TestOperatorSeesAllSessions(t *testing.T) {
-	s := newFixture(t, callers(map[string]auth.Caller{"op": {Subject: "op"}, "mira": {Subject: "mira"}}), WithOperators(every))
+	s := newFixture(t, callers(map[string]auth.Caller{"op": {Subject: "op"}, "mira": {Subject: "mira"}}), func(c *Config) { c.Operators = every })
 	operator, mira := s.as("op").watch(), s.as("mira").subscribe("mira:1")
 	s.take("message-input", "mira:1", 1, `"hers"`)
 	s.take("message-output", "zoe:1", 1, `{"content":"x","reply_to":{"bearerToken":"s3cret"}}`)
@@ -91,7 +93,7 @@ func TestOnlyOperatorsSeeAllSessions(t *testing.T) {
 		"some":      {Subject: "op", MayUse: of("a-*"), Rights: auth.AllRights},
 		"the user*": {Subject: "op", MayUse: of("{user}"), Rights: auth.AllRights},
 		"denied":    {Subject: "denied", MayUse: of("*"), Rights: auth.AllRights},
-	}), WithOperators(func(c auth.Caller) bool { return c.Subject == "op" }))
+	}), func(c *Config) { c.Operators = func(c auth.Caller) bool { return c.Subject == "op" } })
 	for _, name := range []string{"no right", "some", "the user*", "denied"} {
 		b := s.as(name)
 		b.send(subscribeToAll)
@@ -100,12 +102,12 @@ func TestOnlyOperatorsSeeAllSessions(t *testing.T) {
 	require.Zero(t, s.operators())
 	s.as("op").watch()
 
-	for name, opts := range map[string][]Option{
-		"without the option":       {callers(map[string]auth.Caller{"": {Subject: "op"}})},
-		"without authentication":   nil,
-		"everyone sees everything": {WithEverySessionToEveryone()},
+	for name, change := range map[string]func(*Config){
+		"without Operators":        callers(map[string]auth.Caller{"": {Subject: "op"}}),
+		"without authentication":   func(*Config) {},
+		"everyone sees everything": func(c *Config) { c.EverySessionToEveryone = true },
 	} {
-		b := newFixture(t, opts...).open()
+		b := newFixture(t, change).open()
 		b.send(subscribeToAll)
 		require.Contains(t, b.next().text, `{"type":"refused","data":{"session_id":"*"`, name)
 	}
@@ -113,7 +115,7 @@ func TestOnlyOperatorsSeeAllSessions(t *testing.T) {
 
 // Records of a session are written before the server reads the first of them: those that an operator missed are not older.
 func TestOperatorResumesASessionFromItsFirstFrame(t *testing.T) {
-	s := newFixture(t, callers(nil), WithOperators(every))
+	s := newFixture(t, callers(nil), func(c *Config) { c.Operators = every })
 	b := s.open().watch()
 	s.take("message-input", "s", 1, `"one"`, later(-20*time.Millisecond))
 	last := b.next().id
@@ -129,7 +131,7 @@ func TestOperatorResumesASessionFromItsFirstFrame(t *testing.T) {
 }
 
 func TestOperatorDoesNotResume(t *testing.T) {
-	s := newFixture(t, callers(nil), WithOperators(every))
+	s := newFixture(t, callers(nil), func(c *Config) { c.Operators = every })
 	b := s.open().watch()
 	s.take("message-input", "s", 1, `"one"`)
 	last := b.next().id
@@ -144,8 +146,8 @@ func TestOperatorDoesNotResume(t *testing.T) {
 }
 
 func TestSlowOperatorDelaysNoOne(t *testing.T) {
-	s := newFixture(t, callers(nil), WithOperators(every), WithQueue(8, 1<<10))
-	slow, other := newClient(s.rules, auth.Caller{}), s.open().subscribe("s")
+	s := newFixture(t, callers(nil), func(c *Config) { c.Operators, c.QueueFrames, c.QueueBytes = every, 8, 1<<10 })
+	slow, other := newClient(s.config, auth.Caller{}), s.open().subscribe("s")
 	require.True(t, s.hub.admit(slow))
 	defer s.hub.leave(slow)
 	s.hub.watch(slow)
@@ -165,7 +167,7 @@ func TestSlowOperatorDelaysNoOne(t *testing.T) {
 }
 
 func TestOperatorIsDisconnectedWhenItsCredentialExpires(t *testing.T) {
-	s := newFixture(t, callers(map[string]auth.Caller{"": {Expires: noon.Add(time.Minute)}}), WithOperators(every))
+	s := newFixture(t, callers(map[string]auth.Caller{"": {Expires: noon.Add(time.Minute)}}), func(c *Config) { c.Operators = every })
 	b := s.open().watch()
 	require.NoError(t, s.clock.WaitTickers(t.Context(), 1))
 	s.clock.Advance(time.Minute)
@@ -174,7 +176,7 @@ func TestOperatorIsDisconnectedWhenItsCredentialExpires(t *testing.T) {
 }
 
 func TestSessionsOfOperatorsAreBounded(t *testing.T) {
-	s := newFixture(t, callers(nil), WithOperators(every), WithQueue(10_000, 64<<20))
+	s := newFixture(t, callers(nil), func(c *Config) { c.Operators, c.QueueFrames, c.QueueBytes = every, 10_000, 64<<20 })
 	b := s.open().watch()
 	for i := range maxObserved + 10 {
 		s.take("message-input", "s"+strconv.Itoa(i), 1, `"x"`, withID(turnOne+"/1/message/0"))
@@ -196,7 +198,7 @@ func TestSessionsOfOperatorsAreBounded(t *testing.T) {
 // FlightDeck's dashboard subscribes to one session, shows the events of all and every answer that no one else receives.
 func TestEveryoneSeesEverySession(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
-	s := newFixture(t, WithEverySessionToEveryone(), WithLogger(zap.New(core)))
+	s := newFixture(t, func(c *Config) { c.EverySessionToEveryone, c.Logger = true, zap.New(core) })
 	require.Equal(t, 1, logs.FilterMessageSnippet("every WebSocket client sees every session").Len())
 	a, b, none := s.open().subscribe("a"), s.open().subscribe("b"), s.open()
 	require.Eventually(t, func() bool {
@@ -212,13 +214,11 @@ func TestEveryoneSeesEverySession(t *testing.T) {
 	none.require(`"for a"`, `pipeline_event`, `chat_response`, `"last"`)
 }
 
-func TestOptionsThatShowAllSessionsExcludeEachOther(t *testing.T) {
-	for name, opts := range map[string][]Option{
-		"operators without authentication": {WithOperators(every)},
-		"no function":                      {callers(nil), WithOperators(nil)},
-		"everyone with authentication":     {callers(nil), WithEverySessionToEveryone()},
-	} {
-		_, err := New("pilot", opts...)
-		require.ErrorIs(t, err, ErrConfig, name)
-	}
+func TestFieldsThatShowAllSessionsNeedOrExcludeAuthenticate(t *testing.T) {
+	_, err := New("pilot", Config{Operators: every})
+	require.ErrorContains(t, err, "Operators requires Authenticate")
+	c := Config{EverySessionToEveryone: true}
+	callers(nil)(&c)
+	_, err = New("pilot", c)
+	require.ErrorContains(t, err, "EverySessionToEveryone excludes Authenticate")
 }

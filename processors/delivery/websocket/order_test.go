@@ -105,7 +105,7 @@ func TestWaitingFrameIsResumed(t *testing.T) {
 
 // A session that is forgotten while frames wait sends them to the operators first, and its clients read them from the topics.
 func TestForgottenSessionHoldsNothing(t *testing.T) {
-	s := newFixture(t, WithReplay(Replay{Sessions: 1}))
+	s := newFixture(t, func(c *Config) { c.Replay = Replay{Sessions: 1} })
 	for i := range 3 {
 		name := "s" + strconv.Itoa(i)
 		b := s.open().subscribe(name)

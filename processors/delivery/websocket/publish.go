@@ -37,7 +37,7 @@ func (h *hub) onRecord(r processors.Inbound) {
 	if s == nil {
 		return
 	}
-	now := h.rules.clock.Now()
+	now := h.config.Clock.Now()
 	h.held += record.size()
 	s.waiting.add(record, now)
 	h.flush(s, now, waitingLimits)
@@ -75,7 +75,7 @@ func (h *hub) flush(s *session, now time.Time, l limits) {
 
 // flushDue sends the records that have waited for their causes too long. It returns when ctx ends.
 func (h *hub) flushDue(ctx context.Context) {
-	tick := h.rules.clock.NewTicker(causeTick)
+	tick := h.config.Clock.NewTicker(causeTick)
 	defer tick.Stop()
 	for {
 		select {
@@ -90,7 +90,7 @@ func (h *hub) flushDue(ctx context.Context) {
 func (h *hub) flushHolding() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := h.rules.clock.Now()
+	now := h.config.Clock.Now()
 	for s := range h.holding {
 		h.flush(s, now, waitingLimits)
 	}

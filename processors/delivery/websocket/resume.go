@@ -57,11 +57,11 @@ func (s *Server) resume(ctx context.Context, c *client, sub subscription) {
 func (s *Server) readMissed(ctx context.Context, caller string, sub subscription) (missed []*frame, end replayEnd, reason string) {
 	unsigned, signed := s.signer.verify(sub.session, sub.last)
 	last, ok := parseEventID(unsigned)
-	now := s.rules.clock.Now()
+	now := s.config.Clock.Now()
 	switch {
 	case !signed || !ok || last.session != digestOf(sub.session):
 		return nil, replayEnd{}, reasonUnknown
-	case now.Sub(time.UnixMilli(last.at)) > s.rules.replay.MaxAge:
+	case now.Sub(time.UnixMilli(last.at)) > s.config.Replay.MaxAge:
 		return nil, replayEnd{}, reasonLongAgo
 	}
 	ctx, cancel := context.WithTimeout(ctx, topicReadTimeout)
@@ -70,7 +70,7 @@ func (s *Server) readMissed(ctx context.Context, caller string, sub subscription
 		return nil, replayEnd{}, reasonTooLong
 	}
 	defer s.reading.Release()
-	r := &topicRead{sub: sub, signer: s.signer, last: last, limits: limits{s.rules.replay.Frames, s.rules.replay.Bytes}, cancel: cancel}
+	r := &topicRead{sub: sub, signer: s.signer, last: last, limits: limits{s.config.Replay.Frames, s.config.Replay.Bytes}, cancel: cancel}
 	r.end.at = now
 	var reading sync.WaitGroup
 	for feed := range feedCount {

@@ -94,7 +94,7 @@ func TestResumingClientReceivesWhatItMissed(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	s := newFixture(t, WithReplay(Replay{Frames: 3, Sessions: 2, TotalBytes: 2000}))
+	s := newFixture(t, func(c *Config) { c.Replay = Replay{Frames: 3, Sessions: 2, TotalBytes: 2000} })
 	b := s.open().subscribe("s")
 	var ids []string
 	for i := range 5 {

@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -22,7 +22,7 @@ import (
 type Server struct {
 	agent   string
 	names   [feedCount]string
-	rules   *rules
+	config  *Config
 	hub     *hub
 	accept  *ws.AcceptOptions
 	door    *entrance.Entrance
@@ -37,41 +37,34 @@ type Server struct {
 	main, legacy follower
 }
 
-// New returns a server for an agent. It opens no connection. Without WithAuthenticate any client may subscribe to every
-// session, and New logs a warning.
-// The error wraps ErrConfig.
-func New(agent string, opts ...Option) (*Server, error) {
+// New returns a server for an agent. It opens no connection. Without Config.Authenticate any client may subscribe to every
+// session, and New logs a warning. The error wraps ErrConfig.
+func New(agent string, c Config) (*Server, error) {
+	var check bounds.Check
 	catalog, err := topics.For(agent)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		check.Wrong("agent", "cannot be used: %w", err)
 	}
-	r := defaults()
-	for _, opt := range opts {
-		opt(&r)
-	}
-	r.checkAudience()
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
-	}
-	door, err := r.entrance(agent)
-	if err != nil {
+	c.complete(&check)
+	door := c.entrance(&check, agent)
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	names, signer := feedsOf(catalog), newSigner(agent, r.resumeKeys)
+	names, signer := feedsOf(catalog), newSigner(agent, c.ResumeKeys)
 	s := &Server{
-		agent: agent, names: names, rules: &r, hub: newHub(&r, signer, names), signer: signer,
+		agent: agent, names: names, config: &c, hub: newHub(&c, signer, names), signer: signer,
 		reading: entrance.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
 		accept: &ws.AcceptOptions{
-			OriginPatterns: r.origins,
+			OriginPatterns: c.Origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
 			Subprotocols: []string{auth.Subprotocol},
 		},
 	}
-	if r.authenticate == nil {
-		r.logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (use WithAuthenticate)", zap.String("agent", agent))
+	if c.Authenticate == nil {
+		c.Logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (set Authenticate)", zap.String("agent", agent))
 	}
-	if r.everyone {
-		r.logger.Warn("every WebSocket client sees every session (WithEverySessionToEveryone)", zap.String("agent", agent))
+	if c.EverySessionToEveryone {
+		c.Logger.Warn("every WebSocket client sees every session (EverySessionToEveryone)", zap.String("agent", agent))
 	}
 	return s, nil
 }
@@ -88,7 +81,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, refusal)
 		return
 	}
-	c := newClient(s.rules, v.Caller)
+	c := newClient(s.config, v.Caller)
 	c.owner = v.Key()
 	if !s.hub.admit(c) {
 		refuse(w, &entrance.Refusal{Status: http.StatusServiceUnavailable, Text: "too many clients"})
@@ -132,9 +125,9 @@ func (s *subscriber) receive(frame []byte) {
 	s.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	if gates := s.server.rules.gates; gates != nil {
+	if gates := s.server.config.Gates; gates != nil {
 		feed := &gateFeed{client: s.client, session: sub.session, more: make(chan struct{}, 1)}
-		s.ended.Go(func() { feed.run(ctx, gates, s.server.rules.logger) })
+		s.ended.Go(func() { feed.run(ctx, gates, s.server.config.Logger) })
 	}
 	if sub.last == "" {
 		s.server.hub.subscribe(s.client, sub.session)
@@ -174,7 +167,7 @@ func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.O
 			names = append(names, name)
 		}
 	}
-	logged := append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)
+	logged := append([]processors.Option{processors.WithLogger(s.config.Logger)}, opts...)
 	main, err := processors.NewFollower(brokers, names, s.hub.onRecord, logged...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

@@ -28,7 +28,7 @@ func TestAnyPathIsServed(t *testing.T) {
 }
 
 func TestFramesAndClientsAreLimited(t *testing.T) {
-	s := newFixture(t, WithFrameLimit(64), WithClientLimit(2))
+	s := newFixture(t, func(c *Config) { c.FrameLimit, c.Concurrency = 64, 2 })
 	long := s.open()
 	long.send(`{"type":"subscribe","session_id":"` + strings.Repeat("s", 64) + `"}`)
 	require.Equal(t, ws.StatusMessageTooBig, long.ending().Code)
@@ -46,13 +46,17 @@ func TestFramesAndClientsAreLimited(t *testing.T) {
 }
 
 func TestCallersSubscribeOnlyToTheirSessions(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
-		user := r.Header.Get("X-User")
-		if user == "" {
-			return auth.Caller{}, errors.New("s3cret")
+	s := newFixture(t, func(c *Config) {
+		c.Authenticate = func(r *http.Request) (auth.Caller, error) {
+			user := r.Header.Get("X-User")
+			if user == "" {
+				return auth.Caller{}, errors.New("s3cret")
+			}
+			return auth.Caller{MayUse: func(session string) bool { return strings.HasPrefix(session, user) }}, nil
 		}
-		return auth.Caller{MayUse: func(session string) bool { return strings.HasPrefix(session, user) }}, nil
-	}), WithQueue(4, 1<<20))
+		c.QueueFrames = 4
+		c.QueueBytes = 1 << 20
+	})
 	_, response, err := s.dial("/")
 	require.Error(t, err)
 	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
@@ -69,13 +73,13 @@ func TestOriginsAreLimited(t *testing.T) {
 	open := newFixture(t)
 	_, _, err := open.dial("/", "Origin", "https://evil.example")
 	require.Error(t, err)
-	s := newFixture(t, WithOrigins("harbor.example"))
+	s := newFixture(t, func(c *Config) { c.Origins = []string{"harbor.example"} })
 	_, response, err := s.dial("/", "Origin", "https://evil.example")
 	require.Error(t, err)
 	require.Equal(t, http.StatusForbidden, response.StatusCode)
 	_, _, err = s.dial("/", "Origin", "https://harbor.example")
 	require.NoError(t, err)
-	own := newFixture(t, WithOrigins())
+	own := newFixture(t, func(c *Config) { c.Origins = []string{} })
 	_, _, err = own.dial("/", "Origin", own.http.URL)
 	require.NoError(t, err)
 	_, _, err = own.dial("/", "Origin", "https://harbor.example")
@@ -107,26 +111,26 @@ func TestStopSendsQueuedFramesBeforeDisconnecting(t *testing.T) {
 
 func TestUnauthenticatedServerLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
-	s := newFixture(t, WithLogger(zap.New(core)))
+	s := newFixture(t, func(c *Config) { c.Logger = zap.New(core) })
 	s.open().subscribe("s")
 	require.Equal(t, 1, logs.Len())
 	require.Equal(t, 1, logs.FilterMessageSnippet("any client may subscribe to every session").Len())
 }
 
-func TestErrorNamesTheInvalidOption(t *testing.T) {
-	for name, opt := range map[string]Option{
-		"WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0), "WithFrameLimit": WithFrameLimit(0),
-		"WithKeepalive": WithKeepalive(1, 0, 1), "WithOrigins": WithOrigins("["), "WithClock": WithClock(nil),
-		"WithLogger": WithLogger(nil), "Frames": WithReplay(Replay{Frames: -1}), "MaxAge": WithReplay(Replay{MaxAge: -1}),
-		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "Limits": WithLimits(auth.Limits{BodyRate: -1}),
+func TestErrorNamesTheInvalidField(t *testing.T) {
+	for name, c := range map[string]Config{
+		"QueueBytes": {QueueBytes: -1}, "FrameLimit": {FrameLimit: -1}, "PongTimeout": {PongTimeout: -1},
+		"Replay.Frames": {Replay: Replay{Frames: -1}}, "Replay.MaxAge": {Replay: Replay{MaxAge: -1}},
+		"ResumeKeys": {ResumeKeys: [][]byte{[]byte("short")}}, "Origins": {Door: auth.Door{Origins: []string{"["}}},
+		"Limits": {Door: auth.Door{Limits: auth.Limits{BodyRate: -1}}},
 	} {
-		_, err := New("pilot", opt)
+		_, err := New("pilot", c)
 		require.ErrorIs(t, err, ErrConfig)
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, ": "+name+" ")
 	}
-	_, err := New(" ")
+	_, err := New(" ", Config{})
 	require.ErrorIs(t, err, ErrConfig)
-	s, err := New("pilot")
+	s, err := New("pilot", Config{})
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Run(t.Context(), nil), ErrConfig)
 	require.ErrorContains(t, s.Run(t.Context(), []string{"127.0.0.1:1"}), "once")

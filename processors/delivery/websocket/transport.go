@@ -12,7 +12,7 @@ var _ sink.Transport = (*Server)(nil)
 
 // Deliver implements sink.Transport for topics.KindWebSocket. It succeeds when the answer was written to a client of this
 // process that has subscribed to the session. The answer's data.id is the same for every attempt. Deliver waits at most the
-// write timeout (WithKeepalive).
+// write timeout (Config.WriteTimeout).
 func (s *Server) Deliver(ctx context.Context, d topics.Delivery) error {
 	body, ok := readable(d.Body)
 	if !ok {
@@ -24,7 +24,7 @@ func (s *Server) Deliver(ctx context.Context, d topics.Delivery) error {
 	if s.hub.deliver(d.SessionID, item{text, written}) == 0 {
 		return &sink.Failure{Reason: "no client here has subscribed"}
 	}
-	wait := time.NewTimer(s.rules.write)
+	wait := time.NewTimer(s.config.WriteTimeout)
 	defer wait.Stop()
 	select {
 	case <-written:

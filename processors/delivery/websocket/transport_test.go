@@ -45,8 +45,10 @@ func TestDeliverySucceedsWhenItWasWrittenToAClient(t *testing.T) {
 
 func TestDeliveryFailsIfNoClientReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
-		c := newClient(s.rules, auth.Caller{}) // without a goroutine that writes its queue
+		s := newFixture(t, func(c *Config) {
+			c.PingInterval, c.PongTimeout, c.WriteTimeout = time.Hour, time.Hour, 20*time.Millisecond
+		})
+		c := newClient(s.config, auth.Caller{}) // without a goroutine that writes its queue
 		require.True(t, s.hub.admit(c))
 		defer s.hub.leave(c)
 		s.hub.subscribe(c, "s")
