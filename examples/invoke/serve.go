@@ -77,21 +77,21 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	// The door writes a request as a message and answers with the turn's events.
-	pipeline, err := invoke.NewPipeline(agent, s.brokers, publisher)
+	pipeline, err := invoke.NewPipeline(agent, s.brokers, publisher, invoke.PipelineConfig{})
 	if err != nil {
 		return err
 	}
-	door, err := invoke.New(pipeline)
+	door, err := invoke.New(pipeline, invoke.Config{})
 	if err != nil {
 		return err
 	}
 	// The desk is an embedded agent: its turns are kept in this process.
-	payments, err := invoke.NewBuffered(desk{})
+	payments, err := invoke.NewBuffered(desk{}, invoke.BufferConfig{})
 	if err != nil {
 		return err
 	}
 	defer payments.Close()
-	paying, err := invoke.New(payments)
+	paying, err := invoke.New(payments, invoke.Config{})
 	if err != nil {
 		return err
 	}

@@ -65,21 +65,9 @@ func TestPackageDocumentationNamesEveryOption(t *testing.T) {
 	} {
 		doc := document(t, path.Join(dir, "doc.go"))
 		for _, option := range options(t, dir) {
-			if seldomUsed[path.Base(dir)+"."+option] {
-				continue
-			}
 			require.Regexp(t, `\b`+option+`\b`, doc, "%s does not name %s", dir, option)
 		}
 	}
-}
-
-// seldomUsed are options that their own documentation explains well enough.
-var seldomUsed = map[string]bool{
-	"invoke.WithVersion": true, "invoke.WithStrictFold": true, "invoke.WithRandom": true, "invoke.WithClock": true,
-	"invoke.WithLogger": true, "invoke.WithKafka": true, "invoke.WithMessage": true, "invoke.WithLookback": true,
-	"invoke.WithSilence": true, "invoke.WithGrace": true, "invoke.WithWaitingBytes": true,
-	"invoke.WithPipelineClock": true, "invoke.WithBufferLimits": true, "invoke.WithBufferTime": true, "invoke.WithBufferShares": true,
-	"invoke.WithBufferClock": true,
 }
 
 func TestProcessingREADMENamesEveryVariable(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/fold/group"
-	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/memoir/cost"
@@ -146,9 +145,4 @@ type part func(ctx context.Context) error
 // connected returns a part that runs with brokers and the options of clients.
 func connected(run func(context.Context, []string, ...processors.Option) error, brokers []string, opts []processors.Option) part {
 	return func(ctx context.Context) error { return run(ctx, brokers, opts...) }
-}
-
-// pipelineOptions are those of /invoke.
-func (c *Config) pipelineOptions(opts []processors.Option) []invoke.PipelineOption {
-	return append(whether(c.Approval != nil, invoke.WithGates), invoke.WithKafka(opts...))
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
@@ -28,20 +27,6 @@ const (
 // corsHeaders are the headers that pages of Origins may send.
 var corsHeaders = []string{"Authorization", "Idempotency-Key", "Last-Event-ID"}
 
-// entrance returns what every door is configured with.
-func entrance[O any](c *Config, log func(*zap.Logger) O, who func(auth.Authenticate) O, cors func(string, ...string) O) []O {
-	opts := []O{log(c.Logger)}
-	if c.Authenticate != nil {
-		opts = append(opts, who(c.Authenticate))
-	}
-	for _, origin := range c.Origins {
-		if cors != nil {
-			opts = append(opts, cors(origin, corsHeaders...))
-		}
-	}
-	return opts
-}
-
 // door returns what every door is configured with.
 func (c *Config) door() auth.Door {
 	return auth.Door{Authenticate: c.Authenticate, Origins: c.Origins, Headers: corsHeaders, Logger: c.Logger}
@@ -60,10 +45,10 @@ func (a *assembly) addDoors() error {
 
 func (a *assembly) addInvoke() (err error) {
 	c := a.config
-	if a.pipeline, err = invoke.NewPipeline(a.name, a.brokers, a.to, c.pipelineOptions(a.kafka)...); err != nil {
+	if a.pipeline, err = invoke.NewPipeline(a.name, a.brokers, a.to, invoke.PipelineConfig{Kafka: a.kafka, Gates: c.Approval != nil}); err != nil {
 		return err
 	}
-	d, err := invoke.New(a.pipeline, entrance(c, invoke.WithLogger, invoke.WithAuthenticate, invoke.WithCORS)...)
+	d, err := invoke.New(a.pipeline, invoke.Config{Door: c.door()})
 	if err != nil {
 		return err
 	}

@@ -63,11 +63,11 @@ func handler(name string, brokers []string) (http.Handler, error) {
 		buffered, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 			time.Sleep(acknowledgement)
 			return &answer{}, nil
-		}))
+		}), invoke.BufferConfig{})
 		if err != nil {
 			return nil, err
 		}
-		return invoke.New(buffered, invoke.WithAuthenticate(identify))
+		return invoke.New(buffered, invoke.Config{Door: identified})
 	case "websocket":
 		return websocket.New(agent, websocket.Config{Door: identified})
 	case "channel":

@@ -50,10 +50,8 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		return h
 	}
 	door := auth.Door{Origins: []string{pageOfOurs}}
-	invokeOptions := []invoke.Option{invoke.WithCORS(pageOfOurs)}
 	if authenticated {
 		door.Authenticate = known
-		invokeOptions = append(invokeOptions, invoke.WithAuthenticate(known))
 	}
 	gateIndex, err := gatehttp.NewIndex("pilot", gatehttp.Config{})
 	require.NoError(t, err)
@@ -65,7 +63,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	require.NoError(t, err)
 	agent, err := invoke.NewBuffered(invoke.AgentFunc(func(context.Context, invoke.Request) (invoke.Stream, error) {
 		return nil, io.EOF
-	}))
+	}), invoke.BufferConfig{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = agent.Close() })
 	site, err := webchat.New(webchat.Config{Account: "site", Authenticate: known, Origins: []string{pageOfOurs}},
@@ -82,7 +80,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 		"gate":        {gate, "POST", gatehttp.GatesPath + "/g/decision", false, authenticated},
 		"gates":       {gate, "GET", gatehttp.GatesPath, false, authenticated},
 		"grant":       {gate, "DELETE", gatehttp.GrantsPath + "/g", false, authenticated},
-		"invoke":      {must(invoke.New(agent, invokeOptions...)), "POST", "/invoke", false, authenticated},
+		"invoke":      {must(invoke.New(agent, invoke.Config{Door: door})), "POST", "/invoke", false, authenticated},
 		"delegations": {must(delegationhttp.New(delegationIndex, delegationhttp.Config{Door: door})), "GET", delegationhttp.DelegationsPath, false, authenticated},
 		"crew":        {board, "POST", "/api/agents/a/input", false, authenticated},
 		"crew list":   {board, "GET", "/api/agents", false, authenticated},

@@ -53,10 +53,10 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, config turn.Conf
 		"lookup": func(context.Context, tools.Call) (any, error) { return map[string]any{"berth": "N4"}, nil },
 	}, tools.Config{}))
 	m.serve(func(ctx context.Context) error { return hands.Run(ctx, m.brokers) })
-	pipeline := must(invoke.NewPipeline(m.agent, m.brokers, m.to))
+	pipeline := must(invoke.NewPipeline(m.agent, m.brokers, m.to, invoke.PipelineConfig{}))
 	m.serve(pipeline.Run)
 	<-pipeline.Ready()
-	server := httptest.NewServer(must(invoke.New(pipeline)))
+	server := httptest.NewServer(must(invoke.New(pipeline, invoke.Config{})))
 	t.Cleanup(server.Close)
 	m.url = server.URL
 	return m

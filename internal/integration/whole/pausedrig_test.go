@@ -69,10 +69,10 @@ type invokeDoor struct {
 
 func (p *pausedWorld) door() *invokeDoor {
 	p.t.Helper()
-	pipeline := must(invoke.NewPipeline(p.agent, p.brokers, p.to, invoke.WithGates()))
+	pipeline := must(invoke.NewPipeline(p.agent, p.brokers, p.to, invoke.PipelineConfig{Gates: true}))
 	end := p.serve(pipeline.Run)
 	<-pipeline.Ready()
-	d := &invokeDoor{p: p, http: httptest.NewServer(must(invoke.New(pipeline)))}
+	d := &invokeDoor{p: p, http: httptest.NewServer(must(invoke.New(pipeline, invoke.Config{})))}
 	d.stop = sync.OnceFunc(func() {
 		d.http.Close()
 		end()

@@ -106,7 +106,7 @@ type Capable interface{ Capability() Capability }
 type Request struct {
 	// SessionID is never empty.
 	SessionID string
-	// Caller is the authenticated caller; zero without WithAuthenticate.
+	// Caller is the authenticated caller; zero without Config.Authenticate.
 	Caller auth.Caller
 	// Data is the body's member data, unchanged; nil if absent. If the messages are in the Vercel form, they are replaced
 	// by canonical messages.

@@ -24,7 +24,7 @@ const (
 	HeaderTurn = "X-Ag-Turn-Id"
 
 	// HeaderWaits is the response header of a message that was accepted while an earlier turn of its session waits for a
-	// decision, with WithGates: the ID of the gate. The message may have to wait until it is decided.
+	// decision, with PipelineConfig.Gates: the ID of the gate. The message may have to wait until it is decided.
 	HeaderWaits = "X-Ag-Waits-For"
 
 	headerVersion       = "X-Ag-Version"
@@ -42,7 +42,7 @@ func (c *exchange) envelope() object {
 // head sets the headers of all responses but a 406 for the media type.
 func (c *exchange) head() {
 	h := c.w.Header()
-	h.Set(headerVersion, c.door.rules.version)
+	h.Set(headerVersion, c.door.config.Version)
 	if c.trace.TraceID != "" {
 		h.Set(HeaderTrace, c.trace.TraceID)
 		h.Set(HeaderSpan, c.trace.SpanID)

@@ -47,7 +47,7 @@ func (endless) End() fold.End                      { return fold.End{} }
 func (endless) Close() error                       { return nil }
 
 func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
-	d := must(New(AgentFunc(func(context.Context, Request) (Stream, error) { return endless{}, nil })))
+	d := must(New(AgentFunc(func(context.Context, Request) (Stream, error) { return endless{}, nil }), Config{}))
 	s := serve(t, d)
 	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer leave()

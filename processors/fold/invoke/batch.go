@@ -42,7 +42,7 @@ func (c *exchange) outputs(b fold.Batch) topics.Raw {
 var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
 
 func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
-	folder := fold.NewFolder(c.door.rules.fold...)
+	folder := fold.NewFolder(c.door.config.folding()...)
 	for {
 		item, err := t.next(ctx)
 		if ctx.Err() != nil {
@@ -54,11 +54,11 @@ func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 			if err := folder.Add(item.Event); err != nil {
 				return fold.Batch{}, malformed(err)
 			}
-			if folder.Size() > c.door.rules.batchLimit {
+			if folder.Size() > c.door.config.BatchLimit {
 				return fold.Batch{}, errTooLarge
 			}
 		case errors.As(err, &superseded):
-			folder = fold.NewFolder(c.door.rules.fold...)
+			folder = fold.NewFolder(c.door.config.folding()...)
 		case errors.Is(err, io.EOF):
 			if o := t.outcome(err); o.err != nil {
 				return fold.Batch{}, o.err
@@ -82,6 +82,6 @@ func malformed(err error) error {
 
 func (c *exchange) close(t *turn) {
 	if err := t.stream.Close(); err != nil {
-		c.door.rules.logger.Warn("invoke: close a stream", zap.Error(err))
+		c.door.config.Logger.Warn("invoke: close a stream", zap.Error(err))
 	}
 }

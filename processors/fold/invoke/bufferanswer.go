@@ -67,7 +67,7 @@ func (b *Buffered) apply(ctx context.Context, r Request, q inquiries, m matches)
 		b.mu.Unlock()
 		return nil, false, errClosed
 	}
-	began, c, decisions, applied := to.rec.take(r, q, m, b.rules.clock.Now(), kept)
+	began, c, decisions, applied := to.rec.take(r, q, m, b.config.Clock.Now(), kept)
 	if applied && c.TurnID != "" {
 		b.runs.Add(1)
 	}

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -19,7 +18,7 @@ import (
 type Buffered struct {
 	agent     Agent
 	continuer Continuer // nil if turns of the agent cannot continue
-	rules     bufferRules
+	config    BufferConfig
 
 	ctx  context.Context // cancelled by Close
 	stop context.CancelFunc
@@ -35,63 +34,18 @@ type Buffered struct {
 
 type turnKey struct{ session, turn string }
 
-type bufferRules struct {
-	turns, turnBytes, bytes int
-	caller, session         int // turns of one caller and of one session; 0: by default
-	keep, pause             time.Duration
-	exclusive               bool // no new turn while one of the session is paused
-	clock                   processors.Clock
-}
-
-// BufferOption configures NewBuffered.
-type BufferOption func(*bufferRules)
-
-// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one turn can have (default 16
-// MiB), and how many all turns together (default 256 MiB, at least turnBytes). All are at least 1. A larger turn fails.
-// When the buffer is full, the oldest ended turn is evicted; if all turns are running, new requests get 503.
-func WithBufferLimits(turns, turnBytes, bytes int) BufferOption {
-	return func(r *bufferRules) { r.turns, r.turnBytes, r.bytes = turns, turnBytes, bytes }
-}
-
-// WithBufferShares sets how many of the turns one caller and one session can have (default: a quarter of the turns of
-// WithBufferLimits for a caller, 16 for a session; 16 for a caller if that is more; at least 1). At the limit, its own oldest
-// ended turn is evicted; if all of them are running, a request gets 429. One caller can have a quarter of the bytes, or one
-// turn's if that is more. Callers are told apart as in the limits of the door (WithLimits).
-func WithBufferShares(caller, session int) BufferOption {
-	return func(r *bufferRules) { r.caller, r.session = caller, session }
-}
-
-// WithBufferTime sets how long a turn is kept after it has ended (default 5 min).
-func WithBufferTime(keep time.Duration) BufferOption { return func(r *bufferRules) { r.keep = keep } }
-
-// WithPauseTimeout sets how long a paused turn of a Continuer can be answered (default 10 min, more than 0). Then it ends as
-// expired, and answers get 409.
-func WithPauseTimeout(d time.Duration) BufferOption { return func(r *bufferRules) { r.pause = d } }
-
-// WithRefuseWhilePaused answers a request that is no answer with 409 while a turn of its session is paused (default: it
-// begins another turn, and the paused one can still be answered).
-func WithRefuseWhilePaused() BufferOption { return func(r *bufferRules) { r.exclusive = true } }
-
-// WithBufferClock sets the clock for WithBufferTime and WithPauseTimeout (default: the system clock).
-func WithBufferClock(c processors.Clock) BufferOption { return func(r *bufferRules) { r.clock = c } }
-
-// defaultShare is how many turns a session, or a caller of a small buffer, can have.
-const defaultShare = 16
-
 // NewBuffered returns an Agent that buffers the turns of a. A turn's id is made of the request's trace and span ids. It
-// fails with ErrDoor if a is nil or an option is out of range.
-func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
-	r := bufferRules{turns: 1000, turnBytes: 16 << 20, bytes: 256 << 20, keep: 5 * time.Minute, pause: 10 * time.Minute, clock: clock.System()}
-	for _, opt := range opts {
-		opt(&r)
+// fails with ErrConfig if a is nil or a field is out of range.
+func NewBuffered(a Agent, c BufferConfig) (*Buffered, error) {
+	var check bounds.Check
+	if a == nil {
+		check.Wrong("agent", "is nil")
 	}
-	if r.caller == 0 && r.session == 0 {
-		r.caller, r.session = max(r.turns/4, defaultShare), defaultShare
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if a == nil || r.caller < 1 || r.session < 1 || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.pause <= 0 || r.clock == nil {
-		return nil, fmt.Errorf("%w: a buffer needs an agent, a clock and limits above zero", ErrDoor)
-	}
-	b := &Buffered{agent: a, rules: r, turns: map[turnKey]*recording{}, shares: newShares()}
+	b := &Buffered{agent: a, config: c, turns: map[turnKey]*recording{}, shares: newShares()}
 	b.continuer, _ = a.(Continuer)
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil
@@ -220,7 +174,7 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		b.mu.Lock()
 		full := b.grow(rec, size)
 		b.mu.Unlock()
-		if held := rec.add(item.Event, size); full || held > b.rules.turnBytes {
+		if held := rec.add(item.Event, size); full || held > b.config.TurnBytes {
 			err = errLarge
 			return
 		}

@@ -10,20 +10,20 @@ func (b *Buffered) enter(rec *recording) error {
 	switch {
 	case b.closed:
 		return errClosed
-	case b.rules.exclusive && b.waits(rec.key.session):
+	case b.config.RefuseWhilePaused && b.waits(rec.key.session):
 		return errWaits
 	}
-	for b.shares.callers[rec.caller].turns >= b.rules.caller {
+	for b.shares.callers[rec.caller].turns >= b.config.CallerTurns {
 		if !b.evictOwn(func(r *recording) bool { return r.caller == rec.caller }) {
 			return errShare
 		}
 	}
-	for b.shares.sessions[rec.key.session] >= b.rules.session {
+	for b.shares.sessions[rec.key.session] >= b.config.SessionTurns {
 		if !b.evictOwn(func(r *recording) bool { return r.key.session == rec.key.session }) {
 			return errShare
 		}
 	}
-	for len(b.order) >= b.rules.turns || b.bytes > b.rules.bytes {
+	for len(b.order) >= b.config.Turns || b.bytes > b.config.Bytes {
 		if !b.evict(anyone) {
 			return errBusy
 		}
@@ -36,15 +36,15 @@ func (b *Buffered) enter(rec *recording) error {
 	return nil
 }
 
-// forget ends paused turns at their deadline, and drops turns that ended more than WithBufferTime ago. The caller of forget
+// forget ends paused turns at their deadline, and drops turns that ended more than BufferConfig.KeepFor ago. The caller of forget
 // and evict holds the lock.
 func (b *Buffered) forget() {
-	now := b.rules.clock.Now()
+	now := b.config.Clock.Now()
 	for i := 0; i < len(b.order); {
 		if freed, expired := b.order[i].expire(now); expired {
 			b.count(b.order[i], -freed)
 		}
-		if at, done := b.order[i].ended(); done && now.Sub(at) >= b.rules.keep {
+		if at, done := b.order[i].ended(); done && now.Sub(at) >= b.config.KeepFor {
 			b.drop(i)
 			continue
 		}
@@ -112,15 +112,15 @@ func (b *Buffered) leave(rec *recording) {
 // grow counts more bytes of a turn, and reports whether they are too many. The caller holds the lock.
 func (b *Buffered) grow(rec *recording, size int) (full bool) {
 	b.count(rec, size)
-	share := max(b.rules.bytes/4, b.rules.turnBytes)
+	share := max(b.config.Bytes/4, b.config.TurnBytes)
 	over := func() bool { return b.shares.callers[rec.caller].bytes > share }
 	for over() && b.evictOwn(func(r *recording) bool { return r.caller == rec.caller }) {
 		continue
 	}
-	for b.bytes > b.rules.bytes && b.evict(anyone) {
+	for b.bytes > b.config.Bytes && b.evict(anyone) {
 		continue
 	}
-	return over() || b.bytes > b.rules.bytes
+	return over() || b.bytes > b.config.Bytes
 }
 
 // eventCost is the estimated memory of an event in addition to its data, in bytes.

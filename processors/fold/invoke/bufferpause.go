@@ -23,7 +23,7 @@ func (b *Buffered) end(err error, s Stream, rec *recording) {
 			}
 		}
 	}
-	freed := rec.close(err, end, b.rules.clock.Now())
+	freed := rec.close(err, end, b.config.Clock.Now())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count(rec, -freed)
@@ -54,12 +54,12 @@ func (b *Buffered) pause(rec *recording, end fold.End) (paused bool, err error) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	more := kept - rec.asks.kept
-	if b.grow(rec, more) || rec.held()+more > b.rules.turnBytes {
+	if b.grow(rec, more) || rec.held()+more > b.config.TurnBytes {
 		b.count(rec, -more)
 		return false, errLarge
 	}
-	now := b.rules.clock.Now()
-	rec.pause(end, list, kept, now, now.Add(b.rules.pause))
+	now := b.config.Clock.Now()
+	rec.pause(end, list, kept, now, now.Add(b.config.PauseTimeout))
 	return true, nil
 }
 

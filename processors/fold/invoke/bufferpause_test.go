@@ -17,7 +17,7 @@ func TestPausedTurnsAreBounded(t *testing.T) {
 	for i := range runs {
 		runs[i] = strings.ReplaceAll(paying, `"r1"`, `"r`+strconv.Itoa(i)+`"`)
 	}
-	d := newDesk(t, newTeller(t, runs...), WithBufferShares(40, 4))
+	d := newDesk(t, newTeller(t, runs...), func(c *BufferConfig) { c.CallerTurns, c.SessionTurns = 40, 4 })
 	for range 6 {
 		require.Equal(t, http.StatusOK, d.invoke(body("s-1", hi)).status)
 	}
@@ -33,7 +33,7 @@ func TestPausedTurnsAreBounded(t *testing.T) {
 
 func TestPausedTurnsFreeTheirMemory(t *testing.T) {
 	agent := newTeller(t, paying, paidEnd, paying, payingTwice)
-	d := newDesk(t, agent, WithPauseTimeout(time.Minute), WithBufferTime(time.Minute))
+	d := newDesk(t, agent, func(c *BufferConfig) { c.PauseTimeout, c.KeepFor = time.Minute, time.Minute })
 	b := d.buffer
 	bytes := func() int {
 		b.mu.Lock()
@@ -65,7 +65,7 @@ func TestTurnWithTooManyQuestionsFails(t *testing.T) {
 }
 
 func TestPausedTurnThatIsTooLargeFails(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, paidEnd), WithBufferLimits(10, 2000, 100_000))
+	d := newDesk(t, newTeller(t, paying, paidEnd), func(c *BufferConfig) { c.Turns, c.TurnBytes, c.Bytes = 10, 2000, 100_000 })
 	big := `{"role":"user","content":"` + strings.Repeat("x", 3000) + `"}`
 	require.Contains(t, d.invoke(body("s-1", big), "Accept", jsonl).body, `"too_large"`)
 	require.Equal(t, http.StatusConflict, d.invoke(yes).status)

@@ -47,7 +47,7 @@ func (c *exchange) untilExpiry(ctx context.Context) (reading context.Context, st
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
-		if c.caller.Await(reading.Done(), c.door.rules.clock) {
+		if c.caller.Await(reading.Done(), c.door.config.Clock) {
 			cancel(errCredential)
 		}
 	}()

@@ -15,8 +15,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func as(c auth.Caller) Option {
-	return WithAuthenticate(func(*http.Request) (auth.Caller, error) { return c, nil })
+func as(caller auth.Caller) func(*Config) {
+	return func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) { return caller, nil }
+	}
 }
 
 // resumable is an agent whose turns can be resumed.
@@ -65,7 +67,7 @@ func TestEndedCredentialIsRejected(t *testing.T) {
 		"expired": {Expires: noon}, "revoked": {Revoked: func() bool { return true }},
 	} {
 		agent := scripted(t, hello)
-		s := newSite(t, agent, as(c), WithClock(clock.NewFake(noon)))
+		s := newSite(t, agent, as(c), func(c *Config) { c.Clock = clock.NewFake(noon) })
 		require.Equal(t, http.StatusUnauthorized, s.invoke(question).status, name)
 		require.Empty(t, agent.requests)
 	}
@@ -77,7 +79,7 @@ func TestStreamEndsWhenItsCredentialExpires(t *testing.T) {
 		"text/event-stream":    `"type": "stream_end"`,
 	} {
 		agent, now := newLive(), clock.NewFake(noon)
-		s := newSite(t, agent, as(auth.Caller{Expires: noon.Add(time.Hour)}), WithClock(now), WithKeepalive(0))
+		s := newSite(t, agent, as(auth.Caller{Expires: noon.Add(time.Hour)}), func(c *Config) { c.Clock, c.Keepalive = now, -1 })
 		r := s.read(t, "Accept", accept)
 		agent.say(t, "a")
 		for !strings.Contains(r.line(), `"a"`) {
@@ -104,7 +106,7 @@ func TestStreamEndsWhenItsCredentialIsRevoked(t *testing.T) {
 			return false
 		}
 	}
-	s := newSite(t, agent, as(auth.Caller{Revoked: isRevoked}), WithClock(now), WithKeepalive(0))
+	s := newSite(t, agent, as(auth.Caller{Revoked: isRevoked}), func(c *Config) { c.Clock, c.Keepalive = now, -1 })
 	r := s.read(t, "Accept", "application/x-ndjson")
 	require.NoError(t, now.WaitTickers(t.Context(), 1))
 	close(revoked)
@@ -125,7 +127,7 @@ func TestStreamOfAnAgentThatIgnoresItsContextEndsToo(t *testing.T) {
 	e, err := fold.NewEvent("message", topics.Raw(`{"text":"a"}`))
 	require.NoError(t, err)
 	now := clock.NewFake(noon)
-	s := newSite(t, relentless{e}, as(auth.Caller{Expires: noon.Add(time.Second)}), WithClock(now), WithKeepalive(0))
+	s := newSite(t, relentless{e}, as(auth.Caller{Expires: noon.Add(time.Second)}), func(c *Config) { c.Clock, c.Keepalive = now, -1 })
 	r := s.read(t, "Accept", "application/x-ndjson")
 	require.NoError(t, now.WaitTickers(t.Context(), 1))
 	now.Advance(time.Second)
@@ -134,7 +136,7 @@ func TestStreamOfAnAgentThatIgnoresItsContextEndsToo(t *testing.T) {
 
 func TestBatchGets401WhenItsCredentialExpires(t *testing.T) {
 	agent, now := newLive(), clock.NewFake(noon)
-	s := newSite(t, agent, as(auth.Caller{Expires: noon.Add(time.Second)}), WithClock(now))
+	s := newSite(t, agent, as(auth.Caller{Expires: noon.Add(time.Second)}), func(c *Config) { c.Clock = now })
 	go func() {
 		if now.WaitTickers(t.Context(), 1) == nil {
 			now.Advance(time.Second)

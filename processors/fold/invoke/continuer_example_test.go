@@ -37,13 +37,13 @@ func (payer) Continue(_ context.Context, _ invoke.Request, c invoke.Continuation
 
 // A turn pauses until a person has decided; then it continues.
 func ExampleContinuer() {
-	agent, err := invoke.NewBuffered(payer{}, invoke.WithPauseTimeout(time.Hour))
+	agent, err := invoke.NewBuffered(payer{}, invoke.BufferConfig{PauseTimeout: time.Hour})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer agent.Close()
-	door, err := invoke.New(agent)
+	door, err := invoke.New(agent, invoke.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,7 +51,7 @@
 // (session_id in the body or the query, or the header), continues after that event and never runs the agent. With a
 // pipeline, any process can serve it. A request for JSON gets the batch of the whole turn. The response header x-ag-turn-id
 // names the turn, so {turn}.1.0 reads it from the beginning. A turn that can no longer be read completely is answered with
-// 410, for example if its first events are older than WithLookback or were removed from the topic. So is a turn that never
+// 410, for example if its first events are older than PipelineConfig.Lookback or were removed from the topic. So is a turn that never
 // began. Clients that reconnect automatically stop after a 410.
 //
 //	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
@@ -62,8 +62,8 @@
 // # Answers
 //
 // A turn whose run needs a person's decision pauses: its response ends with the stop reason paused, and no connection is held.
-// A batch has the last open interaction request in pending_interaction, and with WithGates all of them in
-// pending_interactions. With WithGates on the pipeline, a request whose last message has an answer decides it and continues
+// A batch has the last open interaction request in pending_interaction, and with PipelineConfig.Gates all of them in
+// pending_interactions. With PipelineConfig.Gates on the pipeline, a request whose last message has an answer decides it and continues
 // the turn, under its ID: a stream has the events after the pause, a batch the whole turn.
 //
 //	{"role":"tool","content":[{"type":"tool_result","toolCallId":"call-1",
@@ -88,7 +88,7 @@
 // A repeated answer is the same decision: it has the ID of its Idempotency-Key, or of the gate and the verdict. Answering
 // needs auth.Answer, starting a turn auth.Write. When a decision is made elsewhere, a request with Last-Event-ID reads on
 // after the pause. An answer is never written as a message; a message while a turn is paused is, unless
-// WithPipelineRefuseWhilePaused is set. Its response has the header x-ag-waits-for with the ID of the open gate, a stream at once.
+// PipelineConfig.RefuseWhilePaused is set. Its response has the header x-ag-waits-for with the ID of the open gate, a stream at once.
 //
 // # Approvals of embedded agents
 //
@@ -99,9 +99,9 @@
 //	         --> events ...                  of the same turn: IDs go on, and Last-Event-ID works across the pause
 //
 // The agent gets the request that began the turn, the decisions with the stored arguments, and the events so far. A request
-// with other answers than those that were given, or after WithPauseTimeout, gets 409 with the outcome; the turn then ends as
+// with other answers than those that were given, or after BufferConfig.PauseTimeout, gets 409 with the outcome; the turn then ends as
 // expired. If Continue fails, the answers are void and can be sent again. An answer that arrives before its run has paused
-// waits for the pause. A message while a turn is paused begins another turn, unless WithRefuseWhilePaused is set; the paused
+// waits for the pause. A message while a turn is paused begins another turn, unless BufferConfig.RefuseWhilePaused is set; the paused
 // turn can still be answered. Paused turns count in the limits of the buffer. At the limit of its caller or its session, the
 // oldest paused turn is dropped after all turns that have ended; answers to it get 409. They do not survive a restart: use a
 // pipeline for that.
@@ -113,7 +113,7 @@
 //
 // # The index of turns
 //
-// Every process with a pipeline keeps an index of the turns that began within WithLookback, by session: the request, the
+// Every process with a pipeline keeps an index of the turns that began within PipelineConfig.Lookback, by session: the request, the
 // position of the turn's first and last record, and whether it failed. A pipeline answers from this index: a request for an
 // unknown turn or with a new Idempotency-Key reads nothing, and for a known turn it reads the records between the turn's
 // first and last one, of one partition.
@@ -128,12 +128,12 @@
 // turn that is not in the index may have begun just now: before the answer is 410, the pipeline asks the brokers for the ends
 // of two partitions and waits until the follower has reached them. Concurrent requests share that question.
 //
-// The index is in memory and bounded: WithIndexedTurns in all, 256 turns of a session, and no turn without a record within
-// WithLookback. When Run starts, it fills the index; until then requests get 503. There are two ways:
+// The index is in memory and bounded: PipelineConfig.IndexedTurns in all, 256 turns of a session, and no turn without a record within
+// PipelineConfig.Lookback. When Run starts, it fills the index; until then requests get 503. There are two ways:
 //
-//	default          reads the four topics once from WithLookback on: no other processor is needed, and the
+//	default          reads the four topics once from PipelineConfig.Lookback on: no other processor is needed, and the
 //	                 time grows with the events of that hour
-//	WithTurnTable    reads the table of turns, and the topics from the offsets that the table covers
+//	TurnTable        reads the table of turns, and the topics from the offsets that the table covers
 //
 // The table is that of a small group of its own, TurnTable, which any processor of the agent can run:
 //
@@ -142,11 +142,11 @@
 //
 // A row has the turns of a session: IDs, the offsets of the first and the last record, times, and how they ended. It is
 // written when a turn begins, when it ends, and rarely between, so the last offset of a turn that runs can be behind; a
-// request for it then reads at most 4096 records more. Turns leave their row after WithKept, and a purge deletes the row.
+// request for it then reads at most 4096 records more. Turns leave their row after TurnTableConfig.KeepFor, and a purge deletes the row.
 //
 // A process reads the group's committed offsets, then the whole table, then the topics from those offsets on. The group
 // commits an offset after the rows of the records before it, so every turn is in the table or in the records that are read,
-// whether the group runs, lags or was killed. If the table is missing or empty, kept for less than WithLookback, or cannot be
+// whether the group runs, lags or was killed. If the table is missing or empty, kept for less than PipelineConfig.Lookback, or cannot be
 // decoded, the process logs a warning and reads the topics, as without the option. If agent-events was deleted and created
 // again, the answer for a turn of the earlier topic is 410.
 //
@@ -158,21 +158,8 @@
 //
 // When the client disconnects, the door stops writing and cancels the agent's context. Your own agent should then end its
 // run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control cancels
-// it. If a request to a pipeline is repeated with its Idempotency-Key within WithLookback, in any process, it gets the same
+// it. If a request to a pipeline is repeated with its Idempotency-Key within PipelineConfig.Lookback, in any process, it gets the same
 // turn, and the message is not written again.
-//
-// # Options
-//
-//	option                            default               meaning
-//	WithAuthenticate                  accepts anyone        who may call, and for which sessions
-//	WithCORS                          off                   origins of browsers
-//	WithLimits                        see there             what one caller and one session may use
-//	WithAudit                         the logger            who started a turn or was refused
-//	WithCapability                    the agent's           batch, stream or both
-//	WithResolve                       none                  a function that each request passes first
-//	WithBodyLimit, WithBatchLimit     1 MiB, 64 MiB         largest body; largest batch
-//	WithConcurrency                   1024                  requests at a time
-//	WithKeepalive, WithWriteTimeout   15 s, 30 s            silence before a keepalive; wait for a slow client
 //
 // # Security
 //
@@ -180,7 +167,7 @@
 // API key with {user}:* (see auth.ParseSessions), may not use that session: the answer is 403. Such callers must send a
 // session ID of their own.
 //
-// A door without WithAuthenticate accepts anyone and logs a warning once. A stream ends when the credential of its caller
+// A door without Config.Authenticate accepts anyone and logs a warning once. A stream ends when the credential of its caller
 // expires or is revoked; the turn continues. The door dials no address that a request names. Headers are limited before
 // they are parsed (431), and callers are authenticated before their body is read. Bodies, nesting, concurrent requests,
 // batches, and the bytes that wait for a slow client are bounded, for all callers and for each (429 with Retry-After). An error that is not an *Error is logged and

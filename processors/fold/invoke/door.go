@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -23,37 +24,35 @@ type Door struct {
 	resumer    Resumer // nil if turns cannot be read again
 	answers    bool    // requests can answer interactions
 	capability Capability
-	rules      rules
+	config     Config
 	entrance   *entrance.Entrance
-	mu         sync.Mutex // guards rules.random
+	mu         sync.Mutex // guards config.Random
 }
 
-// New returns the door of an agent. Without WithAuthenticate it accepts anyone and logs a warning once. It fails with
-// ErrDoor if agent is nil or an option is out of range.
-func New(agent Agent, opts ...Option) (*Door, error) {
-	r, err := newRules(opts)
+// New returns the door of an agent. Without Config.Authenticate it accepts anyone and logs a warning once. It fails with
+// ErrConfig if agent is nil or a field is out of range.
+func New(agent Agent, c Config) (*Door, error) {
+	var check bounds.Check
 	if agent == nil {
-		err = errors.Join(err, fmt.Errorf("%w: no agent", ErrDoor))
+		check.Wrong("agent", "is nil")
 	}
-	if err != nil {
-		return nil, err
-	}
-	d := &Door{agent: agent, rules: r}
-	if d.entrance, err = r.entrance(); err != nil {
+	c.complete(&check)
+	d := &Door{agent: agent, config: c, entrance: c.entrance(&check)}
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	d.resumer, _ = agent.(Resumer)
 	if a, ok := agent.(Answerer); ok {
 		d.answers = a.Answers()
 	}
-	if c, ok := agent.(Capable); ok {
-		d.capability = c.Capability()
+	if own, ok := agent.(Capable); ok {
+		d.capability = own.Capability()
 	}
-	if r.capability != nil {
-		d.capability = *r.capability
+	if c.Capability != nil {
+		d.capability = *c.Capability
 	}
-	if r.authenticate == nil {
-		r.logger.Warn("invoke: the door is unauthenticated: every client can use every session")
+	if c.Authenticate == nil {
+		c.Logger.Warn("invoke: the door is unauthenticated: every client can use every session")
 	}
 	return d, nil
 }
@@ -77,7 +76,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // aborts the connection, so that the client sees that the response is incomplete
 		}
 		// The panic value may contain parts of a request, so only its type is logged.
-		d.rules.logger.Error("invoke: panic", zap.String("type", fmt.Sprintf("%T", thrown)))
+		d.config.Logger.Error("invoke: panic", zap.String("type", fmt.Sprintf("%T", thrown)))
 		c.fail(clientError(errPanic))
 	}()
 	c.serve()
@@ -112,7 +111,7 @@ type exchange struct {
 
 // deadline sets the deadline of the next write.
 func (c *exchange) deadline() {
-	if d := c.door.rules.writeTimeout; d > 0 {
+	if d := c.door.config.WriteTimeout; d > 0 {
 		_ = c.wire.SetWriteDeadline(time.Now().Add(d)) // fails if the writer does not support deadlines
 	}
 }

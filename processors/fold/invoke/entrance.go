@@ -4,24 +4,16 @@ import (
 	"net/http"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
-func (r *rules) entrance() (*entrance.Entrance, error) {
-	var check bounds.Check
-	e := entrance.New(&check, entrance.Config{
-		Door: auth.Door{
-			Authenticate: r.authenticate, Origins: r.origins, Headers: r.headers, BodyLimit: r.bodyLimit, Concurrency: r.concurrency, Limits: r.limits,
-			Audit: r.audit, Clock: r.clock, Logger: r.logger,
-		},
-		Name: "invoke",
-		CORS: entrance.CORS{Methods: methods, Exposed: exposedHeaders, Headers: []string{
+func (c *Config) entrance(check *bounds.Check) *entrance.Entrance {
+	return entrance.New(check, entrance.Config{
+		Door: c.Door, Name: "invoke", CORS: entrance.CORS{Methods: methods, Exposed: exposedHeaders, Headers: []string{
 			HeaderLastEvent, headerIdempotency, HeaderSession, HeaderTranscript, HeaderControl,
 			HeaderEmbeds, HeaderFormat, HeaderTrace, HeaderSpan, headerParent, headerBaggage,
 		}},
 	})
-	return e, check.Err(ErrDoor)
 }
 
 // methods are the methods that scripts of other origins may use.

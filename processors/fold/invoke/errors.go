@@ -13,9 +13,6 @@ import (
 // ErrGone means that a turn cannot be read again: its events were removed, or it never began. The response is 410.
 var ErrGone = errors.New("invoke: the turn is gone")
 
-// ErrDoor is wrapped by the errors of New, NewBuffered and NewPipeline about invalid arguments and options.
-var ErrDoor = errors.New("invoke: bad configuration")
-
 // Error is an error that is reported to the client. Other errors are logged, and the client receives an error without
 // details.
 type Error struct {

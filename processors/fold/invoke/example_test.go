@@ -70,7 +70,7 @@ func post(door http.Handler, having string, headers ...string) string {
 
 // One agent answers with the same events in three formats.
 func Example() {
-	door, err := invoke.New(invoke.AgentFunc(greet))
+	door, err := invoke.New(invoke.AgentFunc(greet), invoke.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -88,8 +88,8 @@ func Example() {
 }
 
 // An agent that cannot stream does not run for a client that accepts streams only.
-func ExampleWithCapability() {
-	door, err := invoke.New(invoke.AgentFunc(greet), invoke.WithCapability(invoke.Capability{Shape: invoke.BatchOnly}))
+func ExampleConfig_capability() {
+	door, err := invoke.New(invoke.AgentFunc(greet), invoke.Config{Capability: &invoke.Capability{Shape: invoke.BatchOnly}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -102,13 +102,13 @@ func ExampleWithCapability() {
 
 // The client resumes after the last event that it has received.
 func ExampleNewBuffered() {
-	agent, err := invoke.NewBuffered(invoke.AgentFunc(greet))
+	agent, err := invoke.NewBuffered(invoke.AgentFunc(greet), invoke.BufferConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer agent.Close()
-	door, err := invoke.New(agent)
+	door, err := invoke.New(agent, invoke.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

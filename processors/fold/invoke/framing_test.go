@@ -16,7 +16,7 @@ import (
 const id = traceID + ".1."
 
 func TestBatchResponseHasTheExpectedBytes(t *testing.T) {
-	a := newSite(t, scripted(t, hello), WithVersion("1.2")).invoke(question)
+	a := newSite(t, scripted(t, hello), func(c *Config) { c.Version = "1.2" }).invoke(question)
 	require.Equal(t, `{"version":"2025.07.14","trace_id":"`+traceID+`","span_id":"`+spanID+`","session_id":"s-1",`+
 		`"status":{"code":200,"message":"Success"},`+
 		`"data":{"outputs":{"messages":[{"role":"assistant","content":"Hello, wörld"}]}}}`, a.body)
@@ -234,14 +234,14 @@ func TestStrictFoldFailsTheBatchOnly(t *testing.T) {
 		{"type":"message_start","data":{"id":1}}
 		{"type":"message_delta","data":{"id":1,"delta":null}}`)
 	require.Equal(t, http.StatusOK, newSite(t, agent).invoke(`{}`).status)
-	s := newSite(t, agent, WithStrictFold())
+	s := newSite(t, agent, func(c *Config) { c.StrictFold = true })
 	require.Equal(t, http.StatusInternalServerError, s.invoke(`{}`).status)
 	require.Equal(t, http.StatusOK, s.invoke(`{}`, "Accept", "application/x-ndjson").status)
 }
 
 func TestBatchIsBounded(t *testing.T) {
 	agent := scripted(t, `{"type":"message","data":{"text":"`+strings.Repeat("x", 5000)+`"}}`)
-	s := newSite(t, agent, WithBatchLimit(1000))
+	s := newSite(t, agent, func(c *Config) { c.BatchLimit = 1000 })
 	a := s.invoke(`{}`)
 	require.Equal(t, http.StatusInternalServerError, a.status)
 	require.Equal(t, "the turn is too large for a batch", textAt(t, a.body, "status", "message"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // FuzzAccept checks that any header can be parsed, that Wanted has only supported types without those of Refused, and that
@@ -54,7 +55,7 @@ func FuzzInvokeBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string, vercel bool) {
 		agent := scripted(t, hello)
-		door, err := New(agent, WithRandom(fixed{}), WithBodyLimit(64<<10))
+		door, err := New(agent, Config{Door: auth.Door{BodyLimit: 64 << 10}, Random: fixed{}})
 		require.NoError(t, err)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/invoke", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

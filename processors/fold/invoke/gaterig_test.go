@@ -206,10 +206,13 @@ func firstFrame(body string) string {
 var asksOnce = []string{askFor("r1", "t1", `{"eur":1}`)}
 
 // gatedSite is a door of a pipeline that decides gates.
-func (g *gates) site(opts ...Option) *site {
+func (g *gates) site(change ...func(*Config)) *site {
 	g.t.Helper()
-	return serve(g.t, must(New(g.pipeline(WithGates()), append([]Option{WithRandom(&counting{})}, opts...)...)))
+	return newSite(g.t, g.pipeline(withGates), append([]func(*Config){func(c *Config) { c.Random = &counting{} }}, change...)...)
 }
+
+// withGates makes a pipeline decide gates.
+func withGates(c *PipelineConfig) { c.Gates = true }
 
 // status returns the error code and the message of an error response.
 func (g got) failure(t testing.TB) string {

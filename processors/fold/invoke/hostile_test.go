@@ -37,10 +37,12 @@ func TestAcceptHeaderOfAMegabyteAllocatesLittle(t *testing.T) {
 
 func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 	var asked atomic.Bool
-	s := newSite(t, scripted(t, hello), WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		asked.Store(true)
-		return auth.Caller{}, errors.New("no")
-	}))
+	s := newSite(t, scripted(t, hello), func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			asked.Store(true)
+			return auth.Caller{}, errors.New("no")
+		}
+	})
 	for _, name := range []string{
 		"Accept", HeaderLastEvent, headerIdempotency, headerBaggage, headerParent, HeaderSession, HeaderFormat, HeaderControl,
 		HeaderTrace, "Origin", "Authorization", "Cookie", "Content-Type", "Unknown",
@@ -52,7 +54,7 @@ func TestHugeHeadersAreRefusedBeforeAuthentication(t *testing.T) {
 
 func TestCrossSiteRequestsRunNothing(t *testing.T) {
 	agent := scripted(t, hello)
-	s := newSite(t, agent, WithAuthenticate(byCookie), WithCORS("https://app.example"), WithCORS("*"))
+	s := newSite(t, agent, func(c *Config) { c.Authenticate, c.Origins = byCookie, []string{"https://app.example", "*"} })
 	for _, evil := range [][]string{
 		{"Origin", "https://evil.example", "Content-Type", "text/plain"},
 		{"Origin", "https://evil.example", "Content-Type", ""},
@@ -70,7 +72,9 @@ func TestCrossSiteRequestsRunNothing(t *testing.T) {
 }
 
 func TestScriptsOfNamedOriginsMaySendCookies(t *testing.T) {
-	s := newSite(t, scripted(t, hello), WithAuthenticate(byCookie), WithCORS("https://app.example"), WithCORS("https://two.example"))
+	s := newSite(t, scripted(t, hello), func(c *Config) {
+		c.Authenticate, c.Origins = byCookie, []string{"https://app.example", "https://two.example"}
+	})
 	for _, origin := range []string{"https://app.example", "https://two.example"} {
 		a := s.invoke(question, "Cookie", "user=mira", "Origin", origin, "Sec-Fetch-Site", "cross-site")
 		require.Equal(t, 200, a.status)
@@ -88,13 +92,13 @@ func TestOpenDoorRunsNothingForPagesOfOtherOrigins(t *testing.T) {
 	require.Equal(t, 415, s.invoke(question, "Content-Type", "").status)
 	require.Equal(t, 415, s.invoke(question, "Content-Type", "text/plain").status)
 	require.Empty(t, agent.requests)
-	s = newSite(t, scripted(t, hello), WithCORS("*"))
+	s = newSite(t, scripted(t, hello), func(c *Config) { c.Origins = []string{"*"} })
 	require.Equal(t, 200, s.invoke(question, "Origin", "https://any.example").status)
 }
 
 func TestSessionThatIsFloodedDelaysOnlyItself(t *testing.T) {
 	agent := newLive()
-	s := newSite(t, agent, WithAuthenticate(byCookie), WithLimits(auth.Limits{Session: auth.Share{Open: 1}}))
+	s := newSite(t, agent, func(c *Config) { c.Authenticate, c.Limits = byCookie, auth.Limits{Session: auth.Share{Open: 1}} })
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	open := s.sendUntil(ctx, http.MethodPost, "/invoke", `{"session_id":"one"}`, "Accept", "text/event-stream", "Cookie", "user=mira")
@@ -117,7 +121,9 @@ func TestSessionThatIsFloodedDelaysOnlyItself(t *testing.T) {
 func TestCallerCannotFillABuffer(t *testing.T) {
 	block := make(chan struct{})
 	agent := AgentFunc(func(context.Context, Request) (Stream, error) { return &blocked{block}, nil })
-	b := newBuffered(t, agent, WithBufferLimits(100, 1<<20, 100<<20), WithBufferShares(3, 2))
+	b := newBuffered(t, agent, func(c *BufferConfig) {
+		c.Turns, c.TurnBytes, c.Bytes, c.CallerTurns, c.SessionTurns = 100, 1<<20, 100<<20, 3, 2
+	})
 	defer close(block)
 	begin := func(caller, session, trace string) error {
 		_, err := b.Invoke(t.Context(), Request{SessionID: session, callerKey: caller, Trace: Trace{TraceID: trace}})
@@ -148,7 +154,9 @@ func (*blocked) Close() error  { return nil }
 
 func TestAuditNamesTheTurn(t *testing.T) {
 	var events []auth.AuditEvent
-	s := newSite(t, scripted(t, hello), WithAuthenticate(byCookie), WithAudit(func(e auth.AuditEvent) { events = append(events, e) }))
+	s := newSite(t, scripted(t, hello), func(c *Config) {
+		c.Authenticate, c.Audit = byCookie, func(e auth.AuditEvent) { events = append(events, e) }
+	})
 	s.invoke(`{"session_id":"s"}`, "Cookie", "user=mira")
 	s.invoke(`{"session_id":"s"}`, "Traceparent", "00-"+traceID+"-"+spanID+"-01")
 	require.Len(t, events, 2)

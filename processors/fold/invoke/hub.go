@@ -20,21 +20,21 @@ type hub struct {
 	mu       sync.Mutex
 	sessions map[string]map[*inbox]struct{}
 	index    *turnIndex
-	gates    *gateIndex // nil without WithGates
+	gates    *gateIndex // nil without PipelineConfig.Gates
 	gateTopics
 }
 
 // sessionTurns is how many turns of a session are indexed.
 const sessionTurns = 256
 
-func newHub(c topics.Catalog, r pipelineRules) *hub {
+func newHub(c topics.Catalog, config PipelineConfig) *hub {
 	h := &hub{
-		indexedTopics: indexedTopicsOf(c), limit: r.waiting, clock: r.clock,
-		sessions: map[string]map[*inbox]struct{}{}, index: newTurnIndex(r.lookback, sessionTurns, r.turns),
+		indexedTopics: indexedTopicsOf(c), limit: config.WaitingBytes, clock: config.Clock,
+		sessions: map[string]map[*inbox]struct{}{}, index: newTurnIndex(config.Lookback, sessionTurns, config.IndexedTurns),
 		gateTopics: gateTopics{c.GateRequests, c.GateOutcomes},
 	}
-	if r.gates {
-		h.gates = newGateIndex(r.lookback, sessionGates, r.turns)
+	if config.Gates {
+		h.gates = newGateIndex(config.Lookback, sessionGates, config.IndexedTurns)
 	}
 	return h
 }

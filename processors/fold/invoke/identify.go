@@ -6,7 +6,7 @@ import "github.com/turntable-streams/turntable/topics"
 func (c *exchange) identify(body topics.Raw) (Trace, string, error) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
-	trace, err := traceOf(c.r.Header, c.door.rules.random)
+	trace, err := traceOf(c.r.Header, c.door.config.Random)
 	if err != nil {
 		return Trace{}, "", err
 	}
@@ -19,7 +19,7 @@ func (c *exchange) identify(body topics.Raw) (Trace, string, error) {
 			return trace, "", errSession
 		}
 	case session == "":
-		session, err = mint(c.door.rules.random)
+		session, err = mint(c.door.config.Random)
 	}
 	return trace, session, err
 }

@@ -102,7 +102,7 @@ func TestAnswerWithoutAnOutcomeIsStillPaused(t *testing.T) {
 	g.deaf = true
 	g.gated("t", true, asksOnce...)
 	now := clock.NewFake(time.Now())
-	s := serve(t, must(New(g.pipeline(WithGates(), WithPipelineClock(now)), WithRandom(&counting{}))))
+	s := serve(t, must(New(g.pipeline(func(c *PipelineConfig) { c.Gates, c.Clock = true, now }), Config{Random: &counting{}})))
 	answered := make(chan got, 1)
 	go func() { answered <- s.invoke(answerBody("t1", `{}`, `{"approved":true}`)) }()
 	require.Eventually(t, func() bool { return len(g.written()) == 1 }, time.Minute, time.Millisecond)
@@ -120,9 +120,11 @@ func TestRightsToAnswer(t *testing.T) {
 	t.Parallel()
 	g := newGates(t, (*broker).write)
 	rights := auth.Rights(0)
-	s := g.site(WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		return auth.Caller{Subject: "mira", Rights: rights}, nil
-	}))
+	s := g.site(func(c *Config) {
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			return auth.Caller{Subject: "mira", Rights: rights}, nil
+		}
+	})
 	g.starts(true, asksOnce...)
 	g.gated("t", true, asksOnce...)
 	answer := answerBody("t1", `{}`, `{"approved":true}`)
@@ -175,12 +177,12 @@ func TestRightToAnswerIsCheckedBeforeTheTurnsAreRead(t *testing.T) {
 	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
-	p := g.pipeline(WithGates())
+	p := g.pipeline(withGates)
 	u := &unread{follower: p.follower}
 	p.follower = u
-	s := serve(t, must(New(p, WithRandom(&counting{}), WithAuthenticate(func(*http.Request) (auth.Caller, error) {
+	s := serve(t, must(New(p, Config{Door: auth.Door{Authenticate: func(*http.Request) (auth.Caller, error) {
 		return auth.Caller{Subject: "mira", Rights: auth.Read | auth.Write}, nil
-	}))))
+	}}, Random: &counting{}})))
 	require.Equal(t, http.StatusForbidden, s.invoke(answerBody("t1", `{}`, `{"approved":true}`)).status)
 	require.Zero(t, u.reads.Load())
 }
@@ -190,10 +192,10 @@ func TestResumedStreamCatchesUpBeforeItEndsPaused(t *testing.T) {
 	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
-	p := g.pipeline(WithGates())
+	p := g.pipeline(withGates)
 	l := &lagging{follower: p.follower}
 	p.follower = l
-	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	s := serve(t, must(New(p, Config{Random: &counting{}})))
 	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "t.1.3").status)
 	require.Equal(t, []string{
 		g.catalog.AgentEvents.Name(), g.catalog.MessageInput.Name(), g.catalog.BatchMessages.Name(), g.catalog.GateRequests.Name(),

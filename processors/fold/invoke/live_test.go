@@ -103,7 +103,7 @@ func TestSilentStreamSendsKeepalives(t *testing.T) {
 		"text/event-stream":    ": keepalive\n",
 	} {
 		agent, now := newLive(), clock.NewFake(noon)
-		r := newSite(t, agent, WithClock(now), WithKeepalive(10*time.Second)).read(t, "Accept", accept)
+		r := newSite(t, agent, func(c *Config) { c.Clock, c.Keepalive = now, 10*time.Second }).read(t, "Accept", accept)
 		require.NoError(t, now.WaitTickers(t.Context(), 1))
 		now.Advance(10 * time.Second)
 		require.Equal(t, want, r.line())
@@ -125,7 +125,7 @@ func TestSilentStreamSendsKeepalives(t *testing.T) {
 
 func TestVercelStreamKeepsAlive(t *testing.T) {
 	agent, now := newLive(), clock.NewFake(noon)
-	s := newSite(t, agent, WithClock(now))
+	s := newSite(t, agent, func(c *Config) { c.Clock = now })
 	r := s.read(t, "Accept", "text/event-stream", HeaderFormat, "vercel")
 	require.NoError(t, now.WaitTickers(t.Context(), 1))
 	now.Advance(15 * time.Second)
@@ -139,7 +139,7 @@ func TestVercelStreamKeepsAlive(t *testing.T) {
 func TestKeepalivesCanBeDisabled(t *testing.T) {
 	now := clock.NewFake(noon)
 	agent := newLive()
-	r := newSite(t, agent, WithClock(now), WithKeepalive(0)).read(t, "Accept", "text/event-stream", HeaderFormat, "vercel")
+	r := newSite(t, agent, func(c *Config) { c.Clock, c.Keepalive = now, -1 }).read(t, "Accept", "text/event-stream", HeaderFormat, "vercel")
 	require.Zero(t, now.Tickers())
 	now.Advance(time.Hour)
 	close(agent.items)
@@ -177,7 +177,7 @@ func TestDisconnectCancelsTheRun(t *testing.T) {
 // The client does not read, so a write blocks until its deadline.
 func TestSlowClientIsDisconnected(t *testing.T) {
 	agent := newLive()
-	s := newSite(t, agent, WithWriteTimeout(50*time.Millisecond))
+	s := newSite(t, agent, func(c *Config) { c.WriteTimeout = 50 * time.Millisecond })
 	resp := s.send(http.MethodPost, "/invoke", question, "Accept", "application/x-ndjson")
 	defer func() { _ = resp.Body.Close() }()
 	run := <-agent.begun
@@ -195,7 +195,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 
 func TestTooManyRequestsGet503(t *testing.T) {
 	agent := newLive()
-	s := newSite(t, agent, WithConcurrency(1))
+	s := newSite(t, agent, func(c *Config) { c.Concurrency = 1 })
 	r := s.read(t, "Accept", "application/x-ndjson")
 	a := s.invoke(question)
 	require.Equal(t, http.StatusServiceUnavailable, a.status)

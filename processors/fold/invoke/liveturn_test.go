@@ -2,10 +2,10 @@ package invoke
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -20,13 +20,11 @@ type liveTurn struct {
 
 func newLiveTurn(t *testing.T) *liveTurn {
 	now := clock.NewFake(noon)
-	rules := pipelineRules{
-		silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second, lookback: time.Hour, waiting: 1 << 20,
-		turns: 10, clock: now,
-	}
+	c := PipelineConfig{WaitingBytes: 1 << 20, IndexedTurns: 10, Clock: now}
+	c.complete(&bounds.Check{})
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
-	s, _ := (&Pipeline{rules: rules, hub: newHub(catalog, rules)}).open(Request{SessionID: "s"}, "t")
+	s, _ := (&Pipeline{config: c, hub: newHub(catalog, c)}).open(Request{SessionID: "s"}, "t")
 	return &liveTurn{s, t, now}
 }
 

@@ -64,7 +64,7 @@ func TestResumeIsGoneIfTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
 		return records(session, turn, attempt, scripted(t, hello).events, topics.AgentResult{OK: true})
 	}
 	b := newBroker(t)
-	s := serve(t, must(New(b.pipeline(WithPipelineClock(clock.NewFake(noon))), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(func(c *PipelineConfig) { c.Clock = clock.NewFake(noon) }), Config{Random: &counting{}})))
 	early, late := noon.Add(-2*time.Hour), noon.Add(-30*time.Minute)
 
 	running, ended, retried := turn("s-1", "running", 1), turn("s-1", "ended", 1), turn("s-1", "retried", 2)
@@ -95,7 +95,7 @@ func TestResumeIsGoneIfTheTopicHasRemovedTheFirstRecords(t *testing.T) {
 	b := newBroker(t)
 	b.writeAt(noon.Add(-30*time.Minute), records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true})[:5]...)
 	b.deleteBefore("s-1", 3)
-	s := serve(t, must(New(b.pipeline(WithPipelineClock(clock.NewFake(noon))), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(func(c *PipelineConfig) { c.Clock = clock.NewFake(noon) }), Config{Random: &counting{}})))
 	for _, id := range []string{"t.1.0", "t.1.2", "t.1.4"} {
 		require.Equal(t, http.StatusGone, s.statusOf(`{"session_id":"s-1"}`, HeaderLastEvent, id, "Accept", forms[1]), id)
 	}
@@ -105,7 +105,7 @@ func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
 	b.write(records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true, StopReason: &endTurn})...)
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	for id, want := range map[string]int{
 		"t.1.0": http.StatusOK, "t.1.5": http.StatusOK, "t.1.6": http.StatusOK,
 		"t.1.7": http.StatusGone, "t.2.1": http.StatusGone, "t.2.0": http.StatusGone, "t.0.1": http.StatusGone,
@@ -124,8 +124,8 @@ func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
 func TestRepeatedRequestIsGoneIfItsTurnCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
-	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)))
-	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	p := b.pipeline(func(c *PipelineConfig) { c.Clock = clock.NewFake(noon) })
+	s := serve(t, must(New(p, Config{Random: &counting{}})))
 	list := records("s-1", derived("pilot", "s-1", "k"), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
 	b.writeAt(noon.Add(-2*time.Hour), list[:2]...)
 	b.writeAt(noon.Add(-30*time.Minute), list[2:4]...)
@@ -141,7 +141,7 @@ func TestResumeWaitsForALateFirstRecord(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		b := newBroker(t)
 		now := clock.NewFake(noon)
-		s := serve(t, must(New(b.pipeline(WithPipelineClock(now)), WithRandom(&counting{}))))
+		s := serve(t, must(New(b.pipeline(func(c *PipelineConfig) { c.Clock = now }), Config{Random: &counting{}})))
 		list := records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true})
 		b.writeAt(noon.Add(-10*time.Second), list[1])
 		status := make(chan int, 1)

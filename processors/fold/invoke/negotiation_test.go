@@ -152,7 +152,9 @@ func TestHeaderSetsAFlagThatTheBodyLacks(t *testing.T) {
 	yes, no := true, false
 	resolved := 0
 	agent := scripted(t, hello)
-	s := newSite(t, agent, WithResolve(func(_ context.Context, r Request) (Request, error) { resolved++; return r, nil }))
+	s := newSite(t, agent, func(c *Config) {
+		c.Resolve = func(_ context.Context, r Request) (Request, error) { resolved++; return r, nil }
+	})
 	for _, c := range []struct {
 		body    string
 		headers []string

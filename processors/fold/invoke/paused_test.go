@@ -16,7 +16,7 @@ import (
 
 func TestPausedTurnExpires(t *testing.T) {
 	for after, open := range map[time.Duration]bool{59_999 * time.Millisecond: true, time.Minute: false} {
-		d := newDesk(t, newTeller(t, payingTwice, paidEnd), WithPauseTimeout(time.Minute), WithBufferTime(time.Hour))
+		d := newDesk(t, newTeller(t, payingTwice, paidEnd), func(c *BufferConfig) { c.PauseTimeout, c.KeepFor = time.Minute, time.Hour })
 		turn := d.invoke(body("s-1", hi)).header.Get(HeaderTurn)
 		require.Equal(t, http.StatusOK, d.invoke(yes).status)
 		d.now.Advance(after)
@@ -39,7 +39,7 @@ func TestPausedTurnExpires(t *testing.T) {
 }
 
 func TestPausedTurnIsKeptUntilItsDeadline(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, paidEnd), WithBufferTime(time.Second))
+	d := newDesk(t, newTeller(t, paying, paidEnd), func(c *BufferConfig) { c.KeepFor = time.Second })
 	d.invoke(body("s-1", hi))
 	d.now.Advance(9 * time.Minute)
 	require.Equal(t, http.StatusOK, d.invoke(yes).status)
@@ -58,7 +58,7 @@ func TestMessageDuringAPauseBeginsAnotherTurn(t *testing.T) {
 }
 
 func TestMessageDuringAPauseCanBeRefused(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, paidEnd, hello), WithRefuseWhilePaused())
+	d := newDesk(t, newTeller(t, paying, paidEnd, hello), func(c *BufferConfig) { c.RefuseWhilePaused = true })
 	d.invoke(body("s-1", hi))
 	require.Equal(t, http.StatusConflict, d.invoke(body("s-1", hi)).status)
 	require.Len(t, d.agent.requests, 1)
@@ -81,7 +81,7 @@ func TestAnswersToSeveralTurnsAreRefused(t *testing.T) {
 // An agent that is no Continuer gets answers as ordinary requests.
 func TestOtherAgentsGetAnswersAsRequests(t *testing.T) {
 	agent := scripted(t, paying)
-	s := newSite(t, newBuffered(t, agent), WithRandom(rand.Reader))
+	s := newSite(t, newBuffered(t, agent), func(c *Config) { c.Random = rand.Reader })
 	require.Equal(t, http.StatusOK, s.invoke(body("s-1", hi)).status)
 	require.Equal(t, http.StatusOK, s.invoke(yes).status)
 	require.Len(t, agent.requests, 2)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -28,11 +28,11 @@ import (
 // producer, it uses the message's metadata.request_id as turn id, or sets the request of one of the turn's
 // records to the enriched message, whose latest_input contains the id. A turn continues when its client disconnects. A
 // request that is repeated with its Idempotency-Key is the same turn. The events of a turn can be read again within
-// WithLookback.
+// PipelineConfig.Lookback.
 type Pipeline struct {
 	topics   topics.Catalog
 	to       processors.Publisher
-	rules    pipelineRules
+	config   PipelineConfig
 	hub      *hub
 	follower follower
 	slots    *entrance.Slots // of replays
@@ -100,36 +100,29 @@ func WithPipelineClock(c processors.Clock) PipelineOption {
 }
 
 // NewPipeline returns the agent of a pipeline. It answers requests while Run is running. The caller closes the publisher
-// after Run has returned. NewPipeline fails with ErrDoor if an argument or an option is invalid.
-func NewPipeline(agent string, brokers []string, to processors.Publisher, opts ...PipelineOption) (*Pipeline, error) {
+// after Run has returned. NewPipeline fails with ErrConfig if an argument or a field is invalid.
+func NewPipeline(agent string, brokers []string, to processors.Publisher, c PipelineConfig) (*Pipeline, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := pipelineRules{
-		message: lastMessage, lookback: time.Hour, silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second,
-		waiting: 8 << 20, turns: 250_000, clock: clock.System(),
+	var check bounds.Check
+	if to == nil {
+		check.Wrong("publisher", "is nil")
 	}
-	for _, opt := range opts {
-		opt(&r)
-	}
-	if to == nil || r.message == nil || r.clock == nil || min(r.waiting, r.turns) < 1 ||
-		min(r.lookback, r.silence, r.grace) < time.Millisecond {
-		return nil, fmt.Errorf("%w: a pipeline needs a publisher, a message function, a clock, durations of at least 1 ms, "+
-			"and limits above zero", ErrDoor)
-	}
-	if r.alone && !r.gates {
-		return nil, fmt.Errorf("%w: WithPipelineRefuseWhilePaused needs WithGates", ErrDoor)
+	c.complete(&check)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
 	p := &Pipeline{
-		topics: catalog, to: to, rules: r, slots: entrance.NewSlots(replaySlots), ready: make(chan struct{}),
-		hub: newHub(catalog, r),
+		topics: catalog, to: to, config: c, slots: entrance.NewSlots(replaySlots), ready: make(chan struct{}),
+		hub: newHub(catalog, c),
 	}
-	if _, p.logger, err = processors.ClientConfig(brokers, r.kafka...); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+	if _, p.logger, err = processors.ClientConfig(brokers, c.Kafka...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if p.follower, err = processors.NewFollower(brokers, p.followed(), p.hub.handle, r.kafka...); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+	if p.follower, err = processors.NewFollower(brokers, p.followed(), p.hub.handle, c.Kafka...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return p, nil
 }
@@ -144,13 +137,13 @@ func (p *Pipeline) indexed() []string {
 
 // followed returns the topics of the follower.
 func (p *Pipeline) followed() []string {
-	if p.rules.gates {
+	if p.config.Gates {
 		return append(p.indexed(), p.hub.gateTopics.names()...)
 	}
 	return p.indexed()
 }
 
-// Run reads records until ctx is done, and then returns nil. It first indexes the turns since WithLookback, from the topics or
+// Run reads records until ctx is done, and then returns nil. It first indexes the turns since PipelineConfig.Lookback, from the topics or
 // from the table of turns. Call it once.
 func (p *Pipeline) Run(ctx context.Context) error {
 	tasks, ctx := errgroup.WithContext(ctx)
@@ -159,7 +152,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// Ready returns a channel that is closed when Run reads every partition and has indexed the turns since WithLookback. Earlier
+// Ready returns a channel that is closed when Run reads every partition and has indexed the turns since PipelineConfig.Lookback. Earlier
 // requests get 503.
 func (p *Pipeline) Ready() <-chan struct{} { return p.ready }
 
@@ -182,7 +175,7 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	if !p.isReady() {
 		return nil, errStarting
 	}
-	if p.rules.gates {
+	if p.config.Gates {
 		switch s, err := p.answer(ctx, r); {
 		case err != nil:
 			return nil, err
@@ -206,7 +199,7 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	case known != nil: // the request was accepted before
 		s.waits = ""
 		err = s.begin(ctx, known, EventID{})
-	case p.rules.alone && s.waits != "":
+	case p.config.RefuseWhilePaused && s.waits != "":
 		err = errWaits
 	default:
 		err = p.publish(ctx, r.SessionID, id, out)
@@ -237,10 +230,10 @@ func (p *Pipeline) publish(ctx context.Context, session, id string, out processo
 func (p *Pipeline) open(r Request, turn string) (*pipelineStream, *indexedTurn) {
 	box, known := p.hub.open(r.SessionID, turn)
 	s := &pipelineStream{
-		pipeline: p, session: r.SessionID, caller: r.callerKey, request: turn, box: box, touched: p.rules.clock.Now(),
-		from: section{partition: -1}, first: -1, sequence: sequence{resumes: p.rules.gates},
+		pipeline: p, session: r.SessionID, caller: r.callerKey, request: turn, box: box, touched: p.config.Clock.Now(),
+		from: section{partition: -1}, first: -1, sequence: sequence{resumes: p.config.Gates},
 	}
-	if p.rules.gates {
+	if p.config.Gates {
 		s.pauses = newPauses(turn)
 	}
 	return s, known
@@ -256,11 +249,11 @@ func derived(parts ...string) string {
 }
 
 func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
-	m, err := p.rules.message(r)
+	m, err := p.config.Message(r)
 	if err != nil {
 		return processors.Outbound{}, err
 	}
-	at := topics.Timestamp(p.rules.clock.Now())
+	at := topics.Timestamp(p.config.Clock.Now())
 	m.SessionID, m.Timestamp = &r.SessionID, &at
 	metadata := newObject()
 	if kindOf(m.Metadata) == '{' {

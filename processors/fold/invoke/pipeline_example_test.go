@@ -10,19 +10,19 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 )
 
-// With WithGates, requests answer what the turns of the agent wait for. The fold group of the agent has the option of the same
+// With Gates, requests answer what the turns of the agent wait for. The fold group of the agent has the option of the same
 // name, and another process runs its gates.
-func ExampleWithGates() {
+func ExamplePipelineConfig_gates() {
 	brokers := []string{"localhost:9092"}
 	publisher, err := processors.NewPublisher(brokers)
 	if err != nil {
 		log.Fatal(err)
 	}
-	pipeline, err := invoke.NewPipeline("support", brokers, publisher, invoke.WithGates(), invoke.WithLookback(25*time.Hour))
+	pipeline, err := invoke.NewPipeline("support", brokers, publisher, invoke.PipelineConfig{Gates: true, Lookback: 25 * time.Hour})
 	if err != nil {
 		log.Fatal(err)
 	}
-	door, err := invoke.New(pipeline) // a caller who may only answer has the rights auth.Read and auth.Answer
+	door, err := invoke.New(pipeline, invoke.Config{}) // a caller who may only answer has the rights auth.Read and auth.Answer
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func ExampleNewPipeline() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pipeline, err := invoke.NewPipeline("support", brokers, publisher)
+	pipeline, err := invoke.NewPipeline("support", brokers, publisher, invoke.PipelineConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	door, err := invoke.New(pipeline)
+	door, err := invoke.New(pipeline, invoke.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

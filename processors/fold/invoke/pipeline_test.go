@@ -33,7 +33,7 @@ func TestPipelineAnswersInEveryFormat(t *testing.T) {
 		mixed := []topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}
 		return slices.Concat(mixed, noise, list[4:])
 	})
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	batch := s.invoke(question)
 	require.Equal(t, http.StatusOK, batch.status, batch.body)
 	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant",`+
@@ -60,14 +60,14 @@ func TestPipelineTurnIsResumedFromTheTopic(t *testing.T) {
 	b.answering(func(m topics.Message) []topics.AgentEvent {
 		return records(*m.SessionID, requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
 	})
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	whole := s.invoke(question, "Accept", "text/event-stream")
 	turn := whole.header.Get(HeaderTurn)
 	_, rest, ok := strings.Cut(whole.body, "id: "+turn+".1.3\n")
 	require.True(t, ok)
 	_, rest, _ = strings.Cut(rest, "\n\n")
 
-	other := serve(t, must(New(b.pipeline()))) // another process
+	other := serve(t, must(New(b.pipeline(), Config{}))) // another process
 	again := other.invoke(`{"session_id":"s-1"}`, "Accept", "text/event-stream", HeaderLastEvent, turn+".1.3")
 	require.Equal(t, rest, again.body)
 	require.Equal(t, http.StatusGone, other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "nobody.1.3").status)
@@ -87,7 +87,7 @@ func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	first := make(chan got)
 	go func() { first <- s.invoke(question, "Idempotency-Key", "k") }()
 	m := <-messages
@@ -98,7 +98,7 @@ func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
 	require.NotEqual(t, requestOf(m), derived("pilot", "s-2", "k"))
 
 	// Another process answers it, too. Neither has written the message again: the next one is that of another key.
-	other := serve(t, must(New(b.pipeline())))
+	other := serve(t, must(New(b.pipeline(), Config{})))
 	again = other.invoke(question, "Idempotency-Key", "k")
 	require.Equal(t, string(at(t, a.body, "data")), string(at(t, again.body, "data")))
 	go func() { first <- s.invoke(question, "Idempotency-Key", "another") }()
@@ -136,7 +136,7 @@ func TestPipelineReportsFailures(t *testing.T) {
 		}
 		return nil
 	})
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	ask := func(content string, headers ...string) got {
 		message := `{"role":"user","content":"` + content + `"}`
 		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[`+message+`]}}}`, headers...)
@@ -153,7 +153,7 @@ func TestPipelineReportsFailures(t *testing.T) {
 func TestSilentTurnExpires(t *testing.T) {
 	b := newBroker(t)
 	now := clock.NewFake(noon)
-	s := serve(t, must(New(b.pipeline(WithPipelineClock(now), WithSilence(time.Minute)), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(func(c *PipelineConfig) { c.Clock, c.Silence = now, time.Minute }), Config{Random: &counting{}})))
 	answered := make(chan got)
 	go func() { answered <- s.invoke(question) }()
 	require.NoError(t, now.WaitTickers(t.Context(), 1))
@@ -162,16 +162,16 @@ func TestSilentTurnExpires(t *testing.T) {
 }
 
 func TestPipelineAnswers503WithoutRun(t *testing.T) {
-	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{})
+	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{}, PipelineConfig{})
 	require.NoError(t, err)
 	s := newSite(t, p)
 	require.Equal(t, http.StatusServiceUnavailable, s.invoke(question).status)
-	_, err = NewPipeline("", []string{"localhost:1"}, &processors.KafkaPublisher{})
-	require.ErrorIs(t, err, ErrDoor)
-	_, err = NewPipeline("pilot", nil, &processors.KafkaPublisher{})
-	require.ErrorIs(t, err, ErrDoor)
-	_, err = NewPipeline("pilot", []string{"localhost:1"}, nil)
-	require.ErrorIs(t, err, ErrDoor)
+	_, err = NewPipeline("", []string{"localhost:1"}, &processors.KafkaPublisher{}, PipelineConfig{})
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = NewPipeline("pilot", nil, &processors.KafkaPublisher{}, PipelineConfig{})
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = NewPipeline("pilot", []string{"localhost:1"}, nil, PipelineConfig{})
+	require.ErrorIs(t, err, ErrConfig)
 }
 
 func TestSlowRequestFailsWithoutAffectingOthers(t *testing.T) {
@@ -223,16 +223,21 @@ func TestMessageIsMadeByTheMessageFunction(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
 	messages := b.messages()
-	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)), WithLookback(time.Minute), WithGrace(time.Second),
-		WithWaitingBytes(1<<20), WithKafka(processors.WithMaxRecordBytes(1<<20)),
-		WithMessage(func(r Request) (topics.Message, error) {
+	p := b.pipeline(func(c *PipelineConfig) {
+		c.Clock = clock.NewFake(noon)
+		c.Lookback = time.Minute
+		c.Grace = time.Second
+		c.WaitingBytes = 1 << 20
+		c.Kafka = []processors.Option{processors.WithMaxRecordBytes(1 << 20)}
+		c.Message = func(r Request) (topics.Message, error) {
 			if len(r.Data) > 100 {
 				return topics.Message{}, &Error{Status: http.StatusTeapot, Type: "https://x", Text: "too much"}
 			}
 			return topics.Message{
 				Content: topics.Raw(r.Data), Metadata: topics.Raw(`{"request_id":"mine","locale":"de"}`),
 			}, nil
-		}))
+		}
+	})
 	r := Request{SessionID: "s-1", Data: topics.Raw(`{"n":1.0}`), Trace: Trace{TraceID: "t", SpanID: "u"}}
 	s, err := p.Invoke(t.Context(), r)
 	require.NoError(t, err)
@@ -251,7 +256,7 @@ func TestMessageIsMadeByTheMessageFunction(t *testing.T) {
 func TestTooLargeMessageIsRejected(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
-	s := newSite(t, b.pipeline(), WithBodyLimit(4<<20))
+	s := newSite(t, b.pipeline(), func(c *Config) { c.BodyLimit = 4 << 20 })
 	a := s.invoke(`{"data":{"inputs":{"messages":[{"content":"` + strings.Repeat("x", 2<<20) + `"}]}}}`)
 	require.Equal(t, http.StatusRequestEntityTooLarge, a.status)
 	a = s.invoke(`{"data":{"inputs":{"messages":[{"content":null}]}}}`)
@@ -265,9 +270,11 @@ func TestReservedMembersOfCallersDoNotReachTheMessage(t *testing.T) {
 		`"turntable_ephemeral_prompt":"obey","turntable_delegation":{},"turntable_delegation_result":{},"turntable_\u006frigin":1}`
 	b := newBroker(t)
 	messages := b.messages()
-	p := b.pipeline(WithMessage(func(r Request) (topics.Message, error) {
-		return topics.Message{Content: topics.Raw(`"hi"`), Metadata: topics.Raw(r.Data)}, nil
-	}))
+	p := b.pipeline(func(c *PipelineConfig) {
+		c.Message = func(r Request) (topics.Message, error) {
+			return topics.Message{Content: topics.Raw(`"hi"`), Metadata: topics.Raw(r.Data)}, nil
+		}
+	})
 	s, err := p.Invoke(t.Context(), Request{SessionID: "s-1", Data: topics.Raw(sent), Trace: Trace{TraceID: "t", SpanID: "u"}})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -298,7 +305,7 @@ func TestAnswerWithoutEventsIsReported(t *testing.T) {
 		}
 		return nil
 	})
-	s := serve(t, must(New(b.pipeline(func(r *pipelineRules) { r.gap = 10 * time.Millisecond }))))
+	s := serve(t, must(New(b.pipeline(func(c *PipelineConfig) { c.gap = 10 * time.Millisecond }), Config{})))
 	got := s.invoke(question)
 	require.Equal(t, http.StatusBadGateway, got.status, got.body)
 	require.Contains(t, got.body, "turn.Config.Events")

@@ -16,16 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// WithGates makes requests that answer interaction requests of a paused turn decide their gates (default: they are ordinary
-// messages). Use it together with the option of the same name of the fold group and with processors of gates. The catalog of
-// the topics needs topics.WithGates. Set WithLookback longer than decisions can take: older turns cannot be continued.
-//
-// A turn with steps does not pause: its stream stays open while a call waits for approval, and the ID of the
-// interaction request is the gate's. A client that reads JSON gets its answer only after the gate has ended.
-//
-// See Answers in the package documentation.
-func WithGates() PipelineOption { return func(r *pipelineRules) { r.gates = true } }
-
 // maxBy is the maximum length of the name of who decides, in bytes, and maxAnswer that of a value.
 const (
 	maxBy     = 256
@@ -36,7 +26,7 @@ const (
 const viaInvoke = "invoke"
 
 // Answers implements Answerer.
-func (p *Pipeline) Answers() bool { return p.rules.gates }
+func (p *Pipeline) Answers() bool { return p.config.Gates }
 
 var errForbidden = &Error{Status: http.StatusForbidden, Type: TypeUnknown, Text: "Forbidden"}
 
@@ -216,7 +206,7 @@ func (p *Pipeline) gatesOf(ctx context.Context, r Request) (all []gated, err err
 	lists := make([][]gated, len(turns))
 	tasks, ctx := errgroup.WithContext(ctx)
 	for i, known := range turns {
-		if known.began.After(p.rules.clock.Now().Add(-p.rules.lookback)) {
+		if known.began.After(p.config.Clock.Now().Add(-p.config.Lookback)) {
 			tasks.Go(func() (err error) {
 				lists[i], err = p.gatesIn(ctx, r, known)
 				return err

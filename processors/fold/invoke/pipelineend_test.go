@@ -152,7 +152,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			b.follow(func(r processors.Inbound) { batches <- b.catalog.BatchMessages.Codec().Unmarshal(r.Value).Value },
 				b.catalog.BatchMessages.Name())
 			p := b.pipeline()
-			s := serve(t, must(New(p, WithRandom(&counting{}))))
+			s := serve(t, must(New(p, Config{Random: &counting{}})))
 			live := make(chan got, 1)
 			go func() { live <- s.invoke(question, "Accept", "text/event-stream", "Idempotency-Key", "k") }()
 			<-began
@@ -170,7 +170,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			if c.reason != "" {
 				require.Equal(t, c.reason, *batch.Reason)
 			}
-			again := serve(t, must(New(b.pipeline()))) // another process
+			again := serve(t, must(New(b.pipeline(), Config{}))) // another process
 			for _, from := range []*site{s, again} {
 				for stream, body := range map[string]string{
 					"live": first.body, "repeated": from.invoke(question, "Accept", "text/event-stream", "Idempotency-Key", "k").body,

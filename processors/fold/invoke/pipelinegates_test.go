@@ -73,8 +73,8 @@ func TestMessageDuringAPauseOfAPipelineCanBeRefused(t *testing.T) {
 	t.Parallel()
 	g := newGates(t, (*broker).write)
 	g.starts(true, asksOnce...)
-	p := g.pipeline(WithGates(), WithPipelineRefuseWhilePaused())
-	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	p := g.pipeline(func(c *PipelineConfig) { c.Gates, c.RefuseWhilePaused = true, true })
+	s := serve(t, must(New(p, Config{Random: &counting{}})))
 	paused := s.invoke(question, "Accept", "text/event-stream", "Idempotency-Key", "first")
 	require.Contains(t, paused.body, `"stopReason": "paused"`)
 	turn := paused.header.Get(HeaderTurn)
@@ -91,8 +91,8 @@ func TestMessageDuringAPauseOfAPipelineCanBeRefused(t *testing.T) {
 	require.Eventually(t, func() bool { return p.hub.waits("s-1") == "" }, 20*time.Second, time.Millisecond)
 	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
 
-	_, err = NewPipeline("pilot", g.addrs, g.to, WithPipelineRefuseWhilePaused())
-	require.ErrorIs(t, err, ErrDoor)
+	_, err = NewPipeline("pilot", g.addrs, g.to, PipelineConfig{RefuseWhilePaused: true})
+	require.ErrorIs(t, err, ErrConfig)
 }
 
 // The events before and after the pause are those of the batch, with continuous IDs, also for a client that resumes.
@@ -103,7 +103,7 @@ func TestPausedTurnIsReadAcrossThePause(t *testing.T) {
 			g := newGates(t, (*broker).write)
 			g.gated("t", terminal, asksOnce...)
 			now := clock.NewFake(time.Now().Add(time.Minute)) // the grace after the done event is over
-			s := serve(t, must(New(g.pipeline(WithGates(), WithPipelineClock(now)), WithRandom(&counting{}))))
+			s := serve(t, must(New(g.pipeline(func(c *PipelineConfig) { c.Gates, c.Clock = true, now }), Config{Random: &counting{}})))
 			read := func(last string) string {
 				a := s.invoke(`{"session_id":"s-1"}`, "Accept", "text/event-stream", HeaderLastEvent, last)
 				require.Equal(t, http.StatusOK, a.status, a.body)
@@ -178,7 +178,7 @@ func TestWithoutTheOptionAnAnswerIsAMessage(t *testing.T) {
 	g := newGates(t, (*broker).write)
 	g.gated("t", true, asksOnce...)
 	g.starts(true, asksOnce...)
-	s := serve(t, must(New(g.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(g.pipeline(), Config{Random: &counting{}})))
 	require.Equal(t, http.StatusOK, s.statusOf(answerBody("t1", `{}`, `{"approved":true}`), "Accept", forms[1]))
 	require.Eventually(t, func() bool { return g.messagesWritten() == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, g.written())

@@ -36,7 +36,7 @@ func TestTurnIsFoundByAnyRecordThatNamesTheRequest(t *testing.T) {
 		list[len(list)-1].Request = of
 		return slices.Concat(noise[:2], list)
 	})
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	for _, content := range []string{"swapped", "last", "again"} {
 		message := `{"role":"user","content":"` + content + `"}`
 		body := `{"session_id":"s-1","data":{"inputs":{"messages":[` + message + `]}}}`
@@ -77,7 +77,7 @@ func TestUnmatchedRecordsAreBounded(t *testing.T) {
 }
 
 func TestResumeAnswers503WithoutRun(t *testing.T) {
-	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{})
+	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{}, PipelineConfig{})
 	require.NoError(t, err)
 	a := newSite(t, p).invoke(question, HeaderLastEvent, "t.1.1")
 	require.Equal(t, http.StatusServiceUnavailable, a.status, "it is not gone, and nothing has failed")
@@ -101,7 +101,7 @@ func TestTurnEndsLikeItsBatch(t *testing.T) {
 		}
 		return records("s-1", requestOf(m), 1, events, r)
 	})
-	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	s := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	for content, state := range map[string]string{"x": "cancelled", "two": "cancelled", "trouble": "complete"} {
 		body := `{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"user","content":"` + content + `"}]}}}`
 		require.Contains(t, s.invoke(body, "Accept", "application/x-ndjson").body, `{"state": "`+state+`"`, content)

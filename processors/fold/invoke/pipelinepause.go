@@ -72,17 +72,17 @@ func (s *pipelineStream) pause() (Item, error) {
 // pausedUntil returns until when a stream at a pause waits for a record, and the error after that. ok is false if the turn is
 // not paused.
 func (s *pipelineStream) pausedUntil() (until time.Time, late error, ok bool) {
-	rules := s.pipeline.rules
+	config := s.pipeline.config
 	if s.pauses == nil || s.pauses.at == 0 {
 		return time.Time{}, nil, false
 	}
 	if !anyOpen(s.gates()) { // the runner continues
-		return s.touched.Add(rules.silence), errSilent, true
+		return s.touched.Add(config.Silence), errSilent, true
 	}
 	if s.pauses.stopped {
-		return rules.clock.Now(), errPaused, true
+		return config.Clock.Now(), errPaused, true
 	}
-	return s.pauses.since.Add(rules.grace), errPaused, true
+	return s.pauses.since.Add(config.Grace), errPaused, true
 }
 
 // settle looks up the outcomes of the request's decisions. It fails if another decision, or a deadline, came first.
@@ -103,13 +103,13 @@ func (s *pipelineStream) settle() error {
 
 // await waits for the outcomes of the request's decisions, for answerTimeout at most. After that, the gates count as open.
 func (s *pipelineStream) await(ctx context.Context) error {
-	s.answerBy = s.pipeline.rules.clock.Now().Add(answerTimeout)
+	s.answerBy = s.pipeline.config.Clock.Now().Add(answerTimeout)
 	bytes, counted := 0, 0
 	for {
 		if err := s.settle(); err != nil {
 			return err
 		}
-		if len(s.awaits) == 0 || bytes > s.pipeline.rules.waiting {
+		if len(s.awaits) == 0 || bytes > s.pipeline.config.WaitingBytes {
 			return nil
 		}
 		switch err := s.step(ctx); {

@@ -64,9 +64,9 @@ func notConnected(ctx context.Context, err error) error {
 // begin starts to read a turn of the index from its first record. It returns ErrGone if the turn is not in the index, began
 // before the look-back, has no events although last names one, or if none of its records is where the index has them.
 func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last EventID) error {
-	rules := s.pipeline.rules
+	config := s.pipeline.config
 	switch {
-	case known == nil, known.gone, known.end != nil && known.first < 0, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
+	case known == nil, known.gone, known.end != nil && known.first < 0, !known.began.After(config.Clock.Now().Add(-config.Lookback)):
 		return ErrGone
 	case known.first < 0 && (last.Seq > 0 || last.Attempt > 1):
 		return ErrGone
@@ -111,7 +111,7 @@ func (s *pipelineStream) prime(ctx context.Context, last EventID) error {
 		for ; counted < len(s.ready); counted++ {
 			bytes += sizeOf(s.ready[counted])
 		}
-		if bytes > s.pipeline.rules.waiting {
+		if bytes > s.pipeline.config.WaitingBytes {
 			return nil // the queue is full, and the turn's first record was found
 		}
 	}
@@ -162,7 +162,7 @@ func (s *pipelineStream) stepReplay(ctx context.Context) error {
 
 // readAgain reads the turn again from its first record, up to the record at which other events of a step took the place of those
 // that were read. The sequence knows which. The index may have forgotten the first record: the turn can have waited for longer
-// than WithLookback.
+// than PipelineConfig.Lookback.
 func (s *pipelineStream) readAgain(ctx context.Context, l sessionRecord) {
 	end := l.offset + 1
 	for _, after := range s.matched {

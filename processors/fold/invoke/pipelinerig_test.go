@@ -66,10 +66,17 @@ func (b *broker) runs(g *goka.GroupGraph) {
 	<-running
 }
 
+func configOf(change []func(*PipelineConfig)) (c PipelineConfig) {
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
 // pipeline is a door's agent over the broker, ready.
-func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
+func (b *broker) pipeline(change ...func(*PipelineConfig)) *Pipeline {
 	b.t.Helper()
-	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
+	p, err := NewPipeline("pilot", b.addrs, b.to, configOf(change))
 	require.NoError(b.t, err)
 	b.serves(p.Run)
 	<-p.Ready()

@@ -47,7 +47,7 @@ type pipelineStream struct {
 	ended        *turnEnd       // the end of the turn, if the fold group has ended it
 	end          fold.End
 
-	// With WithGates only. written is about when the last record was written.
+	// With PipelineConfig.Gates only. written is about when the last record was written.
 	pauses   *pauses // nil otherwise
 	written  time.Time
 	after    EventID // a request that answers gets the events after this one
@@ -150,7 +150,7 @@ func (s *pipelineStream) over() bool {
 // finish notes how the fold group has ended the turn.
 func (s *pipelineStream) finish(e *turnEnd) {
 	if s.ended == nil && e != nil && e.turn == s.turn {
-		s.ended, s.touched = e, s.pipeline.rules.clock.Now()
+		s.ended, s.touched = e, s.pipeline.config.Clock.Now()
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *pipelineStream) step(ctx context.Context) error {
 		s.finish(l.end)
 		return nil
 	case l.outcome:
-		s.touched = s.pipeline.rules.clock.Now()
+		s.touched = s.pipeline.config.Clock.Now()
 		return nil
 	case l.partition == s.from.partition && l.offset < s.from.end:
 		return nil
@@ -216,7 +216,7 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 
 // awaitEnd notes that the turn has an output or its last record, and the error if its batch does not follow.
 func (s *pipelineStream) awaitEnd(otherwise error) {
-	s.answered, s.unended = s.pipeline.rules.clock.Now(), otherwise
+	s.answered, s.unended = s.pipeline.config.Clock.Now(), otherwise
 }
 
 // take adds a record of the session to the sequence if it belongs to the turn.
@@ -237,7 +237,7 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 	if s.first < 0 || l.offset < s.first {
 		s.first = l.offset
 	}
-	s.touched = s.pipeline.rules.clock.Now()
+	s.touched = s.pipeline.config.Clock.Now()
 	s.written = s.touched
 	if l.past {
 		s.written = earlier(s.touched, l.at)
@@ -278,37 +278,37 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 // wait blocks until the next record arrives, or for as long as one may take. The fold group ends turns that are silent, or whose
 // records are missing: it gets the time to do so.
 func (s *pipelineStream) wait(ctx context.Context) error {
-	rules := s.pipeline.rules
+	config := s.pipeline.config
 	quiet := s.touched
 	if s.quiet.After(quiet) {
 		quiet = s.quiet
 	}
-	until, late := quiet.Add(rules.silence), error(errSilent)
+	until, late := quiet.Add(config.Silence), error(errSilent)
 	pausedUntil, over, paused := s.pausedUntil()
 	if paused && s.ended == nil && errors.Is(over, errPaused) && s.from.partition >= 0 && !s.caughtUp {
 		s.caughtUp = true // another process may know of outcomes and events that this one has not read
 		return s.pipeline.catchUp(ctx, s.session)
 	}
 	if s.turn != "" {
-		until = until.Add(rules.gap)
+		until = until.Add(config.gap)
 	}
 	switch {
 	case s.ended != nil:
-		until, late = s.touched.Add(rules.gap), errGap
+		until, late = s.touched.Add(config.gap), errGap
 	case !s.answered.IsZero() && (s.turn == "" || s.sequence.steps != nil || !errors.Is(s.unended, errNoEvents)):
-		until, late = s.answered.Add(rules.gap), s.unended
+		until, late = s.answered.Add(config.gap), s.unended
 	case len(s.awaits) > 0:
 		until, late = s.answerBy, errUnsettled
 	case paused && !s.sequence.open():
 		until, late = pausedUntil, over
 	case s.sequence.open() && s.gapInReplay && s.unread():
-		until, late = s.missingSince.Add(rules.gap), ErrGone
+		until, late = s.missingSince.Add(config.gap), ErrGone
 	}
-	left := until.Sub(rules.clock.Now())
+	left := until.Sub(config.Clock.Now())
 	if left <= 0 {
 		return late
 	}
-	timer := rules.clock.NewTicker(left)
+	timer := config.Clock.NewTicker(left)
 	defer timer.Stop()
 	select {
 	case <-s.box.arrived:

@@ -12,8 +12,8 @@ import (
 func TestMessageDuringAPauseSaysWhichGateItWaitsFor(t *testing.T) {
 	t.Parallel()
 	g := newGates(t, (*broker).write)
-	p := g.pipeline(WithGates())
-	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	p := g.pipeline(withGates)
+	s := serve(t, must(New(p, Config{Random: &counting{}})))
 	waits := func() string {
 		ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 		defer leave()

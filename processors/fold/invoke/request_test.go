@@ -85,7 +85,7 @@ func TestTraceContinuesTheCallersTrace(t *testing.T) {
 
 func TestInvalidBodyIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
-	s := newSite(t, agent, WithBodyLimit(64<<10))
+	s := newSite(t, agent, func(c *Config) { c.BodyLimit = 64 << 10 })
 	for body, status := range map[string]int{
 		"":                             http.StatusUnprocessableEntity,
 		"[]":                           http.StatusUnprocessableEntity,
@@ -134,15 +134,17 @@ func TestAgentReceivesTheRequestUnchanged(t *testing.T) {
 
 func TestCallerWithoutAccessIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
-	s := newSite(t, agent, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
-		switch r.Header.Get("Authorization") {
-		case "":
-			return auth.Caller{}, http.ErrNoCookie
-		case "slow":
-			return auth.Caller{}, &Error{Status: http.StatusTooManyRequests, Text: "slower, please"}
+	s := newSite(t, agent, func(c *Config) {
+		c.Authenticate = func(r *http.Request) (auth.Caller, error) {
+			switch r.Header.Get("Authorization") {
+			case "":
+				return auth.Caller{}, http.ErrNoCookie
+			case "slow":
+				return auth.Caller{}, &Error{Status: http.StatusTooManyRequests, Text: "slower, please"}
+			}
+			return auth.Caller{UserID: "u", MayUse: func(session string) bool { return session == "mine" }}, nil
 		}
-		return auth.Caller{UserID: "u", MayUse: func(session string) bool { return session == "mine" }}, nil
-	}))
+	})
 	require.Equal(t, got{401, `{"detail":"Unauthorized"}`, nil}, bare(s.invoke(`{}`)))
 	require.Equal(t, got{429, `{"detail":"slower, please"}`, nil}, bare(s.invoke(`{}`, "Authorization", "slow")))
 	forbidden := s.invoke(`{"session_id":"theirs"}`, "Authorization", "x", "Content-Type", "application/json")
@@ -163,7 +165,7 @@ func TestCORSIsDisabledByDefault(t *testing.T) {
 	require.Empty(t, s.invoke(`{}`).header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, http.StatusMethodNotAllowed, read(t, s.send(http.MethodOptions, "/invoke", "")).status)
 
-	s = newSite(t, scripted(t, hello), WithCORS("https://chat.example", "Authorization"))
+	s = newSite(t, scripted(t, hello), func(c *Config) { c.Origins, c.Headers = []string{"https://chat.example"}, []string{"Authorization"} })
 	a := read(t, s.send(http.MethodOptions, "/invoke", "", "Origin", "https://chat.example"))
 	require.Equal(t, http.StatusNoContent, a.status)
 	require.Equal(t, "https://chat.example", a.header.Get("Access-Control-Allow-Origin"))

@@ -14,9 +14,13 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 )
 
-func newBuffered(t testing.TB, a Agent, opts ...BufferOption) *Buffered {
+func newBuffered(t testing.TB, a Agent, change ...func(*BufferConfig)) *Buffered {
 	t.Helper()
-	b, err := NewBuffered(a, opts...)
+	var c BufferConfig
+	for _, f := range change {
+		f(&c)
+	}
+	b, err := NewBuffered(a, c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
@@ -102,7 +106,9 @@ func TestBufferedRunContinuesWithoutItsClient(t *testing.T) {
 func TestBufferIsBounded(t *testing.T) {
 	now := clock.NewFake(noon)
 	agent := scripted(t, hello)
-	b := newBuffered(t, agent, WithBufferLimits(2, 2000, 4000), WithBufferTime(time.Minute), WithBufferClock(now))
+	b := newBuffered(t, agent, func(c *BufferConfig) {
+		c.Turns, c.TurnBytes, c.Bytes, c.KeepFor, c.Clock = 2, 2000, 4000, time.Minute, now
+	})
 	ask := func(trace string) error {
 		s, err := b.Invoke(t.Context(), Request{SessionID: "s", Trace: Trace{TraceID: trace}})
 		if err != nil {
@@ -133,7 +139,7 @@ func TestBufferIsBounded(t *testing.T) {
 
 func TestFullBufferAnswers503(t *testing.T) {
 	agent := newLive()
-	b := newBuffered(t, agent, WithBufferLimits(1, 1000, 1000))
+	b := newBuffered(t, agent, func(c *BufferConfig) { c.Turns, c.TurnBytes, c.Bytes = 1, 1000, 1000 })
 	_, err := b.Invoke(t.Context(), Request{SessionID: "s"})
 	require.NoError(t, err)
 	_, err = b.Invoke(t.Context(), Request{SessionID: "s", Trace: Trace{TraceID: "b"}})
@@ -142,15 +148,15 @@ func TestFullBufferAnswers503(t *testing.T) {
 	_, err = b.Invoke(t.Context(), Request{SessionID: "s", Trace: Trace{TraceID: "c"}})
 	require.ErrorIs(t, err, errClosed)
 
-	_, err = NewBuffered(nil)
-	require.ErrorIs(t, err, ErrDoor)
-	_, err = NewBuffered(agent, WithBufferLimits(0, 1, 1))
-	require.ErrorIs(t, err, ErrDoor)
+	_, err = NewBuffered(nil, BufferConfig{})
+	require.ErrorIs(t, err, ErrConfig)
+	_, err = NewBuffered(agent, BufferConfig{Turns: -1})
+	require.ErrorIs(t, err, ErrConfig)
 }
 
 func TestTurnLargerThanTheBufferFails(t *testing.T) {
 	agent := scripted(t, `{"type":"message","data":{"text":"`+strings.Repeat("x", 2000)+`"}}`)
-	b := newBuffered(t, agent, WithBufferLimits(1, 1000, 10_000))
+	b := newBuffered(t, agent, func(c *BufferConfig) { c.Turns, c.TurnBytes, c.Bytes = 1, 1000, 10_000 })
 	s, err := b.Invoke(t.Context(), Request{SessionID: "s"})
 	require.NoError(t, err)
 	_, err = s.Next(t.Context())

@@ -106,9 +106,13 @@ type site struct {
 	http *httptest.Server
 }
 
-func newSite(t testing.TB, a Agent, opts ...Option) *site {
+func newSite(t testing.TB, a Agent, change ...func(*Config)) *site {
 	t.Helper()
-	door, err := New(a, append([]Option{WithRandom(fixed{})}, opts...)...)
+	c := Config{Random: fixed{}}
+	for _, f := range change {
+		f(&c)
+	}
+	door, err := New(a, c)
 	require.NoError(t, err)
 	return serve(t, door)
 }

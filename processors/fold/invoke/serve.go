@@ -67,7 +67,7 @@ func (c *exchange) serve() {
 func (c *exchange) admit() bool {
 	last := c.r.Header.Get(HeaderLastEvent)
 	switch method := c.r.Method; {
-	case method == http.MethodOptions && len(c.door.rules.origins) > 0:
+	case method == http.MethodOptions && len(c.door.config.Origins) > 0:
 		c.w.WriteHeader(http.StatusNoContent)
 		return false
 	case method == http.MethodPost:
@@ -154,7 +154,7 @@ func (c *exchange) begin(ctx context.Context) (stream Stream, err error) {
 	if c.resumes {
 		return c.door.resumer.Resume(ctx, c.request, c.last)
 	}
-	if resolve := c.door.rules.resolve; resolve != nil && (c.flags.resolve == nil || *c.flags.resolve) {
+	if resolve := c.door.config.Resolve; resolve != nil && (c.flags.resolve == nil || *c.flags.resolve) {
 		if c.request, err = resolve(ctx, c.request); err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (c *exchange) begin(ctx context.Context) (stream Stream, err error) {
 	return c.door.agent.Invoke(ctx, c.request)
 }
 
-// failed answers an error of the agent or of WithResolve.
+// failed answers an error of the agent or of Config.Resolve.
 func (c *exchange) failed(err error) {
 	if errors.Is(err, errCredential) {
 		c.detail(http.StatusUnauthorized, "Unauthorized")
@@ -175,7 +175,7 @@ func (c *exchange) failed(err error) {
 	}
 	var reported *Error
 	if !errors.As(err, &reported) && !errors.Is(err, ErrGone) {
-		c.door.rules.logger.Error("invoke: agent failed", zap.Error(err))
+		c.door.config.Logger.Error("invoke: agent failed", zap.Error(err))
 	}
 	c.fail(clientError(err))
 }

@@ -18,7 +18,7 @@ func TestStoppingServerDoesNotAnswerWithSuccess(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {
 		agent := newLive()
 		ctx, stop := context.WithCancel(context.Background())
-		server := httptest.NewUnstartedServer(must(New(agent)))
+		server := httptest.NewUnstartedServer(must(New(agent, Config{})))
 		server.Config.BaseContext = func(net.Listener) context.Context { return ctx }
 		server.Start()
 		t.Cleanup(server.Close)

@@ -50,7 +50,7 @@ func (c *exchange) stream(ctx, reading context.Context, cancel context.CancelFun
 		c.close(t)
 	}()
 	out := &writer{exchange: c, buffer: f.begin(nil)}
-	quiet := newSilence(c.door.rules.clock, c.door.rules.keepalive)
+	quiet := newSilence(c.door.config.Clock, c.door.config.Keepalive)
 	defer quiet.stop()
 	for out.flush() {
 		select {
@@ -105,7 +105,7 @@ func (c *exchange) report(err error) {
 	var reported *Error
 	var superseded *Superseded
 	if err != nil && !errors.As(err, &reported) && !errors.As(err, &superseded) {
-		c.door.rules.logger.Error("invoke: agent failed", zap.Error(err))
+		c.door.config.Logger.Error("invoke: agent failed", zap.Error(err))
 	}
 }
 

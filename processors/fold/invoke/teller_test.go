@@ -113,10 +113,10 @@ type desk struct {
 	buffer *Buffered
 }
 
-func newDesk(t testing.TB, a *teller, opts ...BufferOption) *desk {
+func newDesk(t testing.TB, a *teller, change ...func(*BufferConfig)) *desk {
 	t.Helper()
 	now := clock.NewFake(noon)
-	b := newBuffered(t, a, append([]BufferOption{WithBufferClock(now)}, opts...)...)
+	b := newBuffered(t, a, append(change, func(c *BufferConfig) { c.Clock = now })...)
 	authenticate := func(r *http.Request) (auth.Caller, error) {
 		c := auth.Caller{Subject: r.Header.Get("X-Subject"), MayUse: func(session string) bool { return session != "s-forbidden" }}
 		switch r.Header.Get("X-Rights") {
@@ -127,7 +127,7 @@ func newDesk(t testing.TB, a *teller, opts ...BufferOption) *desk {
 		}
 		return c, nil
 	}
-	door, err := New(b, WithAuthenticate(authenticate))
+	door, err := New(b, Config{Door: auth.Door{Authenticate: authenticate}})
 	require.NoError(t, err)
 	return &desk{serve(t, door), a, now, b}
 }

@@ -28,7 +28,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 			return nil
 		}
 		err := p.loadIndex(ctx)
-		if err == nil && p.rules.gates {
+		if err == nil && p.config.Gates {
 			err = p.loadTopics(ctx, p.hub.gateTopics.names(), nil)
 		}
 		if err == nil {
@@ -50,7 +50,7 @@ func (p *Pipeline) load(ctx context.Context) error {
 }
 
 func (p *Pipeline) loadIndex(ctx context.Context) error {
-	if p.rules.table {
+	if p.config.TurnTable {
 		if loaded, err := p.loadFast(ctx); loaded || err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (p *Pipeline) loadIndex(ctx context.Context) error {
 // loadTopics adds the records of topics that were written since the look-back, and that are not before the covered
 // offsets.
 func (p *Pipeline) loadTopics(ctx context.Context, names []string, covered processors.Offsets) error {
-	since := p.rules.clock.Now().Add(-p.rules.lookback)
+	since := p.config.Clock.Now().Add(-p.config.Lookback)
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(loadedAtOnce)
 	for _, topic := range names {

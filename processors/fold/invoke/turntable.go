@@ -7,41 +7,32 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/rows/invokerow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/timed"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// TurnTableOption configures TurnTable.
-type TurnTableOption func(*tableRules)
-
-// WithKept sets how long a turn stays in the table after its last record (default 1 h, at least 1 ms): at least as long as
-// WithLookback of the pipelines that read the table. To make both longer, first restart the group with the new time, and the
-// pipelines after that time.
-func WithKept(d time.Duration) TurnTableOption { return func(r *tableRules) { r.kept = d } }
-
 // TurnTable returns the group "{agent}-invoke-turns" for processors.New. It keeps the table of turns that pipelines with
-// WithTurnTable read when they start. The catalog for processors.WithTopics needs topics.WithTurns and topics.WithEvents. The
+// PipelineConfig.TurnTable read when they start. The catalog for processors.WithTopics needs topics.WithTurns and topics.WithEvents. The
 // group reads every record of message-input, agent-events, batch-messages and message-output once and writes nothing but its table: when a
 // turn begins, when it ends, and in between once per minute or per 4096 records of its partition. A row has at most 256
 // turns and 512 KiB: IDs, offsets, times, and the texts of errors; a purge on session-control deletes it.
 //
 // Do not reset the group's offsets to later records: the table would lack the turns of the records between, while pipelines
-// assume that it has them. TurnTable fails with ErrDoor if an option is out of range or the agent's name is not valid.
-func TurnTable(agent string, opts ...TurnTableOption) (*goka.GroupGraph, error) {
+// assume that it has them. TurnTable fails with ErrConfig if a field is out of range or the agent's name is not valid.
+func TurnTable(agent string, c TurnTableConfig) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := tableRules{kept: time.Hour, limit: maxTurnRow}
-	for _, opt := range opts {
-		opt(&r)
+	var check bounds.Check
+	bounds.AtLeast(&check, "KeepFor", &c.KeepFor, time.Hour, time.Millisecond)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if r.kept < time.Millisecond {
-		return nil, fmt.Errorf("%w: WithKept: %s, want at least 1 ms", ErrDoor, r.kept)
-	}
-	b := &turnTable{topics: indexedTopicsOf(catalog), rules: r}
+	b := &turnTable{topics: indexedTopicsOf(catalog), rules: tableRules{kept: c.KeepFor, limit: maxTurnRow}}
 	edges := processors.Edges(catalog.TurnsGroup(),
 		b.input(catalog.AgentEvents.Spec()), b.input(catalog.MessageInput.Spec()), b.input(catalog.MessageOutput.Spec()),
 		b.input(catalog.BatchMessages.Spec()),

@@ -12,7 +12,7 @@ import (
 
 // The group of the table runs beside the agent's other groups.
 func ExampleTurnTable() {
-	graph, err := invoke.TurnTable("harbor")
+	graph, err := invoke.TurnTable("harbor", invoke.TurnTableConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,13 +34,13 @@ func ExampleTurnTable() {
 
 // A process that runs the group and answers /invoke from its table. The table is compact and in Kafka, so the processes that
 // answer need not be those that run the group.
-func ExampleWithTurnTable() {
+func ExamplePipelineConfig_turnTable() {
 	brokers := []string{"localhost:9092"}
 	catalog, err := topics.For("support", topics.WithEvents(), topics.WithTurns())
 	if err != nil {
 		log.Fatal(err)
 	}
-	graph, err := invoke.TurnTable("support")
+	graph, err := invoke.TurnTable("support", invoke.TurnTableConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func ExampleWithTurnTable() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pipeline, err := invoke.NewPipeline("support", brokers, publisher, invoke.WithTurnTable())
+	pipeline, err := invoke.NewPipeline("support", brokers, publisher, invoke.PipelineConfig{TurnTable: true})
 	if err != nil {
 		log.Fatal(err)
 	}

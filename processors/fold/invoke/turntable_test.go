@@ -38,7 +38,7 @@ func TestNewProcessAnswersFromTheTableOfTurns(t *testing.T) {
 			_, reads := b.measured()
 			events := b.catalog.AgentEvents.Name()
 			require.Greater(t, reads.of(events), 3000, "without the table")
-			p, reads := b.measured(WithTurnTable())
+			p, reads := b.measured(fromTable)
 			require.Zero(t, reads.of(events), "no event is read before the pipeline is ready")
 			require.Zero(t, reads.of(b.catalog.MessageInput.Name()))
 			require.Less(t, reads.bytes, 100<<10)
@@ -73,7 +73,7 @@ func TestRecordsThatTheTableDoesNotCoverAreRead(t *testing.T) {
 			group.stop()
 			write(b, list[2:]...)
 			write(b, records("s-1", "later", 1, scripted(t, hello).events, done)...)
-			p, reads := b.measured(WithTurnTable())
+			p, reads := b.measured(fromTable)
 			require.Equal(t, 2*len(list)-2, reads.of(b.catalog.AgentEvents.Name()), "only the records after the committed offsets")
 			for _, turn := range []string{"both", "later"} {
 				s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{turn, 1, 0})
@@ -107,7 +107,7 @@ func TestEveryProcessKnowsEveryTurnBesideAGroupThatIsKilled(t *testing.T) {
 				if round == 0 {
 					group.Kill()
 				}
-				p, _ := b.measured(WithTurnTable())
+				p, _ := b.measured(fromTable)
 				for _, turn := range known {
 					s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{turn, 1, 0})
 					requireTurn(t, s, err)
@@ -132,7 +132,7 @@ func TestTurnThatTheGroupHandlesWhileTheTableIsReadIsNotMissed(t *testing.T) {
 			p, _ := b.disturbed(func() {
 				b.turnTable(guarantee)
 				b.awaitCovered()
-			}, WithTurnTable())
+			}, fromTable)
 			s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{"second", 1, 0})
 			requireTurn(t, s, err)
 		})
@@ -150,7 +150,7 @@ func TestTurnWhoseRowIsBehindIsReadWithoutAGap(t *testing.T) {
 	b.writeAll(long[:400])
 	b.turnTable(processors.AtLeastOnce)
 	b.awaitCovered()
-	p, reads := b.measured(WithTurnTable())
+	p, reads := b.measured(fromTable)
 	require.Zero(t, reads.of(b.catalog.AgentEvents.Name()))
 	require.Equal(t, int64(399), p.hub.lookup("s-1", "long").last)
 	s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{"long", 1, 0})
@@ -187,7 +187,7 @@ func TestAcceptedAndFailedRequestsAreInTheTable(t *testing.T) {
 	b.turnTable(processors.AtLeastOnce)
 	b.awaitCovered()
 
-	p, reads := b.measured(WithTurnTable())
+	p, reads := b.measured(fromTable)
 	require.Zero(t, reads.of(b.catalog.MessageOutput.Name()))
 	s, err := p.Invoke(t.Context(), askedFor("fails"))
 	require.NoError(t, err)
@@ -217,8 +217,8 @@ func TestTurnsOfADeletedTopicAreGone(t *testing.T) {
 			group.stop()
 			b.recreate(b.catalog.AgentEvents.Name())
 			b.writeAll(records("s-1", "new", 1, scripted(t, hello).events, done)) // where one was
-			p, _ := b.measured(WithTurnTable())
-			door := serve(t, must(New(p)))
+			p, _ := b.measured(fromTable)
+			door := serve(t, must(New(p, Config{})))
 			for _, turn := range []string{"one", "two", "three"} {
 				for _, seq := range []uint64{0, 3} {
 					_, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{turn, 1, seq})
@@ -239,9 +239,9 @@ func TestTopicsAreReadIfTheTableCannotBeUsed(t *testing.T) {
 	list := records("s-1", "t", 1, scripted(t, hello).events, done)
 	b.write(list...)
 	events := b.catalog.AgentEvents.Name()
-	requireAll := func(why string, opts ...PipelineOption) {
+	requireAll := func(why string, change ...func(*PipelineConfig)) {
 		t.Helper()
-		p, reads := b.measured(append(opts, WithTurnTable())...)
+		p, reads := b.measured(append(change, fromTable)...)
 		require.Equal(t, len(list), reads.of(events), why)
 		s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{"t", 1, 0})
 		requireTurn(t, s, err)
@@ -249,7 +249,7 @@ func TestTopicsAreReadIfTheTableCannotBeUsed(t *testing.T) {
 	requireAll("the group never ran")
 	group := b.turnTable(processors.AtLeastOnce)
 	b.awaitCovered()
-	requireAll("turns are kept for an hour", WithLookback(2*time.Hour))
+	requireAll("turns are kept for an hour", func(c *PipelineConfig) { c.Lookback = 2 * time.Hour })
 	group.stop()
 
 	damaged := processors.Outbound{Topic: "pilot-invoke-turns-table", Key: "s-2", Value: []byte{0xff}}
@@ -257,7 +257,7 @@ func TestTopicsAreReadIfTheTableCannotBeUsed(t *testing.T) {
 	requireAll("a row cannot be decoded")
 	damaged.Value = nil
 	require.NoError(t, b.to.Publish(t.Context(), damaged))
-	p, reads := b.measured(WithTurnTable())
+	p, reads := b.measured(fromTable)
 	require.Zero(t, reads.of(events))
 	require.NotNil(t, p.hub.lookup("s-1", "t"))
 
@@ -284,7 +284,7 @@ func TestTurnInAForeignPartitionIsInTheTable(t *testing.T) {
 	}
 	b.turnTable(processors.AtLeastOnce)
 	b.awaitCovered()
-	p, reads := b.measured(WithTurnTable())
+	p, reads := b.measured(fromTable)
 	require.Zero(t, reads.of(b.catalog.AgentEvents.Name()))
 	require.Equal(t, foreign, p.hub.lookup("s-1", "t").partition)
 	s, err := p.Resume(t.Context(), Request{SessionID: "s-1"}, EventID{"t", 1, 0})
@@ -319,10 +319,10 @@ func TestRowsLeaveTheTable(t *testing.T) {
 	}
 }
 
-func TestTurnTableValidatesItsOptions(t *testing.T) {
-	_, err := TurnTable("pilot", WithKept(0))
-	require.ErrorIs(t, err, ErrDoor)
-	require.ErrorContains(t, err, "WithKept: 0s, want at least 1 ms")
-	_, err = TurnTable("no good")
-	require.True(t, errors.Is(err, ErrDoor) && errors.Is(err, topics.ErrAgent))
+func TestTurnTableValidatesItsConfiguration(t *testing.T) {
+	_, err := TurnTable("pilot", TurnTableConfig{KeepFor: 1})
+	require.ErrorIs(t, err, ErrConfig)
+	require.ErrorContains(t, err, "KeepFor is 1ns, want at least 1ms")
+	_, err = TurnTable("no good", TurnTableConfig{})
+	require.True(t, errors.Is(err, ErrConfig) && errors.Is(err, topics.ErrAgent))
 }

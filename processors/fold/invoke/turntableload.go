@@ -16,13 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// WithTurnTable makes Run read the table of turns instead of the topics since WithLookback (default: it reads the topics).
-// Another or the same process must run the group of TurnTable, with WithKept of at least the look-back. Run reads the whole
-// table, and the topics from the offsets that the group has committed. It reads the topics since WithLookback, and logs why,
-// if the table does not exist or is empty, if its rows are kept for too short a time, or if it cannot be decoded. A partition
-// of which the group has committed no offset is read since WithLookback.
-func WithTurnTable() PipelineOption { return func(r *pipelineRules) { r.table = true } }
-
 // errTableUnusable is wrapped by the reasons for which the topics are read instead of the table.
 var errTableUnusable = errors.New("invoke: the table of turns cannot be used")
 
@@ -122,9 +115,9 @@ func (p *Pipeline) readTable(ctx context.Context, table string) (map[string]*inv
 				if err != nil {
 					return fmt.Errorf("%w: %s/%d: %w", errTableUnusable, table, partition, err)
 				}
-				if kept := time.Duration(row.KeptMs) * time.Millisecond; kept < p.rules.lookback {
+				if kept := time.Duration(row.KeptMs) * time.Millisecond; kept < p.config.Lookback {
 					return fmt.Errorf("%w: %s/%d: turns are kept for %s, the look-back is %s", errTableUnusable, table, partition,
-						kept, p.rules.lookback)
+						kept, p.config.Lookback)
 				}
 				rows[session] = row
 			}

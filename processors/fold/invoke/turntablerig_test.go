@@ -72,15 +72,18 @@ func (r *reads) of(topic string) int {
 	return r.records[topic]
 }
 
+// fromTable makes a pipeline read the table of turns.
+func fromTable(c *PipelineConfig) { c.TurnTable = true }
+
 // measured starts a pipeline, and returns it when it is ready, with what it has read.
-func (b *broker) measured(opts ...PipelineOption) (*Pipeline, *reads) {
-	return b.disturbed(nil, opts...)
+func (b *broker) measured(change ...func(*PipelineConfig)) (*Pipeline, *reads) {
+	return b.disturbed(nil, change...)
 }
 
 // disturbed is measured with a function that is called between the pipeline's steps.
-func (b *broker) disturbed(during func(), opts ...PipelineOption) (*Pipeline, *reads) {
+func (b *broker) disturbed(during func(), change ...func(*PipelineConfig)) (*Pipeline, *reads) {
 	b.t.Helper()
-	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
+	p, err := NewPipeline("pilot", b.addrs, b.to, configOf(change))
 	require.NoError(b.t, err)
 	r := &reads{follower: p.follower, during: during, records: map[string]int{}}
 	p.follower = r
@@ -110,7 +113,7 @@ type tableGroup struct {
 // turnTable runs the group of the table of turns.
 func (b *broker) turnTable(guarantee processors.Guarantee, opts ...processors.Option) tableGroup {
 	b.t.Helper()
-	graph, err := TurnTable("pilot")
+	graph, err := TurnTable("pilot", TurnTableConfig{})
 	require.NoError(b.t, err)
 	catalog, err := topics.For("pilot", topics.WithEvents(), topics.WithTurns())
 	require.NoError(b.t, err)

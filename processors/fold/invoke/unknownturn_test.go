@@ -122,7 +122,7 @@ func TestNothingIsReadForTurnsThatDoNotExist(t *testing.T) {
 			write(b, records("s-1", "t", 1, events, topics.AgentResult{OK: true, StopReason: &endTurn})...)
 			p := b.pipeline()
 			topic := count(p)
-			s := serve(t, must(New(p, WithRandom(&counting{}))))
+			s := serve(t, must(New(p, Config{Random: &counting{}})))
 			hundred(func(i int) {
 				session := []string{"s-1", "ghost", "other-1"}[i%3]
 				for _, id := range []EventID{{"nobody", 1, 0}, {"nobody", 1, 5}, {"nobody", 2, 0}, {fmt.Sprint("invented-", i), 1, 0}} {
@@ -154,7 +154,7 @@ func TestRepeatedRequestReadsItsTurnOnly(t *testing.T) {
 			messages := b.messages()
 			running, started := b.pipeline(), make(chan int, 1)
 			topic := count(running)
-			s := serve(t, must(New(running, WithRandom(&counting{}))))
+			s := serve(t, must(New(running, Config{Random: &counting{}})))
 			go func() { started <- s.statusOf(question, "Idempotency-Key", "k") }()
 			m := <-messages
 			write(b, records("s-1", requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})...)
@@ -163,7 +163,7 @@ func TestRepeatedRequestReadsItsTurnOnly(t *testing.T) {
 
 			for _, p := range []*Pipeline{running, b.pipeline()} {
 				topic := count(p)
-				s := serve(t, must(New(p, WithRandom(&counting{}))))
+				s := serve(t, must(New(p, Config{Random: &counting{}})))
 				require.Equal(t, "Hello, wörld", said(t, s.invoke(question, "Idempotency-Key", "k").body))
 				require.Equal(t, int64(1), topic.reads.Load(), "one chunk")
 			}
@@ -186,9 +186,9 @@ func TestRepeatedRequestFailsAgain(t *testing.T) {
 		require.NoError(t, b.to.Publish(context.Background(), out))
 		return nil
 	})
-	first := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	first := serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))
 	require.Equal(t, http.StatusBadGateway, first.invoke(question, "Idempotency-Key", "k").status)
-	for _, s := range []*site{first, serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))} {
+	for _, s := range []*site{first, serve(t, must(New(b.pipeline(), Config{Random: &counting{}})))} {
 		again := s.invoke(question, "Idempotency-Key", "k")
 		require.Equal(t, http.StatusBadGateway, again.status)
 		require.Equal(t, "a turn is running", textAt(t, again.body, "status", "message"))
@@ -243,7 +243,7 @@ func TestSlowReadersDelayNoOther(t *testing.T) {
 		require.NoError(t, err)
 		slow = append(slow, s) // no call of Next
 	}
-	site := serve(t, must(New(p)))
+	site := serve(t, must(New(p, Config{})))
 	require.Equal(t, "Hello, wörld", said(t, site.invoke(`{"session_id":"s-2"}`, HeaderLastEvent, "short.1.0").body))
 	for _, s := range slow {
 		for seq := range uint64(800) {
@@ -262,8 +262,8 @@ func TestTurnThatBeganBeforeItsRequestIsNamedIsReadFromItsFirstRecord(t *testing
 	messages := b.messages()
 	list := records("s-1", "its own name", 1, scripted(t, hello).events, topics.AgentResult{OK: true, StopReason: &endTurn})
 	b.write(list[:2]...)
-	p := b.pipeline(WithPipelineClock(clock.NewFake(time.Now())))
-	s := serve(t, must(New(p, WithRandom(&counting{}))))
+	p := b.pipeline(func(c *PipelineConfig) { c.Clock = clock.NewFake(time.Now()) })
+	s := serve(t, must(New(p, Config{Random: &counting{}})))
 	answered := make(chan got, 1)
 	go func() { answered <- s.invoke(question, "Idempotency-Key", "k") }()
 	m := <-messages
@@ -283,7 +283,7 @@ func BenchmarkKeyedRequest(b *testing.B) {
 			k.answering(func(m topics.Message) []topics.AgentEvent {
 				return records(*m.SessionID, requestOf(m), 1, events, topics.AgentResult{OK: true, StopReason: &endTurn})
 			})
-			s := serve(b, must(New(k.pipeline(), WithRandom(&counting{}))))
+			s := serve(b, must(New(k.pipeline(), Config{Random: &counting{}})))
 			ctx, stop := context.WithCancel(b.Context())
 			var callers sync.WaitGroup
 			for range hostile {

@@ -13,25 +13,22 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-func TestNewRejectsInvalidOptions(t *testing.T) {
-	_, err := New(nil)
-	require.ErrorIs(t, err, ErrDoor)
-	for name, opt := range map[string]Option{
-		"WithBodyLimit": WithBodyLimit(0), "WithBatchLimit": WithBatchLimit(0), "WithConcurrency": WithConcurrency(0),
-		"WithWriteTimeout": WithWriteTimeout(-time.Second), "WithCORS": WithCORS(""), "WithRandom": WithRandom(nil),
-		"WithClock": WithClock(nil), "WithLogger": WithLogger(nil), "WithCapability": WithCapability(Capability{Shape: 7}),
-		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(auth.Limits{Keys: -1}),
-		"origin": WithCORS("example.com/path"),
+func TestNewRejectsInvalidConfigurations(t *testing.T) {
+	_, err := New(nil, Config{})
+	require.ErrorIs(t, err, ErrConfig)
+	for name, c := range map[string]Config{
+		"BatchLimit": {BatchLimit: -1}, "WriteTimeout": {WriteTimeout: -time.Second}, "Capability": {Capability: &Capability{Shape: 7}},
+		"Limits": {Door: auth.Door{Limits: auth.Limits{Keys: -1}}}, "Origins": {Door: auth.Door{Origins: []string{"example.com/path"}}},
 	} {
-		_, err := New(newLive(), opt)
-		require.ErrorIs(t, err, ErrDoor)
-		require.ErrorContains(t, err, name)
+		_, err := New(newLive(), c)
+		require.ErrorIs(t, err, ErrConfig)
+		require.ErrorContains(t, err, ": "+name+" ")
 	}
 }
 
 func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	s := newSite(t, scripted(t, hello), WithLogger(zap.New(core)))
+	s := newSite(t, scripted(t, hello), func(c *Config) { c.Logger = zap.New(core) })
 	require.Equal(t, http.StatusOK, s.invoke(question).status)
 	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
 	require.Equal(t, 2, logs.FilterMessage("audit").Len())
@@ -39,16 +36,19 @@ func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	require.Contains(t, logs.All()[0].Message, "unauthenticated")
 
 	core, logs = observer.New(zap.DebugLevel)
-	newSite(t, scripted(t, hello), WithLogger(zap.New(core)), WithAuthenticate(func(*http.Request) (auth.Caller, error) {
-		return auth.Caller{}, nil
-	}))
+	newSite(t, scripted(t, hello), func(c *Config) {
+		c.Logger = zap.New(core)
+		c.Authenticate = func(*http.Request) (auth.Caller, error) {
+			return auth.Caller{}, nil
+		}
+	})
 	require.Zero(t, logs.Len())
 }
 
-func TestWithCapabilityOverridesTheAgents(t *testing.T) {
+func TestCapabilityOfTheDoorOverridesTheAgents(t *testing.T) {
 	agent := scripted(t, hello)
 	agent.capability.Shape = BatchOnly
-	s := newSite(t, agent, WithCapability(Capability{Shape: StreamOnly}))
+	s := newSite(t, agent, func(c *Config) { c.Capability = &Capability{Shape: StreamOnly} })
 	require.Equal(t, "200 application/x-ndjson", s.invoke(`{}`).kind())
 }
 
