@@ -109,8 +109,8 @@ func newAgent(brokers []string, p approval.Policy, s *screen, logger *zap.Logger
 	var errs [5]error
 	a.model, errs[0] = think.New(agentName, a.to, script(s), think.Config{Config: worker.Config{Logger: logger}})
 	a.tools, errs[1] = tools.NewWorker(agentName, a.to, toolset(s), tools.Config{Config: worker.Config{Logger: logger}})
-	a.index, errs[2] = gatehttp.NewIndex(agentName, gatehttp.WithLogger(logger))
-	chat, chatErr := turnhttp.New(agentName, a.to, turnhttp.WithLogger(logger))
+	a.index, errs[2] = gatehttp.NewIndex(agentName, gatehttp.Config{Door: auth.Door{Logger: logger}})
+	chat, chatErr := turnhttp.New(agentName, a.to, turnhttp.Config{Door: auth.Door{Logger: logger}})
 	decisions, decisionsErr := gatehttp.New(a.index, a.to, gatehttp.Config{})
 	errs[3], errs[4] = chatErr, decisionsErr
 	if err := errors.Join(errs[:]...); err != nil {

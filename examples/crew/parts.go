@@ -42,8 +42,8 @@ func runProcessors(ctx context.Context, s childSettings, logger *zap.Logger, rea
 	}
 	patience := time.Duration(s.Patience) * time.Second
 	graphs, crewsErr := crew.Graphs(workshop, crew.Config{PermissionTimeout: patience})
-	gates, gatesErr := gate.Graph(workshop)
-	grants, grantsErr := gate.GrantsGraph(workshop)
+	gates, gatesErr := gate.Graph(workshop, gate.Config{})
+	grants, grantsErr := gate.GrantsGraph(workshop, gate.Config{})
 	if err := errors.Join(crewsErr, gatesErr, grantsErr); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ type agent struct {
 	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
 	turn     turn.Config
 	delivery delivery.Config
-	doors    []turnhttp.Option
+	clock    processors.Clock // of the doors; nil: the system's
 	sink     sink.Config
 }
 

@@ -89,8 +89,8 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries deliver
 	}
 	turns.ToolTimeout = toolTimeout
 	asked := agent{
-		name: orchestrator, secrets: []string{secret}, turn: append(turns, turn.WithToolTimeout(toolTimeout)),
-		doors: []turnhttp.Option{turnhttp.WithClock(s.clock)}, sink: sink.Config{Config: workers.Config{Clock: s.clock}},
+		name: orchestrator, secrets: []string{secret}, turn: turns,
+		clock: s.clock, sink: sink.Config{Config: workers.Config{Clock: s.clock}},
 		group: func(g goka.Group) []processors.Option { return group(g, processors.WithClock(s.clock)) },
 	}
 	s.callbackProxy = newCallbackProxy(t)

@@ -120,8 +120,9 @@ func (i *instance) workers(to *processors.KafkaPublisher, requests *transport.Tr
 	sender, senderErr := sink.New(agentName, to, sink.Config{
 		Peers: true, Transports: map[string]sink.Transport{transport.Kind: requests}, Config: worker.Config{Logger: logger},
 	})
-	chat, chatErr := turnhttp.New(agentName, to, turnhttp.WithAuthenticate(i.keys.Authenticate), turnhttp.WithLogger(logger))
-	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.Config{Door: auth.Door{Logger: logger}})
+	door := auth.Door{Authenticate: i.keys.Authenticate, Logger: logger}
+	chat, chatErr := turnhttp.New(agentName, to, turnhttp.Config{Door: door})
+	replies, repliesErr := peerhttp.NewReplies(agentName, peerhttp.Config{Door: door})
 	if err := errors.Join(modelErr, ownErr, senderErr, chatErr, repliesErr); err != nil {
 		return nil, err
 	}

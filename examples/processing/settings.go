@@ -37,13 +37,12 @@ type settings struct {
 	imports bool  // HISTORY_IMPORT
 
 	// The parts that replace chat-api.
-	doors      string             // PORT, as an address; empty if they do not run
-	websocket  string             // WS_PORT, as an address; empty if it does not run
-	resumeKeys [][]byte           // WS_RESUME_KEY, and the one before it
-	audience   []websocket.Option // WS_OPERATORS, WS_EVERYONE_SEES_ALL
-	secrets    []string           // TOOL_CALLBACK_SECRET, and the one before it
-	callbacks  []turnhttp.Option
-	services   sink.Services // ALLOWED_HOST_MAPPING; with one, some process delivers outputs
+	doors      string           // PORT, as an address; empty if they do not run
+	websocket  string           // WS_PORT, as an address; empty if it does not run
+	resumeKeys [][]byte         // WS_RESUME_KEY, and the one before it
+	audience   websocket.Config // WS_OPERATORS, WS_EVERYONE_SEES_ALL
+	chat       turnhttp.Config  // TOOL_CALLBACK_SECRET, and the one before it
+	services   sink.Services    // ALLOWED_HOST_MAPPING; with one, some process delivers outputs
 	delivery   delivery.Config
 	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start
 

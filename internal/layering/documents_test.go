@@ -60,8 +60,8 @@ func TestREADMEShowsTheMinimalProgram(t *testing.T) {
 
 func TestPackageDocumentationNamesEveryOption(t *testing.T) {
 	for _, dir := range []string{
-		"processors", "processors/turn/turnhttp", "processors/fold",
-		"processors/fold/invoke",
+		"processors", "processors/turn", "processors/fold", "processors/fold/group",
+		"processors/gate",
 	} {
 		doc := document(t, path.Join(dir, "doc.go"))
 		for _, option := range options(t, dir) {

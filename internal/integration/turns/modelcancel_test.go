@@ -87,7 +87,7 @@ func (a *agent) cancel(session string) {
 }
 
 func TestCancelReachesTheModel(t *testing.T) {
-	a := newAgent(t, processors.AtLeastOnce)
+	a := newAgent(t, processors.AtLeastOnce, turn.Config{})
 	model := a.block(worker.Config{})
 	a.say("cancelled")
 	a.say("other")
@@ -103,7 +103,7 @@ func TestCancelReachesTheModel(t *testing.T) {
 
 func TestDeadlineOfTheTurnReachesTheModel(t *testing.T) {
 	const timeout = time.Second
-	a := newAgent(t, processors.AtLeastOnce, turn.WithThinkTimeout(timeout))
+	a := newAgent(t, processors.AtLeastOnce, turn.Config{ThinkTimeout: timeout})
 	model := a.block(worker.Config{})
 	model.ready(a)
 	sent := time.Now().Truncate(time.Millisecond)
@@ -123,7 +123,7 @@ func BenchmarkCancel(b *testing.B) {
 	for _, guarantee := range guarantees {
 		for _, calls := range []int{1, 16} {
 			b.Run(fmt.Sprintf("%s/%d-calls", guarantee, calls), func(b *testing.B) {
-				a := newAgent(b, guarantee)
+				a := newAgent(b, guarantee, turn.Config{})
 				model := a.block(worker.Config{Concurrency: calls})
 				var running []string
 				next := 0
@@ -159,7 +159,7 @@ func BenchmarkDeadline(b *testing.B) {
 	for _, guarantee := range guarantees {
 		b.Run(string(guarantee), func(b *testing.B) {
 			const calls = 16
-			a := newAgent(b, guarantee, turn.WithThinkTimeout(time.Second))
+			a := newAgent(b, guarantee, turn.Config{ThinkTimeout: time.Second})
 			model := a.block(worker.Config{Concurrency: calls})
 			model.ready(a)
 			var contexts, outputs []time.Duration

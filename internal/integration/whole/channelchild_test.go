@@ -54,8 +54,8 @@ func runChannels(ctx context.Context, c child) error {
 		if err != nil {
 			return err
 		}
-		turns, turnsErr := turn.Graph(name, turn.WithChannels(), turn.WithQueue(turn.Queue, 64))
-		delegations, delegationsErr := channel.Graph(name, channel.WithAgents(agent, helper))
+		turns, turnsErr := turn.Graph(name, turn.Config{Channels: true, Policy: turn.Queue, QueueLimit: 64})
+		delegations, delegationsErr := channel.Graph(name, channel.Config{Agents: []string{agent, helper}})
 		graphs := []*goka.GroupGraph{turns, delegations}
 		if name == agent {
 			deliveries, deliveriesErr := delivery.Graph(name, delivery.Config{Channels: true})

@@ -28,8 +28,8 @@ func runCrews(ctx context.Context, c child) error {
 		return err
 	}
 	graphs, err := crew.Graphs(agent, quickRestarts)
-	gates, gatesErr := gate.Graph(agent)
-	grants, grantsErr := gate.GrantsGraph(agent)
+	gates, gatesErr := gate.Graph(agent, gate.Config{})
+	grants, grantsErr := gate.GrantsGraph(agent, gate.Config{})
 	if err := errors.Join(err, gatesErr, grantsErr); err != nil {
 		return err
 	}

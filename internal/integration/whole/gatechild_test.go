@@ -50,7 +50,7 @@ func runGates(ctx context.Context, c child) error {
 	turns, turnsErr := turn.Graph(agent, turn.Config{Approval: new(gatePolicy())})
 	gates, gatesErr := gate.Graph(agent, gate.Config{Policy: gatePolicy()})
 	grants, grantsErr := gate.GrantsGraph(agent, gate.Config{})
-	index, indexErr := gatehttp.NewIndex(agent, gatehttp.WithLogger(logger))
+	index, indexErr := gatehttp.NewIndex(agent, gatehttp.Config{Door: auth.Door{Logger: logger}})
 	to, toErr := processors.NewPublisher(brokers, processors.WithLogger(logger))
 	if err := errors.Join(turnsErr, gatesErr, grantsErr, indexErr, toErr); err != nil {
 		return err

@@ -188,7 +188,7 @@ func withoutKey(t *testing.T, messages string) string {
 
 func TestInvokeAnswersWithTheModelsOfTheLibrary(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		m := newOwnModels(t, guarantee)
+		m := newOwnModels(t, guarantee, turn.Config{})
 		stop := m.think(m.streamed(answersTool), think.Config{})
 		got := m.invoke("json", "application/json")
 		require.NoError(t, got.err)

@@ -30,8 +30,8 @@ type HTTP struct {
 // HTTPOption sets a property of the transport that NewHTTP returns.
 type HTTPOption func(*HTTP, *http.Transport)
 
-// Config.Timeout sets how long an attempt may take, from dialing to the end of the response body (default 30 s, as in
-// FlightDeck). It must be shorter than the lease (delivery.WithLease).
+// WithTimeout sets how long an attempt may take, from dialing to the end of the response body (default 30 s, as in
+// FlightDeck). It must be shorter than the lease (delivery.Config.Lease).
 func WithTimeout(d time.Duration) HTTPOption {
 	return func(h *HTTP, _ *http.Transport) { h.timeout = d }
 }

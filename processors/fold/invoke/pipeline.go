@@ -40,65 +40,6 @@ type Pipeline struct {
 	ready    chan struct{} // closed when the index is loaded
 }
 
-type pipelineRules struct {
-	kafka    []processors.Option
-	message  func(Request) (topics.Message, error)
-	lookback time.Duration
-	silence  time.Duration
-	grace    time.Duration
-	gap      time.Duration
-	waiting  int
-	turns    int  // in the index
-	table    bool // the index is loaded from the table of turns
-	gates    bool // requests can answer interactions: see WithGates
-	alone    bool // no new turn while one of the session waits for a decision
-	clock    processors.Clock
-}
-
-// PipelineOption configures NewPipeline.
-type PipelineOption func(*pipelineRules)
-
-// WithKafka adds options for the connection to the brokers.
-func WithKafka(opts ...processors.Option) PipelineOption {
-	return func(r *pipelineRules) { r.kafka = append(r.kafka, opts...) }
-}
-
-// WithMessage sets the function that makes the message of a request (default: a user message with the content of the last
-// of data.inputs.messages and the caller's UserID). The pipeline sets the message's session, timestamp and request id.
-func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
-	return func(r *pipelineRules) { r.message = message }
-}
-
-// WithLookback sets how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that
-// time are indexed in memory; when Run starts, it reads the topics of events, messages, outputs and batches from that time on, once,
-// or the table of turns (see WithTurnTable).
-func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
-
-// WithIndexedTurns sets how many turns are indexed (default 250,000, at least 1), of one session at most 256. Each takes
-// about 500 bytes. The index forgets the turn that has had no record for the longest time; it can then not be read again.
-func WithIndexedTurns(n int) PipelineOption { return func(r *pipelineRules) { r.turns = n } }
-
-// WithSilence sets for how long a request waits for an event (default 30 min, at least 1 ms). It does not end the turn: that of the
-// fold group does (see group.Config.Silence), which should not be longer.
-func WithSilence(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.silence = d } }
-
-// WithGrace sets how long to wait for the terminal record of a run that has paused (default 5 s, at least 1 ms).
-func WithGrace(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.grace = d } }
-
-// WithWaitingBytes sets how many bytes of events are queued for one request (default 8 MiB, at least 1). The response to a
-// slower client ends with an error; the client can resume.
-func WithWaitingBytes(n int) PipelineOption { return func(r *pipelineRules) { r.waiting = n } }
-
-// WithPipelineRefuseWhilePaused answers a request that is no answer with 409 while a gate of a turn of its session is open (default:
-// its message waits for the end of that turn, or begins another one, as the pipeline decides). It needs WithGates. A message that
-// another process has accepted a moment before, whose gate is not open yet, is not seen.
-func WithPipelineRefuseWhilePaused() PipelineOption { return func(r *pipelineRules) { r.alone = true } }
-
-// WithPipelineClock sets the clock for timestamps and for the times above (default: the system clock).
-func WithPipelineClock(c processors.Clock) PipelineOption {
-	return func(r *pipelineRules) { r.clock = c }
-}
-
 // NewPipeline returns the agent of a pipeline. It answers requests while Run is running. The caller closes the publisher
 // after Run has returned. NewPipeline fails with ErrConfig if an argument or a field is invalid.
 func NewPipeline(agent string, brokers []string, to processors.Publisher, c PipelineConfig) (*Pipeline, error) {

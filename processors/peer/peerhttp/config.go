@@ -32,7 +32,7 @@ type Config struct {
 	OpenProxy bool
 	// Agents are the agents that tasks of peers may be for, and DefaultAgent is the one of a task that names none (default: the agent
 	// of the group, for both). All others are answered with 404. If Agents is set and DefaultAgent is empty, every task must name an
-	// agent. Give the group the same agents (peer.WithAgents).
+	// agent. Give the group the same agents (peer.Config.Agents).
 	Agents       []string
 	DefaultAgent string
 	// AgentNames are the names of agents in the card, by their IDs (default: null).
@@ -40,10 +40,10 @@ type Config struct {
 	// AppVersion is appVersion of the card.
 	AppVersion string
 	// RunTime is how long the task of a peer may take (default 10 minutes, at least 1 s): the rule of the group that runs it
-	// (peer.WithRunTime). The time of a request can shorten it. The door waits some seconds longer for the reply.
+	// (peer.Config.RunTime). The time of a request can shorten it. The door waits some seconds longer for the reply.
 	RunTime time.Duration
 	// AuditAgent is the agent whose audit gets the records of refused requests (default: the agent of the group). Set it to that of
-	// peer.WithAuditAgent.
+	// peer.Config.AuditAgent.
 	AuditAgent string
 	// RefusalRate is how many records of refused requests are written per second for each label of a token, and for all requests
 	// without an accepted token together (default 10, at least 1). Further ones are only counted: the log has their number.

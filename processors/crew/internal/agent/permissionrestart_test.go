@@ -71,9 +71,9 @@ func TestP14_PendingPermissionsSurviveARestartWithTheirDeadline(t *testing.T) {
 func (s *stage) withGates() (gates *processors.Processor, kill func()) {
 	s.t.Helper()
 	killAgents := s.run(agent.Config{})
-	gateGraph, err := gate.Graph(s.topics.Agent)
+	gateGraph, err := gate.Graph(s.topics.Agent, gate.Config{})
 	require.NoError(s.t, err)
-	grantGraph, err := gate.GrantsGraph(s.topics.Agent)
+	grantGraph, err := gate.GrantsGraph(s.topics.Agent, gate.Config{})
 	require.NoError(s.t, err)
 	gates, killGates := s.start(gateGraph)
 	_, killGrants := s.start(grantGraph)
