@@ -126,7 +126,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	graph, err := turn.Graph("pilot")
+	graph, err := turn.Graph("pilot", turn.Config{})
 	if err != nil {
 		panic(err)
 	}

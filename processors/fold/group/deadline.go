@@ -23,7 +23,7 @@ func (d deadlineReached) apply(s *transition) {
 		}
 		s.changed, s.erased = true, true
 	}
-	// A deadline can fire too early if options were changed or the clock was set back. It fires again only after the row
+	// A deadline can fire too early if the Config was changed or the clock was set back. It fires again only after the row
 	// has been written.
 	s.changed = true
 }

@@ -2,11 +2,11 @@
 // writes one batch message per turn to {agent}-batch-messages. Package fold folds the events; this package orders them,
 // decides when a turn ends, and stores open turns in the group table. All topics are keyed by session.
 //
-// Graph returns the group for processors.New. The catalog needs topics.WithEvents, and for WithGates topics.WithGates.
+// Graph returns the group for processors.New. The catalog needs topics.WithEvents, and for Config.Gates topics.Config.Gates.
 //
 //	agent-events ------+     one session's row    +--> batch-messages
-//	session-control ---+--> (row, input, now) ----+--> think-request-response, think-dlq (WithThinkResponses)
-//	gate-outcomes -----+     -> (row, effects)    +--> gate-requests (both WithGates)
+//	session-control ---+--> (row, input, now) ----+--> think-request-response, think-dlq (Config.ThinkResponses)
+//	gate-outcomes -----+     -> (row, effects)    +--> gate-requests (both Config.Gates)
 //	deadlines ---------+                          +--> {group}-dlq
 //
 // # Input
@@ -35,7 +35,7 @@
 //	{"turn_id","step":2,"attempt":1,"seq":1000000,"author":"turn","settles":{...},"result":{"ok":true,...}}
 //
 // Only the turn ends such a stream. It names until when it may be silent (until_ms); Config.Silence begins then. A cancel on
-// session-control reaches it through the turn, WithThinkResponses does not answer it, and WithGrace and WithGates do not apply. A
+// session-control reaches it through the turn, Config.ThinkResponses does not answer it, and Config.Grace and Config.Gates do not apply. A
 // model worker in another language takes turn_id and step from enriched-message-input, and names its attempt in the header
 // turntable.events of its response (topics.HeaderEvents). If it does not, the turn writes the events of the response.
 //
@@ -43,7 +43,7 @@
 //
 // A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without a terminal
 // record, a second done event that names a stop reason ends the turn immediately, and any done event ends it after
-// WithGrace. A turn that gets no more records expires after Config.Silence. A record of session-control can cancel it.
+// Config.Grace. A turn that gets no more records expires after Config.Silence. A record of session-control can cancel it.
 // A purge always succeeds: a row that is damaged is deleted with all its parts, and its turns end without a batch.
 //
 // Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
@@ -55,10 +55,10 @@
 // # Paused runs
 //
 // A run that needs a person's decision raises interaction requests and pauses: its done event or its terminal record has the
-// stop reason paused. By default, that ends the turn in a batch. WithGates makes the turn wait: each interaction request
+// stop reason paused. By default, that ends the turn in a batch. Config.Gates makes the turn wait: each interaction request
 // without an answer becomes a record on gate-requests, and the turn stays open until its run ends. The processors of gates
 // (package processors/gate) write one outcome for each to gate-outcomes. Whatever decides, and whenever, the turn has one
-// batch, and under WithThinkResponses one think-response, with the parts before and after the pause.
+// batch, and under Config.ThinkResponses one think-response, with the parts before and after the pause.
 //
 //	runner   ... interaction_request  done(paused)                            interaction_response  tool_result ... result
 //	          seq 7                   seq 8                                   seq 9                 seq 10

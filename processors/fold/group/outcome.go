@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// apply ends the wait for a gate of an open turn. When it was the last one, the time of WithSilence begins, in which the
+// apply ends the wait for a gate of an open turn. When it was the last one, the time of Config.Silence begins, in which the
 // runner continues. Outcomes of gates that other capabilities opened are ignored.
 //
 // After a crash under processors.AtLeastOnce, the request of a gate can be written although the row is not. The outcome can
