@@ -26,7 +26,7 @@ func TestDecisionsAreAnsweredWithTheStatusOfTheDocumentation(t *testing.T) {
 	cents := 100_000.0
 	f.gates(approval.Rule{
 		Tool: "pay", Args: map[string]approval.Condition{"/cents": {AtLeast: &cents}}, Effect: approval.Deny, Message: "never so much",
-	}}}))
+	})
 	d := f.door(Config{Door: auth.Door{Authenticate: callers}})
 	const mira, ines = as("mira read,answer *"), as("ines read,answer *")
 	f.ask("s", "a", editable)

@@ -312,8 +312,4 @@ func BenchmarkApplyScope(b *testing.B) {
 	}
 }
 
-func defaults() *Config {
-	var c Config
-	_ = c.complete()
-	return &c
-}
+func defaults() *Config { return &Config{RememberFor: 24 * time.Hour, RememberCount: 1000} }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/http"
@@ -43,10 +44,7 @@ type Config struct {
 // each poll, by several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
 // the transport is no longer used.
 func New(current func() *settings.Settings, c Config) *Transport {
-	t := &Transport{current: current, client: sink.NewClient(), clock: c.Clock, pause: firstPause}
-	if t.clock == nil {
-		t.clock = clock.System()
-	}
+	t := &Transport{current: current, client: sink.NewClient(), clock: cmp.Or[processors.Clock](c.Clock, clock.System()), pause: firstPause}
 	if c.TLS != nil {
 		t.client.Transport.(*http.Transport).TLSClientConfig = c.TLS.Clone()
 	}
