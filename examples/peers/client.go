@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
@@ -37,17 +36,32 @@ func (c client) ask(ctx context.Context, m *member, session, content string) err
 	return err
 }
 
+// card is what an instance says of itself.
+type card struct {
+	InstanceID   string `json:"instanceId"`
+	InstanceName string `json:"instanceName"`
+	Agents       []struct {
+		ID string `json:"id"`
+	} `json:"agents"`
+	Capabilities struct {
+		Delegate   bool `json:"delegate"`
+		Idempotent bool `json:"idempotent"`
+		Async      bool `json:"async"`
+		Cancel     bool `json:"cancel"`
+	} `json:"capabilities"`
+}
+
 // card returns the card of an instance. It needs no key.
-func (c client) card(ctx context.Context, m *member) (wire.Card, error) {
+func (c client) card(ctx context.Context, m *member) (of card, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url()+peerhttp.CardPath, nil)
 	if err != nil {
-		return wire.Card{}, err
+		return of, err
 	}
 	body, err := c.do(request)
 	if err != nil {
-		return wire.Card{}, err
+		return of, err
 	}
-	return wire.ReadCard(body)
+	return of, json.Unmarshal(body, &of)
 }
 
 // do sends a request and returns the body of the response.

@@ -85,7 +85,7 @@ func repeat(in topics.Message) (think.Reply, error) {
 	}
 }
 
-// marked finds the text of a peer in a tool result: see wire.Untrusted.
+// marked finds the text of a peer in a tool result, which marks it as untrusted.
 var marked = regexp.MustCompile(`(?s)\[begin (\w+)\]\n(.*)\n\[end (\w+)\]`)
 
 // quoted returns the text of the peer in the result of a delegation, or the whole text if no peer has answered.

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -82,7 +81,7 @@ func (p *play) card(ctx context.Context, m *member) error {
 	for _, c := range []struct {
 		name string
 		is   bool
-	}{{"delegate", card.Delegate}, {"idempotent", card.Idempotent}, {"async", card.Async}, {"cancel", card.Cancel}} {
+	}{{"delegate", card.Capabilities.Delegate}, {"idempotent", card.Capabilities.Idempotent}, {"async", card.Capabilities.Async}, {"cancel", card.Capabilities.Cancel}} {
 		if c.is {
 			can = append(can, c.name)
 		}
@@ -214,13 +213,9 @@ func (p *play) loop(ctx context.Context) error {
 // sent prints how an attempt of an instance ended, and compares it with what is expected. The status is 0 unless the peer
 // refused the task.
 func (p *play) sent(by *member, r topics.Receipt, outcome topics.Outcome, status int64) error {
-	answer, err := wire.ReadAnswer(r.Response)
-	if err != nil {
-		return err
-	}
 	how := string(r.Outcome)
-	if answer.Code != "" {
-		how += " (" + string(answer.Code) + ")"
+	if code, given := topics.Lookup(r.Response, "code"); given {
+		how += " (" + topics.Text(code) + ")"
 	}
 	if r.Status != 0 {
 		how += fmt.Sprintf(", status %d", r.Status)
@@ -234,11 +229,8 @@ func (p *play) sent(by *member, r topics.Receipt, outcome topics.Outcome, status
 
 // sessionOf returns the session in which the peer ran a task.
 func sessionOf(receipt topics.Receipt) (string, error) {
-	answer, err := wire.ReadAnswer(receipt.Response)
-	if err != nil {
-		return "", err
-	}
-	session, given := topics.Lookup(topics.Raw(answer.Reply), "peerSessionId")
+	reply, _ := topics.Lookup(receipt.Response, "reply")
+	session, given := topics.Lookup(reply, "peerSessionId")
 	if !given {
 		return "", fmt.Errorf("%w: a reply without a session", errUnexpected)
 	}

@@ -3,8 +3,8 @@ package peer
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // Admit makes the checks of a request that come before its body is read, in the order in which a peer may rely on them:
@@ -12,20 +12,20 @@ import (
 // authorization are the values of the header Authorization. acquire takes a place, if there is one, and reports whether it
 // did; it is called last, once. The caller gives the place back when the request has been answered. The refusal is nil if the
 // request is admitted.
-func Admit(s *settings.Settings, authorization []string, acquire func(settings.Inbound) bool) (settings.Inbound, *wire.Refusal) {
+func Admit(s *settings.Settings, authorization []string, acquire func(settings.Inbound) bool) (settings.Inbound, *peerwire.Refusal) {
 	if !s.Enabled {
-		return settings.Inbound{}, wire.Disabled()
+		return settings.Inbound{}, peerwire.Disabled()
 	}
-	token, ok := wire.Bearer(authorization)
+	token, ok := peerwire.Bearer(authorization)
 	if !ok {
-		return settings.Inbound{}, wire.MissingToken()
+		return settings.Inbound{}, peerwire.MissingToken()
 	}
 	in, ok := s.Accept(token)
 	if !ok {
-		return settings.Inbound{}, wire.UnknownToken()
+		return settings.Inbound{}, peerwire.UnknownToken()
 	}
 	if !acquire(in) {
-		return in, wire.ConcurrencyLimit()
+		return in, peerwire.ConcurrencyLimit()
 	}
 	return in, nil
 }
@@ -37,19 +37,19 @@ type Agents struct {
 	IDs     []string
 }
 
-// Check makes the checks of a request that come after its body was read (wire.ReadRequest): the token may use the agent, the
+// Check makes the checks of a request that come after its body was read (peerwire.ReadRequest): the token may use the agent, the
 // agent exists, and the task has neither passed this instance nor too many others. It returns the agent that the task is for.
 // The refusal is nil if the task is accepted. A token with a list of agents is told only about those.
-func Check(s *settings.Settings, in settings.Inbound, req wire.Request, agents Agents) (agentID string, refusal *wire.Refusal) {
+func Check(s *settings.Settings, in settings.Inbound, req peerwire.Request, agents Agents) (agentID string, refusal *peerwire.Refusal) {
 	agentID = req.AgentID
 	if agentID == "" {
 		agentID = agents.Default
 	}
 	switch {
 	case !in.MayUse(req.AgentID):
-		refusal = wire.AgentForbidden(in.ID, req.AgentID)
+		refusal = peerwire.AgentForbidden(in.ID, req.AgentID)
 	case agentID == "" || agentID != agents.Default && !slices.Contains(agents.IDs, agentID):
-		refusal = wire.UnknownAgent(agentID)
+		refusal = peerwire.UnknownAgent(agentID)
 	default:
 		refusal = req.Path.Check(s.InstanceID, s.MaxHops)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func load(t *testing.T, peers string) *settings.Settings {
@@ -68,39 +68,39 @@ func TestChecksAfterTheBodyInTheirOrder(t *testing.T) {
 		{"id":"any","token":"T1"},{"id":"listed","token":"T2","allowedAgentIds":["front","main","gone"]}]}`)
 	anyAgent, listed := s.Inbound[0], s.Inbound[1]
 	agents := peer.Agents{Default: "main", IDs: []string{"front", "back"}}
-	loop := wire.Path{Hops: 9, Chain: []string{"hq-1", "a-1"}}
+	loop := peerwire.Path{Hops: 9, Chain: []string{"hq-1", "a-1"}}
 	for _, c := range []struct {
 		name   string
 		in     settings.Inbound
 		agent  string
-		path   wire.Path
+		path   peerwire.Path
 		agents peer.Agents
 		status int
-		code   wire.Code
+		code   peerwire.Code
 		want   string // the agent, or the text
 	}{
-		{"named", anyAgent, "back", wire.Path{Hops: 1}, agents, 0, "", "back"},
-		{"default", anyAgent, "", wire.Path{Hops: 1}, agents, 0, "", "main"},
-		{"default by name", anyAgent, "main", wire.Path{Hops: 1}, agents, 0, "", "main"},
-		{"listed", listed, "front", wire.Path{Hops: 2, Chain: []string{"hq-1", "x"}}, agents, 0, "", "front"},
-		{"not listed", listed, "back", loop, agents, 403, wire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "back".`},
-		{"not listed and unknown", listed, "x", loop, agents, 403, wire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "x".`},
-		{"another case", listed, "Front", loop, agents, 403, wire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "Front".`},
-		{"none named", listed, "", loop, agents, 403, wire.CodeAgentForbidden, `Peer "listed" must name an agent that it may delegate to.`},
-		{"listed and unknown", listed, "gone", loop, agents, 404, wire.CodeUnknownAgent, `Unknown agent "gone".`},
-		{"unknown", anyAgent, "x", loop, agents, 404, wire.CodeUnknownAgent, `Unknown agent "x".`},
-		{"no default", anyAgent, "", loop, peer.Agents{}, 404, wire.CodeUnknownAgent, `Unknown agent "".`},
-		{"loop", anyAgent, "", loop, agents, 409, wire.CodeLoop, `The task has passed this instance already: "a-1".`},
-		{"too many hops", anyAgent, "", wire.Path{Hops: 3}, agents, 403, wire.CodeHopLimit, "The task was passed on 3 times; at most 2 are allowed."},
+		{"named", anyAgent, "back", peerwire.Path{Hops: 1}, agents, 0, "", "back"},
+		{"default", anyAgent, "", peerwire.Path{Hops: 1}, agents, 0, "", "main"},
+		{"default by name", anyAgent, "main", peerwire.Path{Hops: 1}, agents, 0, "", "main"},
+		{"listed", listed, "front", peerwire.Path{Hops: 2, Chain: []string{"hq-1", "x"}}, agents, 0, "", "front"},
+		{"not listed", listed, "back", loop, agents, 403, peerwire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "back".`},
+		{"not listed and unknown", listed, "x", loop, agents, 403, peerwire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "x".`},
+		{"another case", listed, "Front", loop, agents, 403, peerwire.CodeAgentForbidden, `Peer "listed" may not delegate to agent "Front".`},
+		{"none named", listed, "", loop, agents, 403, peerwire.CodeAgentForbidden, `Peer "listed" must name an agent that it may delegate to.`},
+		{"listed and unknown", listed, "gone", loop, agents, 404, peerwire.CodeUnknownAgent, `Unknown agent "gone".`},
+		{"unknown", anyAgent, "x", loop, agents, 404, peerwire.CodeUnknownAgent, `Unknown agent "x".`},
+		{"no default", anyAgent, "", loop, peer.Agents{}, 404, peerwire.CodeUnknownAgent, `Unknown agent "".`},
+		{"loop", anyAgent, "", loop, agents, 409, peerwire.CodeLoop, `The task has passed this instance already: "a-1".`},
+		{"too many hops", anyAgent, "", peerwire.Path{Hops: 3}, agents, 403, peerwire.CodeHopLimit, "The task was passed on 3 times; at most 2 are allowed."},
 	} {
-		agent, refusal := peer.Check(s, c.in, wire.Request{TaskID: "t-9", AgentID: c.agent, Path: c.path}, c.agents)
+		agent, refusal := peer.Check(s, c.in, peerwire.Request{TaskID: "t-9", AgentID: c.agent, Path: c.path}, c.agents)
 		if c.status == 0 {
 			require.Nil(t, refusal, c.name)
 			require.Equal(t, c.want, agent, c.name)
 			continue
 		}
 		require.Empty(t, agent, c.name)
-		require.Equal(t, &wire.Refusal{Status: c.status, Code: c.code, Text: c.want}, refusal, c.name)
+		require.Equal(t, &peerwire.Refusal{Status: c.status, Code: c.code, Text: c.want}, refusal, c.name)
 	}
 }
 
@@ -120,7 +120,7 @@ func ExampleAdmit() {
 			fmt.Println(refusal.Status, refusal.Text)
 			return
 		}
-		req, refusal := wire.ReadRequest([]byte(body))
+		req, refusal := peerwire.ReadRequest([]byte(body))
 		if refusal != nil {
 			fmt.Println(refusal.Status, refusal.Code)
 			return

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -95,8 +95,8 @@ func (t *transition) claimed(e commanded) {
 			t.refuse(g.GateID)
 		}
 	}
-	id := wire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
-	t.emitTo(wire.SessionID(c.InboundID, c.TaskID), id, asked(answer))
+	id := peerwire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
+	t.emitTo(peerwire.SessionID(c.InboundID, c.TaskID), id, asked(answer))
 }
 
 // maxRefused is how many gates that got no approval are remembered: more than a label has between two cuts.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -57,9 +57,9 @@ func newApprovalWorld(t tb, tasks int) *approvalWorld {
 	for i := range tasks {
 		p := newReceiver(t)
 		id := fmt.Sprint("t-", i)
-		p.key = wire.SessionID("partner-b", id)
+		p.key = peerwire.SessionID("partner-b", id)
 		w.rows = append(w.rows, &worldRow{receiver: p})
-		w.tasks = append(w.tasks, p.runOf(request(func(r *wire.Request) { r.TaskID = id }), ""))
+		w.tasks = append(w.tasks, p.runOf(request(func(r *peerwire.Request) { r.TaskID = id }), ""))
 	}
 	return w
 }
@@ -113,9 +113,9 @@ func (w *approvalWorld) send(r *worldRow, es effects) {
 		case turnCancelled:
 			w.answer(r, "cancelled")
 		case replySent:
-			reply, err := wire.ReadReply(v.Body, v.TaskID)
+			reply, err := peerwire.ReadReply(v.Body, v.TaskID)
 			require.NoError(w.tb, err)
-			if reply.Status == wire.StatusRejected {
+			if reply.Status == peerwire.StatusRejected {
 				require.False(w.tb, w.wasPaid[r.key], "a rejected task has not paid")
 				w.rejected[r.key] = true
 			}

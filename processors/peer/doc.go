@@ -90,7 +90,7 @@
 //	                  there is a bearer token                 401
 //	                  the token is accepted                   401
 //	                  there is room for another task          429
-//	wire.ReadRequest  the body is at most 1,000,000 bytes     413
+//	the body         the body is at most 1,000,000 bytes     413
 //	                  it is JSON                              400
 //	                  it has the members of a request         400
 //	Check             the token may use the agent             403
@@ -101,7 +101,7 @@
 // # Identity of a task
 //
 // A dispatcher chooses the task ID. To the receiver a task is the pair of the label of the token and the task ID, from which
-// wire.TaskKey and wire.SessionID are derived; wire.Request.Hash tells a repeated request from another one with the same ID.
+// Keys and sessions of tasks are derived; the hash of a request tells a repeated request from another one with the same ID.
 // Who the dispatcher says it is (parentInstanceId) is only displayed.
 //
 // # Audit

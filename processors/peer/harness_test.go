@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -137,7 +137,7 @@ func (p *harness) control(action string) controlled {
 }
 
 // receipt returns the sink's receipt of an attempt, with what the attempt brought.
-func (p *harness) receipt(a attemptAsked, outcome topics.Outcome, answer wire.Answer, change ...func(*topics.Receipt)) receipted {
+func (p *harness) receipt(a attemptAsked, outcome topics.Outcome, answer peerwire.Answer, change ...func(*topics.Receipt)) receipted {
 	p.tb.Helper()
 	v := topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,

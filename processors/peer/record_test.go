@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
 func TestRecordsOfADelegation(t *testing.T) {
-	req := wire.Request{
+	req := peerwire.Request{
 		TaskID: "t-9", ParentInstanceID: "hq-1", ParentRunID: "r", ParentSessionID: "s", Content: "😀 count", Model: "m",
 	}
 	sent := peer.Sent(req, "tenant-a", "s", "t-9/1", noon)
@@ -29,8 +29,8 @@ func TestRecordsOfADelegation(t *testing.T) {
 		Event: topics.PeerReceived, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "peer:hq:1", RunID: "peer_1", ParentRunID: "r",
 		ParentSessionID: "s", ParentInstanceID: "hq-1", InboundID: "hq", AgentID: "main", Model: "m", ContentLength: 8,
 	}, received)
-	reply := wire.Reply{
-		TaskID: "t-9", PeerInstanceID: "a-1", PeerRunID: "peer_1", Status: wire.StatusSuccess, Result: "42 rows", ToolsUsed: []string{"read"},
+	reply := peerwire.Reply{
+		TaskID: "t-9", PeerInstanceID: "a-1", PeerRunID: "peer_1", Status: peerwire.StatusSuccess, Result: "42 rows", ToolsUsed: []string{"read"},
 	}
 	require.Equal(t, topics.PeerAudit{
 		Event: topics.PeerAcknowledged, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "s", RunID: "t-9/1", PeerID: "tenant-a",
@@ -60,9 +60,9 @@ func TestRecordsOfADelegation(t *testing.T) {
 	require.EqualValues(t, 504, lost.HTTPStatus)
 	require.Equal(t, "tenant-a", lost.PeerID)
 
-	refused := peer.Refused(wire.Request{}, "", wire.UnknownToken(), noon)
+	refused := peer.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), noon)
 	require.Equal(t, topics.PeerAudit{Event: topics.PeerRefused, AtMS: noon.UnixMilli(), Code: "unknown_token", HTTPStatus: 401}, refused)
-	refused = peer.Refused(req, "hq", wire.AgentForbidden("hq", "x"), noon)
+	refused = peer.Refused(req, "hq", peerwire.AgentForbidden("hq", "x"), noon)
 	require.Equal(t, "t-9", refused.TaskID)
 	require.Equal(t, "hq-1", refused.ParentInstanceID)
 	require.EqualValues(t, 403, refused.HTTPStatus)
@@ -77,31 +77,31 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pair{}
 		for i := range rapid.IntRange(1, 3).Draw(t, "tasks") {
-			req := wire.Request{
+			req := peerwire.Request{
 				TaskID: fmt.Sprintf("t%d", i), ParentInstanceID: "hq-1", ParentRunID: text.Draw(t, "run"), ParentSessionID: "s1",
-				Content: secret + text.Draw(t, "content"), AgentID: wire.Trim(text.Draw(t, "agent")), Model: text.Draw(t, "model"),
-				Path: wire.Path{}.Via("hq-1"),
+				Content: secret + text.Draw(t, "content"), AgentID: peerwire.Trim(text.Draw(t, "agent")), Model: text.Draw(t, "model"),
+				Path: peerwire.Path{}.Via("hq-1"),
 			}
 			sent := peer.Sent(req, "tenant", "s1", "run", noon)
-			got, refusal := wire.ReadRequest(req.Body())
+			got, refusal := peerwire.ReadRequest(req.Body())
 			require.Nil(t, refusal)
 			if rapid.Bool().Draw(t, "refused") {
-				p.theirs = append(p.theirs, peer.Refused(got, "hq", wire.ConcurrencyLimit(), noon))
-				p.ours = append(p.ours, sent, peer.SendFailed(sent, wire.CodeConcurrencyLimit, 429, noon))
+				p.theirs = append(p.theirs, peer.Refused(got, "hq", peerwire.ConcurrencyLimit(), noon))
+				p.ours = append(p.ours, sent, peer.SendFailed(sent, peerwire.CodeConcurrencyLimit, 429, noon))
 				continue
 			}
 			agent := got.AgentID
 			if agent == "" {
 				agent = "main"
 			}
-			received := peer.Received(got, "hq", agent, wire.SessionID("hq", got.TaskID), "peer_1", noon)
-			reply := wire.Reply{
+			received := peer.Received(got, "hq", agent, peerwire.SessionID("hq", got.TaskID), "peer_1", noon)
+			reply := peerwire.Reply{
 				TaskID: got.TaskID, PeerInstanceID: "a-1", PeerRunID: "peer_1",
-				Status: rapid.SampledFrom([]wire.Status{wire.StatusSuccess, wire.StatusError, wire.StatusRejected}).Draw(t, "status"),
+				Status: rapid.SampledFrom([]peerwire.Status{peerwire.StatusSuccess, peerwire.StatusError, peerwire.StatusRejected}).Draw(t, "status"),
 				Result: secret + text.Draw(t, "result"), Error: secret, Thrown: rapid.Bool().Draw(t, "thrown"),
 				PendingApprovalSummary: rapid.SampledFrom([]string{"", secret}).Draw(t, "summary"),
 			}
-			read, err := wire.ReadReply(reply.Body(), req.TaskID)
+			read, err := peerwire.ReadReply(reply.Body(), req.TaskID)
 			require.NoError(t, err)
 			p.theirs = append(p.theirs, received, peer.Completed(received, reply, noon))
 			p.ours = append(p.ours, sent, peer.Acknowledged(sent, read, noon))
@@ -117,9 +117,9 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 }
 
 func ExampleReceived() {
-	req := wire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
-	received := peer.Received(req, "hq", "front", wire.SessionID("hq", "t-9"), "peer_1", time.UnixMilli(1_790_000_000_120))
-	completed := peer.Completed(received, wire.Reply{Status: wire.StatusSuccess, Result: "42 rows"}, time.UnixMilli(1_790_000_003_120))
+	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
+	received := peer.Received(req, "hq", "front", peerwire.SessionID("hq", "t-9"), "peer_1", time.UnixMilli(1_790_000_000_120))
+	completed := peer.Completed(received, peerwire.Reply{Status: peerwire.StatusSuccess, Result: "42 rows"}, time.UnixMilli(1_790_000_003_120))
 	for _, r := range []topics.PeerAudit{received, completed} {
 		fmt.Println(r.Event, r.TaskID, r.InboundID, r.ContentLength, r.Status, r.ResultLength)
 	}
@@ -129,10 +129,10 @@ func ExampleReceived() {
 }
 
 func ExampleSent() {
-	req := wire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
+	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
 	sent := peer.Sent(req, "tenant-a", "harbor-s19", "t-9/1", time.UnixMilli(1_790_000_000_120))
-	acknowledged := peer.Acknowledged(sent, wire.Reply{
-		PeerInstanceID: "tenant-a-1", Status: wire.StatusSuccess, Result: "42 rows",
+	acknowledged := peer.Acknowledged(sent, peerwire.Reply{
+		PeerInstanceID: "tenant-a-1", Status: peerwire.StatusSuccess, Result: "42 rows",
 	}, time.UnixMilli(1_790_000_003_120))
 	for _, r := range []topics.PeerAudit{sent, acknowledged} {
 		fmt.Println(r.Event, r.TaskID, r.PeerID, r.ContentLength, r.Status, r.ResultLength)
@@ -143,7 +143,7 @@ func ExampleSent() {
 }
 
 func ExampleRefused() {
-	r := peer.Refused(wire.Request{}, "", wire.UnknownToken(), time.UnixMilli(1_790_000_000_120))
+	r := peer.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), time.UnixMilli(1_790_000_000_120))
 	fmt.Println(r.Event, r.Code, r.HTTPStatus)
 	// Output: peer.delegate.refused unknown_token 401
 }

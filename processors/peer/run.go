@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -30,10 +30,10 @@ func (t *transition) runOf(c topics.PeerCommand) *peerrow.Run {
 // accepted begins the task of a peer, or lets a repeated request wait for it. The door has made all checks.
 func (t *transition) accepted(e commanded) {
 	c := e.Command
-	req, refusal := wire.ReadRequest(c.Request)
+	req, refusal := peerwire.ReadRequest(c.Request)
 	switch {
 	case refusal != nil || req.TaskID != c.TaskID || c.InboundID == "" || c.Agent == "" || c.Hash == "" ||
-		len(c.Waiter) > maxWaiter || wire.Length(t.key) > wire.MaxID:
+		len(c.Waiter) > maxWaiter || peerwire.Length(t.key) > peerwire.MaxID:
 		t.deadLetter(reasonRequest)
 	case t.row.Run != nil:
 		t.acceptedAgain(c)
@@ -76,7 +76,7 @@ func (t *transition) join(run *peerrow.Run, c topics.PeerCommand) bool {
 }
 
 // begin makes the row of a task and sends its message.
-func (t *transition) begin(e commanded, req wire.Request) {
+func (t *transition) begin(e commanded, req peerwire.Request) {
 	c, at := e.Command, t.timeOf(e.record)
 	expires := at.Add(t.config.RunTime).UnixMilli()
 	if c.DeadlineMS > 0 {
@@ -108,9 +108,9 @@ func (t *transition) begin(e commanded, req wire.Request) {
 	case run.ExpiresMs <= t.nowMS():
 		t.timeOut(run) // a crash may have sent the message already, so that the turn must be cancelled too
 	case !t.config.runsTasksOf(run.Agent): // the door was given another list of agents than the group
-		t.finish(run, wire.Reply{Thrown: true, Error: "the agent does not run tasks"})
+		t.finish(run, peerwire.Reply{Thrown: true, Error: "the agent does not run tasks"})
 	case len(message.Content)+len(message.Metadata)+recordRoom > t.config.RecordLimit:
-		t.finish(run, wire.Reply{Thrown: true, Error: "the content does not fit into a record"})
+		t.finish(run, peerwire.Reply{Thrown: true, Error: "the content does not fit into a record"})
 	default:
 		t.emit(run.RunId+"/message", messageSent{Agent: run.Agent, Message: message})
 	}
@@ -175,5 +175,5 @@ func (t *transition) tell(c topics.PeerCommand, state topics.PeerState) {
 	case topics.PeerRunning:
 		r.Hash = t.row.Run.Hash
 	}
-	t.emit(wire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, replySent(r))
+	t.emit(peerwire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, replySent(r))
 }

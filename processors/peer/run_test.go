@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,15 +18,15 @@ type receiver struct{ *harness }
 
 func newReceiver(t tb, change ...func(*Config)) *receiver {
 	p := newHarness(t, change...)
-	p.key = wire.SessionID("partner-b", "t-9")
+	p.key = peerwire.SessionID("partner-b", "t-9")
 	return &receiver{p}
 }
 
 // request is that of the task.
-func request(change ...func(*wire.Request)) wire.Request {
-	r := wire.Request{
+func request(change ...func(*peerwire.Request)) peerwire.Request {
+	r := peerwire.Request{
 		TaskID: "t-9", ParentInstanceID: "a-1", ParentRunID: "run-1", ParentSessionID: "s-1", Content: "count the rows", Model: "m-1",
-		Path: wire.Path{Hops: 1, Chain: []string{"a-1"}},
+		Path: peerwire.Path{Hops: 1, Chain: []string{"a-1"}},
 	}
 	for _, f := range change {
 		f(&r)
@@ -41,7 +41,7 @@ func (p *receiver) runCommand(waiter string, change ...func(*topics.PeerCommand)
 	return p.runOf(req, waiter, change...)
 }
 
-func (p *receiver) runOf(req wire.Request, waiter string, change ...func(*topics.PeerCommand)) commanded {
+func (p *receiver) runOf(req peerwire.Request, waiter string, change ...func(*topics.PeerCommand)) commanded {
 	p.tb.Helper()
 	c := topics.PeerCommand{
 		Kind: topics.PeerRun, TaskID: req.TaskID, InboundID: "partner-b", Agent: p.topics.Agent, Request: req.Body(), Hash: req.Hash(),
@@ -81,13 +81,13 @@ func (p *receiver) answer(text string, change ...func(*topics.Output)) outputArr
 }
 
 // replied returns the reply that everyone is told.
-func replied(t tb, es effects) wire.Reply {
+func replied(t tb, es effects) peerwire.Reply {
 	t.Helper()
 	r := onlyValue[replySent](t, es)
 	require.Equal(t, topics.PeerDone, r.State)
 	require.Empty(t, r.Waiter)
 	require.Equal(t, request().Hash(), r.Hash)
-	reply, err := wire.ReadReply(r.Body, "t-9")
+	reply, err := peerwire.ReadReply(r.Body, "t-9")
 	require.NoError(t, err)
 	return reply
 }
@@ -138,7 +138,7 @@ func TestRequestOfADoorThatCannotBeReadIsDeadLettered(t *testing.T) {
 	p := newReceiver(t)
 	for name, change := range map[string]func(*topics.PeerCommand){
 		"no request":     func(c *topics.PeerCommand) { c.Request = nil },
-		"another task":   func(c *topics.PeerCommand) { c.Request = request(func(r *wire.Request) { r.TaskID = "x" }).Body() },
+		"another task":   func(c *topics.PeerCommand) { c.Request = request(func(r *peerwire.Request) { r.TaskID = "x" }).Body() },
 		"no agent":       func(c *topics.PeerCommand) { c.Agent = "" },
 		"no hash":        func(c *topics.PeerCommand) { c.Hash = "" },
 		"a large waiter": func(c *topics.PeerCommand) { c.Waiter = strings.Repeat("w", maxWaiter+1) },
@@ -157,7 +157,7 @@ func TestRepeatedRequestWaitsForTheRun(t *testing.T) {
 	p.handle(p.runCommand("w3"))
 	require.True(t, p.state().Run.Detached, "it stays detached")
 
-	es := p.handle(p.runOf(request(func(r *wire.Request) { r.Content = "delete the rows" }), "w4"))
+	es := p.handle(p.runOf(request(func(r *peerwire.Request) { r.Content = "delete the rows" }), "w4"))
 	require.Equal(t, topics.PeerConflict, onlyValue[replySent](t, es).State)
 	require.Equal(t, "w4", onlyValue[replySent](t, es).Waiter)
 	require.Len(t, es, 1)
@@ -173,12 +173,12 @@ func TestRepeatedRequestOfAnEndedRunGetsItsReply(t *testing.T) {
 	again := onlyValue[replySent](t, es)
 	require.Equal(t, "w2", again.Waiter)
 	require.Equal(t, topics.PeerDone, again.State)
-	reply, err := wire.ReadReply(again.Body, "t-9")
+	reply, err := peerwire.ReadReply(again.Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, first, reply)
 	require.Empty(t, p.handle(p.runCommand("")), "nobody waits for an answer")
 
-	es = p.handle(p.runOf(request(func(r *wire.Request) { r.Model = "m-2" }), "w3"))
+	es = p.handle(p.runOf(request(func(r *peerwire.Request) { r.Model = "m-2" }), "w3"))
 	require.Equal(t, topics.PeerConflict, onlyValue[replySent](t, es).State)
 }
 
@@ -259,7 +259,7 @@ func TestCancelledRunEndsItsTurn(t *testing.T) {
 
 func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
 	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
-	long := request(func(r *wire.Request) {
+	long := request(func(r *peerwire.Request) {
 		for i := range 60 {
 			r.Path.Chain = append(r.Path.Chain, strings.Repeat("x", 1000)+string(rune('a'+i%26)))
 		}
@@ -273,13 +273,13 @@ func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
 
 func TestContentThatDoesNotFitIntoARecordEndsTheRun(t *testing.T) {
 	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
-	big := request(func(r *wire.Request) { r.Content = strings.Repeat("\x01", 20<<10) }) // six bytes each
+	big := request(func(r *peerwire.Request) { r.Content = strings.Repeat("\x01", 20<<10) }) // six bytes each
 	es := p.settle(p.runOf(big, "w1"))
 	require.Empty(t, valuesOf[messageSent](es))
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
-	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
+	reply, err := peerwire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
 	require.NoError(t, err)
-	require.Equal(t, wire.StatusError, reply.Status)
+	require.Equal(t, peerwire.StatusError, reply.Status)
 	require.Equal(t, "the content does not fit into a record", reply.Error)
 }
 
@@ -294,7 +294,7 @@ func TestInstanceWithoutAnIDHasNoAudit(t *testing.T) {
 }
 
 func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
-	require.True(t, strings.HasPrefix(wire.SessionID("", ""), sessionPrefix))
+	require.True(t, strings.HasPrefix(peerwire.SessionID("", ""), sessionPrefix))
 	s := settings.Settings{Inbound: []settings.Inbound{{ID: "a", AllowedTools: []string{ToolName}}}}
 	require.True(t, s.MayDelegate("a"), "the settings know the tool's name")
 }
@@ -304,7 +304,7 @@ func TestTaskForAnAgentThatTheGroupDoesNotHaveEndsAtOnce(t *testing.T) {
 	es := p.settle(p.runOf(request(), "w1"))
 	require.Empty(t, valuesOf[messageSent](es))
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
-	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
+	reply, err := peerwire.ReadReply(onlyValue[replySent](t, es).Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, "the agent does not run tasks", reply.Error)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -255,4 +255,4 @@ func (t *transition) withdrawAll(run *peerrow.Run) {
 }
 
 // labelKey is the key under which the approvals of a token's label are kept.
-func labelKey(inboundID string) string { return "peer-approvals:" + wire.TaskKey(inboundID, "") }
+func labelKey(inboundID string) string { return "peer-approvals:" + peerwire.TaskKey(inboundID, "") }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,9 +17,9 @@ import (
 func (p *receiver) taskOf(id string) *receiver {
 	p.tb.Helper()
 	h := *p.harness
-	h.key, h.row = wire.SessionID("partner-b", id), nil
+	h.key, h.row = peerwire.SessionID("partner-b", id), nil
 	next := &receiver{&h}
-	next.handle(next.runOf(request(func(r *wire.Request) { r.TaskID = id }), "w1"))
+	next.handle(next.runOf(request(func(r *peerwire.Request) { r.TaskID = id }), "w1"))
 	return next
 }
 
@@ -59,7 +59,7 @@ const invoice = `{"amount":"12.50","to":"mira"}`
 func TestApprovalOfARejectedCallIsUsedByTheNextTaskOnce(t *testing.T) {
 	p := begun(t)
 	es := p.asks("g1", invoice)
-	require.Equal(t, wire.StatusRejected, replied(t, es).Status)
+	require.Equal(t, peerwire.StatusRejected, replied(t, es).Status)
 	require.Len(t, p.listed(es), 1)
 	g := p.listed(es)[0]
 	require.Equal(t, topics.GateRequest{
@@ -238,7 +238,7 @@ func TestDetachedTaskWaitsForApproval(t *testing.T) {
 
 	q := newReceiver(t, wait)
 	q.handle(q.runCommand("w1"))
-	require.Equal(t, wire.StatusRejected, replied(t, q.asks("g1", invoice)).Status, "its caller waits in the request")
+	require.Equal(t, peerwire.StatusRejected, replied(t, q.asks("g1", invoice)).Status, "its caller waits in the request")
 
 	r := newReceiver(t, wait)
 	r.handle(r.runCommand("w1", detached))
@@ -292,7 +292,7 @@ func TestQuestionsAndLargeCallsAreRejectedWithoutALaterApproval(t *testing.T) {
 		p := begun(t, narrow)
 		p.handle(p.gateRequest("g1", "pay", "", change))
 		es := p.advance(p.config.GateGrace)
-		require.Equal(t, wire.StatusRejected, replied(t, es).Status, name)
+		require.Equal(t, peerwire.StatusRejected, replied(t, es).Status, name)
 		require.Empty(t, p.listed(es), name)
 	}
 }
@@ -329,7 +329,7 @@ func TestClosedGateIsReadInAnyOrderAfterACrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, command, id := lost(t)
 			es := order(p, command, id)
-			require.Equal(t, wire.StatusRejected, replied(t, es).Status)
+			require.Equal(t, peerwire.StatusRejected, replied(t, es).Status)
 			require.Equal(t, "pay: May the agent pay?", replied(t, es).PendingApprovalSummary)
 			require.Len(t, p.listed(es), 1)
 			g := p.listed(es)[0]

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // After a crash the records of different topics come in another order. A message may be sent and answered before the crash, and
 // its output read before the command that begins the run, because the row of the run was lost. The turn ignores the repeated
 // message, so there is no other output. Such an output is kept until the command is read again, and so are gates and tools.
 
-// sessionPrefix begins the sessions of wire.SessionID. Other sessions have no runs.
+// sessionPrefix begins the sessions of peerwire.SessionID. Other sessions have no runs.
 const sessionPrefix = "peer:"
 
 // earlyTask is the task ID of a reply whose task is not known yet.
@@ -93,7 +93,7 @@ func (t *transition) catchUp(run, early *peerrow.Run) {
 	if early.RunId != run.RunId || early.Agent != run.Agent {
 		return
 	}
-	if r, err := wire.ReadReply(early.Reply, earlyTask); err == nil {
+	if r, err := peerwire.ReadReply(early.Reply, earlyTask); err == nil {
 		t.finish(run, r)
 	}
 }

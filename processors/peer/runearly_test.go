@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -93,5 +93,5 @@ func TestEarlyOutputThatDoesNotFitIsDropped(t *testing.T) {
 	p.config.RowLimit = 64 << 10
 	p.handle(p.output("turn-1/0/answer/0", strings.Repeat("x", 100<<10), func(o *topics.Output) { o.RequestID = &id }))
 	p.settle(again)
-	require.Equal(t, wire.Status("error"), replied(t, p.advance(p.config.RunTime)).Status)
+	require.Equal(t, peerwire.Status("error"), replied(t, p.advance(p.config.RunTime)).Status)
 }

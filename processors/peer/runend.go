@@ -4,9 +4,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -49,7 +49,7 @@ func (t *transition) answered(e outputArrived) {
 }
 
 // replyOf returns the outcome that an output states.
-func replyOf(r *peerrow.Run, o topics.Output) wire.Reply {
+func replyOf(r *peerrow.Run, o topics.Output) peerwire.Reply {
 	switch {
 	case o.Error != nil && cannotAsk(r, o.Error.Code):
 		return rejectionOf(r)
@@ -58,21 +58,21 @@ func replyOf(r *peerrow.Run, o topics.Output) wire.Reply {
 	case o.Status != nil && *o.Status == "error":
 		return failed(o.Content)
 	default:
-		return wire.Reply{Status: wire.StatusSuccess, Result: o.Content}
+		return peerwire.Reply{Status: peerwire.StatusSuccess, Result: o.Content}
 	}
 }
 
 // failed returns a reply with an error.
-func failed(text string) wire.Reply {
-	if wire.Trim(text) == "" {
+func failed(text string) peerwire.Reply {
+	if peerwire.Trim(text) == "" {
 		text = "the turn failed"
 	}
-	return wire.Reply{Status: wire.StatusError, Error: truncate.Marked(text, wire.MaxDetail)}
+	return peerwire.Reply{Status: peerwire.StatusError, Error: truncate.Marked(text, peerwire.MaxDetail)}
 }
 
 // finish writes to peer-commands how the run ended, unless an end is on its way or was read. r has the outcome. A result that
 // does not fit is cut: the run was paid for, and a part with a note is worth more to the peer than an error.
-func (t *transition) finish(run *peerrow.Run, r wire.Reply) {
+func (t *transition) finish(run *peerrow.Run, r peerwire.Reply) {
 	if run.Phase != peerrow.Run_RUNNING {
 		return
 	}
@@ -100,7 +100,7 @@ func (t *transition) writeEnd(run *peerrow.Run) {
 		Kind: topics.PeerEnd, TaskID: run.TaskId, InboundID: run.InboundId, Hash: run.Hash, Reply: run.Reply,
 	}
 	if run.Thrown {
-		c.Code = string(wire.CodeInternal)
+		c.Code = string(peerwire.CodeInternal)
 	}
 	t.emit(run.RunId+"/end", asked(c))
 }
@@ -108,7 +108,7 @@ func (t *transition) writeEnd(run *peerrow.Run) {
 // ended ends the run: the first end of it that is read counts.
 func (t *transition) ended(e commanded) {
 	c, run := e.Command, t.runOf(e.Command)
-	reply, err := wire.ReadReply(c.Reply, c.TaskID)
+	reply, err := peerwire.ReadReply(c.Reply, c.TaskID)
 	if err != nil {
 		t.deadLetter(reasonReply)
 		return
@@ -116,7 +116,7 @@ func (t *transition) ended(e commanded) {
 	if run == nil || run.Phase == peerrow.Run_ENDED || reply.PeerRunID != run.RunId {
 		return // that of a run that is forgotten
 	}
-	reply.Thrown = c.Code == string(wire.CodeInternal)
+	reply.Thrown = c.Code == string(peerwire.CodeInternal)
 	at := t.timeOf(e.record)
 	received := topics.PeerAudit{TaskID: run.TaskId, SessionID: t.key, RunID: run.RunId, InboundID: run.InboundId}
 	t.auditRun(run, "end", Completed(received, reply, at))
@@ -127,7 +127,7 @@ func (t *transition) ended(e commanded) {
 		t.emit(run.RunId+"/callback", callbackAsked(callbackOf(run, t.key, c.Reply, at)))
 	}
 	t.keepEnded(run, c.Reply, at.UnixMilli())
-	t.row.Run.Rejected = reply.Status == wire.StatusRejected
+	t.row.Run.Rejected = reply.Status == peerwire.StatusRejected
 	t.settleListed(t.row.Run)
 }
 
@@ -140,7 +140,7 @@ func (t *transition) keepEnded(run *peerrow.Run, reply []byte, at int64) {
 		Listed: run.Listed, Withdrawn: run.Withdrawn,
 	}
 	if proto.Size(t.row)+rowSlack > t.config.RowLimit && !t.room(rowSlack) { // the limit was lowered while the task ran
-		t.row.Run.Reply = wire.Reply{
+		t.row.Run.Reply = peerwire.Reply{
 			TaskID: run.TaskId, PeerInstanceID: run.InstanceId, PeerRunID: run.RunId, PeerSessionID: t.key,
 			Error: "the reply is no longer stored", Thrown: true,
 		}.Body()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,8 +27,8 @@ func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	require.Empty(t, p.handle(p.about(topics.PeerCancel, "")))
 
 	es = p.handle(p.own("", end))
-	require.Equal(t, wire.Reply{
-		TaskID: "t-9", PeerInstanceID: "hq-1", PeerRunID: run.RunId, PeerSessionID: p.key, Status: wire.StatusSuccess,
+	require.Equal(t, peerwire.Reply{
+		TaskID: "t-9", PeerInstanceID: "hq-1", PeerRunID: run.RunId, PeerSessionID: p.key, Status: peerwire.StatusSuccess,
 		Result: "42 rows", ToolsUsed: []string{"read"}, AgentID: "harbor", Model: "m-1",
 	}, replied(t, es))
 	require.Equal(t, topics.PeerAudit{
@@ -64,20 +64,20 @@ func TestErrorOutputsAreErrors(t *testing.T) {
 		},
 		"content":         func(o *topics.Output) { o.Status, o.Content = &status, "content" },
 		"the turn failed": func(o *topics.Output) { o.Content, o.Error = "x", &topics.OutputError{Code: "internal", Message: " "} },
-		strings.Repeat("x", wire.MaxDetail) + "…": func(o *topics.Output) {
-			o.Error = &topics.OutputError{Message: strings.Repeat("x", wire.MaxDetail+1)}
+		strings.Repeat("x", peerwire.MaxDetail) + "…": func(o *topics.Output) {
+			o.Error = &topics.OutputError{Message: strings.Repeat("x", peerwire.MaxDetail+1)}
 		},
 	} {
 		p := begun(t)
 		es := p.settle(p.answer("", change))
-		require.Equal(t, wire.StatusError, replied(t, es).Status)
+		require.Equal(t, peerwire.StatusError, replied(t, es).Status)
 		require.Equal(t, want, replied(t, es).Error)
 		require.Empty(t, replied(t, es).Result)
 		require.Equal(t, []topics.PeerEvent{topics.PeerCompleted}, events(es))
 	}
 	p := begun(t)
 	r := replied(t, p.settle(p.answer("")))
-	require.Equal(t, wire.StatusSuccess, r.Status, "an empty answer")
+	require.Equal(t, peerwire.StatusSuccess, r.Status, "an empty answer")
 	require.Empty(t, r.Result)
 }
 
@@ -88,7 +88,7 @@ func TestResultThatIsTooLargeIsCutWithItsSize(t *testing.T) {
 	} {
 		p := begun(t)
 		r := replied(t, p.settle(p.answer(result)))
-		require.Equal(t, wire.StatusSuccess, r.Status)
+		require.Equal(t, peerwire.StatusSuccess, r.Status)
 		require.Empty(t, r.Error)
 		require.Equal(t, "m-1", r.Model)
 		if fits {
@@ -117,15 +117,15 @@ func requireCut(t *testing.T, got, of string) {
 // Every text of a reply may be escaped to six bytes.
 func TestReplyAlwaysFits(t *testing.T) {
 	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
-	worst := strings.Repeat("\x01", wire.MaxID)
-	req := request(func(r *wire.Request) { r.TaskID, r.Model = worst, worst })
+	worst := strings.Repeat("\x01", peerwire.MaxID)
+	req := request(func(r *peerwire.Request) { r.TaskID, r.Model = worst, worst })
 	p.handle(p.runOf(req, "w1"))
 	require.NotNil(t, p.state().GetRun())
 	for i := range maxTools {
 		p.handle(p.toolCall("", strings.Repeat("\x01", maxToolName-3)+string(rune('a'+i%26))+string(rune('a'+i/26)), "{}"))
 	}
 	es := p.settle(p.answer(strings.Repeat("x", 30<<10)))
-	reply, err := wire.ReadReply(onlyValue[replySent](t, es).Body, worst)
+	reply, err := peerwire.ReadReply(onlyValue[replySent](t, es).Body, worst)
 	require.NoError(t, err)
 	require.Equal(t, "the reply does not fit into a record", reply.Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerFailed}, events(es))
@@ -169,7 +169,7 @@ func TestLostEndIsWrittenAgain(t *testing.T) {
 	require.Empty(t, p.advance(time.Hour))
 
 	thrown := newReceiver(t, func(c *Config) { c.RecordLimit = 128 << 10; c.RowLimit = 64 << 10 })
-	one := thrown.handle(thrown.runOf(request(func(r *wire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
+	one := thrown.handle(thrown.runOf(request(func(r *peerwire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
 	require.Equal(t, onlyValue[asked](t, one), onlyValue[asked](t, thrown.advanceTo()))
 	require.Equal(t, "internal", onlyValue[asked](t, one).Code)
 }
@@ -201,7 +201,7 @@ func TestRunTimesOut(t *testing.T) {
 	es := p.advance(time.Millisecond)
 	require.Len(t, valuesOf[turnCancelled](es), 1)
 	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
-	require.Equal(t, wire.StatusError, replied(t, es).Status)
+	require.Equal(t, peerwire.StatusError, replied(t, es).Status)
 
 	p = newReceiver(t)
 	p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1500 }))

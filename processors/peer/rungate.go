@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -159,12 +159,12 @@ func (t *transition) reject(run *peerrow.Run) {
 }
 
 // rejectionOf returns the reply of a run whose turn ended because the peer cannot ask a person.
-func rejectionOf(r *peerrow.Run) wire.Reply {
+func rejectionOf(r *peerrow.Run) peerwire.Reply {
 	tool, message := "", ""
 	if i := slices.IndexFunc(r.Gates, func(g *peerrow.Gate) bool { return g.Phase == peerrow.Gate_CLOSED || g.Phase == peerrow.Gate_CLOSING }); i >= 0 {
 		tool, message = r.Gates[i].Tool, r.Gates[i].Message
 	}
-	return wire.Reply{Status: wire.StatusRejected, PendingApprovalSummary: wire.ApprovalSummary(tool, message)}
+	return peerwire.Reply{Status: peerwire.StatusRejected, PendingApprovalSummary: peerwire.ApprovalSummary(tool, message)}
 }
 
 // cannotAsk reports whether a turn ended because the peer cannot ask a person.

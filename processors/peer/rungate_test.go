@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,13 +19,13 @@ func TestGateThatStaysOpenRejectsTheRun(t *testing.T) {
 	require.Empty(t, p.advance(p.config.GateGrace-time.Millisecond))
 	es := p.advance(time.Millisecond)
 	r := replied(t, es)
-	require.Equal(t, wire.StatusRejected, r.Status)
+	require.Equal(t, peerwire.StatusRejected, r.Status)
 	require.Equal(t, "pay: May the agent pay?", r.PendingApprovalSummary)
 	require.Empty(t, valuesOf[turnCancelled](es), "the turn continues")
 	require.True(t, onlyValue[audited](t, es).PendingApproval)
 	require.Empty(t, p.settle(p.answer("paid")), "a later output changes nothing")
 	require.Empty(t, p.handle(p.gateOutcome("g1", topics.GateApproved)))
-	require.Equal(t, wire.StatusRejected, replied(t, effects{emit{Value: replySent{
+	require.Equal(t, peerwire.StatusRejected, replied(t, effects{emit{Value: replySent{
 		State: topics.PeerDone, Hash: p.state().Run.Hash, Body: p.state().Run.Reply,
 	}}}).Status)
 }
@@ -78,7 +78,7 @@ func TestOldestOpenGateIsTold(t *testing.T) {
 }
 
 func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
-	late := func(gate, deadline time.Duration) wire.Reply {
+	late := func(gate, deadline time.Duration) peerwire.Reply {
 		p := newReceiver(t)
 		p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(deadline).UnixMilli() }))
 		p.now = p.now.Add(gate - p.config.GateGrace)
@@ -86,8 +86,8 @@ func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
 		p.now = p.now.Add(time.Hour) // the group did not run
 		return replied(t, p.settle(deadlineCame{p.key}))
 	}
-	require.Equal(t, wire.StatusRejected, late(2*time.Second, 3*time.Second).Status)
-	require.Equal(t, wire.StatusError, late(3*time.Second, 2500*time.Millisecond).Status)
+	require.Equal(t, peerwire.StatusRejected, late(2*time.Second, 3*time.Second).Status)
+	require.Equal(t, peerwire.StatusError, late(3*time.Second, 2500*time.Millisecond).Status)
 }
 
 func TestGatesAndToolsAreBounded(t *testing.T) {

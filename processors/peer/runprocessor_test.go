@@ -7,10 +7,10 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -59,14 +59,14 @@ func newInstance(t *testing.T, config peer.Config) *instance {
 // run writes the command of a door, and returns the session and the ID of the run.
 func (b *instance) run(t *testing.T, task, agent string, change ...func(*topics.PeerCommand)) (session, runID string) {
 	t.Helper()
-	req := wire.Request{TaskID: task, ParentInstanceID: "a-1", Content: "count the rows", Path: wire.Path{Hops: 1}}
+	req := peerwire.Request{TaskID: task, ParentInstanceID: "a-1", Content: "count the rows", Path: peerwire.Path{Hops: 1}}
 	c := topics.PeerCommand{
 		Kind: topics.PeerRun, TaskID: task, InboundID: "partner-b", Agent: agent, Request: req.Body(), Hash: req.Hash(), Waiter: "w1",
 	}
 	for _, f := range change {
 		f(&c)
 	}
-	session = wire.SessionID("partner-b", task)
+	session = peerwire.SessionID("partner-b", task)
 	b.commands.Pipe(session, c)
 	row, _ := b.table.Get(session)
 	return session, row.GetRun().GetRunId()
@@ -91,7 +91,7 @@ func TestTaskOfAPeerIsRunAnsweredAuditedAndCalledBack(t *testing.T) {
 	done := b.replies.Next()
 	require.Equal(t, session, done.Key)
 	require.Equal(t, topics.PeerDone, done.Value.State)
-	reply, err := wire.ReadReply(done.Value.Body, "t-9")
+	reply, err := peerwire.ReadReply(done.Value.Body, "t-9")
 	require.NoError(t, err)
 	require.Equal(t, "42 rows", reply.Result)
 
@@ -171,9 +171,9 @@ func TestOpenGateRejectsTheRunAtItsDeadline(t *testing.T) {
 	b.outcomes.Pipe(session, topics.GateOutcome{
 		GateID: "g1", SessionID: session, Kind: topics.GateTool, Status: topics.GateCancelled, Cause: topics.CauseParentCannotAsk,
 	})
-	reply, err := wire.ReadReply(b.replies.Next().Value.Body, "t-9")
+	reply, err := peerwire.ReadReply(b.replies.Next().Value.Body, "t-9")
 	require.NoError(t, err)
-	require.Equal(t, wire.StatusRejected, reply.Status)
+	require.Equal(t, peerwire.StatusRejected, reply.Status)
 	require.Equal(t, "pay: May the agent pay?", reply.PendingApprovalSummary)
 	b.answer(session, id, "paid")
 	require.Zero(t, b.replies.Len())
@@ -184,7 +184,7 @@ func TestOpenGateRejectsTheRunAtItsDeadline(t *testing.T) {
 func TestDamagedRowOfASessionIsKeptAndAPurgeDeletesIt(t *testing.T) {
 	b := newInstance(t, peer.Config{})
 	raw := processortest.Table(b.Driver, b.topics.PeerTasksGroup(), bytesCodec{})
-	session := wire.SessionID("partner-b", "t-9")
+	session := peerwire.SessionID("partner-b", "t-9")
 	raw.Put(session, []byte{0xff})
 	b.commands.Pipe(session, topics.PeerCommand{Kind: topics.PeerAsk, TaskID: "t-9", InboundID: "partner-b", Waiter: "w1"})
 	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "cannot be decoded")

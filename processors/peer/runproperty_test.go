@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -153,7 +153,7 @@ func (w *runWorld) move(t *rapid.T, moves []string) {
 	waiter := rapid.SampledFrom([]string{"", "w1", "w2"}).Draw(t, "waiter")
 	switch move := rapid.SampledFrom(moves).Draw(t, "move"); move {
 	case "run":
-		req := request(func(r *wire.Request) {
+		req := request(func(r *peerwire.Request) {
 			if rapid.IntRange(0, 5).Draw(t, "other") == 0 && len(moves) > len(quiet) {
 				r.Content = "delete the rows"
 			}
@@ -300,9 +300,9 @@ func TestCrashesDoNotLoseTheAnswer(t *testing.T) {
 		w := newRunWorld(t)
 		play(t, w, quiet, fall)
 		if w.began {
-			reply, err := wire.ReadReply(w.state().Run.Reply, "t-9")
+			reply, err := peerwire.ReadReply(w.state().Run.Reply, "t-9")
 			require.NoError(t, err)
-			if reply.Status != wire.StatusSuccess {
+			if reply.Status != peerwire.StatusSuccess {
 				require.Contains(t, reply.Error, "which is more than a reply may have")
 			}
 		}

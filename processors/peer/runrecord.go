@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,12 +15,12 @@ import (
 // identity of the task. An instance that has lost its ID since the door accepted the task has no audit.
 func (t *transition) auditRun(run *peerrow.Run, step string, record topics.PeerAudit) {
 	if record.InstanceID = run.InstanceId; record.InstanceID != "" {
-		t.emit(wire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, audited(record))
+		t.emit(peerwire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, audited(record))
 	}
 }
 
 // messageOf returns the message that begins the run's turn.
-func messageOf(r *peerrow.Run, session string, req wire.Request, at time.Time) topics.Message {
+func messageOf(r *peerrow.Run, session string, req peerwire.Request, at time.Time) topics.Message {
 	type origin struct {
 		TaskID           string `json:"task_id"`
 		InboundID        string `json:"inbound_id"`

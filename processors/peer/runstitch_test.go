@@ -7,10 +7,10 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -77,11 +77,11 @@ func (b *twoInstances) call(turn string) topics.Delivery {
 // deliver hands an attempt to the group of the client, as the transport and the door do, and returns the run's session and ID.
 func (b *twoInstances) deliver(a topics.Delivery) (session, run string) {
 	b.t.Helper()
-	attempt, err := wire.ReadAttempt(a.Body)
+	attempt, err := peerwire.ReadAttempt(a.Body)
 	require.NoError(b.t, err)
-	req, refusal := wire.ReadRequest(attempt.Request)
+	req, refusal := peerwire.ReadRequest(attempt.Request)
 	require.Nil(b.t, refusal)
-	session = wire.SessionID("partner-hq", req.TaskID)
+	session = peerwire.SessionID("partner-hq", req.TaskID)
 	b.commands.Pipe(session, topics.PeerCommand{
 		Kind: topics.PeerRun, TaskID: req.TaskID, InboundID: "partner-hq", Agent: "quay", Request: req.Body(), Hash: req.Hash(),
 		Waiter: "w1", DeadlineMS: attempt.Deadline.UnixMilli(),
@@ -91,7 +91,7 @@ func (b *twoInstances) deliver(a topics.Delivery) (session, run string) {
 }
 
 // report writes the receipt of an attempt.
-func (b *twoInstances) report(a topics.Delivery, outcome topics.Outcome, answer wire.Answer) {
+func (b *twoInstances) report(a topics.Delivery, outcome topics.Outcome, answer peerwire.Answer) {
 	b.receipts.Pipe(a.SessionID, topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
 		AtMS: b.Now().UnixMilli(), Response: answer.Body(),
@@ -125,7 +125,7 @@ func TestBothAuditsOfADelegationFit(t *testing.T) {
 	b.Advance(time.Second)
 	b.outputs.Pipe(session, topics.Output{SessionID: &session, Content: "42 rows 😀", SourceAgent: "quay", RequestID: &run})
 	reply := b.replies.Next().Value
-	b.report(attempt, topics.OutcomeDelivered, wire.Answer{Reply: reply.Body, Answered: true, Reached: true})
+	b.report(attempt, topics.OutcomeDelivered, peerwire.Answer{Reply: reply.Body, Answered: true, Reached: true})
 
 	result := b.results.Next()
 	require.Equal(t, "turn-1/0/tool-use/0/result", result.ID())
@@ -146,17 +146,17 @@ func TestBothAuditsOfALostReplyFit(t *testing.T) {
 	first := b.call("turn-1")
 	session, run := b.deliver(first)
 	require.Len(t, b.messages.Drain(), 1)
-	b.report(first, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable, Reached: true})
+	b.report(first, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodeUnreachable, Reached: true})
 	b.outputs.Pipe(session, topics.Output{SessionID: &session, Content: "42 rows", SourceAgent: "quay", RequestID: &run})
 	b.replies.Drain()
 	b.Advance(time.Minute)
 	second := b.attempts.Next().Value
-	attempt, err := wire.ReadAttempt(second.Body)
+	attempt, err := peerwire.ReadAttempt(second.Body)
 	require.NoError(t, err)
 	require.True(t, attempt.Repeat)
 	b.deliver(second)
 	require.Zero(t, b.messages.Len(), "the task is run once")
-	b.report(second, topics.OutcomeDelivered, wire.Answer{Reply: b.replies.Next().Value.Body, Reached: true})
+	b.report(second, topics.OutcomeDelivered, peerwire.Answer{Reply: b.replies.Next().Value.Body, Reached: true})
 	require.Equal(t, "success", *b.results.Next().Value.Status)
 	b.hqReplies.Drain()
 	require.Equal(t, [2][]topics.PeerEvent{
@@ -173,7 +173,7 @@ func TestCancelledRunFailsTheCall(t *testing.T) {
 		Kind: topics.PeerLeave, InboundID: "partner-hq", Waiter: "w1", TaskID: b.replyTask(attempt),
 	})
 	reply := b.replies.Next().Value
-	b.report(attempt, topics.OutcomeDelivered, wire.Answer{Reply: reply.Body, Reached: true})
+	b.report(attempt, topics.OutcomeDelivered, peerwire.Answer{Reply: reply.Body, Reached: true})
 	result := b.results.Next().Value
 	require.Equal(t, "error", *result.Status)
 	require.Contains(t, string(result.Result), "cancelled")
@@ -183,7 +183,7 @@ func TestCancelledRunFailsTheCall(t *testing.T) {
 }
 
 func (b *twoInstances) replyTask(a topics.Delivery) string {
-	attempt, err := wire.ReadAttempt(a.Body)
+	attempt, err := peerwire.ReadAttempt(a.Body)
 	require.NoError(b.t, err)
 	return attempt.TaskID
 }

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
@@ -15,7 +15,7 @@ func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
 		p.configure(func(s *settings.Settings) {
 			s.Inbound = []settings.Inbound{{ID: label, AllowedTools: []string{ToolName}}}
 		})
-		p.key = wire.SessionID(label, "t-9")
+		p.key = peerwire.SessionID(label, "t-9")
 		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{
 			TaskId: "t-9", InboundId: label, RunId: "peer_9", Hops: 1, ExpiresMs: p.now.Add(time.Minute).UnixMilli(),
 		}})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,9 +23,9 @@ func (p *harness) delegation(id, input string) called {
 }
 
 // proxied returns the command of a door for a caller of the proxy.
-func (p *harness) proxied(taskID, waiter string, change ...func(*wire.Request, *topics.PeerCommand)) commanded {
+func (p *harness) proxied(taskID, waiter string, change ...func(*peerwire.Request, *topics.PeerCommand)) commanded {
 	p.tb.Helper()
-	req := wire.Request{TaskID: taskID, Content: "count the boats", ParentSessionID: p.key}
+	req := peerwire.Request{TaskID: taskID, Content: "count the boats", ParentSessionID: p.key}
 	c := topics.PeerCommand{
 		Kind: topics.PeerDelegate, TaskID: taskID, PeerID: "tenant-a", Waiter: waiter,
 		DeadlineMS: p.now.Add(10 * time.Minute).UnixMilli(),
@@ -37,8 +37,8 @@ func (p *harness) proxied(taskID, waiter string, change ...func(*wire.Request, *
 	return p.command(c)
 }
 
-func once(_ *wire.Request, c *topics.PeerCommand)       { c.Once = true }
-func unattended(_ *wire.Request, c *topics.PeerCommand) { c.Detached = true }
+func once(_ *peerwire.Request, c *topics.PeerCommand)       { c.Once = true }
+func unattended(_ *peerwire.Request, c *topics.PeerCommand) { c.Detached = true }
 
 // waiting returns a command of a waiter about a delegated task.
 func (p *harness) waiting(kind topics.PeerCommandKind, taskID, waiter string) commanded {
@@ -47,9 +47,9 @@ func (p *harness) waiting(kind topics.PeerCommandKind, taskID, waiter string) co
 }
 
 // sent returns what the sink is asked to send.
-func sent(t tb, a attemptAsked) wire.Attempt {
+func sent(t tb, a attemptAsked) peerwire.Attempt {
 	t.Helper()
-	body, err := wire.ReadAttempt(a.Body)
+	body, err := peerwire.ReadAttempt(a.Body)
 	require.NoError(t, err)
 	return body
 }
@@ -74,19 +74,19 @@ func attemptOf(t tb, es effects) attemptAsked {
 }
 
 // replied returns the receipt of an attempt with a reply.
-func (p *harness) replied(a attemptAsked, change ...func(*wire.Reply)) receipted {
+func (p *harness) replied(a attemptAsked, change ...func(*peerwire.Reply)) receipted {
 	p.tb.Helper()
-	reply := wire.Reply{
-		TaskID: sent(p.tb, a).TaskID, PeerInstanceID: "tenant-a-1", PeerRunID: "peer_1_0a", Status: wire.StatusSuccess, Result: "42 boats",
+	reply := peerwire.Reply{
+		TaskID: sent(p.tb, a).TaskID, PeerInstanceID: "tenant-a-1", PeerRunID: "peer_1_0a", Status: peerwire.StatusSuccess, Result: "42 boats",
 	}
 	for _, f := range change {
 		f(&reply)
 	}
-	return p.receipt(a, topics.OutcomeDelivered, wire.Answer{Reply: reply.Body(), Answered: true, Reached: true})
+	return p.receipt(a, topics.OutcomeDelivered, peerwire.Answer{Reply: reply.Body(), Answered: true, Reached: true})
 }
 
 // failedWith returns the receipt of an attempt that failed.
-func (p *harness) failedWith(a attemptAsked, status int64, answer wire.Answer) receipted {
+func (p *harness) failedWith(a attemptAsked, status int64, answer peerwire.Answer) receipted {
 	p.tb.Helper()
 	return p.receipt(a, topics.OutcomeFailed, answer, func(r *topics.Receipt) { r.Status = status })
 }
@@ -94,7 +94,7 @@ func (p *harness) failedWith(a attemptAsked, status int64, answer wire.Answer) r
 // offline returns the receipt of an attempt without a connection.
 func (p *harness) offline(a attemptAsked) receipted {
 	p.tb.Helper()
-	return p.failedWith(a, 0, wire.Answer{Code: wire.CodeUnreachable})
+	return p.failedWith(a, 0, peerwire.Answer{Code: peerwire.CodeUnreachable})
 }
 
 // toolResultOf returns the only tool result among effects.
@@ -106,7 +106,7 @@ func toolResultOf(t tb, es effects) (status string, result map[string]string) {
 }
 
 // requireFailed checks that a call failed with a code.
-func requireFailed(t tb, es effects, code wire.Code) string {
+func requireFailed(t tb, es effects, code peerwire.Code) string {
 	t.Helper()
 	status, result := toolResultOf(t, es)
 	require.Equal(t, "error", status)
@@ -130,11 +130,11 @@ func TestCallIsSentAndAnswered(t *testing.T) {
 	begin := onlyValue[audited](t, es)
 	a := attemptOf(t, es)
 	body := sent(t, a)
-	req, refusal := wire.ReadRequest(body.Request)
+	req, refusal := peerwire.ReadRequest(body.Request)
 	require.Nil(t, refusal)
-	require.Equal(t, wire.Request{
+	require.Equal(t, peerwire.Request{
 		TaskID: body.TaskID, ParentInstanceID: "hq-1", Content: "count the boats", ParentRunID: "turn-1", ParentSessionID: "s1",
-		Path: wire.Path{Hops: 1, Chain: []string{"hq-1"}},
+		Path: peerwire.Path{Hops: 1, Chain: []string{"hq-1"}},
 	}, req)
 	require.Len(t, body.TaskID, 32, "HybridClaw distinguishes 32 characters")
 	require.False(t, body.Repeat)

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -29,7 +29,7 @@ func (t *transition) attempt(task *peerrow.Task) {
 	t.changed = true
 	task.Attempts++
 	timeout := time.Duration(min(task.TimeoutMs, left)) * time.Millisecond
-	t.ask(task, "attempt/"+strconv.Itoa(int(task.Attempts)), task.Attempts, wire.Attempt{
+	t.ask(task, "attempt/"+strconv.Itoa(int(task.Attempts)), task.Attempts, peerwire.Attempt{
 		TaskID: task.Id, Request: task.Request, Timeout: timeout, Deadline: msTime(task.ExpiresMs), Repeat: task.Reached,
 	})
 	task.Phase, task.DueMs = peerrow.Task_ATTEMPT, t.leaseEnd(timeout)
@@ -45,12 +45,12 @@ func (t *transition) cancelAttempt(task *peerrow.Task) {
 	if task.Phase != peerrow.Task_ATTEMPT && !task.Reached || task.Phase == peerrow.Task_SETTLING {
 		return
 	}
-	t.ask(task, "cancel", task.Attempts+1, wire.Attempt{
+	t.ask(task, "cancel", task.Attempts+1, peerwire.Attempt{
 		TaskID: task.Id, Timeout: cancelTime, Deadline: t.now.Add(cancelTime), Cancel: true,
 	})
 }
 
-func (t *transition) ask(task *peerrow.Task, step string, number uint32, a wire.Attempt) {
+func (t *transition) ask(task *peerrow.Task, step string, number uint32, a peerwire.Attempt) {
 	lease := t.leaseEnd(a.Timeout)
 	t.emit(task.RunId+"/"+step, attemptAsked{
 		DeliveryID: task.RunId, SessionID: t.key, TurnID: turnOf(task.CallId), Attempt: int64(number),
@@ -69,7 +69,7 @@ func (t *transition) receipted(e receipted) {
 	}
 	answer := answerOf(r)
 	if answer.Reply != nil && t.fitsRecord(len(answer.Reply)) {
-		if _, err := wire.ReadReply(answer.Reply, task.Id); err == nil {
+		if _, err := peerwire.ReadReply(answer.Reply, task.Id); err == nil {
 			t.askSettle(task, &peerrow.Outcome{Reply: answer.Reply})
 			return
 		}
@@ -106,41 +106,41 @@ func (t *transition) fitsRecord(bytes int) bool { return bytes <= t.config.Recor
 
 // answerOf returns what an attempt brought. Without the transport's answer, the peer may have got the request unless the sink
 // says that it made no attempt.
-func answerOf(r topics.Receipt) wire.Answer {
+func answerOf(r topics.Receipt) peerwire.Answer {
 	if r.Response != nil {
-		if a, err := wire.ReadAnswer(r.Response); err == nil {
+		if a, err := peerwire.ReadAnswer(r.Response); err == nil {
 			if a.Code == "" {
-				a.Code = wire.CodeMalformed // of a reply that is not one
+				a.Code = peerwire.CodeMalformed // of a reply that is not one
 			}
 			return a
 		}
 	}
-	a := wire.Answer{Code: wire.CodeUnreachable, Reached: r.Outcome != topics.OutcomeRefused && r.Outcome != topics.OutcomeDeferred}
+	a := peerwire.Answer{Code: peerwire.CodeUnreachable, Reached: r.Outcome != topics.OutcomeRefused && r.Outcome != topics.OutcomeDeferred}
 	switch {
 	case r.Outcome == topics.OutcomeDelivered:
-		a.Code = wire.CodeMalformed
+		a.Code = peerwire.CodeMalformed
 	case r.Reason != nil && *r.Reason == topics.ReasonTimeout:
-		a.Code = wire.CodeTimeout
+		a.Code = peerwire.CodeTimeout
 	}
 	return a
 }
 
 // isFinal reports whether another attempt would fail too, or must not be made.
-func isFinal(r topics.Receipt, a wire.Answer) bool {
+func isFinal(r topics.Receipt, a peerwire.Answer) bool {
 	if r.Outcome == topics.OutcomeRefused {
 		return true
 	}
 	switch a.Code {
-	case wire.CodeUnreachable, wire.CodeTimeout, wire.CodePeerBusy:
+	case peerwire.CodeUnreachable, peerwire.CodeTimeout, peerwire.CodePeerBusy:
 		return false
-	case wire.CodePeerRefused, wire.CodeMalformed:
+	case peerwire.CodePeerRefused, peerwire.CodeMalformed:
 		return r.Status < 500
 	default:
 		return true
 	}
 }
 
-func failureOf(r topics.Receipt, a wire.Answer) *peerrow.Outcome {
+func failureOf(r topics.Receipt, a peerwire.Answer) *peerrow.Outcome {
 	return &peerrow.Outcome{
 		Code: string(a.Code), HttpStatus: r.Status, RetryAfterMs: min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds()),
 		Detail: truncate.Text(a.Detail, maxDetail), Answered: a.Answered,
@@ -188,7 +188,7 @@ func (t *transition) postpone(task *peerrow.Task, wait time.Duration) {
 func (t *transition) giveUp(task *peerrow.Task) {
 	outcome := task.Outcome
 	if outcome == nil {
-		outcome = &peerrow.Outcome{Code: string(wire.CodeTimeout)}
+		outcome = &peerrow.Outcome{Code: string(peerwire.CodeTimeout)}
 	}
 	t.askSettle(task, outcome)
 }

@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // interrupted returns the receipt of an attempt that the sink ended.
 func (p *harness) interrupted(a attemptAsked) receipted {
 	p.tb.Helper()
-	return p.receipt(a, topics.OutcomeFailed, wire.Answer{}, func(r *topics.Receipt) {
+	return p.receipt(a, topics.OutcomeFailed, peerwire.Answer{}, func(r *topics.Receipt) {
 		reason := topics.ReasonInterrupted
 		r.Reason, r.Response = &reason, nil
 	})
@@ -31,29 +31,29 @@ func (p *harness) next() effects {
 func TestFailuresAreRetriedOrFinal(t *testing.T) {
 	for name, test := range map[string]struct {
 		status  int64
-		answer  wire.Answer
+		answer  peerwire.Answer
 		outcome topics.Outcome
 		retried bool
 		repeat  bool
-		code    wire.Code // default: that of the answer
+		code    peerwire.Code // default: that of the answer
 	}{
-		"unreachable":      {answer: wire.Answer{Code: wire.CodeUnreachable}, retried: true},
-		"connection lost":  {answer: wire.Answer{Code: wire.CodeUnreachable, Reached: true}, retried: true, repeat: true},
-		"timeout":          {answer: wire.Answer{Code: wire.CodeTimeout, Reached: true}, retried: true, repeat: true},
-		"status 500":       {status: 500, answer: wire.Answer{Code: wire.CodePeerRefused, Answered: true, Reached: true}, retried: true, repeat: true},
-		"status 502":       {status: 502, answer: wire.Answer{Code: wire.CodeMalformed, Answered: true}, retried: true},
-		"status 429":       {status: 429, answer: wire.Answer{Code: wire.CodePeerBusy, Answered: true}, retried: true},
-		"status 503":       {status: 503, answer: wire.Answer{Code: wire.CodePeerBusy, Answered: true}, retried: true},
-		"status 400":       {status: 400, answer: wire.Answer{Code: wire.CodePeerRefused, Answered: true}},
-		"status 401":       {status: 401, answer: wire.Answer{Code: wire.CodePeerRefused, Answered: true}},
-		"status 409":       {status: 409, answer: wire.Answer{Code: wire.CodePeerRefused, Answered: true}},
-		"malformed 200":    {status: 200, answer: wire.Answer{Code: wire.CodeMalformed, Answered: true, Reached: true}},
-		"outcome unknown":  {answer: wire.Answer{Code: wire.CodeOutcomeUnknown}},
-		"peer was removed": {answer: wire.Answer{Code: wire.CodeUnknownPeer}},
-		"refused":          {answer: wire.Answer{Code: wire.CodeUnreachable}, outcome: topics.OutcomeRefused},
+		"unreachable":      {answer: peerwire.Answer{Code: peerwire.CodeUnreachable}, retried: true},
+		"connection lost":  {answer: peerwire.Answer{Code: peerwire.CodeUnreachable, Reached: true}, retried: true, repeat: true},
+		"timeout":          {answer: peerwire.Answer{Code: peerwire.CodeTimeout, Reached: true}, retried: true, repeat: true},
+		"status 500":       {status: 500, answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Answered: true, Reached: true}, retried: true, repeat: true},
+		"status 502":       {status: 502, answer: peerwire.Answer{Code: peerwire.CodeMalformed, Answered: true}, retried: true},
+		"status 429":       {status: 429, answer: peerwire.Answer{Code: peerwire.CodePeerBusy, Answered: true}, retried: true},
+		"status 503":       {status: 503, answer: peerwire.Answer{Code: peerwire.CodePeerBusy, Answered: true}, retried: true},
+		"status 400":       {status: 400, answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Answered: true}},
+		"status 401":       {status: 401, answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Answered: true}},
+		"status 409":       {status: 409, answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Answered: true}},
+		"malformed 200":    {status: 200, answer: peerwire.Answer{Code: peerwire.CodeMalformed, Answered: true, Reached: true}},
+		"outcome unknown":  {answer: peerwire.Answer{Code: peerwire.CodeOutcomeUnknown}},
+		"peer was removed": {answer: peerwire.Answer{Code: peerwire.CodeUnknownPeer}},
+		"refused":          {answer: peerwire.Answer{Code: peerwire.CodeUnreachable}, outcome: topics.OutcomeRefused},
 		"reply to another task": {
-			status: 200, answer: wire.Answer{Reply: wire.Reply{TaskID: "other", Status: wire.StatusSuccess}.Body(), Answered: true, Reached: true},
-			outcome: topics.OutcomeDelivered, code: wire.CodeMalformed,
+			status: 200, answer: peerwire.Answer{Reply: peerwire.Reply{TaskID: "other", Status: peerwire.StatusSuccess}.Body(), Answered: true, Reached: true},
+			outcome: topics.OutcomeDelivered, code: peerwire.CodeMalformed,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,14 +98,14 @@ func TestReceiptWithoutAnAnswer(t *testing.T) {
 	}
 	p := newHarness(t)
 	a := attemptOf(t, p.handle(p.delegation(callID, asking)))
-	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{}, empty("transport panicked"))))
+	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{}, empty("transport panicked"))))
 	a = attemptOf(t, p.next())
 	require.True(t, sent(t, a).Repeat, "the peer may have got the request")
-	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{}, empty("timeout"))))
-	require.Equal(t, string(wire.CodeTimeout), p.state().Tasks[0].Outcome.Code)
+	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{}, empty("timeout"))))
+	require.Equal(t, string(peerwire.CodeTimeout), p.state().Tasks[0].Outcome.Code)
 	a = attemptOf(t, p.next())
-	es := p.settle(p.receipt(a, topics.OutcomeRefused, wire.Answer{}, empty("unknown service")))
-	requireFailed(t, es, wire.CodeUnreachable)
+	es := p.settle(p.receipt(a, topics.OutcomeRefused, peerwire.Answer{}, empty("unknown service")))
+	requireFailed(t, es, peerwire.CodeUnreachable)
 }
 
 func TestRetriesWaitLonger(t *testing.T) {
@@ -158,7 +158,7 @@ func TestTaskEndsAtItsDeadline(t *testing.T) {
 		}
 	}
 	require.Equal(t, []topics.PeerEvent{topics.PeerSendFailed}, events(es))
-	requireFailed(t, es, wire.CodeUnreachable)
+	requireFailed(t, es, peerwire.CodeUnreachable)
 	require.InDelta(t, 15*time.Minute, p.now.Sub(began), float64(30*time.Second), "the next attempt would come too late")
 	require.LessOrEqual(t, p.now.Sub(began), 15*time.Minute)
 }
@@ -170,24 +170,24 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	p := newHarness(t)
 	a := attemptOf(t, p.handle(p.delegation(callID, asking)))
 	asked := p.now.Add(40 * time.Second)
-	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodePeerBusy, Answered: true}, busy(40_000))))
+	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodePeerBusy, Answered: true}, busy(40_000))))
 	a = attemptOf(t, p.next())
 	require.Equal(t, asked, p.now)
-	es := p.settle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodePeerBusy, Answered: true}, busy(1<<60)))
-	requireFailed(t, es, wire.CodePeerBusy)
+	es := p.settle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodePeerBusy, Answered: true}, busy(1<<60)))
+	requireFailed(t, es, peerwire.CodePeerBusy)
 
 	p = newHarness(t)
 	a = attemptOf(t, p.handle(p.proxied("t1", "w1", once)))
-	es = p.settle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodePeerBusy, Answered: true}, busy(7000)))
+	es = p.settle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodePeerBusy, Answered: true}, busy(7000)))
 	require.EqualValues(t, 7000, onlyValue[replySent](t, es).RetryAfterMS)
 }
 
 func TestDeferredAttemptIsNoFailure(t *testing.T) {
-	for _, change := range []func(*wire.Request, *topics.PeerCommand){once, unattended} {
+	for _, change := range []func(*peerwire.Request, *topics.PeerCommand){once, unattended} {
 		p := newHarness(t)
 		es := p.handle(p.proxied("t1", "w1", change))
 		for n := 1; n < 5; n++ {
-			require.Empty(t, p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, wire.Answer{}, func(r *topics.Receipt) { r.Response = nil })))
+			require.Empty(t, p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, peerwire.Answer{}, func(r *topics.Receipt) { r.Response = nil })))
 			before := p.now
 			es = p.next()
 			require.LessOrEqual(t, p.now.Sub(before), time.Second<<(n-1))
@@ -195,7 +195,7 @@ func TestDeferredAttemptIsNoFailure(t *testing.T) {
 			require.False(t, sent(t, attemptOf(t, es)).Repeat)
 		}
 		p.advance(time.Hour)
-		require.Equal(t, string(wire.CodeTimeout), p.state().Tasks[0].Outcome.Code, "its deadline has passed")
+		require.Equal(t, string(peerwire.CodeTimeout), p.state().Tasks[0].Outcome.Code, "its deadline has passed")
 	}
 }
 
@@ -205,8 +205,8 @@ func TestInterruptedAttemptIsRepeated(t *testing.T) {
 	a := attemptOf(t, p.next())
 	require.True(t, sent(t, a).Repeat)
 	require.Zero(t, p.state().Tasks[0].Failures)
-	es := p.settle(p.receipt(a, topics.OutcomeRefused, wire.Answer{Code: wire.CodeOutcomeUnknown}))
-	require.Equal(t, string(wire.CodeOutcomeUnknown), onlyValue[replySent](t, es).Code)
+	es := p.settle(p.receipt(a, topics.OutcomeRefused, peerwire.Answer{Code: peerwire.CodeOutcomeUnknown}))
+	require.Equal(t, string(peerwire.CodeOutcomeUnknown), onlyValue[replySent](t, es).Code)
 }
 
 func TestLostAttemptIsRepeatedAfterItsLease(t *testing.T) {
@@ -228,7 +228,7 @@ func TestSinkOutageEndsAtTheDeadline(t *testing.T) {
 	began := p.now
 	p.handle(p.delegation(callID, asking))
 	es := p.advance(10*time.Minute + 15*time.Second)
-	requireFailed(t, es, wire.CodeTimeout)
+	requireFailed(t, es, peerwire.CodeTimeout)
 	for _, a := range attemptsOf(t, es) {
 		require.LessOrEqual(t, time.UnixMilli(a.NotBeforeMS).Add(sent(t, a).Timeout).Sub(began), 10*time.Minute)
 	}
@@ -241,22 +241,22 @@ func TestTaskOfALateCallIsNotSent(t *testing.T) {
 	p.now = p.now.Add(time.Hour)
 	es := p.settle(call)
 	require.Empty(t, valuesOf[attemptAsked](es))
-	requireFailed(t, es, wire.CodeTimeout)
+	requireFailed(t, es, peerwire.CodeTimeout)
 	require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
 }
 
 func TestTimeoutOfAnAttempt(t *testing.T) {
 	p := newHarness(t)
-	begin := func(id string, change ...func(*wire.Request, *topics.PeerCommand)) time.Duration {
+	begin := func(id string, change ...func(*peerwire.Request, *topics.PeerCommand)) time.Duration {
 		return sent(t, attemptOf(t, p.handle(p.proxied(id, "w1", change...)))).Timeout
 	}
 	require.Equal(t, time.Minute, begin("t1"), "the peer's")
-	require.Equal(t, 90*time.Second, begin("t2", func(r *wire.Request, _ *topics.PeerCommand) { r.Timeout = 90 * time.Second }))
-	require.Equal(t, 5*time.Second, begin("t3", func(_ *wire.Request, c *topics.PeerCommand) {
+	require.Equal(t, 90*time.Second, begin("t2", func(r *peerwire.Request, _ *topics.PeerCommand) { r.Timeout = 90 * time.Second }))
+	require.Equal(t, 5*time.Second, begin("t3", func(_ *peerwire.Request, c *topics.PeerCommand) {
 		c.DeadlineMS = p.now.Add(5 * time.Second).UnixMilli()
 	}), "the rest of the task's time")
-	require.Equal(t, 10*time.Second, begin("t4", func(r *wire.Request, c *topics.PeerCommand) { c.PeerID, r.AgentID = "tenant-b", "front" }))
-	p.handle(p.proxied("t5", "w1", func(_ *wire.Request, c *topics.PeerCommand) { c.DeadlineMS = 0 }))
+	require.Equal(t, 10*time.Second, begin("t4", func(r *peerwire.Request, c *topics.PeerCommand) { c.PeerID, r.AgentID = "tenant-b", "front" }))
+	p.handle(p.proxied("t5", "w1", func(_ *peerwire.Request, c *topics.PeerCommand) { c.DeadlineMS = 0 }))
 	require.Equal(t, p.now.Add(p.config.TaskTime).UnixMilli(), p.state().Tasks[4].ExpiresMs)
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // The domains of digests.
@@ -36,7 +36,7 @@ func (t *transition) called(e called) {
 	in, err := readInput(e.Call.Input)
 	if err != nil {
 		task.RunId, task.SettledMs = taskRun(t.key, e.Agent, callKey(task)), task.OpenedMs
-		t.answerCall(task, failure(wire.CodeInvalidInput, err.Error()))
+		t.answerCall(task, failure(peerwire.CodeInvalidInput, err.Error()))
 		return
 	}
 	task.Id, task.PeerId = in.taskID, in.peerID
@@ -47,7 +47,7 @@ func (t *transition) called(e called) {
 	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
 	task.ExpiresMs = t.timeOf(e.record).Add(t.taskTime(in)).UnixMilli()
 	task.TimeoutMs = in.timeout.Milliseconds()
-	t.beginTask(task, wire.Request{
+	t.beginTask(task, peerwire.Request{
 		TaskID: task.Id, Content: in.content, AgentID: in.agentID, Model: in.model,
 		ParentRunID: t.parentRun(task), ParentSessionID: t.key,
 	}, "")
@@ -102,7 +102,7 @@ func (t *transition) forbidden() bool {
 // delegated begins the task of a caller of the proxy.
 func (t *transition) delegated(e commanded) {
 	c := e.Command
-	req, refusal := wire.ReadRequest(c.Request)
+	req, refusal := peerwire.ReadRequest(c.Request)
 	if c.PeerID == "" || refusal != nil {
 		t.deadLetter(reasonRequest)
 		return

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,31 +26,31 @@ func TestChecksOfATask(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*harness)
 		input  string
-		want   wire.Code
+		want   peerwire.Code
 	}{
-		"sub-agent":         {func(p *harness) { p.key = "s1--sub" }, asking, wire.CodeToolForbidden},
+		"sub-agent":         {func(p *harness) { p.key = "s1--sub" }, asking, peerwire.CodeToolForbidden},
 		"allowed sub-agent": {func(p *harness) { p.key, p.config.SubAgents = "s1--sub", true }, asking, ""},
-		"task of a peer":    {func(p *harness) { run(t, p, 1, "b-1") }, asking, wire.CodeToolForbidden},
+		"task of a peer":    {func(p *harness) { run(t, p, 1, "b-1") }, asking, peerwire.CodeToolForbidden},
 		"allowed task of a peer": {func(p *harness) {
 			run(t, p, 1, "b-1")
 			p.configure(allow)
 		}, asking, ""},
-		"task of a peer that is forgotten": {func(p *harness) { p.key = wire.SessionID("partner-b", "up") }, asking, wire.CodeToolForbidden},
+		"task of a peer that is forgotten": {func(p *harness) { p.key = peerwire.SessionID("partner-b", "up") }, asking, peerwire.CodeToolForbidden},
 		"disabled": {func(p *harness) {
 			p.configure(func(s *settings.Settings) { s.Enabled = false })
-		}, asking, wire.CodeDisabled},
-		"unknown peer":    {nil, `{"peerId":"nobody","content":"x"}`, wire.CodeUnknownPeer},
-		"no agent":        {nil, `{"peerId":"tenant-b","content":"x"}`, wire.CodeAgentForbidden},
-		"forbidden agent": {nil, `{"peerId":"tenant-b","content":"x","agentId":"back"}`, wire.CodeAgentForbidden},
+		}, asking, peerwire.CodeDisabled},
+		"unknown peer":    {nil, `{"peerId":"nobody","content":"x"}`, peerwire.CodeUnknownPeer},
+		"no agent":        {nil, `{"peerId":"tenant-b","content":"x"}`, peerwire.CodeAgentForbidden},
+		"forbidden agent": {nil, `{"peerId":"tenant-b","content":"x","agentId":"back"}`, peerwire.CodeAgentForbidden},
 		"allowed agent":   {nil, `{"peerId":"tenant-b","content":"x","agentId":" front "}`, ""},
 		"loop": {func(p *harness) {
 			run(t, p, 2, "hq-1", "b-1")
 			p.configure(allow)
-		}, asking, wire.CodeLoop},
+		}, asking, peerwire.CodeLoop},
 		"hop limit": {func(p *harness) {
 			run(t, p, 4, "b-1")
 			p.configure(allow)
-		}, asking, wire.CodeHopLimit},
+		}, asking, peerwire.CodeHopLimit},
 		"last hop": {func(p *harness) {
 			run(t, p, 3, "b-1")
 			p.configure(allow)
@@ -58,20 +58,20 @@ func TestChecksOfATask(t *testing.T) {
 		"task limit": {func(p *harness) {
 			p.config.TaskLimit = 1
 			p.handle(p.delegation("turn-0/0/tool-use/0", asking))
-		}, asking, wire.CodeNoRoom},
+		}, asking, peerwire.CodeNoRoom},
 		"no room": {
 			func(p *harness) { p.config.RowLimit = 64 << 10 },
-			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, wire.CodeNoRoom,
+			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, peerwire.CodeNoRoom,
 		},
-		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, wire.CodeTooLarge},
+		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, peerwire.CodeTooLarge},
 		"forbidden before disabled": {func(p *harness) {
 			p.key = "s1--sub"
 			p.configure(func(s *settings.Settings) { s.Enabled = false })
-		}, asking, wire.CodeToolForbidden},
+		}, asking, peerwire.CodeToolForbidden},
 		"agent before loop": {func(p *harness) {
 			run(t, p, 9, "hq-1")
 			p.configure(allow)
-		}, `{"peerId":"tenant-b","content":"x"}`, wire.CodeAgentForbidden},
+		}, `{"peerId":"tenant-b","content":"x"}`, peerwire.CodeAgentForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
@@ -99,9 +99,9 @@ func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: peerrow.Run_RUNNING,
 		ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
 	}})
-	req, refusal := wire.ReadRequest(sent(t, attemptOf(t, p.handle(p.delegation(callID, asking)))).Request)
+	req, refusal := peerwire.ReadRequest(sent(t, attemptOf(t, p.handle(p.delegation(callID, asking)))).Request)
 	require.Nil(t, refusal)
-	require.Equal(t, wire.Path{Hops: 3, Chain: []string{"b-1", "hq-1"}}, req.Path)
+	require.Equal(t, peerwire.Path{Hops: 3, Chain: []string{"b-1", "hq-1"}}, req.Path)
 	require.Equal(t, "peer_9", req.ParentRunID)
 }
 
@@ -110,7 +110,7 @@ func TestInstanceWithoutAnIDHasNoAuditOfTasks(t *testing.T) {
 	p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, "" })
 	es := p.settle(p.delegation(callID, asking))
 	require.Empty(t, events(es))
-	requireFailed(t, es, wire.CodeDisabled)
+	requireFailed(t, es, peerwire.CodeDisabled)
 }
 
 func TestInputOfTheTool(t *testing.T) {
@@ -129,15 +129,15 @@ func TestInputOfTheTool(t *testing.T) {
 			p := newHarness(t)
 			es := p.handle(p.delegation(callID, input))
 			require.Len(t, es, 1)
-			requireFailed(t, es, wire.CodeInvalidInput)
+			requireFailed(t, es, peerwire.CodeInvalidInput)
 			require.Nil(t, p.state())
 			require.Equal(t, es, p.handle(p.delegation(callID, input)))
 		})
 	}
 	p := newHarness(t)
-	begin := func(id, input string) (wire.Attempt, wire.Request) {
+	begin := func(id, input string) (peerwire.Attempt, peerwire.Request) {
 		body := sent(t, attemptOf(t, p.handle(p.delegation(id, input))))
-		req, refusal := wire.ReadRequest(body.Request)
+		req, refusal := peerwire.ReadRequest(body.Request)
 		require.Nil(t, refusal)
 		return body, req
 	}
@@ -159,7 +159,7 @@ func TestCallWithTheTaskIDOfAnotherOneIsAConflict(t *testing.T) {
 	a := attemptOf(t, p.handle(p.delegation(callID, named)))
 	for i, input := range []string{named, `{"peerId":"tenant-a","content":"y","taskId":"t-9"}`} {
 		es := p.settle(p.delegation(callID+strings.Repeat("x", i+1), input))
-		requireFailed(t, es, wire.CodeConflict)
+		requireFailed(t, es, peerwire.CodeConflict)
 		require.Empty(t, events(es), "the audit has one task with an ID")
 	}
 	attemptOf(t, p.handle(p.delegation(callID+"b", `{"peerId":"tenant-b","content":"y","agentId":"front","taskId":"t-9"}`)))
@@ -182,13 +182,13 @@ func TestForeignCallWithoutAnID(t *testing.T) {
 
 // A program that a session runs may call the proxy for it, so the proxy obeys the rule of the tool.
 func TestProxiedTaskOfASessionThatMayNotDelegateIsRefused(t *testing.T) {
-	for name, key := range map[string]string{"sub-agent": "s1--sub", "run that is forgotten": wire.SessionID("partner-b", "up")} {
+	for name, key := range map[string]string{"sub-agent": "s1--sub", "run that is forgotten": peerwire.SessionID("partner-b", "up")} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
 			p.key = key
 			es := p.handle(p.proxied("t-1", "w-1"))
 			require.Empty(t, attemptsOf(t, es))
-			require.Equal(t, string(wire.CodeToolForbidden), valuesOf[asked](es)[0].Code)
+			require.Equal(t, string(peerwire.CodeToolForbidden), valuesOf[asked](es)[0].Code)
 		})
 	}
 }

@@ -3,8 +3,8 @@ package peer
 import (
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,7 +12,7 @@ import (
 func (t *transition) cancelTask(task *peerrow.Task) {
 	if task.Phase == peerrow.Task_PENDING || task.Phase == peerrow.Task_ATTEMPT {
 		t.cancelAttempt(task)
-		t.askSettle(task, &peerrow.Outcome{Code: string(wire.CodeCancelled)})
+		t.askSettle(task, &peerrow.Outcome{Code: string(peerwire.CodeCancelled)})
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,14 +31,14 @@ func TestEndOfTheTurnCancelsItsTasks(t *testing.T) {
 	require.Empty(t, p.handle(foreign))
 
 	es := p.settle(p.output("turn-1/1/answer/0", "bye"))
-	requireFailed(t, es, wire.CodeCancelled)
+	requireFailed(t, es, peerwire.CodeCancelled)
 	require.Equal(t, []topics.PeerEvent{topics.PeerSendFailed}, events(es))
 	a := cancellationOf(t, es)
 	require.Equal(t, one.DeliveryID, a.DeliveryID)
 	require.EqualValues(t, 2, a.Attempt)
 	require.Equal(t, sent(t, one).TaskID, sent(t, a).TaskID)
 	require.Empty(t, sent(t, a).Request)
-	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable})))
+	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodeUnreachable})))
 	require.Empty(t, p.handle(p.replied(one)), "the task has ended")
 	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
 	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[1].Phase)
@@ -46,18 +46,18 @@ func TestEndOfTheTurnCancelsItsTasks(t *testing.T) {
 
 func TestPeerIsToldOfACancellationOnlyIfItMayHaveTheTask(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer wire.Answer
+		answer peerwire.Answer
 		told   int
 	}{
-		"not reached": {wire.Answer{Code: wire.CodeUnreachable}, 0},
-		"reached":     {wire.Answer{Code: wire.CodeTimeout, Reached: true}, 1},
+		"not reached": {peerwire.Answer{Code: peerwire.CodeUnreachable}, 0},
+		"reached":     {peerwire.Answer{Code: peerwire.CodeTimeout, Reached: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
 			require.Empty(t, p.handle(p.failedWith(attemptOf(t, p.handle(p.delegation(callID, asking))), 0, test.answer)))
 			es := p.settle(p.output("turn-1/1/answer/0", "bye"))
 			require.Len(t, valuesOf[attemptAsked](es), test.told)
-			requireFailed(t, es, wire.CodeCancelled)
+			requireFailed(t, es, peerwire.CodeCancelled)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestTaskWithoutWaitersIsCancelled(t *testing.T) {
 	require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t2", "w2")), "another task")
 	es := p.settle(p.waiting(topics.PeerLeave, "t1", "w2"))
 	cancellationOf(t, es)
-	require.Equal(t, string(wire.CodeCancelled), onlyValue[replySent](t, es).Code)
+	require.Equal(t, string(peerwire.CodeCancelled), onlyValue[replySent](t, es).Code)
 
 	p = newHarness(t)
 	p.handle(p.proxied("t1", "w1"))
@@ -103,7 +103,7 @@ func TestCancelCommand(t *testing.T) {
 	es := p.settle(p.waiting(topics.PeerCancel, "t1", ""))
 	cancellationOf(t, es)
 	reply := onlyValue[replySent](t, es)
-	require.Equal(t, string(wire.CodeCancelled), reply.Code)
+	require.Equal(t, string(peerwire.CodeCancelled), reply.Code)
 	require.Empty(t, p.settle(p.waiting(topics.PeerCancel, "t1", "")))
 }
 
@@ -119,7 +119,7 @@ func TestWaitersAreTold(t *testing.T) {
 	running := ask("w9")
 	require.Equal(t, topics.PeerReply{TaskID: "t1", PeerID: "tenant-a", Waiter: "w9", State: topics.PeerRunning, Hash: begin.Command.Hash}, running)
 
-	conflict := onlyValue[replySent](t, p.handle(p.proxied("t1", "w2", func(r *wire.Request, _ *topics.PeerCommand) { r.Content = "else" })))
+	conflict := onlyValue[replySent](t, p.handle(p.proxied("t1", "w2", func(r *peerwire.Request, _ *topics.PeerCommand) { r.Content = "else" })))
 	require.Equal(t, topics.PeerConflict, conflict.State)
 	require.Equal(t, "w2", conflict.Waiter)
 	require.NotEqual(t, begin.Command.Hash, conflict.Hash)
@@ -130,7 +130,7 @@ func TestWaitersAreTold(t *testing.T) {
 	require.Equal(t, topics.PeerDone, done.State)
 	require.Empty(t, done.Waiter)
 	require.Equal(t, begin.Command.Hash, done.Hash)
-	_, err := wire.ReadReply(done.Body, "t1")
+	_, err := peerwire.ReadReply(done.Body, "t1")
 	require.NoError(t, err)
 
 	done.Waiter = "w3"
@@ -153,15 +153,15 @@ func TestRequestThatCannotBeReadIsDeadLettered(t *testing.T) {
 
 func TestRequestOfAProxyIsSentAsThisInstance(t *testing.T) {
 	p := newHarness(t)
-	es := p.handle(p.proxied("t1", "w1", func(r *wire.Request, _ *topics.PeerCommand) {
+	es := p.handle(p.proxied("t1", "w1", func(r *peerwire.Request, _ *topics.PeerCommand) {
 		r.ParentInstanceID, r.ParentRunID, r.ParentSessionID, r.CallbackToken = "someone", "run-7", "s-7", "secret"
-		r.Timeout, r.Path = time.Second, wire.Path{Hops: 3, Chain: []string{"x", "y"}}
+		r.Timeout, r.Path = time.Second, peerwire.Path{Hops: 3, Chain: []string{"x", "y"}}
 	}))
-	req, refusal := wire.ReadRequest(sent(t, attemptOf(t, es)).Request)
+	req, refusal := peerwire.ReadRequest(sent(t, attemptOf(t, es)).Request)
 	require.Nil(t, refusal)
-	require.Equal(t, wire.Request{
+	require.Equal(t, peerwire.Request{
 		TaskID: "t1", ParentInstanceID: "hq-1", Content: "count the boats", ParentRunID: "run-7", ParentSessionID: "s-7",
-		Path: wire.Path{Hops: 1, Chain: []string{"hq-1"}},
+		Path: peerwire.Path{Hops: 1, Chain: []string{"hq-1"}},
 	}, req)
 	require.Equal(t, "run-7", onlyValue[audited](t, es).ParentRunID)
 }
@@ -179,7 +179,7 @@ func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 
 	es := p.settle(p.control(topics.ActionPurge))
 	cancellationOf(t, es)
-	requireFailed(t, es, wire.CodeCancelled)
+	requireFailed(t, es, peerwire.CodeCancelled)
 	es = p.handle(p.own("", settling))
 	require.NotNil(t, onlyValue[replySent](t, es).Body, "it had ended before")
 	require.Equal(t, peerrow.Task_ATTEMPT, p.state().Tasks[3].Phase, "it is another agent's")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -135,7 +135,7 @@ func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = 256<<10, 128<<10 })
 	call := func(i int) called { return p.delegation(callID+strings.Repeat("x", i), asking) }
 	for i := range 5 {
-		p.settle(p.replied(attemptOf(t, p.handle(call(i))), func(r *wire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
+		p.settle(p.replied(attemptOf(t, p.handle(call(i))), func(r *peerwire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
 	}
 	require.Len(t, p.state().Tasks, 5)
 	require.Empty(t, p.handle(call(0)), "its reply is forgotten, and it is not begun again")
@@ -144,7 +144,7 @@ func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
 	large := `{"peerId":"tenant-a","content":"` + strings.Repeat("y", 127<<10) + `"}`
 	attemptOf(t, p.handle(p.delegation("turn-9/0/tool-use/0", large)))
 	require.LessOrEqual(t, len(p.state().Tasks), 6)
-	requireFailed(t, p.settle(p.delegation("turn-9/0/tool-use/1", large)), wire.CodeNoRoom)
+	requireFailed(t, p.settle(p.delegation("turn-9/0/tool-use/1", large)), peerwire.CodeNoRoom)
 }
 
 // Rows that are full of open tasks have room for all that can happen to them.
@@ -159,19 +159,19 @@ func TestFullRowOfOpenTasks(t *testing.T) {
 	full := bytes.Clone(p.row)
 	detail := strings.Repeat("d", maxDetail)
 	for _, a := range open { // the harness checks the size of the row
-		p.handle(p.failedWith(a, 500, wire.Answer{Code: wire.CodePeerRefused, Detail: detail, Answered: true, Reached: true}))
+		p.handle(p.failedWith(a, 500, peerwire.Answer{Code: peerwire.CodePeerRefused, Detail: detail, Answered: true, Reached: true}))
 	}
 	p.advance(time.Minute)
 	require.Len(t, valuesOf[toolAnswered](p.settle(p.output("turn-1/1/answer/0", "bye"))), len(open))
 
 	p.row = bytes.Clone(full)
 	for _, a := range open {
-		p.handle(p.failedWith(a, 403, wire.Answer{Code: wire.CodePeerRefused, Detail: detail, Answered: true}))
+		p.handle(p.failedWith(a, 403, peerwire.Answer{Code: peerwire.CodePeerRefused, Detail: detail, Answered: true}))
 	}
 
 	p.row = full
 	for _, a := range open {
-		p.settle(p.replied(a, func(r *wire.Reply) { r.Result = detail }))
+		p.settle(p.replied(a, func(r *peerwire.Reply) { r.Result = detail }))
 	}
 	p.advance(25 * time.Hour)
 	require.Nil(t, p.state())
@@ -186,7 +186,7 @@ func TestEndsThatWereReadEarlyAreForgottenLast(t *testing.T) {
 	require.Empty(t, p.handle(settle))
 	for i := range 5 {
 		a := attemptOf(t, p.handle(p.delegation(fmt.Sprint(callID, i), asking)))
-		p.settle(p.replied(a, func(r *wire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
+		p.settle(p.replied(a, func(r *peerwire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
 	}
 	require.Len(t, p.state().Tasks, 6)
 	require.Nil(t, p.state().Tasks[1].Outcome)
@@ -224,7 +224,7 @@ func TestTaskWithoutRoomForItsRefusalIsAnswered(t *testing.T) {
 		require.Less(t, i, 20)
 		es = p.handle(p.delegation(callID+strings.Repeat("x", i), asking))
 	}
-	requireFailed(t, es, wire.CodeNoRoom)
+	requireFailed(t, es, peerwire.CodeNoRoom)
 	require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
 	require.Greater(t, len(p.state().Tasks), before)
 	reply := onlyValue[replySent](t, p.handle(p.proxied("t1", "w1")))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,11 +15,11 @@ func TestWaitsForABusySinkGrow(t *testing.T) {
 	es, attempts := p.handle(p.delegation(callID, asking)), 0
 	for list := attemptsOf(t, es); len(list) > 0; list = attemptsOf(t, es) {
 		attempts++
-		deferred := p.receipt(list[0], topics.OutcomeDeferred, wire.Answer{})
+		deferred := p.receipt(list[0], topics.OutcomeDeferred, peerwire.Answer{})
 		deferred.Receipt.Response = nil
 		es = append(p.settle(deferred), p.advance(p.config.RetryLongest)...)
 	}
-	requireFailed(t, es, wire.CodeTimeout)
+	requireFailed(t, es, peerwire.CodeTimeout)
 	require.Greater(t, attempts, 8)
 	require.Less(t, attempts, 24)
 	require.False(t, p.state().Tasks[0].Reached)
@@ -29,7 +29,7 @@ func TestFailureEndsTheGrowthOfTheWaitsForABusySink(t *testing.T) {
 	p := newHarness(t)
 	es := p.handle(p.delegation(callID, asking))
 	for range 4 {
-		p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, wire.Answer{}))
+		p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, peerwire.Answer{}))
 		es = p.advance(p.config.RetryLongest)
 	}
 	require.EqualValues(t, 4, p.state().Tasks[0].Deferrals)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 )
 
 func TestLargeEndThatIsReadBeforeItsCall(t *testing.T) {
 	p := newHarness(t)
 	call := p.delegation(callID, asking)
-	es := p.handle(p.replied(attemptOf(t, p.handle(call)), func(r *wire.Reply) { r.Result = strings.Repeat("r", 900_000) }))
+	es := p.handle(p.replied(attemptOf(t, p.handle(call)), func(r *peerwire.Reply) { r.Result = strings.Repeat("r", 900_000) }))
 	settle := p.own("", onlyValue[asked](t, es))
 	first := ends(p.handle(settle))
 	require.Len(t, first, 2)

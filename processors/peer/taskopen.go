@@ -5,14 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task
 // too, which is settled with the reason: how it ends is then decided in one place.
-func (t *transition) beginTask(task *peerrow.Task, req wire.Request, waiter string) {
+func (t *transition) beginTask(task *peerrow.Task, req peerwire.Request, waiter string) {
 	task.InstanceId = t.configuration().InstanceID
 	known := t.find(task.Id, task.PeerId, task.Hash)
 	if known != nil && !isEarly(known) {
@@ -31,7 +31,7 @@ func (t *transition) beginTask(task *peerrow.Task, req wire.Request, waiter stri
 	if waiter != "" {
 		task.Waiters = []string{waiter}
 	}
-	code := wire.CodeConflict
+	code := peerwire.CodeConflict
 	if !conflict {
 		code = t.admit(task, &req)
 	}
@@ -39,14 +39,14 @@ func (t *transition) beginTask(task *peerrow.Task, req wire.Request, waiter stri
 }
 
 // open adds a task to the row. The code says why it is refused; empty if it is not.
-func (t *transition) open(task *peerrow.Task, req wire.Request, code wire.Code) {
+func (t *transition) open(task *peerrow.Task, req peerwire.Request, code peerwire.Code) {
 	if code == "" {
 		task.Request = req.Body()
 		switch {
-		case len(task.Request) > min(wire.MaxBody, t.config.RecordLimit-recordReserve):
-			code = wire.CodeTooLarge
+		case len(task.Request) > min(peerwire.MaxBody, t.config.RecordLimit-recordReserve):
+			code = peerwire.CodeTooLarge
 		case t.openTasks() >= t.config.TaskLimit, !t.room(proto.Size(task) + taskReserve):
-			code = wire.CodeNoRoom
+			code = peerwire.CodeNoRoom
 		}
 	}
 	if code != "" {
@@ -58,7 +58,7 @@ func (t *transition) open(task *peerrow.Task, req wire.Request, code wire.Code) 
 	}
 	t.changed = true
 	t.row.Tasks = append(t.row.Tasks, task)
-	if code != wire.CodeConflict { // the audit has one task with an ID
+	if code != peerwire.CodeConflict { // the audit has one task with an ID
 		t.auditSent(task, req)
 	}
 	if code != "" {
@@ -69,8 +69,8 @@ func (t *transition) open(task *peerrow.Task, req wire.Request, code wire.Code) 
 }
 
 // turnAway ends a task for which the row has no room, not even without its request.
-func (t *transition) turnAway(task *peerrow.Task, req wire.Request) {
-	none := &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
+func (t *transition) turnAway(task *peerrow.Task, req peerwire.Request) {
+	none := &peerrow.Outcome{Code: string(peerwire.CodeNoRoom)}
 	task.SettledMs = task.OpenedMs
 	t.auditSent(task, req)
 	t.auditEnd(task, none)
@@ -116,10 +116,10 @@ func (t *transition) addWaiter(task *peerrow.Task, waiter string) {
 
 // beginEarly handles a task whose end was read first: after a crash, the records of two topics may come in another order than
 // before it. The task is not begun again.
-func (t *transition) beginEarly(known, task *peerrow.Task, req wire.Request) {
+func (t *transition) beginEarly(known, task *peerrow.Task, req peerwire.Request) {
 	outcome := known.Outcome
 	if outcome == nil { // it did not fit into the row
-		outcome = &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
+		outcome = &peerrow.Outcome{Code: string(peerwire.CodeNoRoom)}
 	}
 	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *peerrow.Task) bool { return x == known })
 	t.changed = true
@@ -127,7 +127,7 @@ func (t *transition) beginEarly(known, task *peerrow.Task, req wire.Request) {
 	if t.room(proto.Size(task) + taskReserve) {
 		t.row.Tasks = append(t.row.Tasks, task)
 	}
-	if outcome.Code != string(wire.CodeConflict) {
+	if outcome.Code != string(peerwire.CodeConflict) {
 		t.auditSent(task, req)
 	}
 	t.end(task, outcome)
@@ -135,29 +135,29 @@ func (t *transition) beginEarly(known, task *peerrow.Task, req wire.Request) {
 
 // admit makes the checks that come before a task is sent. It sets what only the configuration knows. The code is empty if the
 // task may be sent.
-func (t *transition) admit(task *peerrow.Task, req *wire.Request) wire.Code {
+func (t *transition) admit(task *peerrow.Task, req *peerwire.Request) peerwire.Code {
 	s := t.configuration()
-	var path wire.Path
+	var path peerwire.Path
 	if run := t.row.Run; run != nil {
-		path = wire.Path{Hops: int(run.Hops), Chain: run.Chain}
+		path = peerwire.Path{Hops: int(run.Hops), Chain: run.Chain}
 	}
 	req.ParentInstanceID, req.Path = task.InstanceId, path.Via(task.InstanceId)
 	if t.forbidden() {
-		return wire.CodeToolForbidden
+		return peerwire.CodeToolForbidden
 	}
 	if !s.Enabled {
-		return wire.CodeDisabled
+		return peerwire.CodeDisabled
 	}
 	to, ok := s.Peer(task.PeerId)
 	switch {
 	case !ok:
-		return wire.CodeUnknownPeer
+		return peerwire.CodeUnknownPeer
 	case !to.MayUse(req.AgentID):
-		return wire.CodeAgentForbidden
+		return peerwire.CodeAgentForbidden
 	case slices.Contains(path.Chain, task.InstanceId):
-		return wire.CodeLoop
+		return peerwire.CodeLoop
 	case req.Path.Hops > s.MaxHops:
-		return wire.CodeHopLimit
+		return peerwire.CodeHopLimit
 	}
 	if task.TimeoutMs <= 0 {
 		task.TimeoutMs = timeoutOf(to).Milliseconds()
@@ -192,7 +192,7 @@ func (t *transition) openTasks() (n int) {
 	return n
 }
 
-func (t *transition) auditSent(task *peerrow.Task, req wire.Request) {
+func (t *transition) auditSent(task *peerrow.Task, req peerwire.Request) {
 	t.audit(task, "sent", Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -160,7 +160,7 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 		}
 		w.write(logCalls, w.delegation(fmt.Sprintf("turn-%d/0/tool-use/%d", i%3, i), input))
 	case "delegate":
-		w.write(logCommands, w.proxied(task, waiter, func(r *wire.Request, c *topics.PeerCommand) {
+		w.write(logCommands, w.proxied(task, waiter, func(r *peerwire.Request, c *topics.PeerCommand) {
 			r.Content = rapid.SampledFrom([]string{"x", "x", "x", "y"}).Draw(t, "content")
 			c.Once, c.Detached = task == "t1", rapid.Bool().Draw(t, "detached")
 		}))
@@ -205,21 +205,21 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 // answer writes the receipt of an attempt.
 func (w *dispatch) answer(t *rapid.T, a attemptAsked) {
 	if sent(w.tb, a).Cancel {
-		w.write(logReceipts, w.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable}))
+		w.write(logReceipts, w.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodeUnreachable}))
 		return
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "answer") {
 	case 0:
 		w.write(logReceipts, w.offline(a))
 	case 1:
-		w.write(logReceipts, w.failedWith(a, 500, wire.Answer{Code: wire.CodePeerRefused, Detail: "no", Answered: true, Reached: true}))
+		w.write(logReceipts, w.failedWith(a, 500, peerwire.Answer{Code: peerwire.CodePeerRefused, Detail: "no", Answered: true, Reached: true}))
 	case 2:
-		w.write(logReceipts, w.failedWith(a, 400, wire.Answer{Code: wire.CodePeerRefused, Detail: strings.Repeat("n", w.replySize/8)}))
+		w.write(logReceipts, w.failedWith(a, 400, peerwire.Answer{Code: peerwire.CodePeerRefused, Detail: strings.Repeat("n", w.replySize/8)}))
 	case 3:
 		w.write(logReceipts, w.interrupted(a))
 	default:
 		result := fmt.Sprint(len(w.logs[logReceipts])) + strings.Repeat("r", rapid.IntRange(0, w.replySize).Draw(t, "size"))
-		w.write(logReceipts, w.replied(a, func(r *wire.Reply) { r.Result = result }))
+		w.write(logReceipts, w.replied(a, func(r *peerwire.Reply) { r.Result = result }))
 	}
 }
 

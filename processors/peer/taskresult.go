@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,14 +33,14 @@ func failure[T ~string](reason T, text string) toolResult {
 func (t *transition) result(task *peerrow.Task, o *peerrow.Outcome) toolResult {
 	r := resultOf(task, o)
 	if !t.fitsRecord(len(r.value)) {
-		return failure(wire.CodeNoRoom, "The result of peer "+strconv.Quote(task.PeerId)+" does not fit into a record.")
+		return failure(peerwire.CodeNoRoom, "The result of peer "+strconv.Quote(task.PeerId)+" does not fit into a record.")
 	}
 	return r
 }
 
 func resultOf(task *peerrow.Task, o *peerrow.Outcome) toolResult {
 	if reply, ok := taskReply(task, o); ok {
-		text, failed := wire.ForModel(reply)
+		text, failed := peerwire.ForModel(reply)
 		if failed {
 			return failure(reply.Status, text)
 		}
@@ -53,46 +53,46 @@ func resultOf(task *peerrow.Task, o *peerrow.Outcome) toolResult {
 		text += " It answered with status " + strconv.FormatInt(o.HttpStatus, 10) + "."
 	}
 	if o.Detail != "" {
-		text += "\n\n" + wire.Untrusted(o.Detail, wire.MaxDetail)
+		text += "\n\n" + peerwire.Untrusted(o.Detail, peerwire.MaxDetail)
 	}
 	return failure(code, text)
 }
 
 // textOf says in English why a task has no reply. It has no text of the peer.
-func textOf(task *peerrow.Task, code wire.Code) string {
+func textOf(task *peerrow.Task, code peerwire.Code) string {
 	peer := "peer " + strconv.Quote(task.PeerId)
 	switch code {
-	case wire.CodeToolForbidden:
+	case peerwire.CodeToolForbidden:
 		return "This session may not delegate tasks to peers."
-	case wire.CodeDisabled:
+	case peerwire.CodeDisabled:
 		return "Peer delegation is disabled."
-	case wire.CodeUnknownPeer:
+	case peerwire.CodeUnknownPeer:
 		return "Unknown " + peer + "."
-	case wire.CodeAgentForbidden:
+	case peerwire.CodeAgentForbidden:
 		return "The task must name an agent that tasks for " + peer + " may name."
-	case wire.CodeLoop:
+	case peerwire.CodeLoop:
 		return "The task has passed this instance already."
-	case wire.CodeHopLimit:
+	case peerwire.CodeHopLimit:
 		return "The task was passed on too often."
-	case wire.CodeNoRoom:
+	case peerwire.CodeNoRoom:
 		return "The session has too many tasks of peers, or they are too large."
-	case wire.CodeTooLarge:
+	case peerwire.CodeTooLarge:
 		return "The task is too large."
-	case wire.CodeConflict:
+	case peerwire.CodeConflict:
 		return "Another call has delegated a task with this taskId. Omit taskId for a new task."
-	case wire.CodeTimeout:
+	case peerwire.CodeTimeout:
 		return "The task for " + peer + " timed out."
-	case wire.CodeUnreachable:
+	case peerwire.CodeUnreachable:
 		return "There was no connection to " + peer + "."
-	case wire.CodeMalformed:
+	case peerwire.CodeMalformed:
 		return "The reply of " + peer + " is malformed."
-	case wire.CodePeerBusy:
+	case peerwire.CodePeerBusy:
 		return "There was no room for the task at " + peer + "."
-	case wire.CodePeerRefused:
+	case peerwire.CodePeerRefused:
 		return "The task was refused by " + peer + "."
-	case wire.CodeOutcomeUnknown:
+	case peerwire.CodeOutcomeUnknown:
 		return "The connection was lost while " + peer + " ran the task. It may have run it, and must not get it again."
-	case wire.CodeCancelled:
+	case peerwire.CodeCancelled:
 		return "The task for " + peer + " was cancelled."
 	default:
 		return "The task for " + peer + " failed."

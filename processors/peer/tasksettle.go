@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +20,7 @@ func (t *transition) askSettle(task *peerrow.Task, outcome *peerrow.Outcome) {
 	switch {
 	case t.room(len(outcome.Reply) + len(outcome.Detail)):
 	case len(outcome.Reply) > 0:
-		outcome = &peerrow.Outcome{Code: string(wire.CodeNoRoom)}
+		outcome = &peerrow.Outcome{Code: string(peerwire.CodeNoRoom)}
 	default:
 		outcome.Detail = ""
 	}
@@ -63,7 +63,7 @@ func (t *transition) settled(e commanded) {
 // end ends a task and tells everyone who waits for it.
 func (t *transition) end(task *peerrow.Task, outcome *peerrow.Outcome) {
 	t.changed = true
-	if outcome.Code == string(wire.CodeCancelled) && task.Phase != peerrow.Task_SETTLING {
+	if outcome.Code == string(peerwire.CodeCancelled) && task.Phase != peerrow.Task_SETTLING {
 		t.cancelAttempt(task) // the process that cancelled the task may have crashed before
 	}
 	t.auditEnd(task, outcome)
@@ -90,10 +90,10 @@ func (t *transition) keep(task *peerrow.Task, outcome *peerrow.Outcome, most int
 // auditEnd writes the end of a task to the audit. A call that was refused because another one has its task ID has no beginning
 // in the audit.
 func (t *transition) auditEnd(task *peerrow.Task, o *peerrow.Outcome) {
-	if o.Code == string(wire.CodeConflict) && task.Attempts == 0 {
+	if o.Code == string(peerwire.CodeConflict) && task.Attempts == 0 {
 		return
 	}
-	sent := Sent(wire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
+	sent := Sent(peerwire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
 	at := msTime(task.SettledMs)
 	if reply, ok := taskReply(task, o); ok {
 		t.audit(task, "end", Acknowledged(sent, reply, at))
@@ -103,20 +103,20 @@ func (t *transition) auditEnd(task *peerrow.Task, o *peerrow.Outcome) {
 }
 
 // taskReply returns the reply of a task; ok is false if it ended without one.
-func taskReply(task *peerrow.Task, o *peerrow.Outcome) (reply wire.Reply, ok bool) {
+func taskReply(task *peerrow.Task, o *peerrow.Outcome) (reply peerwire.Reply, ok bool) {
 	if len(o.Reply) == 0 {
-		return wire.Reply{}, false
+		return peerwire.Reply{}, false
 	}
-	reply, err := wire.ReadReply(o.Reply, task.Id)
+	reply, err := peerwire.ReadReply(o.Reply, task.Id)
 	return reply, err == nil
 }
 
 // codeOf returns the reason of a task that ended without a reply.
-func codeOf(o *peerrow.Outcome) wire.Code {
+func codeOf(o *peerrow.Outcome) peerwire.Code {
 	if len(o.Reply) > 0 || o.Code == "" {
-		return wire.CodeMalformed
+		return peerwire.CodeMalformed
 	}
-	return wire.Code(o.Code)
+	return peerwire.Code(o.Code)
 }
 
 // tellTask tells a waiter how a task ended.

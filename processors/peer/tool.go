@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -68,15 +68,15 @@ func readInput(raw topics.Raw) (in toolInput, err error) {
 		case 0, 'n':
 		case '"':
 			text, _ := jsontext.AppendUnquote(nil, v) // a text that is not UTF-8 is changed to UTF-8
-			*field.to = wire.Trim(string(text))
+			*field.to = peerwire.Trim(string(text))
 		default:
 			return in, inputError(field.name + " is no text")
 		}
 		switch {
 		case field.required && *field.to == "":
 			return in, inputError(field.name + " is blank")
-		case field.to != &in.content && wire.Length(*field.to) > wire.MaxID:
-			return in, inputError(field.name + " is longer than " + strconv.Itoa(wire.MaxID) + " characters")
+		case field.to != &in.content && peerwire.Length(*field.to) > peerwire.MaxID:
+			return in, inputError(field.name + " is longer than " + strconv.Itoa(peerwire.MaxID) + " characters")
 		}
 	}
 	switch v := members["timeoutMs"]; v.Kind() {

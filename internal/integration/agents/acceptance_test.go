@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -149,10 +149,10 @@ func oneDeadline(w *world, t *testing.T) {
 }
 
 func bounded(w *world, t *testing.T) {
-	large := strings.Repeat("x", wire.MaxBody)
+	large := strings.Repeat("x", peerwire.MaxBody)
 	require.Equal(t, 413, w.delegate(w.task(), large).status)
 	require.Equal(t, 413, w.proxy(w.task(), large).status)
-	w.peerOf(newFake(t, answer(200, strings.Replace(good, "42", strings.Repeat("4", wire.MaxReply), 1))).URL)
+	w.peerOf(newFake(t, answer(200, strings.Replace(good, "42", strings.Repeat("4", peerwire.MaxReply), 1))).URL)
 	g := w.proxy(w.task(), "x")
 	require.Equal(t, []any{502, "malformed_reply"}, []any{g.status, g.code()})
 	w.peerOf(newFake(t, answer(500, fmt.Sprintf(`{"error":%q}`, large))).URL)
@@ -213,7 +213,7 @@ func again(w *world, t *testing.T) {
 		require.Equal(t, first.text, g.text)
 		require.Equal(t, 409, w.do(request{url: d.URL + peerhttp.DelegatePath, body: body(id, "say 43 rows"), token: "T-hq"}).status)
 	}
-	require.Len(t, w.client.script.ran(wire.SessionID("hq-b", id)), 1, "it ran once")
+	require.Len(t, w.client.script.ran(peerwire.SessionID("hq-b", id)), 1, "it ran once")
 
 	// A running task is waited for.
 	id = w.task()
@@ -258,7 +258,7 @@ func loops(w *world, t *testing.T) {
 	f := newFake(t, answer(200, good))
 	w.client.configure(clientPeers, f.URL, "")
 	require.Equal(t, 200, w.delegate(w.task(), "pass hq", `,"hopCount":2,"instanceChain":["a","b"]`).status)
-	require.Equal(t, wire.Path{Hops: 3, Chain: []string{"a", "b", "client-1"}}, f.requests()[0].Path)
+	require.Equal(t, peerwire.Path{Hops: 3, Chain: []string{"a", "b", "client-1"}}, f.requests()[0].Path)
 
 	// The turn of a peer's task may delegate only if its token allows it by name.
 	w.client.configure(strings.ReplaceAll(clientPeers, `,"allowedTools":["delegate_to_peer"]`, ""), f.URL, "")

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +36,7 @@ func TestAsynchronousTaskIsFollowedFromAnotherDoor(t *testing.T) {
 	require.Equal(t, done.text, w.do(poll).text)
 	require.Equal(t, done.text, w.do(async).text)
 	require.Eventually(t, func() bool { return w.client.script.cancelled() == 1 }, waitLimit, 5*time.Millisecond)
-	require.Len(t, w.client.script.ran(wire.SessionID("hq-b", id)), 1)
+	require.Len(t, w.client.script.ran(peerwire.SessionID("hq-b", id)), 1)
 	w.client.audited(id, topics.PeerReceived, topics.PeerCompleted)
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,10 +22,10 @@ func TestProtocolsOwnTests(t *testing.T) {
 	}{
 		{"the card has the protocol and the instance, and delegates if enabled", func(t *testing.T) {
 			g := w.do(request{method: http.MethodGet, url: at + peerhttp.CardPath})
-			card, err := wire.ReadCard([]byte(g.text))
+			card, err := peerwire.ReadCard([]byte(g.text))
 			require.NoError(t, err)
-			require.Equal(t, wire.Card{
-				InstanceID: "client-1", InstanceName: "Client", AppVersion: "1.2", Agents: []wire.Agent{{ID: w.client.agent}},
+			require.Equal(t, peerwire.Card{
+				InstanceID: "client-1", InstanceName: "Client", AppVersion: "1.2", Agents: []peerwire.Agent{{ID: w.client.agent}},
 				Delegate: true, Idempotent: true, Async: true, Cancel: true,
 			}, card)
 			require.Equal(t, "hybridclaw-peer", g.body["protocol"])
@@ -34,18 +34,18 @@ func TestProtocolsOwnTests(t *testing.T) {
 		{"no bearer token is refused, and nothing runs", func(t *testing.T) {
 			id := w.task()
 			require.Equal(t, 401, w.do(request{url: at + peerhttp.DelegatePath, body: body(id, "say x")}).status)
-			require.Empty(t, w.client.script.ran(wire.SessionID("hq-b", id)))
+			require.Empty(t, w.client.script.ran(peerwire.SessionID("hq-b", id)))
 		}},
 		{"a wrong bearer token is refused, and nothing runs", func(t *testing.T) {
 			id := w.task()
 			require.Equal(t, 401, w.do(request{url: at + peerhttp.DelegatePath, body: body(id, "say x"), token: "T-wrong"}).status)
-			require.Empty(t, w.client.script.ran(wire.SessionID("hq-b", id)))
+			require.Empty(t, w.client.script.ran(peerwire.SessionID("hq-b", id)))
 		}},
 		{"a task runs once and is answered", func(t *testing.T) {
 			id := w.task()
 			g := w.delegate(id, "say 42 rows")
 			require.Equal(t, 200, g.status, g.text)
-			session := wire.SessionID("hq-b", id)
+			session := peerwire.SessionID("hq-b", id)
 			require.Equal(t, map[string]any{
 				"taskId": id, "peerInstanceId": "client-1", "peerRunId": g.body["peerRunId"], "peerSessionId": session, "status": "success",
 				"result": "42 rows", "toolsUsed": []any{}, "agentId": w.client.agent, "pendingApprovalSummary": nil,
@@ -59,7 +59,7 @@ func TestProtocolsOwnTests(t *testing.T) {
 		{"an agentId of a wrong type is refused, and nothing runs", func(t *testing.T) {
 			id := w.task()
 			require.Equal(t, 400, w.delegate(id, "say x", `,"agentId":123`).status)
-			require.Empty(t, w.client.script.ran(wire.SessionID("hq-b", id)))
+			require.Empty(t, w.client.script.ran(peerwire.SessionID("hq-b", id)))
 		}},
 		{"work that needs approval is rejected", func(t *testing.T) {
 			id := w.task()
@@ -124,8 +124,8 @@ func TestInboundRows(t *testing.T) {
 		{"no header", nil, post("", "{"), 401, "missing_token"},
 		{"unknown token", nil, post("T", "{"), 401, "unknown_token"},
 		{"the token that replaces another one", nil, post("T-hq-new", body("row-1", "say x")), 200, ""},
-		{"a large body", nil, post("T-hq", strings.Repeat(" ", wire.MaxBody+1)), 413, "too_large"},
-		{"the largest body", nil, post("T-hq", body("row-2", "say x")+strings.Repeat(" ", wire.MaxBody-len(body("row-2", "say x")))), 200, ""},
+		{"a large body", nil, post("T-hq", strings.Repeat(" ", peerwire.MaxBody+1)), 413, "too_large"},
+		{"the largest body", nil, post("T-hq", body("row-2", "say x")+strings.Repeat(" ", peerwire.MaxBody-len(body("row-2", "say x")))), 200, ""},
 		{"no JSON", nil, post("T-hq", "{"), 400, "invalid_json"},
 		{"an empty body", nil, post("T-hq", ""), 400, "invalid_request"},
 		{"null", nil, post("T-hq", "null"), 400, "invalid_request"},

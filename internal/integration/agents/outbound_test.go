@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,18 +21,18 @@ import (
 type fake struct {
 	*httptest.Server
 	mu    sync.Mutex
-	posts []wire.Request
+	posts []peerwire.Request
 	auth  []string
 }
 
 // newFake starts a peer. Its card does not say that it is idempotent.
-func newFake(t *testing.T, delegate func(w http.ResponseWriter, r *http.Request, req wire.Request)) *fake {
+func newFake(t *testing.T, delegate func(w http.ResponseWriter, r *http.Request, req peerwire.Request)) *fake {
 	t.Helper()
 	f := &fake{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case peerhttp.CardPath:
-			_, _ = w.Write(wire.Card{InstanceID: "fake-1", AppVersion: "1", Delegate: true}.Body())
+			_, _ = w.Write(peerwire.Card{InstanceID: "fake-1", AppVersion: "1", Delegate: true}.Body())
 		case peerhttp.DelegatePath:
 			var raw strings.Builder
 			buffer := make([]byte, 64<<10)
@@ -43,7 +43,7 @@ func newFake(t *testing.T, delegate func(w http.ResponseWriter, r *http.Request,
 					break
 				}
 			}
-			req, refusal := wire.ReadRequest([]byte(raw.String()))
+			req, refusal := peerwire.ReadRequest([]byte(raw.String()))
 			if refusal != nil {
 				t.Errorf("request: %v", refusal)
 			}
@@ -59,15 +59,15 @@ func newFake(t *testing.T, delegate func(w http.ResponseWriter, r *http.Request,
 	return f
 }
 
-func (f *fake) requests() []wire.Request {
+func (f *fake) requests() []peerwire.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.posts
 }
 
 // answer is a peer that always answers the same. %s is the task ID.
-func answer(status int, body string, headers ...string) func(http.ResponseWriter, *http.Request, wire.Request) {
-	return func(w http.ResponseWriter, _ *http.Request, req wire.Request) {
+func answer(status int, body string, headers ...string) func(http.ResponseWriter, *http.Request, peerwire.Request) {
+	return func(w http.ResponseWriter, _ *http.Request, req peerwire.Request) {
 		for _, h := range headers {
 			name, value, _ := strings.Cut(h, ": ")
 			w.Header().Set(name, value)
@@ -81,8 +81,8 @@ func answer(status int, body string, headers ...string) func(http.ResponseWriter
 }
 
 // stall is a peer that does not answer: not at all, or not to the end.
-func stall(headers bool) func(http.ResponseWriter, *http.Request, wire.Request) {
-	return func(w http.ResponseWriter, r *http.Request, _ wire.Request) {
+func stall(headers bool) func(http.ResponseWriter, *http.Request, peerwire.Request) {
+	return func(w http.ResponseWriter, r *http.Request, _ peerwire.Request) {
 		if headers {
 			_, _ = w.Write([]byte(`{"taskId":`))
 			_ = http.NewResponseController(w).Flush()
@@ -98,7 +98,7 @@ func TestOutboundRows(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		name   string
-		peer   func(http.ResponseWriter, *http.Request, wire.Request)
+		peer   func(http.ResponseWriter, *http.Request, peerwire.Request)
 		status int
 		code   string
 		error  string

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -19,7 +20,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -91,7 +91,7 @@ func (p *payer) http(method, path, body string, headers ...string) (int, []byte)
 }
 
 // task sends a task, or asks about it, as the peer.
-func (p *payer) task(method, path, body string, headers ...string) (int, wire.Reply) {
+func (p *payer) task(method, path, body string, headers ...string) (int, peerwire.Reply) {
 	p.t.Helper()
 	status, raw := p.http(method, path, body, append(headers, "Authorization", "Bearer "+peerToken)...)
 	var head struct {
@@ -99,16 +99,16 @@ func (p *payer) task(method, path, body string, headers ...string) (int, wire.Re
 	}
 	require.NoError(p.t, json.Unmarshal(raw, &head), "%s", raw)
 	if status != http.StatusOK {
-		return status, wire.Reply{}
+		return status, peerwire.Reply{}
 	}
-	reply, err := wire.ReadReply(raw, head.TaskID)
+	reply, err := peerwire.ReadReply(raw, head.TaskID)
 	require.NoError(p.t, err, "%s", raw)
 	return status, reply
 }
 
-func (p *payer) delegate(id string, headers ...string) (int, wire.Reply) {
+func (p *payer) delegate(id string, headers ...string) (int, peerwire.Reply) {
 	p.t.Helper()
-	return p.task(http.MethodPost, peerhttp.DelegatePath, string(wire.Request{TaskID: id, ParentInstanceID: "hq", Content: `{"eur":12.5}`}.Body()), headers...)
+	return p.task(http.MethodPost, peerhttp.DelegatePath, string(peerwire.Request{TaskID: id, ParentInstanceID: "hq", Content: `{"eur":12.5}`}.Body()), headers...)
 }
 
 // pending returns the gates of a session that a person can decide about.
@@ -138,23 +138,23 @@ func TestApprovalOfARejectedTaskIsForItsRetry(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		p := newPayer(t, guarantee, peer.Config{})
 		_, first := p.delegate("pay-1")
-		require.Equal(t, wire.StatusRejected, first.Status)
+		require.Equal(t, peerwire.StatusRejected, first.Status)
 		require.Equal(t, "pay: May this be paid?", first.PendingApprovalSummary)
 		p.approve(first.PeerSessionID)
 		p.peer.kill()
 		p.startPeers()
 		_, again := p.delegate("pay-1")
-		require.Equal(t, wire.StatusRejected, again.Status, "the task is over")
+		require.Equal(t, peerwire.StatusRejected, again.Status, "the task is over")
 		require.Zero(t, p.paid.Load(), "and nothing of it runs")
 
 		_, retry := p.delegate("pay-2")
-		require.Equal(t, wire.StatusSuccess, retry.Status)
+		require.Equal(t, peerwire.StatusSuccess, retry.Status)
 		require.Contains(t, retry.Result, "receipt")
 		require.EqualValues(t, 1, p.paid.Load())
 		p.peer.kill()
 		p.startPeers()
 		_, last := p.delegate("pay-3")
-		require.Equal(t, wire.StatusRejected, last.Status)
+		require.Equal(t, peerwire.StatusRejected, last.Status)
 		require.EqualValues(t, 1, p.paid.Load())
 
 		p.eventually(func() bool { return len(p.pending(last.PeerSessionID)) == 1 })
@@ -169,13 +169,13 @@ func TestTaskThatMayWaitIsPaidAfterItsApproval(t *testing.T) {
 		p := newPayer(t, guarantee, peer.Config{WaitForApproval: true})
 		status, _ := p.delegate("pay-1", "Prefer", "respond-async")
 		require.Equal(t, http.StatusAccepted, status)
-		session := wire.SessionID("hq", "pay-1")
+		session := peerwire.SessionID("hq", "pay-1")
 		p.eventually(func() bool { return len(p.pending(session)) == 1 })
 		status, _ = p.task(http.MethodGet, peerhttp.TasksPath+"pay-1?wait=2s", "")
 		require.Equal(t, http.StatusAccepted, status, "longer than the grace")
 		p.approve(session)
 		_, reply := p.task(http.MethodGet, peerhttp.TasksPath+"pay-1?wait=60s", "")
-		require.Equal(t, wire.StatusSuccess, reply.Status)
+		require.Equal(t, peerwire.StatusSuccess, reply.Status)
 		require.EqualValues(t, 1, p.paid.Load())
 	})
 }

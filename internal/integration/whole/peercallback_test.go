@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -55,7 +55,7 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 	require.NoError(t, err)
 	group.Go(func() error { return sender.Run(ctx, brokers) })
 
-	request := wire.Request{TaskID: "t-1", ParentInstanceID: "hq", Content: "work", CallbackToken: "a token of the callback"}
+	request := peerwire.Request{TaskID: "t-1", ParentInstanceID: "hq", Content: "work", CallbackToken: "a token of the callback"}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/api/peer/delegate", strings.NewReader(string(request.Body())))
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+peerToken)
@@ -72,9 +72,9 @@ func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 			Result string `json:"result"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(c.body), &body))
-		reply, err := wire.ReadReply([]byte(body.Result), "t-1")
+		reply, err := peerwire.ReadReply([]byte(body.Result), "t-1")
 		require.NoError(t, err)
-		require.Equal(t, wire.StatusSuccess, reply.Status)
+		require.Equal(t, peerwire.StatusSuccess, reply.Status)
 		require.Equal(t, "done", reply.Result)
 	case <-time.After(waitLimit):
 		require.Fail(t, "the service was not called")

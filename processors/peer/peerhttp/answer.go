@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // answer is an HTTP response.
@@ -26,16 +26,16 @@ type answer struct {
 
 // The codes of refusals that every door makes. Those of delegation are in package wire.
 const (
-	codeNotFound     wire.Code = "not_found"          // 404
-	codeMethod       wire.Code = "method_not_allowed" // 405
-	codeSlowBody     wire.Code = "slow_body"          // 408
-	codeTarget       wire.Code = "target_too_long"    // 414
-	codeContentType  wire.Code = "content_type"       // 415
-	codeRateLimit    wire.Code = "rate_limit"         // 429
-	codeHeaders      wire.Code = "headers_too_large"  // 431
-	codeUnauthorized wire.Code = "unauthorized"       // 401 of the proxy
-	codeForbidden    wire.Code = "forbidden"          // 403 of the proxy
-	codeUnavailable  wire.Code = "unavailable"        // 503: repeat the request
+	codeNotFound     peerwire.Code = "not_found"          // 404
+	codeMethod       peerwire.Code = "method_not_allowed" // 405
+	codeSlowBody     peerwire.Code = "slow_body"          // 408
+	codeTarget       peerwire.Code = "target_too_long"    // 414
+	codeContentType  peerwire.Code = "content_type"       // 415
+	codeRateLimit    peerwire.Code = "rate_limit"         // 429
+	codeHeaders      peerwire.Code = "headers_too_large"  // 431
+	codeUnauthorized peerwire.Code = "unauthorized"       // 401 of the proxy
+	codeForbidden    peerwire.Code = "forbidden"          // 403 of the proxy
+	codeUnavailable  peerwire.Code = "unavailable"        // 503: repeat the request
 )
 
 // How long clients wait before they repeat a request.
@@ -73,17 +73,17 @@ func (a answer) write(w http.ResponseWriter) {
 }
 
 // refused is the answer to a request that is refused, without a record of it.
-func refused(r *wire.Refusal) answer {
+func refused(r *peerwire.Refusal) answer {
 	a := answer{status: r.Status, body: r.Body()}
 	switch r.Status {
 	case http.StatusUnauthorized:
 		a.challenge = "Bearer"
-		if r.Code == wire.CodeUnknownToken {
+		if r.Code == peerwire.CodeUnknownToken {
 			a.challenge = `Bearer error="invalid_token"`
 		}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		a.retryAfter = retrySoon
-		if r.Code == wire.CodeDisabled {
+		if r.Code == peerwire.CodeDisabled {
 			a.retryAfter = retryDisabled
 		}
 	}
@@ -91,32 +91,32 @@ func refused(r *wire.Refusal) answer {
 }
 
 func notFound() answer {
-	return refused(&wire.Refusal{Status: http.StatusNotFound, Code: codeNotFound, Text: "Not Found"})
+	return refused(&peerwire.Refusal{Status: http.StatusNotFound, Code: codeNotFound, Text: "Not Found"})
 }
 
 func methodNotAllowed(allow string) answer {
-	a := refused(&wire.Refusal{Status: http.StatusMethodNotAllowed, Code: codeMethod, Text: "Method not allowed"})
+	a := refused(&peerwire.Refusal{Status: http.StatusMethodNotAllowed, Code: codeMethod, Text: "Method not allowed"})
 	a.allow = allow
 	return a
 }
 
-func unavailable(text string) *wire.Refusal {
-	return &wire.Refusal{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Text: text}
+func unavailable(text string) *peerwire.Refusal {
+	return &peerwire.Refusal{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Text: text}
 }
 
 // invalid refuses a request because of its header or its parameters.
-func invalid(text string) *wire.Refusal {
-	return &wire.Refusal{Status: http.StatusBadRequest, Code: wire.CodeInvalidRequest, Text: text}
+func invalid(text string) *peerwire.Refusal {
+	return &peerwire.Refusal{Status: http.StatusBadRequest, Code: peerwire.CodeInvalidRequest, Text: text}
 }
 
 // refusalOf returns what a peer is told about a refusal of the entrance.
-func refusalOf(r *entrance.Refusal) *wire.Refusal {
-	codes := map[int]wire.Code{
-		http.StatusBadRequest:                  wire.CodeInvalidRequest,
+func refusalOf(r *entrance.Refusal) *peerwire.Refusal {
+	codes := map[int]peerwire.Code{
+		http.StatusBadRequest:                  peerwire.CodeInvalidRequest,
 		http.StatusUnauthorized:                codeUnauthorized,
 		http.StatusForbidden:                   codeForbidden,
 		http.StatusRequestTimeout:              codeSlowBody,
-		http.StatusRequestEntityTooLarge:       wire.CodeTooLarge,
+		http.StatusRequestEntityTooLarge:       peerwire.CodeTooLarge,
 		http.StatusRequestURITooLong:           codeTarget,
 		http.StatusUnsupportedMediaType:        codeContentType,
 		http.StatusTooManyRequests:             codeRateLimit,
@@ -124,9 +124,9 @@ func refusalOf(r *entrance.Refusal) *wire.Refusal {
 		http.StatusServiceUnavailable:          codeUnavailable,
 	}
 	if r.Status == http.StatusRequestEntityTooLarge {
-		return wire.TooLarge()
+		return peerwire.TooLarge()
 	}
-	return &wire.Refusal{Status: r.Status, Code: codes[r.Status], Text: r.Text}
+	return &peerwire.Refusal{Status: r.Status, Code: codes[r.Status], Text: r.Text}
 }
 
 // asWritten keeps what a peer may send: duplicate members, and texts that are not UTF-8.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestCardDescribesTheInstance(t *testing.T) {
@@ -48,9 +48,9 @@ func TestCardDescribesTheInstance(t *testing.T) {
     "cancel": true
   }
 }`, g.body)
-	require.Equal(t, wire.Card{
+	require.Equal(t, peerwire.Card{
 		InstanceID: "a-1", InstanceName: "A", AppVersion: "1.2", DefaultAgent: "main",
-		Agents:   []wire.Agent{{ID: "main"}, {ID: "back", Name: "Back office"}, {ID: "zoo"}},
+		Agents:   []peerwire.Agent{{ID: "main"}, {ID: "back", Name: "Back office"}, {ID: "zoo"}},
 		Delegate: true, Idempotent: true, Async: true, Cancel: true,
 	}.Body(), []byte(g.body), "the builder and HTTP agree")
 }
@@ -102,7 +102,7 @@ func TestOtherMethodsAndPaths(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/", "/api/peers", "/api/peer", "/api/peer/", DelegatePath + "/", DelegatePath + "x", "/api/peer/tasks", TasksPath, TasksPath + "a/b",
-		TasksPath + "%ff", TasksPath + strings.Repeat("x", wire.MaxID+1), ProxyPath + "/x",
+		TasksPath + "%ff", TasksPath + strings.Repeat("x", peerwire.MaxID+1), ProxyPath + "/x",
 	} {
 		g := d.do("GET", path, "", t2)
 		require.Equal(t, []any{404, "not_found", "Not Found"}, []any{g.status, g.fault(t).Code, g.fault(t).Error}, path)
@@ -135,7 +135,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	d := newRig(t)
 	for name, c := range map[string]Config{
 		"Agents has an agent": {Agents: []string{""}}, "Agents has \" a\"": {Agents: []string{" a"}}, "Agents has \"a \"": {DefaultAgent: "a "},
-		"RunTime": {RunTime: time.Millisecond}, "RefusalRate": {RefusalRate: -1}, "BodyLimit": {Door: auth.Door{BodyLimit: wire.MaxBody + 1}},
+		"RunTime": {RunTime: time.Millisecond}, "RefusalRate": {RefusalRate: -1}, "BodyLimit": {Door: auth.Door{BodyLimit: peerwire.MaxBody + 1}},
 		"Origins": {Door: auth.Door{Origins: []string{"no origin"}}}, "OpenProxy": {Door: auth.Door{Authenticate: callers}, OpenProxy: true},
 		"AuditAgent": {AuditAgent: "Not an agent!"},
 	} {

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // ErrConfig is wrapped by the errors of New, NewReplies and Replies.Run.
@@ -51,20 +51,20 @@ type Config struct {
 }
 
 func (c *Config) complete(check *bounds.Check) {
-	bounds.Between(check, "BodyLimit", &c.BodyLimit, wire.MaxBody, 1, wire.MaxBody)
+	bounds.Between(check, "BodyLimit", &c.BodyLimit, peerwire.MaxBody, 1, peerwire.MaxBody)
 	entrance.Complete(check, &c.Door)
 	if c.Authenticate != nil && c.OpenProxy {
 		check.Wrong("OpenProxy", "excludes Authenticate")
 	}
 	for _, a := range append(slices.Clone(c.Agents), c.DefaultAgent) {
-		if wire.Trim(a) != a {
+		if peerwire.Trim(a) != a {
 			check.Wrong("Agents", "has %q with blanks at its ends", a)
 		}
 	}
 	if slices.Contains(c.Agents, "") {
 		check.Wrong("Agents", "has an agent without an ID")
 	}
-	bounds.AtLeast(check, "RunTime", &c.RunTime, wire.MaxTimeout, time.Second)
+	bounds.AtLeast(check, "RunTime", &c.RunTime, peerwire.MaxTimeout, time.Second)
 	bounds.AtLeast(check, "RefusalRate", &c.RefusalRate, 10, 1)
 }
 
@@ -84,7 +84,7 @@ func (c *Config) entrances(check *bounds.Check, agent string) (peers, callers *e
 		proxy.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrNoCredential }
 	}
 	tokens.Authenticate = nil
-	const bodies = (settings.MaxConcurrent + 1) * (wire.MaxBody + 1) // the slots of tasks bound them
+	const bodies = (settings.MaxConcurrent + 1) * (peerwire.MaxBody + 1) // the slots of tasks bound them
 	peers = entrance.New(check, entrance.Config{
 		Door: tokens, Name: peersEntrance, Agent: agent, CORS: cors, Defaults: auth.Limits{BodyBytes: bodies, CallerBodyBytes: bodies},
 		Tokens: true, Media: []string{entrance.AnyMedia}, // peers say what they like of their bodies, which their tokens come with

@@ -4,18 +4,18 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // delegation is a task of a peer that is accepted.
 type delegation struct {
 	in       settings.Inbound
-	req      wire.Request
+	req      peerwire.Request
 	agent    string
 	prefer   preference
 	location string // of an asynchronous task
@@ -23,7 +23,7 @@ type delegation struct {
 	lease    *lease
 }
 
-func (d *delegation) session() string { return wire.SessionID(d.in.ID, d.req.TaskID) }
+func (d *delegation) session() string { return peerwire.SessionID(d.in.ID, d.req.TaskID) }
 func (d *delegation) task() task {
 	return task{session: d.session(), inboundID: d.in.ID, taskID: d.req.TaskID}
 }
@@ -31,7 +31,7 @@ func (d *delegation) task() task {
 // delegate runs the task of a peer.
 func (h *Handler) delegate(r *request, _ string) answer {
 	d := &delegation{}
-	var refusal *wire.Refusal
+	var refusal *peerwire.Refusal
 	if late := r.Suspect(); late != nil {
 		return h.turnAway(r, "", late)
 	}
@@ -40,25 +40,25 @@ func (h *Handler) delegate(r *request, _ string) answer {
 		return d.lease != nil
 	})
 	if refusal != nil {
-		return h.refuse(r, d.in.ID, wire.Request{}, refusal)
+		return h.refuse(r, d.in.ID, peerwire.Request{}, refusal)
 	}
 	defer d.lease.end()
 	if refusal := r.admit(d.in); refusal != nil {
 		return h.turnAway(r, d.in.ID, refusal)
 	}
 	if !h.replies.serving() {
-		return h.refuse(r, d.in.ID, wire.Request{}, unavailable("Replies cannot be followed yet."))
+		return h.refuse(r, d.in.ID, peerwire.Request{}, unavailable("Replies cannot be followed yet."))
 	}
 	body, late := r.ReadBody(r.w)
 	if late == nil {
-		if d.req, refusal = wire.ReadRequest(body); refusal == nil {
+		if d.req, refusal = peerwire.ReadRequest(body); refusal == nil {
 			refusal = h.accept(r, d)
 		}
 	}
 	switch {
 	case (late != nil || refusal != nil) && d.lease.spare():
 		// It repeats no task that runs, and the check of the limit comes first.
-		return h.refuse(r, d.in.ID, d.req, wire.ConcurrencyLimit())
+		return h.refuse(r, d.in.ID, d.req, peerwire.ConcurrencyLimit())
 	case late != nil:
 		return h.turnAway(r, d.in.ID, late)
 	case refusal != nil:
@@ -76,7 +76,7 @@ func (r *request) admit(in settings.Inbound) *entrance.Refusal {
 }
 
 // accept makes the checks of a request that was read.
-func (h *Handler) accept(r *request, d *delegation) (refusal *wire.Refusal) {
+func (h *Handler) accept(r *request, d *delegation) (refusal *peerwire.Refusal) {
 	if d.agent, refusal = peer.Check(r.settings, d.in, d.req, h.agents); refusal != nil {
 		return refusal
 	}
@@ -127,7 +127,7 @@ func (h *Handler) run(r *request, d *delegation) answer {
 	w, stop := h.replies.wait(d.task(), d.req.Hash())
 	defer stop()
 	if !d.lease.bind(running{d.in.ID, d.req.TaskID, w.hash}) {
-		return h.refuse(r, d.in.ID, d.req, wire.ConcurrencyLimit())
+		return h.refuse(r, d.in.ID, d.req, peerwire.ConcurrencyLimit())
 	}
 	if refusal := h.publish(r, d.session(), w.id, d.commands(w)...); refusal != nil {
 		return h.refuse(r, d.in.ID, d.req, refusal)
@@ -150,7 +150,7 @@ func (h *Handler) answerRun(r *request, d *delegation, w *waiter, reply topics.P
 	case replied:
 		a, refusal := settled(reply)
 		if reply.State == topics.PeerUnknown { // the group has dead-lettered the command
-			refusal = wire.Internal()
+			refusal = peerwire.Internal()
 		}
 		if refusal != nil {
 			return h.refuse(r, d.in.ID, d.req, refusal)
@@ -173,20 +173,20 @@ func (h *Handler) answerRun(r *request, d *delegation, w *waiter, reply topics.P
 }
 
 // settled returns the answer to a reply that ends a wait for a peer's task.
-func settled(reply topics.PeerReply) (answer, *wire.Refusal) {
+func settled(reply topics.PeerReply) (answer, *peerwire.Refusal) {
 	switch {
 	case reply.State == topics.PeerDone && reply.Body != nil:
 		return answer{status: http.StatusOK, body: indented(reply.Body)}, nil
 	case reply.State == topics.PeerConflict:
-		return answer{}, wire.Conflict()
+		return answer{}, peerwire.Conflict()
 	case reply.State == topics.PeerNoRoom:
-		return answer{}, &wire.Refusal{
-			Status: http.StatusServiceUnavailable, Code: wire.CodeNoRoom, Text: "There is no room for the task.",
+		return answer{}, &peerwire.Refusal{
+			Status: http.StatusServiceUnavailable, Code: peerwire.CodeNoRoom, Text: "There is no room for the task.",
 		}
 	case reply.State == topics.PeerUnknown:
-		return answer{}, &wire.Refusal{Status: http.StatusNotFound, Code: wire.CodeUnknownTask, Text: "Unknown task."}
+		return answer{}, &peerwire.Refusal{Status: http.StatusNotFound, Code: peerwire.CodeUnknownTask, Text: "Unknown task."}
 	default:
-		return answer{}, wire.Internal()
+		return answer{}, peerwire.Internal()
 	}
 }
 

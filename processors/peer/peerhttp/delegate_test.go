@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -30,7 +30,7 @@ func TestChecksOfADelegationInTheirOrder(t *testing.T) {
 		{"two headers", usual, "{", []string{t2, t2}, 401, "missing_token", "Missing bearer token."},
 		{"unknown token", usual, "{", []string{"Authorization: Bearer T9"}, 401, "unknown_token", "Unknown peer token."},
 		{"a token that another one begins with", usual, "{", []string{"Authorization: Bearer T"}, 401, "unknown_token", "Unknown peer token."},
-		{"body too large", usual, strings.Repeat(" ", wire.MaxBody+1), []string{t2}, 413, "too_large", "Request body too large."},
+		{"body too large", usual, strings.Repeat(" ", peerwire.MaxBody+1), []string{t2}, 413, "too_large", "Request body too large."},
 		{"not JSON", usual, "{", []string{t2}, 400, "invalid_json", "Invalid JSON body"},
 		{"empty body", usual, "", []string{t2}, 400, "invalid_request", invalidText},
 		{"blank body", usual, " \n", []string{t2}, 400, "invalid_request", invalidText},
@@ -77,24 +77,24 @@ func TestRequestsThatAreAccepted(t *testing.T) {
 	for name, c := range map[string]struct {
 		body  string
 		agent string
-		read  wire.Request
+		read  peerwire.Request
 	}{
 		"the required members": {
-			`{"taskId":" t 1 ","parentInstanceId":"","content":" "}`, "front", wire.Request{TaskID: " t 1 ", Content: " "},
+			`{"taskId":" t 1 ","parentInstanceId":"","content":" "}`, "front", peerwire.Request{TaskID: " t 1 ", Content: " "},
 		},
 		"blank agent, nulls and unknown members": {
 			requestOf("t", `,"agentId":"  ","model":null,"parentRunId":null,"later":[{}]`), "front",
-			wire.Request{TaskID: "t", ParentInstanceID: "hq-1", Content: "How many rows?"},
+			peerwire.Request{TaskID: "t", ParentInstanceID: "hq-1", Content: "How many rows?"},
 		},
 		"all members": {
 			requestOf("t", `,"agentId":" back ","model":" m ","parentRunId":"r","parentSessionId":"s","timeoutMs":1500.9,"hopCount":2,"instanceChain":["x"]`), "back",
-			wire.Request{
+			peerwire.Request{
 				TaskID: "t", ParentInstanceID: "hq-1", Content: "How many rows?", AgentID: "back", Model: " m ", ParentRunID: "r",
-				ParentSessionID: "s", Timeout: 1500 * time.Millisecond, Path: wire.Path{Hops: 2, Chain: []string{"x"}},
+				ParentSessionID: "s", Timeout: 1500 * time.Millisecond, Path: peerwire.Path{Hops: 2, Chain: []string{"x"}},
 			},
 		},
 		"a negative timeout": {
-			requestOf("t", `,"timeoutMs":-1.5`), "front", wire.Request{TaskID: "t", ParentInstanceID: "hq-1", Content: "How many rows?"},
+			requestOf("t", `,"timeoutMs":-1.5`), "front", peerwire.Request{TaskID: "t", ParentInstanceID: "hq-1", Content: "How many rows?"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRequestsThatAreAccepted(t *testing.T) {
 			require.Equal(t, 200, g.status, g.body)
 			c.read.Path.Hops = max(c.read.Path.Hops, 1)
 			run := d.group.of(topics.PeerRun)[0]
-			got, refusal := wire.ReadRequest(run.Request)
+			got, refusal := peerwire.ReadRequest(run.Request)
 			require.Nil(t, refusal)
 			require.Equal(t, c.read, got)
 			deadline := noon.Add(10 * time.Minute)
@@ -117,20 +117,20 @@ func TestRequestsThatAreAccepted(t *testing.T) {
 				Kind: topics.PeerRun, TaskID: c.read.TaskID, InboundID: "partner-b", Agent: c.agent, Hash: c.read.Hash(),
 				DeadlineMS: deadline.UnixMilli(),
 			}, run)
-			require.Equal(t, []string{wire.SessionID("partner-b", c.read.TaskID)}, d.group.sessions)
+			require.Equal(t, []string{peerwire.SessionID("partner-b", c.read.TaskID)}, d.group.sessions)
 			require.Zero(t, d.handler.slots.len())
 		})
 	}
 }
 
 func TestReplyHasTheMembersOfItsOutcome(t *testing.T) {
-	for name, r := range map[string]wire.Reply{
-		"success":               {Status: wire.StatusSuccess, Result: "42 rows", ToolsUsed: []string{"read"}, AgentID: "front", Model: "m-1"},
-		"error":                 {Status: wire.StatusError, Error: "out of disk"},
-		"rejected":              {Status: wire.StatusSuccess, Result: "started", PendingApprovalSummary: "pay: 5 EUR to otto?"},
+	for name, r := range map[string]peerwire.Reply{
+		"success":               {Status: peerwire.StatusSuccess, Result: "42 rows", ToolsUsed: []string{"read"}, AgentID: "front", Model: "m-1"},
+		"error":                 {Status: peerwire.StatusError, Error: "out of disk"},
+		"rejected":              {Status: peerwire.StatusSuccess, Result: "started", PendingApprovalSummary: "pay: 5 EUR to otto?"},
 		"the run was not able":  {Thrown: true, Error: "internal"},
-		"an empty result":       {Status: wire.StatusSuccess},
-		"text that JSON quotes": {Status: wire.StatusSuccess, Result: "<a href=\"x\">\u2028\n</a>"},
+		"an empty result":       {Status: peerwire.StatusSuccess},
+		"text that JSON quotes": {Status: peerwire.StatusSuccess, Result: "<a href=\"x\">\u2028\n</a>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newRig(t)

@@ -13,7 +13,7 @@
 // # Routes
 //
 //	GET    /.well-known/hybridclaw-peer.json   the agent card, for everyone
-//	POST   /api/peer/delegate                  runs a task for a peer: wire.Request; 200 with wire.Reply
+//	POST   /api/peer/delegate                  runs a task for a peer; 200 with its reply
 //	GET    /api/peer/tasks/{taskId}            how a task of the peer is; with wait=25s it waits for the end
 //	DELETE /api/peer/tasks/{taskId}            cancels it, and withdraws what it has left for approval; with wait=5s it waits for the end
 //	POST   /api/peer/proxy                     sends a task to a peer
@@ -54,7 +54,7 @@
 //
 // With Prefer: respond-async the task is detached: it continues although no request waits for it. The answer is 202 when the time
 // of wait is over (in seconds; without it 0; at most 60) and the group has accepted the task. Location is relative to the request;
-// it is also answered with 202 while the task runs, also while it waits for a person (peer.Config.WaitForApproval). With a callback token (wire.Request.CallbackToken) package delivery also sends
+// it is also answered with 202 while the task runs, also while it waits for a person (peer.Config.WaitForApproval). With a callback token (callback.token) package delivery also sends
 // the reply to the callback service that the settings name for the token. A task ID that is too long for a path is answered as
 // without Prefer.
 //
@@ -90,7 +90,7 @@
 //
 // # Errors
 //
-// An error is a JSON object with error, a text for people, and code, which is stable: wire.Code, and those of this list. An error
+// An error is a JSON object with error, a text for people, and code, which is stable: HybridClaw's, and those of this list. An error
 // of a task of the proxy also has taskId and peerId, and if they are known agentId, timeoutMs, answered, peerStatus and
 // peerError. peerError is a text of the peer: do not show it to a model as it is.
 //

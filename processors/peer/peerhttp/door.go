@@ -14,11 +14,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -139,7 +139,7 @@ func routeOf(escaped string) (rt route, ok bool) {
 	}
 	rest, ok := strings.CutPrefix(escaped, TasksPath)
 	id, err := url.PathUnescape(rest)
-	if !ok || err != nil || id == "" || strings.Contains(rest, "/") || !utf8.ValidString(id) || wire.Length(id) > wire.MaxID {
+	if !ok || err != nil || id == "" || strings.Contains(rest, "/") || !utf8.ValidString(id) || peerwire.Length(id) > peerwire.MaxID {
 		return route{}, false
 	}
 	serve := handlers{http.MethodGet: (*Handler).ask, http.MethodDelete: (*Handler).cancel}
@@ -215,12 +215,12 @@ func (h *Handler) recovered(w http.ResponseWriter) {
 		panic(p)
 	}
 	h.config.Logger.Error("peer door: a request failed", zap.String("agent", h.topics.Agent), zap.ByteString("stack", debug.Stack()))
-	refused(wire.Internal()).write(w)
+	refused(peerwire.Internal()).write(w)
 }
 
 // publish writes the commands of a request. A disconnect of the client does not cancel it: some may be written already. The
 // refusal is nil if they are written.
-func (h *Handler) publish(r *request, session, id string, commands ...topics.PeerCommand) *wire.Refusal {
+func (h *Handler) publish(r *request, session, id string, commands ...topics.PeerCommand) *peerwire.Refusal {
 	var records []processors.Outbound
 	for _, c := range commands {
 		out, err := processors.OutboundOf(h.topics.PeerCommands, session, c, id+"/"+string(c.Kind))
@@ -237,11 +237,11 @@ func (h *Handler) publish(r *request, session, id string, commands ...topics.Pee
 	return nil
 }
 
-func (h *Handler) failed(err error) *wire.Refusal {
+func (h *Handler) failed(err error) *peerwire.Refusal {
 	if errors.Is(err, processors.ErrTooLarge) {
-		return wire.TooLarge()
+		return peerwire.TooLarge()
 	}
 	h.config.Logger.Error("request failed: its commands may not have been written", zap.String("door", peersEntrance),
 		zap.String("agent", h.topics.Agent), zap.Error(err))
-	return wire.Internal()
+	return peerwire.Internal()
 }

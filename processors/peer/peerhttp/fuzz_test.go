@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,7 +32,7 @@ func serve(t *testing.T, path, body string, headers map[string][]string) (*httpt
 	return w, d.group
 }
 
-// FuzzTokenHeader checks that only the header with the token is accepted, in the forms that wire.Bearer accepts.
+// FuzzTokenHeader checks that only the header with the token is accepted, in the forms that peerwire.Bearer accepts.
 func FuzzTokenHeader(f *testing.F) {
 	for _, v := range []string{"Bearer T2", " bearer \t T2 ", "BearerT2", "Bearer T2 x", "Basic T2", "", "Bearer ", "Bearer T2\x00", "Bearer \u00a0T2"} {
 		f.Add(v, false)
@@ -44,13 +44,13 @@ func FuzzTokenHeader(f *testing.F) {
 			values = append(values, value)
 		}
 		w, g := serve(t, DelegatePath, requestOf("t"), map[string][]string{"Authorization": values})
-		rest := wire.Trim(value)
-		accepted := !twice && len(value) <= wire.MaxHeader && len(rest) > 6 && strings.EqualFold(rest[:6], "Bearer") &&
-			len(wire.Trim(rest[6:])) < len(rest[6:]) && wire.Trim(rest[6:]) == "T2"
+		rest := peerwire.Trim(value)
+		accepted := !twice && len(value) <= peerwire.MaxHeader && len(rest) > 6 && strings.EqualFold(rest[:6], "Bearer") &&
+			len(peerwire.Trim(rest[6:])) < len(rest[6:]) && peerwire.Trim(rest[6:]) == "T2"
 		switch {
 		case accepted:
 			require.Equal(t, 200, w.Code)
-		case wire.Trim(value) != "" && (strings.HasSuffix(rest, "T3") || strings.HasSuffix(rest, "T4") || strings.HasSuffix(rest, "T5")):
+		case peerwire.Trim(value) != "" && (strings.HasSuffix(rest, "T3") || strings.HasSuffix(rest, "T4") || strings.HasSuffix(rest, "T5")):
 			require.Contains(t, []int{200, 401, 403}, w.Code) // another token of the settings
 		default:
 			require.Contains(t, []int{401, 431}, w.Code)
@@ -89,12 +89,12 @@ func FuzzDelegate(f *testing.F) {
 			require.Empty(t, runs)
 			return
 		}
-		req, refusal := wire.ReadRequest(runs[0].Request)
+		req, refusal := peerwire.ReadRequest(runs[0].Request)
 		require.Nil(t, refusal)
 		require.Equal(t, req.TaskID, runs[0].TaskID)
 		require.Equal(t, req.Hash(), runs[0].Hash)
-		require.Equal(t, wire.SessionID("partner-d", req.TaskID), g.sessions[0])
-		_, err := wire.ReadReply(w.Body.Bytes(), req.TaskID)
+		require.Equal(t, peerwire.SessionID("partner-d", req.TaskID), g.sessions[0])
+		_, err := peerwire.ReadReply(w.Body.Bytes(), req.TaskID)
 		require.NoError(t, err)
 	})
 }
@@ -115,7 +115,7 @@ func FuzzProxy(f *testing.F) {
 			require.Empty(t, sent)
 			return
 		}
-		req, refusal := wire.ReadRequest(sent[0].Request)
+		req, refusal := peerwire.ReadRequest(sent[0].Request)
 		require.Nil(t, refusal)
 		require.Equal(t, []string{req.TaskID, req.Hash()}, []string{sent[0].TaskID, sent[0].Hash})
 		require.Equal(t, "a-1", req.ParentInstanceID)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -123,7 +123,7 @@ func (g *group) command(session string, c topics.PeerCommand) {
 			answer.State, answer.Hash = topics.PeerRunning, known.hash
 		}
 	case c.Kind == topics.PeerCancel && known != nil && known.done == nil:
-		g.end(at, topics.PeerReply{Body: body(c.TaskID, wire.StatusError, "cancelled")})
+		g.end(at, topics.PeerReply{Body: body(c.TaskID, peerwire.StatusError, "cancelled")})
 		return
 	default:
 		return
@@ -152,7 +152,7 @@ func (g *group) tell(session string, r topics.PeerReply) {
 func (g *group) finish(inboundID, taskID, result string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.end(task{session: wire.SessionID(inboundID, taskID), inboundID: inboundID, taskID: taskID}, topics.PeerReply{Body: body(taskID, wire.StatusSuccess, result)})
+	g.end(task{session: peerwire.SessionID(inboundID, taskID), inboundID: inboundID, taskID: taskID}, topics.PeerReply{Body: body(taskID, peerwire.StatusSuccess, result)})
 }
 
 // settle ends a task for a peer.
@@ -167,9 +167,9 @@ func (g *group) settle(peerID, taskID string, r topics.PeerReply) {
 }
 
 // body is a reply of this instance.
-func body(taskID string, status wire.Status, text string) topics.Raw {
-	r := wire.Reply{TaskID: taskID, PeerInstanceID: "a-1", PeerRunID: "peer_1_00000000", PeerSessionID: "s", Status: status}
-	if status == wire.StatusSuccess {
+func body(taskID string, status peerwire.Status, text string) topics.Raw {
+	r := peerwire.Reply{TaskID: taskID, PeerInstanceID: "a-1", PeerRunID: "peer_1_00000000", PeerSessionID: "s", Status: status}
+	if status == peerwire.StatusSuccess {
 		r.Result = text
 	} else {
 		r.Error = text

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,7 +73,7 @@ func TestBodyOfUnknownLengthIsLimited(t *testing.T) {
 	d := newRig(t)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1000, strings.Repeat(" ", 1000))
 	answer := d.raw("POST " + DelegatePath + " HTTP/1.1\r\nHost: x\r\n" + t2 + "\r\nTransfer-Encoding: chunked\r\n\r\n" +
-		strings.Repeat(chunk, wire.MaxBody/1000+1))
+		strings.Repeat(chunk, peerwire.MaxBody/1000+1))
 	require.Contains(t, answer, "413 Request Entity Too Large")
 	require.Zero(t, d.handler.slots.len())
 }
@@ -239,7 +239,7 @@ func TestOperatorsAuditNamesPeersAndCallers(t *testing.T) {
 		lines = append(lines, line{e.Door, e.Subject, e.Session, e.RequestID, e.Action, e.Status, e.Reason})
 	}
 	require.Equal(t, []line{
-		{"peer", "peer partner-b", wire.SessionID("partner-b", "t"), "t", auth.AuditWrite, 200, ""},
+		{"peer", "peer partner-b", peerwire.SessionID("partner-b", "t"), "t", auth.AuditWrite, 200, ""},
 		{"peer", "peer partner-c", "", "", auth.AuditRefuse, 403, "agent_forbidden"},
 		{"peer", "", "", "edge-7", auth.AuditRefuse, 401, "missing_token"},
 		{"peer-proxy", "mira", d.group.sessions[1], "t", auth.AuditWrite, 200, ""},

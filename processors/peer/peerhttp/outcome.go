@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/truncate"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,15 +15,15 @@ const maxPeerError = 4 << 10
 
 // failure is the body of the answer to a task that has no reply.
 type failure struct {
-	Error      string    `json:"error"`
-	Code       wire.Code `json:"code"`
-	TaskID     string    `json:"taskId"`
-	PeerID     string    `json:"peerId"`
-	AgentID    string    `json:"agentId,omitzero"`
-	TimeoutMS  int64     `json:"timeoutMs,omitzero"`
-	Answered   *bool     `json:"answered,omitzero"`   // the headers of a response had arrived
-	PeerStatus int64     `json:"peerStatus,omitzero"` // of the response
-	PeerError  string    `json:"peerError,omitzero"`
+	Error      string        `json:"error"`
+	Code       peerwire.Code `json:"code"`
+	TaskID     string        `json:"taskId"`
+	PeerID     string        `json:"peerId"`
+	AgentID    string        `json:"agentId,omitzero"`
+	TimeoutMS  int64         `json:"timeoutMs,omitzero"`
+	Answered   *bool         `json:"answered,omitzero"`   // the headers of a response had arrived
+	PeerStatus int64         `json:"peerStatus,omitzero"` // of the response
+	PeerError  string        `json:"peerError,omitzero"`
 }
 
 // outcome answers a request whose task was settled: with the reply of the peer, whatever its status says, or with why there is
@@ -33,14 +33,14 @@ func (e *errand) outcome(reply topics.PeerReply) answer {
 	case reply.State == topics.PeerDone && reply.Body != nil:
 		return answer{status: http.StatusOK, body: indented(reply.Body)}
 	case reply.State == topics.PeerConflict:
-		reply.Code = string(wire.CodeConflict)
+		reply.Code = string(peerwire.CodeConflict)
 	case reply.State == topics.PeerNoRoom:
-		reply.Code = string(wire.CodeNoRoom)
+		reply.Code = string(peerwire.CodeNoRoom)
 	case reply.State == topics.PeerUnknown:
-		reply.Code = string(wire.CodeUnknownTask)
+		reply.Code = string(peerwire.CodeUnknownTask)
 	}
 	f := failure{
-		Code: wire.Code(reply.Code), TaskID: e.taskID, PeerID: e.peerID, PeerStatus: reply.HTTPStatus,
+		Code: peerwire.Code(reply.Code), TaskID: e.taskID, PeerID: e.peerID, PeerStatus: reply.HTTPStatus,
 		PeerError: truncate.Marked(reply.Detail, maxPeerError),
 	}
 	status := f.explain(e, reply)
@@ -55,40 +55,40 @@ func (e *errand) outcome(reply topics.PeerReply) answer {
 func (f *failure) explain(e *errand, reply topics.PeerReply) int {
 	peer := "Peer " + strconv.Quote(e.peerID)
 	switch f.Code {
-	case wire.CodeUnknownPeer:
+	case peerwire.CodeUnknownPeer:
 		f.Error = "Unknown peer id " + strconv.Quote(e.peerID) + "."
 		return http.StatusNotFound
-	case wire.CodeAgentForbidden:
+	case peerwire.CodeAgentForbidden:
 		f.AgentID, f.Error = e.agentID, peer+" may not be asked for agent "+strconv.Quote(e.agentID)+"."
 		if e.agentID == "" {
 			f.Error = "A task for peer " + strconv.Quote(e.peerID) + " must name an agent that it may be asked for."
 		}
 		return http.StatusForbidden
-	case wire.CodeToolForbidden:
+	case peerwire.CodeToolForbidden:
 		f.Error = "The session may not delegate to peers."
 		return http.StatusForbidden
-	case wire.CodeHopLimit:
+	case peerwire.CodeHopLimit:
 		f.Error = "The task has passed too many instances."
 		return http.StatusForbidden
-	case wire.CodeLoop:
+	case peerwire.CodeLoop:
 		f.Error = "The task has passed this instance already."
 		return http.StatusConflict
-	case wire.CodeConflict:
-		f.Error = wire.Conflict().Text
+	case peerwire.CodeConflict:
+		f.Error = peerwire.Conflict().Text
 		return http.StatusConflict
-	case wire.CodeUnknownTask:
+	case peerwire.CodeUnknownTask:
 		f.Error = "The task has ended, and its outcome is no longer kept."
 		return http.StatusGone
-	case wire.CodeDisabled:
-		f.Error = wire.Disabled().Text
+	case peerwire.CodeDisabled:
+		f.Error = peerwire.Disabled().Text
 		return http.StatusServiceUnavailable
-	case wire.CodeNoRoom:
+	case peerwire.CodeNoRoom:
 		f.Error = "The session has no room for the task."
 		return http.StatusServiceUnavailable
-	case wire.CodeInvalidInput:
+	case peerwire.CodeInvalidInput:
 		f.Error = "The task is not usable."
 		return http.StatusBadRequest
-	case wire.CodeCancelled:
+	case peerwire.CodeCancelled:
 		f.Error = "The task was cancelled."
 		return statusClientClosed
 	default:
@@ -99,32 +99,32 @@ func (f *failure) explain(e *errand, reply topics.PeerReply) int {
 // explainPeer is explain for the failures of the peer and of the way to it.
 func (f *failure) explainPeer(peer string, e *errand, reply topics.PeerReply) int {
 	switch f.Code {
-	case wire.CodeTimeout:
+	case peerwire.CodeTimeout:
 		f.TimeoutMS, f.Answered = e.timeout.Milliseconds(), &reply.Answered
 		f.Error = peer + ": delegation timed out after " + strconv.FormatInt(f.TimeoutMS, 10) + " ms."
 		return http.StatusGatewayTimeout
-	case wire.CodeUnreachable:
+	case peerwire.CodeUnreachable:
 		f.Error = peer + ": request failed."
 		if f.PeerError != "" { // no text of the peer: there is no response
 			f.Error, f.PeerError = peer+": request failed: "+f.PeerError, ""
 		}
 		return http.StatusBadGateway
-	case wire.CodeMalformed:
+	case peerwire.CodeMalformed:
 		f.Error = peer + ": malformed delegation response."
 		return http.StatusBadGateway
-	case wire.CodeOutcomeUnknown:
+	case peerwire.CodeOutcomeUnknown:
 		f.Error = peer + ": the request was interrupted; the peer may have run the task, and was not asked again."
 		return http.StatusBadGateway
-	case wire.CodePeerRefused, wire.CodePeerBusy:
+	case peerwire.CodePeerRefused, peerwire.CodePeerBusy:
 		if f.Error = f.PeerError; f.Error == "" {
 			f.Error = "HTTP " + strconv.FormatInt(f.PeerStatus, 10)
 		}
-		if f.Code == wire.CodePeerBusy {
+		if f.Code == peerwire.CodePeerBusy {
 			return http.StatusServiceUnavailable
 		}
 		return http.StatusBadGateway
 	default:
-		f.Error, f.Code, f.PeerError = wire.Internal().Text, wire.CodeInternal, ""
+		f.Error, f.Code, f.PeerError = peerwire.Internal().Text, peerwire.CodeInternal, ""
 		return http.StatusInternalServerError
 	}
 }

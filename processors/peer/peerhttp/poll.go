@@ -3,10 +3,10 @@ package peerhttp
 import (
 	"net/http"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,7 +25,7 @@ func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommand
 	}
 	in, refusal := peer.Admit(r.settings, r.Header.Values("Authorization"), func(settings.Inbound) bool { return true })
 	if refusal != nil {
-		return h.refuse(r, in.ID, wire.Request{}, refusal)
+		return h.refuse(r, in.ID, peerwire.Request{}, refusal)
 	}
 	if refusal := r.admit(in); refusal != nil {
 		return closed(r, refusal)
@@ -37,7 +37,7 @@ func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommand
 	case !h.replies.serving():
 		return refused(unavailable("Replies cannot be followed yet."))
 	}
-	session := wire.SessionID(in.ID, taskID)
+	session := peerwire.SessionID(in.ID, taskID)
 	w, stop := h.replies.wait(task{session: session, inboundID: in.ID, taskID: taskID}, "")
 	defer stop()
 	var commands []topics.PeerCommand

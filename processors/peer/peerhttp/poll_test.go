@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -96,7 +96,7 @@ func TestTaskIDThatIsTooLongForAPathIsAnsweredSynchronously(t *testing.T) {
 	d := newRig(t)
 	d.group.reply = succeed
 	id := ""
-	for range wire.MaxID {
+	for range peerwire.MaxID {
 		id += "日"
 	}
 	g := d.delegate(requestOf(id), t2, "Prefer: respond-async")
@@ -126,7 +126,7 @@ func TestTaskIsCancelled(t *testing.T) {
 	require.Equal(t, []auth.AuditAction{auth.AuditWrite, auth.AuditCancel, auth.AuditCancel, auth.AuditCancel}, []auth.AuditAction{
 		events[0].Action, events[1].Action, events[2].Action, events[3].Action,
 	})
-	require.Equal(t, []string{"peer partner-b", "t", wire.SessionID("partner-b", "t")}, []string{
+	require.Equal(t, []string{"peer partner-b", "t", peerwire.SessionID("partner-b", "t")}, []string{
 		events[2].Subject, events[2].RequestID, events[2].Session,
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +31,7 @@ func (h *Handler) forward(r *request, _ string) answer {
 	}
 	switch {
 	case !r.settings.Enabled:
-		return refused(wire.Disabled())
+		return refused(peerwire.Disabled())
 	case !h.replies.serving():
 		return refused(unavailable("Replies cannot be followed yet."))
 	}
@@ -52,11 +52,11 @@ func (h *Handler) forward(r *request, _ string) answer {
 	prefer := preferenceOf(r.Header.Values("Prefer"))
 	e.async, e.wait = prefer.async, prefer.wait
 	e.timeout = cmp.Or(f.timeout, timeoutTo(r.settings, f.peerID))
-	e.body = wire.Request{
+	e.body = peerwire.Request{
 		TaskID: f.taskID, ParentInstanceID: r.settings.InstanceID, Content: f.content, ParentRunID: f.parentRunID,
 		ParentSessionID: f.parentSessionID, AgentID: f.agentID, Model: f.model, Timeout: f.timeout,
 	}.Body()
-	req, refusal := wire.ReadRequest(e.body) // as the group and the peer read it
+	req, refusal := peerwire.ReadRequest(e.body) // as the group and the peer read it
 	if refusal != nil {
 		return e.refused(refusal)
 	}
@@ -127,7 +127,7 @@ func (h *Handler) answerErrand(r *request, e *errand, w *waiter, reply topics.Pe
 	case end == gone:
 		return answer{status: statusClientClosed}
 	case end == silent && !e.async:
-		return e.outcome(topics.PeerReply{State: topics.PeerDone, Code: string(wire.CodeTimeout)})
+		return e.outcome(topics.PeerReply{State: topics.PeerDone, Code: string(peerwire.CodeTimeout)})
 	default:
 		return e.refused(unavailable("The task has no outcome yet. Repeat the request with the same taskId."))
 	}
@@ -143,7 +143,7 @@ func (e *errand) continues() answer {
 }
 
 // refused answers a request whose task was not sent.
-func (e *errand) refused(refusal *wire.Refusal) answer {
+func (e *errand) refused(refusal *peerwire.Refusal) answer {
 	refusal.TaskID, refusal.PeerID = e.taskID, e.peerID
 	return refused(refusal)
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -78,8 +78,8 @@ func TestSessionOfATaskForAPeer(t *testing.T) {
 	require.Regexp(t, "^peer-proxy:[0-9a-f]{32}$", sessions[1])
 	require.Equal(t, sessions[1], sessions[2])
 	require.NotEqual(t, sessions[2], sessions[3], "another caller does not see the task")
-	read := func(i int) wire.Request {
-		r, refusal := wire.ReadRequest(d.group.commands[i].Request)
+	read := func(i int) peerwire.Request {
+		r, refusal := peerwire.ReadRequest(d.group.commands[i].Request)
 		require.Nil(t, refusal)
 		return r
 	}
@@ -92,37 +92,37 @@ func TestRequestsToTheProxy(t *testing.T) {
 		name, body string
 		status     int
 		code       string
-		want       wire.Request
+		want       peerwire.Request
 		timeout    time.Duration
 	}{
-		{"no JSON", `{`, 400, "invalid_json", wire.Request{}, 0},
-		{"blank", ` `, 400, "invalid_request", wire.Request{}, 0},
-		{"null", `null`, 400, "invalid_request", wire.Request{}, 0},
-		{"an array", `[1]`, 400, "invalid_request", wire.Request{}, 0},
-		{"no peerId", `{"content":"x"}`, 400, "invalid_request", wire.Request{}, 0},
-		{"blank peerId", `{"peerId":" ","content":"x"}`, 400, "invalid_request", wire.Request{}, 0},
-		{"peerId of a wrong type", `{"peerId":5,"content":"x"}`, 400, "invalid_request", wire.Request{}, 0},
-		{"empty content", `{"peerId":"tenant-a","content":""}`, 400, "invalid_request", wire.Request{}, 0},
-		{"long ID", `{"peerId":"tenant-a","content":"x","model":"` + strings.Repeat("m", 1025) + `"}`, 400, "invalid_request", wire.Request{}, 0},
-		{"task ID that is no Unicode", `{"peerId":"tenant-a","content":"x","taskId":"\ud800"}`, 400, "invalid_request", wire.Request{}, 0},
-		{"large", `{"peerId":"tenant-a","content":"` + strings.Repeat("x", wire.MaxBody) + `"}`, 413, "too_large", wire.Request{}, 0},
-		{"content is not trimmed", `{"peerId":" tenant-a ","content":" ","taskId":" t "}`, 200, "", wire.Request{TaskID: "t", Content: " "}, 30 * time.Second},
+		{"no JSON", `{`, 400, "invalid_json", peerwire.Request{}, 0},
+		{"blank", ` `, 400, "invalid_request", peerwire.Request{}, 0},
+		{"null", `null`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"an array", `[1]`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"no peerId", `{"content":"x"}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"blank peerId", `{"peerId":" ","content":"x"}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"peerId of a wrong type", `{"peerId":5,"content":"x"}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"empty content", `{"peerId":"tenant-a","content":""}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"long ID", `{"peerId":"tenant-a","content":"x","model":"` + strings.Repeat("m", 1025) + `"}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"task ID that is no Unicode", `{"peerId":"tenant-a","content":"x","taskId":"\ud800"}`, 400, "invalid_request", peerwire.Request{}, 0},
+		{"large", `{"peerId":"tenant-a","content":"` + strings.Repeat("x", peerwire.MaxBody) + `"}`, 413, "too_large", peerwire.Request{}, 0},
+		{"content is not trimmed", `{"peerId":" tenant-a ","content":" ","taskId":" t "}`, 200, "", peerwire.Request{TaskID: "t", Content: " "}, 30 * time.Second},
 		{
 			"all members", `{"peerId":"tenant-a","content":"x","taskId":"t","agentId":" a ","model":" m ","timeoutMs":2500.7,"parentRunId":" r ","x":1}`,
 			200, "",
-			wire.Request{TaskID: "t", Content: "x", AgentID: "a", Model: "m", ParentRunID: " r ", Timeout: 2500 * time.Millisecond},
+			peerwire.Request{TaskID: "t", Content: "x", AgentID: "a", Model: "m", ParentRunID: " r ", Timeout: 2500 * time.Millisecond},
 			2500 * time.Millisecond,
 		},
 		{
 			"wrong types count as absent",
 			`{"peerId":"tenant-a","content":"x","taskId":"t","agentId":5,"model":null,"timeoutMs":"5","parentRunId":{},"parentSessionId":[]}`,
 			200, "",
-			wire.Request{TaskID: "t", Content: "x"},
+			peerwire.Request{TaskID: "t", Content: "x"},
 			30 * time.Second,
 		},
-		{"short timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":-5}`, 200, "", wire.Request{TaskID: "t", Content: "x", Timeout: time.Second}, time.Second},
-		{"long timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":1e300}`, 200, "", wire.Request{TaskID: "t", Content: "x", Timeout: 10 * time.Minute}, 10 * time.Minute},
-		{"unknown peer", `{"peerId":"none","content":"x","taskId":"t"}`, 200, "", wire.Request{TaskID: "t", Content: "x"}, time.Minute},
+		{"short timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":-5}`, 200, "", peerwire.Request{TaskID: "t", Content: "x", Timeout: time.Second}, time.Second},
+		{"long timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":1e300}`, 200, "", peerwire.Request{TaskID: "t", Content: "x", Timeout: 10 * time.Minute}, 10 * time.Minute},
+		{"unknown peer", `{"peerId":"none","content":"x","taskId":"t"}`, 200, "", peerwire.Request{TaskID: "t", Content: "x"}, time.Minute},
 	} {
 		d := newRig(t)
 		d.group.reply = succeed
@@ -134,7 +134,7 @@ func TestRequestsToTheProxy(t *testing.T) {
 			continue
 		}
 		sent := d.group.of(topics.PeerDelegate)[0]
-		got, refusal := wire.ReadRequest(sent.Request)
+		got, refusal := peerwire.ReadRequest(sent.Request)
 		require.Nil(t, refusal, c.name)
 		c.want.ParentInstanceID, c.want.Path.Hops = "a-1", 1
 		require.Equal(t, c.want, got, c.name)
@@ -225,7 +225,7 @@ func TestRepeatedTaskForAPeer(t *testing.T) {
 	other := d.group.door(d.clock)
 	first := d.later(t.Context(), "POST", ProxyPath, task1, asJSON)
 	d.commanded(topics.PeerDelegate, 1)
-	d.group.settle("tenant-a", "t", topics.PeerReply{Body: body("t", wire.StatusSuccess, "42")})
+	d.group.settle("tenant-a", "t", topics.PeerReply{Body: body("t", peerwire.StatusSuccess, "42")})
 	want := <-first
 	require.Equal(t, 200, want.status)
 	require.Equal(t, want.body, other.proxy(task1).body)
@@ -249,7 +249,7 @@ func TestAsynchronousTaskForAPeer(t *testing.T) {
 	require.True(t, !sent.Once && sent.Detached)
 	waiting := d.later(t.Context(), "POST", ProxyPath, task1, asJSON, "Prefer: respond-async, wait=60")
 	d.commanded(topics.PeerAsk, 2)
-	d.group.settle("tenant-a", "t", topics.PeerReply{Body: body("t", wire.StatusSuccess, "42")})
+	d.group.settle("tenant-a", "t", topics.PeerReply{Body: body("t", peerwire.StatusSuccess, "42")})
 	require.Equal(t, 200, (<-waiting).status)
 	d.group.set(func(g *group) { g.silent = true })
 	silent := d.later(t.Context(), "POST", ProxyPath, task1, asJSON, async)

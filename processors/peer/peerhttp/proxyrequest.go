@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // forwarding is the body of a request to ProxyPath.
@@ -24,23 +24,23 @@ type forwarding struct {
 }
 
 var (
-	errProxyJSON   = wire.Refusal{Status: 400, Code: wire.CodeInvalidJSON, Text: "Invalid JSON body"}
-	errProxyFields = wire.Refusal{
-		Status: 400, Code: wire.CodeInvalidRequest, Text: "Invalid peer proxy request. Required: peerId, content.",
+	errProxyJSON   = peerwire.Refusal{Status: 400, Code: peerwire.CodeInvalidJSON, Text: "Invalid JSON body"}
+	errProxyFields = peerwire.Refusal{
+		Status: 400, Code: peerwire.CodeInvalidRequest, Text: "Invalid peer proxy request. Required: peerId, content.",
 	}
-	errProxyID = wire.Refusal{
-		Status: 400, Code: wire.CodeInvalidRequest,
-		Text: "Invalid peer proxy request. An ID is longer than " + strconv.Itoa(wire.MaxID) + " characters, or is not valid Unicode.",
+	errProxyID = peerwire.Refusal{
+		Status: 400, Code: peerwire.CodeInvalidRequest,
+		Text: "Invalid peer proxy request. An ID is longer than " + strconv.Itoa(peerwire.MaxID) + " characters, or is not valid Unicode.",
 	}
 )
 
 // readForwarding reads a body. A member of a wrong type counts as absent, like null. A blank body counts as {}.
-func readForwarding(body []byte) (f forwarding, refusal *wire.Refusal) {
-	if wire.Trim(string(body)) == "" {
+func readForwarding(body []byte) (f forwarding, refusal *peerwire.Refusal) {
+	if peerwire.Trim(string(body)) == "" {
 		body = []byte("{}")
 	}
 	value := jsontext.Value(body)
-	if codec.Deeper(body, wire.MaxDepth) || !value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+	if codec.Deeper(body, peerwire.MaxDepth) || !value.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		r := errProxyJSON
 		return f, &r
 	}
@@ -58,10 +58,10 @@ func readForwarding(body []byte) (f forwarding, refusal *wire.Refusal) {
 		*to = string(text)
 		valid = valid && (err == nil || name == "content")
 	}
-	f.peerID, f.taskID = wire.Trim(f.peerID), wire.Trim(f.taskID)
-	f.agentID, f.model = wire.Trim(f.agentID), wire.Trim(f.model)
+	f.peerID, f.taskID = peerwire.Trim(f.peerID), peerwire.Trim(f.taskID)
+	f.agentID, f.model = peerwire.Trim(f.agentID), peerwire.Trim(f.model)
 	for _, id := range []*string{&f.parentRunID, &f.parentSessionID} {
-		if wire.Trim(*id) == "" {
+		if peerwire.Trim(*id) == "" {
 			*id = ""
 		}
 	}
@@ -70,7 +70,7 @@ func readForwarding(body []byte) (f forwarding, refusal *wire.Refusal) {
 		return f, &r
 	}
 	for _, id := range []string{f.peerID, f.taskID, f.agentID, f.model, f.parentRunID, f.parentSessionID} {
-		valid = valid && wire.Length(id) <= wire.MaxID
+		valid = valid && peerwire.Length(id) <= peerwire.MaxID
 	}
 	if !valid {
 		r := errProxyID

@@ -10,11 +10,11 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 const (
@@ -26,9 +26,9 @@ const (
 
 // refuse answers a request of a peer that is refused, after the record of it was written. inboundID is the label of its token,
 // empty if there is none, and req what was read of its body.
-func (h *Handler) refuse(r *request, inboundID string, req wire.Request, refusal *wire.Refusal) answer {
+func (h *Handler) refuse(r *request, inboundID string, req peerwire.Request, refusal *peerwire.Refusal) answer {
 	switch {
-	case refusal.Code == wire.CodeUnknownToken:
+	case refusal.Code == peerwire.CodeUnknownToken:
 		late := r.Fail("", &entrance.Refusal{Status: refusal.Status, Text: string(refusal.Code)})
 		if late.Status == http.StatusTooManyRequests {
 			return h.turnAway(r, inboundID, late)
@@ -48,7 +48,7 @@ func (h *Handler) refuse(r *request, inboundID string, req wire.Request, refusal
 func (h *Handler) turnAway(r *request, inboundID string, refusal *entrance.Refusal) answer {
 	refusal.SetHeader(r.w.Header())
 	told := refusalOf(refusal)
-	h.writeRefused(r, inboundID, wire.Request{}, told)
+	h.writeRefused(r, inboundID, peerwire.Request{}, told)
 	a := refused(told)
 	if refusal.RetryAfter > 0 {
 		a.retryAfter = refusal.RetryAfter
@@ -58,7 +58,7 @@ func (h *Handler) turnAway(r *request, inboundID string, refusal *entrance.Refus
 
 // writeRefused writes the record of a refused request, unless there are too many. A failure is logged: the request is refused
 // anyway.
-func (h *Handler) writeRefused(r *request, inboundID string, req wire.Request, refusal *wire.Refusal) {
+func (h *Handler) writeRefused(r *request, inboundID string, req peerwire.Request, refusal *peerwire.Refusal) {
 	now := h.config.Clock.Now()
 	omitted, ok := h.refusals.take(inboundID, now)
 	fields := []zap.Field{zap.String("agent", h.topics.Agent), zap.String("inbound", inboundID)}

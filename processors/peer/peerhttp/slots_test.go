@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -140,7 +140,7 @@ func TestRepeatedRequestNeedsNoFreeSlot(t *testing.T) {
 	require.Equal(t, 429, d.delegate(requestOf("t", `,"model":"m"`), t4, "Prefer: respond-async").status, "another task")
 	require.Len(t, d.group.of(topics.PeerRun), 2)
 	for name, body := range map[string]string{
-		"no JSON": "{", "no task": "{}", "too large": strings.Repeat(" ", wire.MaxBody+1),
+		"no JSON": "{", "no task": "{}", "too large": strings.Repeat(" ", peerwire.MaxBody+1),
 		"a callback without the preference": requestOf("t", `,"callback":{"token":"c"}`),
 	} {
 		g := d.delegate(body, t4)

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,7 +28,7 @@ func (t *Transport) Run(ctx context.Context, agent string, brokers []string, opt
 		if in.Err != nil {
 			return // the sink reports it
 		}
-		if body, err := wire.ReadAttempt(in.Value.Body); err == nil && body.Cancel {
+		if body, err := peerwire.ReadAttempt(in.Value.Body); err == nil && body.Cancel {
 			t.memory.cancel(in.Value, t.clock.Now())
 		}
 	}, opts...)
@@ -42,23 +42,23 @@ func (t *Transport) Run(ctx context.Context, agent string, brokers []string, opt
 const tellTimeout = 10 * time.Second
 
 // cancel ends the attempts of a task in this process, and tells the peer. An attempt that ran here has told it already.
-func (t *Transport) cancel(ctx context.Context, d topics.Delivery, body wire.Attempt) outcome {
+func (t *Transport) cancel(ctx context.Context, d topics.Delivery, body peerwire.Attempt) outcome {
 	running := t.memory.cancel(d, t.clock.Now())
 	told := false
 	for _, e := range running {
 		select {
 		case <-e.done:
-			told = told || e.outcome.answer.Code == wire.CodeCancelled && e.outcome.answer.Reached
+			told = told || e.outcome.answer.Code == peerwire.CodeCancelled && e.outcome.answer.Reached
 		case <-ctx.Done():
 			return interruption(ctx, network{sent: true})
 		}
 	}
 	if told {
-		return outcome{answer: wire.Answer{Code: wire.CodeCancelled}}
+		return outcome{answer: peerwire.Answer{Code: peerwire.CodeCancelled}}
 	}
 	peer, ok := t.peer(d.Route.Service)
 	if !ok {
-		return failed(wire.CodeUnknownPeer, "unknown peer", final)
+		return failed(peerwire.CodeUnknownPeer, "unknown peer", final)
 	}
 	return t.tell(ctx, peer, body.TaskID)
 }
@@ -73,18 +73,18 @@ func (t *Transport) tell(ctx context.Context, peer settings.Outbound, taskID str
 	case broken != nil:
 		return *broken
 	case !card.Cancel:
-		return outcome{answer: wire.Answer{Code: wire.CodeCancelled}}
+		return outcome{answer: peerwire.Answer{Code: peerwire.CodeCancelled}}
 	}
 	r, err := t.request(ctx, http.MethodDelete, peer, taskPath(taskID), nil)
 	if err != nil {
-		return failed(wire.CodeUnreachable, "request cannot be made", final)
+		return failed(peerwire.CodeUnreachable, "request cannot be made", final)
 	}
 	response, body, lost := t.do(ctx, r, maxError)
 	switch {
 	case lost != nil:
 		return *lost
 	case response.StatusCode < 300, response.StatusCode == http.StatusNotFound, response.StatusCode == http.StatusGone:
-		return outcome{answer: wire.Answer{Code: wire.CodeCancelled, Answered: true}}
+		return outcome{answer: peerwire.Answer{Code: peerwire.CodeCancelled, Answered: true}}
 	default:
 		return refused(response, body, t.clock.Now())
 	}

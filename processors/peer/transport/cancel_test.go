@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestCancelEndsTheRunningAttemptAndTellsThePeer(t *testing.T) {
 	for name, told := range map[string]int{"cancels": 1, "does not": 0} {
 		t.Run(name, func(t *testing.T) {
-			p := newInstance(t, func(c *wire.Card) { c.Cancel = told == 1 })
+			p := newInstance(t, func(c *peerwire.Card) { c.Cancel = told == 1 })
 			begun, gone := make(chan struct{}), make(chan struct{})
 			p.delegate = func(w http.ResponseWriter, r *http.Request) {
 				close(begun)
@@ -36,7 +36,7 @@ func TestCancelEndsTheRunningAttemptAndTellsThePeer(t *testing.T) {
 			require.False(t, c.failed)
 			running.Wait()
 			<-gone
-			require.Equal(t, []any{wire.CodeCancelled, "cancelled", true, true}, []any{e.Code, e.Reason, e.Final, e.Reached})
+			require.Equal(t, []any{peerwire.CodeCancelled, "cancelled", true, true}, []any{e.Code, e.Reason, e.Final, e.Reached})
 			require.Equal(t, told, p.count("DELETE"))
 		})
 	}
@@ -54,7 +54,7 @@ func TestCancelEndsPolling(t *testing.T) {
 	}
 	tr := p.sender()
 	var running sync.WaitGroup
-	running.Go(func() { require.Equal(t, wire.CodeCancelled, exchange(t, tr, attempt()).Code) })
+	running.Go(func() { require.Equal(t, peerwire.CodeCancelled, exchange(t, tr, attempt()).Code) })
 	<-begun
 	require.False(t, exchange(t, tr, attempt(cancelOf)).failed)
 	running.Wait()
@@ -67,7 +67,7 @@ func TestAttemptOfACancelledTaskIsNotMade(t *testing.T) {
 	require.False(t, exchange(t, tr, attempt(number(2), cancelOf)).failed)
 	for _, n := range []int64{1, 2} {
 		e := exchange(t, tr, attempt(number(n)))
-		require.Equal(t, []any{wire.CodeCancelled, true, false}, []any{e.Code, e.Final, e.Reached})
+		require.Equal(t, []any{peerwire.CodeCancelled, true, false}, []any{e.Code, e.Final, e.Reached})
 	}
 	require.True(t, exchange(t, tr, attempt(repeated)).Reached)
 	require.Zero(t, p.count("POST"))
@@ -75,25 +75,25 @@ func TestAttemptOfACancelledTaskIsNotMade(t *testing.T) {
 }
 
 func TestPeerIsToldOfACancelThatRanElsewhere(t *testing.T) {
-	for status, want := range map[int]wire.Code{
-		200: wire.CodeCancelled, 202: wire.CodeCancelled, 404: wire.CodeCancelled, 410: wire.CodeCancelled,
-		401: wire.CodePeerRefused, 500: wire.CodePeerRefused, 503: wire.CodePeerBusy,
+	for status, want := range map[int]peerwire.Code{
+		200: peerwire.CodeCancelled, 202: peerwire.CodeCancelled, 404: peerwire.CodeCancelled, 410: peerwire.CodeCancelled,
+		401: peerwire.CodePeerRefused, 500: peerwire.CodePeerRefused, 503: peerwire.CodePeerBusy,
 	} {
 		p := newInstance(t, cancels)
 		p.tasks = answer(status, "")
 		e := exchange(t, p.sender(), attempt(cancelOf))
 		require.Equal(t, want, e.Code, status)
-		require.Equal(t, want != wire.CodeCancelled, e.failed)
+		require.Equal(t, want != peerwire.CodeCancelled, e.failed)
 		require.Equal(t, 1, p.count("DELETE"))
 	}
 	p := newInstance(t, cancels)
 	p.tasks = hangUp
-	require.Equal(t, wire.CodeUnreachable, exchange(t, p.sender(), attempt(cancelOf)).Code)
+	require.Equal(t, peerwire.CodeUnreachable, exchange(t, p.sender(), attempt(cancelOf)).Code)
 	p.show(answer(500, ""))
-	require.Equal(t, wire.CodePeerRefused, exchange(t, p.sender(), attempt(cancelOf)).Code)
+	require.Equal(t, peerwire.CodePeerRefused, exchange(t, p.sender(), attempt(cancelOf)).Code)
 	require.Equal(t, 1, p.count("DELETE"))
 	none := sender(t, func() *settings.Settings { return &settings.Settings{Enabled: true} })
-	require.Equal(t, wire.CodeUnknownPeer, exchange(t, none, attempt(cancelOf)).Code)
+	require.Equal(t, peerwire.CodeUnknownPeer, exchange(t, none, attempt(cancelOf)).Code)
 }
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -107,7 +107,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.True(t, mine)
 		m.finish(e, o, true)
 	}
-	big := outcome{answer: wire.Answer{Reply: make([]byte, maxReplies/2)}}
+	big := outcome{answer: peerwire.Answer{Reply: make([]byte, maxReplies/2)}}
 	for n := range int64(3) {
 		put(n, now.Add(time.Minute), big)
 	}

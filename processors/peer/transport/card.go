@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 const (
@@ -25,18 +25,18 @@ type cards struct {
 }
 
 type keptCard struct {
-	card  wire.Card // without the agents
+	card  peerwire.Card // without the agents
 	until time.Time
 }
 
-func (c *cards) get(base string, now time.Time) (wire.Card, bool) {
+func (c *cards) get(base string, now time.Time) (peerwire.Card, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.kept[base]
 	return k.card, ok && now.Before(k.until)
 }
 
-func (c *cards) put(base string, card wire.Card, now time.Time) {
+func (c *cards) put(base string, card peerwire.Card, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= maxCards {
@@ -48,7 +48,7 @@ func (c *cards) put(base string, card wire.Card, now time.Time) {
 
 // card returns the card of a peer, read within the last minute. A peer that answers without a card has the zero card, without
 // capabilities. broken is the outcome of an attempt that needs the card if the peer does not answer, or is busy.
-func (t *Transport) card(ctx context.Context, peer settings.Outbound, most time.Duration) (card wire.Card, broken *outcome) {
+func (t *Transport) card(ctx context.Context, peer settings.Outbound, most time.Duration) (card peerwire.Card, broken *outcome) {
 	now := t.clock.Now()
 	if card, ok := t.cards.get(peer.BaseURL, now); ok {
 		return card, nil
@@ -57,11 +57,11 @@ func (t *Transport) card(ctx context.Context, peer settings.Outbound, most time.
 	defer cancel()
 	r, err := http.NewRequestWithContext(inner, http.MethodGet, peer.BaseURL+cardPath, nil)
 	if err != nil {
-		o := failed(wire.CodeUnreachable, "request cannot be made", final)
+		o := failed(peerwire.CodeUnreachable, "request cannot be made", final)
 		return card, &o
 	}
 	r.Header.Set("Accept", "application/json") // the card is public: no token
-	response, body, lost := t.do(inner, r, wire.MaxCard)
+	response, body, lost := t.do(inner, r, peerwire.MaxCard)
 	if lost != nil {
 		if ctx.Err() != nil {
 			*lost = interruption(ctx, network{})
@@ -69,7 +69,7 @@ func (t *Transport) card(ctx context.Context, peer settings.Outbound, most time.
 		return card, lost
 	}
 	if response.StatusCode < 300 {
-		card, _ = wire.ReadCard(body) // the zero card is that of a peer without capabilities
+		card, _ = peerwire.ReadCard(body) // the zero card is that of a peer without capabilities
 	} else if o := refused(response, body, now); !o.failure.Final {
 		return card, &o
 	}

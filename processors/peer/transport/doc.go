@@ -6,7 +6,7 @@
 //	          |                  |              |         GET, DELETE /api/peer/tasks/{id}
 //	          +-- Transport.Run --------------->+  (cancels)
 //	                             |
-//	                             +--> {agent}-peer-receipts  (wire.Answer)
+//	                             +--> {agent}-peer-receipts  (what the peer answered)
 //
 // # An attempt
 //
@@ -56,5 +56,5 @@
 // Requests go only to the base URLs of the configuration: redirects and proxies of the environment are not used, and a location
 // that a peer returns must be under the peer's base URL. Errors and failed answers have neither tokens nor addresses. They do have
 // the text of a peer's error, at most 4 KiB, in which the peer's token is replaced; a reply is passed on as it is. Bodies of
-// responses are bounded: replies by wire.MaxReply (a result above 768 KiB is cut, with a note), cards by wire.MaxCard, errors by 64 KiB.
+// responses are bounded: replies by 8 MiB (a result above 768 KiB is cut, with a note), cards by 256 KiB, errors by 64 KiB.
 package transport

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -61,8 +61,8 @@ func ExampleTransport_Exchange() {
 	}}
 	t := transport.New(func() *settings.Settings { return current }, transport.Config{})
 	defer t.Close()
-	task := wire.Attempt{
-		TaskID: "t-9", Request: wire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}.Body(),
+	task := peerwire.Attempt{
+		TaskID: "t-9", Request: peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}.Body(),
 		Timeout: time.Minute, Deadline: time.Now().Add(10 * time.Minute),
 	}
 	response, err := t.Exchange(context.Background(), sink.Attempt{Delivery: topics.Delivery{

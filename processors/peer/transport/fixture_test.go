@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -39,9 +39,9 @@ type instance struct {
 }
 
 // newInstance starts a peer whose card says what change says.
-func newInstance(t testing.TB, change ...func(*wire.Card)) *instance {
+func newInstance(t testing.TB, change ...func(*peerwire.Card)) *instance {
 	t.Helper()
-	card := wire.Card{InstanceID: "tenant-a", AppVersion: "1", Delegate: true}
+	card := peerwire.Card{InstanceID: "tenant-a", AppVersion: "1", Delegate: true}
 	for _, f := range change {
 		f(&card)
 	}
@@ -60,13 +60,13 @@ func newInstance(t testing.TB, change ...func(*wire.Card)) *instance {
 	return p
 }
 
-func idempotent(c *wire.Card) { c.Idempotent = true }
-func cancels(c *wire.Card)    { c.Cancel = true }
+func idempotent(c *peerwire.Card) { c.Idempotent = true }
+func cancels(c *peerwire.Card)    { c.Cancel = true }
 
 // success answers the reply to the task of the request.
 func success(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	req, refusal := wire.ReadRequest(body)
+	req, refusal := peerwire.ReadRequest(body)
 	if refusal != nil {
 		w.WriteHeader(refusal.Status)
 		return
@@ -75,7 +75,7 @@ func success(w http.ResponseWriter, r *http.Request) {
 }
 
 func replyTo(task string) []byte {
-	return wire.Reply{TaskID: task, PeerInstanceID: "tenant-a", PeerRunID: "peer_1", Status: wire.StatusSuccess, Result: "42 rows"}.Body()
+	return peerwire.Reply{TaskID: task, PeerInstanceID: "tenant-a", PeerRunID: "peer_1", Status: peerwire.StatusSuccess, Result: "42 rows"}.Body()
 }
 
 func (p *instance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -149,13 +149,13 @@ func sender(t testing.TB, current func() *settings.Settings, change ...func(*Con
 }
 
 // attempt is an attempt for the task "t/9" of the peer "a".
-func attempt(change ...func(*sink.Attempt, *wire.Attempt)) sink.Attempt {
+func attempt(change ...func(*sink.Attempt, *peerwire.Attempt)) sink.Attempt {
 	a := sink.Attempt{Delivery: topics.Delivery{
 		DeliveryID: "peer_1", SessionID: "s", Route: topics.Destination{Kind: Kind, Service: "a"}, Attempt: 1,
 		LeaseUntilMS: time.Now().Add(10 * limit).UnixMilli(), ExpiresMS: time.Now().Add(10 * limit).UnixMilli(),
 	}}
-	body := wire.Attempt{
-		TaskID: "t/9", Request: wire.Request{TaskID: "t/9", ParentInstanceID: "hq-1", Content: "count the rows"}.Body(),
+	body := peerwire.Attempt{
+		TaskID: "t/9", Request: peerwire.Request{TaskID: "t/9", ParentInstanceID: "hq-1", Content: "count the rows"}.Body(),
 		Timeout: limit, Deadline: time.Now().Add(10 * limit),
 	}
 	for _, f := range change {
@@ -165,24 +165,24 @@ func attempt(change ...func(*sink.Attempt, *wire.Attempt)) sink.Attempt {
 	return a
 }
 
-func repeat(_ *sink.Attempt, b *wire.Attempt)   { b.Repeat = true }
-func repeated(a *sink.Attempt, _ *wire.Attempt) { a.Repeated = true }
+func repeat(_ *sink.Attempt, b *peerwire.Attempt)   { b.Repeat = true }
+func repeated(a *sink.Attempt, _ *peerwire.Attempt) { a.Repeated = true }
 
-func cancelOf(a *sink.Attempt, b *wire.Attempt) {
+func cancelOf(a *sink.Attempt, b *peerwire.Attempt) {
 	a.Attempt, b.Cancel, b.Request = a.Attempt+1, true, nil
 }
 
-func number(n int64) func(*sink.Attempt, *wire.Attempt) {
-	return func(a *sink.Attempt, _ *wire.Attempt) { a.Attempt = n }
+func number(n int64) func(*sink.Attempt, *peerwire.Attempt) {
+	return func(a *sink.Attempt, _ *peerwire.Attempt) { a.Attempt = n }
 }
 
-func timeout(d time.Duration) func(*sink.Attempt, *wire.Attempt) {
-	return func(_ *sink.Attempt, b *wire.Attempt) { b.Timeout = d }
+func timeout(d time.Duration) func(*sink.Attempt, *peerwire.Attempt) {
+	return func(_ *sink.Attempt, b *peerwire.Attempt) { b.Timeout = d }
 }
 
 // exchanged is what an attempt returned.
 type exchanged struct {
-	wire.Answer
+	peerwire.Answer
 	sink.Failure // zero if there was none
 	failed       bool
 }
@@ -202,9 +202,9 @@ func exchangeIn(t testing.TB, ctx context.Context, tr *Transport, a sink.Attempt
 		e.Failure, e.failed = *f, true
 	}
 	var readErr error
-	e.Answer, readErr = wire.ReadAnswer(response)
+	e.Answer, readErr = peerwire.ReadAnswer(response)
 	require.NoError(t, readErr)
-	require.Equal(t, e.failed, e.Reply == nil && e.Code != wire.CodeCancelled || e.failed, "a failure has no reply")
+	require.Equal(t, e.failed, e.Reply == nil && e.Code != peerwire.CodeCancelled || e.failed, "a failure has no reply")
 	for _, text := range []string{e.Error(), e.Failure.Reason, e.Detail} {
 		require.NotContains(t, text, token)
 		require.NotContains(t, text, "127.0.0.1")

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -71,9 +71,9 @@ func TestAttemptOnATopicEndsInAReceiptWithTheReply(t *testing.T) {
 	case r := <-receipts:
 		require.Equal(t, topics.OutcomeDelivered, r.Outcome)
 		require.Equal(t, "peer_1", r.DeliveryID)
-		a, err := wire.ReadAnswer(r.Response)
+		a, err := peerwire.ReadAnswer(r.Response)
 		require.NoError(t, err)
-		reply, err := wire.ReadReply(a.Reply, "t/9")
+		reply, err := peerwire.ReadReply(a.Reply, "t/9")
 		require.NoError(t, err)
 		require.Equal(t, "\ufffd \ufffd", reply.Result)
 	case <-time.After(brokerLimit):
@@ -94,7 +94,7 @@ func TestCancelOnATopicEndsTheAttemptsOfEveryProcess(t *testing.T) {
 	var running sync.WaitGroup
 	ended := make(chan exchanged, 1)
 	running.Go(func() {
-		ended <- exchange(t, tr, attempt(func(_ *sink.Attempt, b *wire.Attempt) {
+		ended <- exchange(t, tr, attempt(func(_ *sink.Attempt, b *peerwire.Attempt) {
 			b.Timeout, b.Deadline = 2*brokerLimit, time.Now().Add(2*brokerLimit)
 		}))
 	})
@@ -107,7 +107,7 @@ func TestCancelOnATopicEndsTheAttemptsOfEveryProcess(t *testing.T) {
 		return len(ended) == 1
 	}, brokerLimit, 100*time.Millisecond)
 	running.Wait()
-	require.Equal(t, wire.CodeCancelled, (<-ended).Code)
+	require.Equal(t, peerwire.CodeCancelled, (<-ended).Code)
 	require.Equal(t, 1, p.count("DELETE"), "the attempt has told the peer")
 }
 

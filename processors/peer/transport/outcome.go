@@ -5,14 +5,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // outcome is how an attempt ended. failure is nil if there is a reply, or if a cancel was passed on.
 type outcome struct {
-	answer  wire.Answer
+	answer  peerwire.Answer
 	failure *sink.Failure
 }
 
@@ -35,8 +35,8 @@ func (o outcome) alsoReached(before bool) outcome {
 
 // failed returns the outcome of an attempt without a reply. It can be retried, and did not reach the peer, unless an option
 // says otherwise.
-func failed(code wire.Code, reason string, options ...func(*outcome)) outcome {
-	o := outcome{wire.Answer{Code: code}, &sink.Failure{Reason: reason}}
+func failed(code peerwire.Code, reason string, options ...func(*outcome)) outcome {
+	o := outcome{peerwire.Answer{Code: code}, &sink.Failure{Reason: reason}}
 	for _, option := range options {
 		option(&o)
 	}
@@ -56,11 +56,11 @@ const reasonCancelled = "cancelled"
 // refused returns the outcome of a response with another status than 2xx. body may be incomplete.
 func refused(response *http.Response, body []byte, now time.Time) outcome {
 	code := response.StatusCode
-	o := failed(wire.CodePeerRefused, "status "+strconv.Itoa(code), answered, status(code))
-	o.answer.Detail = wire.ReadRefusal(code, body).Text
+	o := failed(peerwire.CodePeerRefused, "status "+strconv.Itoa(code), answered, status(code))
+	o.answer.Detail = peerwire.ReadRefusal(code, body).Text
 	switch {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
-		o.answer.Code = wire.CodePeerBusy
+		o.answer.Code = peerwire.CodePeerBusy
 		o.failure.RetryAfter = sink.ParseRetryAfter(response.Header.Get("Retry-After"), now)
 	case code >= 500:
 		reached(&o)
@@ -80,7 +80,7 @@ const maxKept = 768 << 10
 // replied returns the outcome of a response with status 2xx whose body was read to its end. The result of a reply that does not
 // fit into a record is cut, because peers need not have our limits.
 func replied(code int, body []byte, taskID string) outcome {
-	reply, err := wire.ReadReply(body, taskID)
+	reply, err := peerwire.ReadReply(body, taskID)
 	if err == nil && len(body) > maxKept {
 		short, ok := reply.Shortened(func(body []byte) bool { return len(body) <= maxKept })
 		if !ok {
@@ -91,9 +91,9 @@ func replied(code int, body []byte, taskID string) outcome {
 	if err != nil {
 		return malformed(code)
 	}
-	return outcome{answer: wire.Answer{Reply: body, Answered: true, Reached: true}}
+	return outcome{answer: peerwire.Answer{Reply: body, Answered: true, Reached: true}}
 }
 
 func malformed(code int) outcome {
-	return failed(wire.CodeMalformed, "malformed reply", final, answered, reached, status(code))
+	return failed(peerwire.CodeMalformed, "malformed reply", final, answered, reached, status(code))
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestAnswerOfAReplyThatIsTooLargeSaysSo(t *testing.T) {
 	tr := New(nil, Config{})
-	short, err := wire.ReadAnswer(tr.Shorten(wire.Answer{Reply: replyTo("t"), Answered: true, Reached: true}.Body()))
+	short, err := peerwire.ReadAnswer(tr.Shorten(peerwire.Answer{Reply: replyTo("t"), Answered: true, Reached: true}.Body()))
 	require.NoError(t, err)
-	require.Equal(t, wire.Answer{
-		Code: wire.CodeMalformed, Detail: "The reply does not fit into a record.", Answered: true, Reached: true,
+	require.Equal(t, peerwire.Answer{
+		Code: peerwire.CodeMalformed, Detail: "The reply does not fit into a record.", Answered: true, Reached: true,
 	}, short)
-	short, err = wire.ReadAnswer(tr.Shorten(wire.Answer{Code: wire.CodePeerRefused, Detail: strings.Repeat("x", 4096), Reached: true}.Body()))
+	short, err = peerwire.ReadAnswer(tr.Shorten(peerwire.Answer{Code: peerwire.CodePeerRefused, Detail: strings.Repeat("x", 4096), Reached: true}.Body()))
 	require.NoError(t, err)
-	require.Equal(t, wire.Answer{Code: wire.CodePeerRefused, Reached: true}, short)
+	require.Equal(t, peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, short)
 	require.Nil(t, tr.Shorten(topics.Raw("{")))
 }
 
@@ -37,7 +37,7 @@ func readable(t testing.TB, o outcome) {
 	require.NoError(t, err)
 	in := catalog.PeerReceipts.Codec().Unmarshal(raw)
 	require.NoError(t, in.Err)
-	got, err := wire.ReadAnswer(in.Value.Response)
+	got, err := peerwire.ReadAnswer(in.Value.Response)
 	require.NoError(t, err)
 	require.Equal(t, o.answer.Code, got.Code)
 	require.Equal(t, o.answer.Detail, got.Detail)
@@ -57,9 +57,9 @@ func FuzzResponse(f *testing.F) {
 		o := replied(200, body, task)
 		readable(t, o)
 		if o.failure == nil {
-			before, err := wire.ReadReply(body, task)
+			before, err := peerwire.ReadReply(body, task)
 			require.NoError(t, err)
-			after, err := wire.ReadReply(o.answer.Reply, task)
+			after, err := peerwire.ReadReply(o.answer.Reply, task)
 			require.NoError(t, err)
 			require.Equal(t, before, after)
 		}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 const (
@@ -28,7 +28,7 @@ func (t *Transport) poll(ctx context.Context, peer settings.Outbound, taskID str
 	for {
 		latest, ok := t.peer(peer.ID)
 		if !ok || latest.BaseURL != peer.BaseURL {
-			return failed(wire.CodeUnknownPeer, "unknown peer", final, reached)
+			return failed(peerwire.CodeUnknownPeer, "unknown peer", final, reached)
 		}
 		peer.Token = latest.Token
 		wait, begun := waitOf(ctx), time.Now()
@@ -58,10 +58,10 @@ func (t *Transport) ask(ctx context.Context, peer settings.Outbound, taskID stri
 	defer cancel()
 	r, err := t.request(inner, http.MethodGet, peer, taskPath(taskID)+"?wait="+strconv.Itoa(wait)+"s", nil)
 	if err != nil {
-		o := failed(wire.CodeUnreachable, "request cannot be made", final)
+		o := failed(peerwire.CodeUnreachable, "request cannot be made", final)
 		return &o, 0
 	}
-	response, body, lost := t.do(inner, r, wire.MaxReply)
+	response, body, lost := t.do(inner, r, peerwire.MaxReply)
 	var end outcome
 	switch {
 	case lost != nil && ctx.Err() != nil:
@@ -78,7 +78,7 @@ func (t *Transport) ask(ctx context.Context, peer settings.Outbound, taskID stri
 			return nil, min(end.failure.RetryAfter, longestRefused)
 		}
 		if response.StatusCode == http.StatusNotFound { // the peer has forgotten the task
-			end.answer.Code = wire.CodeOutcomeUnknown
+			end.answer.Code = peerwire.CodeOutcomeUnknown
 		}
 	}
 	return &end, 0

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // accepted answers 202 with a location.
@@ -52,8 +52,8 @@ func TestAcceptedTaskIsPolledUntilItHasEnded(t *testing.T) {
 }
 
 func TestPollThatIsRefusedEndsTheAttempt(t *testing.T) {
-	for status, want := range map[int]wire.Code{
-		401: wire.CodePeerRefused, 403: wire.CodePeerRefused, 404: wire.CodeOutcomeUnknown, 302: wire.CodePeerRefused,
+	for status, want := range map[int]peerwire.Code{
+		401: peerwire.CodePeerRefused, 403: peerwire.CodePeerRefused, 404: peerwire.CodeOutcomeUnknown, 302: peerwire.CodePeerRefused,
 	} {
 		p := newInstance(t)
 		p.delegate, p.tasks = accepted("tasks/t%2F9"), answer(status, `{"error":"no"}`)
@@ -62,7 +62,7 @@ func TestPollThatIsRefusedEndsTheAttempt(t *testing.T) {
 	}
 	p := newInstance(t)
 	p.delegate, p.tasks = accepted("tasks/t%2F9"), answer(200, string(replyTo("t-10")))
-	require.Equal(t, wire.CodeMalformed, exchange(t, p.sender(), attempt()).Code)
+	require.Equal(t, peerwire.CodeMalformed, exchange(t, p.sender(), attempt()).Code)
 }
 
 // An operator replaces a token on both sides, or removes a peer, while a task runs.
@@ -95,7 +95,7 @@ func TestPollsFollowTheConfiguration(t *testing.T) {
 			accepted("")(w, r)
 		}
 		e := exchange(t, sender(t, current.Load), attempt())
-		require.Equal(t, []any{wire.CodeUnknownPeer, true, true}, []any{e.Code, e.Final, e.Reached})
+		require.Equal(t, []any{peerwire.CodeUnknownPeer, true, true}, []any{e.Code, e.Final, e.Reached})
 		require.Equal(t, polls+1, p.count("GET /api/peer/tasks"))
 	}
 
@@ -139,7 +139,7 @@ func TestDeadlineEndsPolling(t *testing.T) {
 				handler(w, r)
 			}
 			e := exchangeIn(t, ctx, p.sender(), attempt())
-			require.Equal(t, []any{wire.CodeTimeout, "timeout", false, true, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
+			require.Equal(t, []any{peerwire.CodeTimeout, "timeout", false, true, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestLocationThatIsNotOfThePeerIsNotRequested(t *testing.T) {
 	} {
 		p.on(accepted(location))
 		e := exchange(t, p.sender(), attempt())
-		require.Equal(t, []any{wire.CodeMalformed, true, true, 202}, []any{e.Code, e.Final, e.Reached, e.Status}, location)
+		require.Equal(t, []any{peerwire.CodeMalformed, true, true, 202}, []any{e.Code, e.Final, e.Reached, e.Status}, location)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // The paths of a peer, after its base URL.
@@ -31,16 +31,16 @@ const (
 const maxError = 64 << 10
 
 // post sends a task and returns its outcome.
-func (t *Transport) post(ctx context.Context, peer settings.Outbound, task wire.Request) outcome {
+func (t *Transport) post(ctx context.Context, peer settings.Outbound, task peerwire.Request) outcome {
 	r, err := t.request(ctx, http.MethodPost, peer, delegatePath, task.Body())
 	if err != nil {
-		return failed(wire.CodeUnreachable, "request cannot be made", final)
+		return failed(peerwire.CodeUnreachable, "request cannot be made", final)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	// A peer without this preference answers when the run has ended. There is no Idempotency-Key: net/http sends a request
 	// with one again when a connection is lost, also to a peer that would run the task twice.
 	r.Header.Set("Prefer", "respond-async, wait="+strconv.Itoa(waitOf(ctx)))
-	response, body, lost := t.do(ctx, r, wire.MaxReply)
+	response, body, lost := t.do(ctx, r, peerwire.MaxReply)
 	switch {
 	case lost != nil:
 		return *lost
@@ -142,13 +142,13 @@ var errCancelled = fmt.Errorf("transport: %s", reasonCancelled)
 
 // interruption returns the outcome of a request without a complete response.
 func interruption(ctx context.Context, n network) outcome {
-	o := failed(wire.CodeUnreachable, n.reason)
+	o := failed(peerwire.CodeUnreachable, n.reason)
 	o.answer.Answered, o.answer.Reached = n.answered, n.sent
 	switch {
 	case errors.Is(context.Cause(ctx), errCancelled):
-		o.answer.Code, o.failure.Reason, o.failure.Final = wire.CodeCancelled, reasonCancelled, true
+		o.answer.Code, o.failure.Reason, o.failure.Final = peerwire.CodeCancelled, reasonCancelled, true
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		o.answer.Code, o.failure.Reason = wire.CodeTimeout, sink.ReasonTimeout
+		o.answer.Code, o.failure.Reason = peerwire.CodeTimeout, sink.ReasonTimeout
 	case ctx.Err() != nil:
 		o.failure.Reason = delivery.ReasonInterrupted
 	}

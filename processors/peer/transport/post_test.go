@@ -15,18 +15,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestRequestHasTheFormThatPeersRead(t *testing.T) {
-	for name, change := range map[string]func(*wire.Card){"plain": func(*wire.Card) {}, "idempotent": idempotent} {
+	for name, change := range map[string]func(*peerwire.Card){"plain": func(*peerwire.Card) {}, "idempotent": idempotent} {
 		t.Run(name, func(t *testing.T) {
 			p := newInstance(t, change)
 			p.delegate = func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				req, refusal := wire.ReadRequest(body)
+				req, refusal := peerwire.ReadRequest(body)
 				require.Nil(t, refusal)
 				require.Equal(t, []string{"POST", "Bearer " + token, "application/json", "application/json", "respond-async, wait=25", ""}, []string{
 					r.Method, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("Prefer"),
@@ -48,9 +48,9 @@ func TestRequestHasTheFormThatPeersRead(t *testing.T) {
 }
 
 func TestWellFormedReplyIsASuccessWhateverItsStatus(t *testing.T) {
-	for _, status := range []wire.Status{wire.StatusSuccess, wire.StatusError, wire.StatusRejected} {
+	for _, status := range []peerwire.Status{peerwire.StatusSuccess, peerwire.StatusError, peerwire.StatusRejected} {
 		p := newInstance(t)
-		reply := wire.Reply{TaskID: "t/9", PeerInstanceID: "", Status: status, Error: "e"}.Body()
+		reply := peerwire.Reply{TaskID: "t/9", PeerInstanceID: "", Status: status, Error: "e"}.Body()
 		p.delegate = answer(200, string(reply))
 		e := exchange(t, p.sender(), attempt())
 		require.False(t, e.failed)
@@ -61,20 +61,20 @@ func TestWellFormedReplyIsASuccessWhateverItsStatus(t *testing.T) {
 
 func TestStatusDecidesHowAnAttemptEnds(t *testing.T) {
 	for code, want := range map[int]exchanged{
-		400: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		401: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		403: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		404: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		409: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		413: {Answer: wire.Answer{Code: wire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
-		429: {Answer: wire.Answer{Code: wire.CodePeerBusy}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
-		500: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
-		502: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
-		503: {Answer: wire.Answer{Code: wire.CodePeerBusy}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
-		504: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
-		301: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
-		303: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
-		307: {Answer: wire.Answer{Code: wire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
+		400: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		401: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		403: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		404: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		409: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		413: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused}, Failure: sink.Failure{Final: true}},
+		429: {Answer: peerwire.Answer{Code: peerwire.CodePeerBusy}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
+		500: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
+		502: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
+		503: {Answer: peerwire.Answer{Code: peerwire.CodePeerBusy}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
+		504: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{RetryAfter: 7 * time.Second}},
+		301: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
+		303: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
+		307: {Answer: peerwire.Answer{Code: peerwire.CodePeerRefused, Reached: true}, Failure: sink.Failure{Final: true}},
 	} {
 		for body, detail := range map[string]string{
 			`{"error":"Peer text of ` + token + `","code":"x"}`: "Peer text of [secret]",
@@ -107,7 +107,7 @@ func TestReplyThatIsNotWellFormedIsFinal(t *testing.T) {
 		"other task":     {200, string(replyTo("t-10"))},
 		"no instance":    {200, `{"taskId":"t/9","status":"success"}`},
 		"unknown status": {200, `{"taskId":"t/9","peerInstanceId":"a","status":"paused"}`},
-		"too large":      {200, `{"taskId":"t/9","peerInstanceId":"a","status":"success","result":"` + strings.Repeat("x", wire.MaxReply) + `"}`},
+		"too large":      {200, `{"taskId":"t/9","peerInstanceId":"a","status":"success","result":"` + strings.Repeat("x", peerwire.MaxReply) + `"}`},
 		"cut":            {200, string(replyTo("t/9")[:40])},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestReplyThatIsNotWellFormedIsFinal(t *testing.T) {
 				p.delegate = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }
 			}
 			e := exchange(t, p.sender(), attempt())
-			require.Equal(t, []any{wire.CodeMalformed, true, true, true, c.status}, []any{e.Code, e.Final, e.Answered, e.Reached, e.Status})
+			require.Equal(t, []any{peerwire.CodeMalformed, true, true, true, c.status}, []any{e.Code, e.Final, e.Answered, e.Reached, e.Status})
 		})
 	}
 }
@@ -126,9 +126,9 @@ func TestLargeResultOfAPeerIsCut(t *testing.T) {
 	for size, cut := range map[int]bool{700_000: false, 3 << 20: true} {
 		p := newInstance(t)
 		p.delegate = answer(200, `{"taskId":"t/9","peerInstanceId":"a","status":"success","result":"`+strings.Repeat("x", size)+`"}`)
-		reply, err := wire.ReadReply(exchange(t, p.sender(), attempt()).Reply, "t/9")
+		reply, err := peerwire.ReadReply(exchange(t, p.sender(), attempt()).Reply, "t/9")
 		require.NoError(t, err)
-		require.Equal(t, wire.StatusSuccess, reply.Status)
+		require.Equal(t, peerwire.StatusSuccess, reply.Status)
 		if !cut {
 			require.Len(t, reply.Result, size)
 			continue
@@ -161,7 +161,7 @@ func TestPeerThatCannotBeConnectedIsNotReached(t *testing.T) {
 		sink.ReasonNoConnection: closed, sink.ReasonNoTLS: noTLS, "no TLS: unknown certificate": strange, sink.ReasonNoName: noName,
 	} {
 		e := exchange(t, tr, attempt())
-		require.Equal(t, []any{wire.CodeUnreachable, false, false, false, 0}, []any{e.Code, e.Final, e.Answered, e.Reached, e.Status}, name)
+		require.Equal(t, []any{peerwire.CodeUnreachable, false, false, false, 0}, []any{e.Code, e.Final, e.Answered, e.Reached, e.Status}, name)
 		require.Equal(t, strings.SplitN(name, ":", 2)[0], e.Reason)
 	}
 	require.Zero(t, plain.count("POST"))
@@ -179,7 +179,7 @@ func TestDialThatTakesTooLongIsATimeoutThatDidNotReachThePeer(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	e := exchange(t, tr, attempt(timeout(50*time.Millisecond)))
-	require.Equal(t, []any{wire.CodeTimeout, "timeout", false, false, false}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
+	require.Equal(t, []any{peerwire.CodeTimeout, "timeout", false, false, false}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
 }
 
 func TestOneDeadlineCoversHeadersAndBody(t *testing.T) {
@@ -202,7 +202,7 @@ func TestOneDeadlineCoversHeadersAndBody(t *testing.T) {
 				tr.client.Transport = afterPOST{tr.client.Transport, expire}
 			}
 			e := exchangeIn(t, ctx, tr, attempt())
-			require.Equal(t, []any{wire.CodeTimeout, "timeout", false, answered, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
+			require.Equal(t, []any{peerwire.CodeTimeout, "timeout", false, answered, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
 			require.Equal(t, 1, p.count("POST"))
 		})
 	}
@@ -220,7 +220,7 @@ func TestStalledBodyOfAnErrorEndsAtTheDeadlineWithItsStatus(t *testing.T) {
 	tr := p.sender()
 	tr.client.Transport = afterPOST{tr.client.Transport, expire}
 	e := exchangeIn(t, ctx, tr, attempt())
-	require.Equal(t, []any{wire.CodePeerBusy, 429, false}, []any{e.Code, e.Status, e.Reached})
+	require.Equal(t, []any{peerwire.CodePeerBusy, 429, false}, []any{e.Code, e.Status, e.Reached})
 }
 
 func TestEndlessBodyIsReadToItsLimit(t *testing.T) {
@@ -245,7 +245,7 @@ func TestConnectionLostAfterTheRequestMayHaveReachedThePeer(t *testing.T) {
 	p := newInstance(t)
 	p.delegate = hangUp
 	e := exchange(t, p.sender(), attempt())
-	require.Equal(t, []any{wire.CodeUnreachable, sink.ReasonConnectionLost, false, false, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
+	require.Equal(t, []any{peerwire.CodeUnreachable, sink.ReasonConnectionLost, false, false, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
 	require.Equal(t, 1, p.count("POST"), "the HTTP client must not send it again")
 
 	p.on(func(w http.ResponseWriter, r *http.Request) {
@@ -253,7 +253,7 @@ func TestConnectionLostAfterTheRequestMayHaveReachedThePeer(t *testing.T) {
 		_, _ = w.Write(replyTo("t/9"))
 	})
 	e = exchange(t, p.sender(), attempt())
-	require.Equal(t, []any{wire.CodeUnreachable, sink.ReasonConnectionLost, true, true}, []any{e.Code, e.Reason, e.Answered, e.Reached})
+	require.Equal(t, []any{peerwire.CodeUnreachable, sink.ReasonConnectionLost, true, true}, []any{e.Code, e.Reason, e.Answered, e.Reached})
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {
@@ -264,10 +264,10 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			http.Redirect(w, r, other.URL+"/api/peer/delegate", status)
 		}
 		e := exchange(t, p.sender(), attempt())
-		require.Equal(t, []any{wire.CodePeerRefused, status, true}, []any{e.Code, e.Status, e.Final})
+		require.Equal(t, []any{peerwire.CodePeerRefused, status, true}, []any{e.Code, e.Status, e.Final})
 		p.show(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, status) })
 		e = exchange(t, p.sender(), attempt(repeat))
-		require.Equal(t, wire.CodeOutcomeUnknown, e.Code)
+		require.Equal(t, peerwire.CodeOutcomeUnknown, e.Code)
 		other.Close()
 	}
 }
@@ -281,14 +281,14 @@ func TestConfigurationDecidesAtEachAttempt(t *testing.T) {
 	unknown := func(n int64) {
 		t.Helper()
 		e := exchange(t, tr, attempt(number(n)))
-		require.Equal(t, []any{wire.CodeUnknownPeer, true, false}, []any{e.Code, e.Final, e.Reached})
+		require.Equal(t, []any{peerwire.CodeUnknownPeer, true, false}, []any{e.Code, e.Final, e.Reached})
 	}
 	restricted := *s
 	restricted.Outbound = []settings.Outbound{s.Outbound[0]}
 	restricted.Outbound[0].AllowedAgents = []string{"front"}
 	s = &restricted
 	e := exchange(t, tr, attempt(number(2)))
-	require.Equal(t, []any{wire.CodeAgentForbidden, true, false}, []any{e.Code, e.Final, e.Reached})
+	require.Equal(t, []any{peerwire.CodeAgentForbidden, true, false}, []any{e.Code, e.Final, e.Reached})
 
 	s = &settings.Settings{Enabled: true}
 	unknown(3)
@@ -298,22 +298,22 @@ func TestConfigurationDecidesAtEachAttempt(t *testing.T) {
 	unknown(5)
 	require.Equal(t, 1, p.count("POST"))
 	e = exchange(t, sender(t, nil), attempt())
-	require.Equal(t, wire.CodeUnknownPeer, e.Code)
+	require.Equal(t, peerwire.CodeUnknownPeer, e.Code)
 }
 
 func TestAttemptThatCannotBeReadIsFinal(t *testing.T) {
 	p := newInstance(t)
 	tr := p.sender()
 	for i, a := range []sink.Attempt{
-		attempt(func(_ *sink.Attempt, b *wire.Attempt) { b.Request = []byte(`{"taskId":"t/9"}`) }),
-		attempt(func(_ *sink.Attempt, b *wire.Attempt) { b.TaskID = "t-10" }),
-		attempt(func(_ *sink.Attempt, b *wire.Attempt) { b.TaskID = "" }),
+		attempt(func(_ *sink.Attempt, b *peerwire.Attempt) { b.Request = []byte(`{"taskId":"t/9"}`) }),
+		attempt(func(_ *sink.Attempt, b *peerwire.Attempt) { b.TaskID = "t-10" }),
+		attempt(func(_ *sink.Attempt, b *peerwire.Attempt) { b.TaskID = "" }),
 	} {
 		a.Attempt = int64(i + 1)
 		e := exchange(t, tr, a)
-		require.Equal(t, []any{wire.CodeInvalidInput, true, false}, []any{e.Code, e.Final, e.Reached})
+		require.Equal(t, []any{peerwire.CodeInvalidInput, true, false}, []any{e.Code, e.Final, e.Reached})
 	}
-	e := exchange(t, tr, attempt(number(9), func(_ *sink.Attempt, b *wire.Attempt) { b.Deadline = time.Now() }))
-	require.Equal(t, []any{wire.CodeTimeout, false, false}, []any{e.Code, e.Final, e.Reached})
+	e := exchange(t, tr, attempt(number(9), func(_ *sink.Attempt, b *peerwire.Attempt) { b.Deadline = time.Now() }))
+	require.Equal(t, []any{peerwire.CodeTimeout, false, false}, []any{e.Code, e.Final, e.Reached})
 	require.Empty(t, p.calls)
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 func TestRepeatedTaskIsNotSentToAPeerThatIsNotIdempotent(t *testing.T) {
 	for name, card := range map[string]http.HandlerFunc{
 		"card does not say so": nil, "no card": answer(404, ""), "malformed card": answer(200, "<html>"),
 	} {
-		for _, change := range []func(*sink.Attempt, *wire.Attempt){repeat, repeated} {
+		for _, change := range []func(*sink.Attempt, *peerwire.Attempt){repeat, repeated} {
 			t.Run(name, func(t *testing.T) {
 				p := newInstance(t)
 				if card != nil {
 					p.card = card
 				}
 				e := exchange(t, p.sender(), attempt(change))
-				require.Equal(t, []any{wire.CodeOutcomeUnknown, true, true}, []any{e.Code, e.Final, e.Reached})
+				require.Equal(t, []any{peerwire.CodeOutcomeUnknown, true, true}, []any{e.Code, e.Final, e.Reached})
 				require.Zero(t, p.count("POST"))
 			})
 		}
@@ -36,7 +36,7 @@ func TestRepeatedTaskIsNotSentToAPeerThatIsNotIdempotent(t *testing.T) {
 }
 
 func TestRepeatedTaskIsSentToAnIdempotentPeer(t *testing.T) {
-	for _, change := range []func(*sink.Attempt, *wire.Attempt){repeat, repeated} {
+	for _, change := range []func(*sink.Attempt, *peerwire.Attempt){repeat, repeated} {
 		p := newInstance(t, idempotent)
 		require.False(t, exchange(t, p.sender(), attempt(change)).failed)
 		p.on(answer(401, ""))
@@ -47,7 +47,7 @@ func TestRepeatedTaskIsSentToAnIdempotentPeer(t *testing.T) {
 }
 
 func TestRepeatedTaskIsRetriedWhileTheCardCannotBeRead(t *testing.T) {
-	for status, want := range map[int]wire.Code{500: wire.CodePeerRefused, 503: wire.CodePeerBusy} {
+	for status, want := range map[int]peerwire.Code{500: peerwire.CodePeerRefused, 503: peerwire.CodePeerBusy} {
 		p := newInstance(t, idempotent)
 		good := p.card
 		p.card = answer(status, "")
@@ -62,12 +62,12 @@ func TestRepeatedTaskIsRetriedWhileTheCardCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	e := exchange(t, sender(t, configured("http://"+l.Addr().String())), attempt(repeat))
-	require.Equal(t, []any{wire.CodeUnreachable, false, true}, []any{e.Code, e.Final, e.Reached})
+	require.Equal(t, []any{peerwire.CodeUnreachable, false, true}, []any{e.Code, e.Final, e.Reached})
 
 	p := newInstance(t)
 	p.card = hang
 	e = exchange(t, p.sender(), attempt(repeat, timeout(100*time.Millisecond)))
-	require.Equal(t, []any{wire.CodeTimeout, false, true}, []any{e.Code, e.Final, e.Reached})
+	require.Equal(t, []any{peerwire.CodeTimeout, false, true}, []any{e.Code, e.Final, e.Reached})
 	require.Zero(t, p.count("POST"))
 }
 
@@ -83,7 +83,7 @@ func TestCardIsKeptForAMinute(t *testing.T) {
 	send(3)
 	require.Equal(t, 2, p.count("GET"))
 	for i := range maxCards + 1 {
-		tr.cards.put(string(rune(i)), wire.Card{}, c.Now())
+		tr.cards.put(string(rune(i)), peerwire.Card{}, c.Now())
 	}
 	require.LessOrEqual(t, len(tr.cards.kept), maxCards)
 }
@@ -136,7 +136,7 @@ func TestSameAttemptThatRunsIsWaitedFor(t *testing.T) {
 func TestAttemptAfterAnInterruptedOneIsARepeatedOne(t *testing.T) {
 	for name, sent := range map[string]int{"plain": 1, "idempotent": 2} {
 		t.Run(name, func(t *testing.T) {
-			p := newInstance(t, func(c *wire.Card) { c.Idempotent = name == "idempotent" })
+			p := newInstance(t, func(c *peerwire.Card) { c.Idempotent = name == "idempotent" })
 			ctx, cancel := context.WithCancel(t.Context())
 			p.delegate = func(w http.ResponseWriter, r *http.Request) {
 				cancel()
@@ -147,7 +147,7 @@ func TestAttemptAfterAnInterruptedOneIsARepeatedOne(t *testing.T) {
 			require.Equal(t, []any{delivery.ReasonInterrupted, false, true}, []any{e.Reason, e.Final, e.Reached})
 			p.on(success)
 			e = exchange(t, tr, attempt())
-			require.Equal(t, name == "plain", e.Code == wire.CodeOutcomeUnknown)
+			require.Equal(t, name == "plain", e.Code == peerwire.CodeOutcomeUnknown)
 			require.Equal(t, sent, p.count("POST"))
 		})
 	}
@@ -175,5 +175,5 @@ func TestPanicLeavesNoAttemptThatIsWaitedFor(t *testing.T) {
 	})
 	require.Panics(t, func() { _, _ = tr.Exchange(t.Context(), attempt()) })
 	broken = false
-	require.Equal(t, wire.CodeOutcomeUnknown, exchange(t, tr, attempt()).Code, "it may have been sent")
+	require.Equal(t, peerwire.CodeOutcomeUnknown, exchange(t, tr, attempt()).Code, "it may have been sent")
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -60,15 +60,15 @@ func (t *Transport) Deliver(ctx context.Context, d topics.Delivery) error {
 	return err
 }
 
-// Exchange makes one attempt, whose body is a wire.Attempt, or passes on a cancel. It blocks until the peer has answered, the
-// attempt's timeout has passed, or ctx ends. The response is a wire.Answer. The error is nil if there is a well-formed reply,
+// Exchange makes one attempt, whose body is a peerwire.Attempt, or passes on a cancel. It blocks until the peer has answered, the
+// attempt's timeout has passed, or ctx ends. The response is a peerwire.Answer. The error is nil if there is a well-formed reply,
 // whatever its status, and else a *sink.Failure. A second call for the same attempt, while the first one runs or after it, makes no
 // request: it returns the same answer.
 func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, error) {
-	body, err := wire.ReadAttempt(a.Body)
+	body, err := peerwire.ReadAttempt(a.Body)
 	switch {
 	case err != nil:
-		return failed(wire.CodeInvalidInput, "attempt cannot be read", final).result()
+		return failed(peerwire.CodeInvalidInput, "attempt cannot be read", final).result()
 	case body.Cancel:
 		return t.cancel(ctx, a.Delivery, body).result()
 	}
@@ -76,7 +76,7 @@ func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, e
 		e, mine := t.memory.begin(a.Delivery, t.clock.Now())
 		switch {
 		case e == nil:
-			return failed(wire.CodeCancelled, reasonCancelled, final).alsoReached(a.Repeated || body.Repeat).result()
+			return failed(peerwire.CodeCancelled, reasonCancelled, final).alsoReached(a.Repeated || body.Repeat).result()
 		case mine:
 			e.repeated = e.repeated || a.Repeated
 			return t.own(ctx, e, a.Delivery, body).result()
@@ -94,17 +94,17 @@ func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, e
 }
 
 // own makes an attempt that no other call makes.
-func (t *Transport) own(ctx context.Context, e *entry, d topics.Delivery, body wire.Attempt) outcome {
+func (t *Transport) own(ctx context.Context, e *entry, d topics.Delivery, body peerwire.Attempt) outcome {
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	if !t.memory.start(e, end) {
 		end(errCancelled)
 	}
-	o, known := failed(wire.CodeUnreachable, "transport panicked", reached), false
+	o, known := failed(peerwire.CodeUnreachable, "transport panicked", reached), false
 	defer func() { t.memory.finish(e, o, known) }() // also after a panic
 	body.Repeat = body.Repeat || e.repeated
 	o = t.attempt(inner, d.Route.Service, body).alsoReached(body.Repeat)
-	if peer, ok := t.peer(d.Route.Service); ok && o.answer.Code == wire.CodeCancelled && o.answer.Reached {
+	if peer, ok := t.peer(d.Route.Service); ok && o.answer.Code == peerwire.CodeCancelled && o.answer.Reached {
 		_ = t.tell(ctx, peer, body.TaskID) // the attempt has ended either way
 	}
 	// The answer of an interrupted attempt is about this process. A call for the same attempt makes it again, as a repeated one.
@@ -113,22 +113,22 @@ func (t *Transport) own(ctx context.Context, e *entry, d topics.Delivery, body w
 }
 
 // attempt sends the request of an attempt.
-func (t *Transport) attempt(ctx context.Context, peerID string, a wire.Attempt) outcome {
+func (t *Transport) attempt(ctx context.Context, peerID string, a peerwire.Attempt) outcome {
 	peer, ok := t.peer(peerID)
 	if !ok {
-		return failed(wire.CodeUnknownPeer, "unknown peer", final)
+		return failed(peerwire.CodeUnknownPeer, "unknown peer", final)
 	}
-	req, refusal := wire.ReadRequest(a.Request)
+	req, refusal := peerwire.ReadRequest(a.Request)
 	switch {
 	case refusal != nil, req.TaskID != a.TaskID:
-		return failed(wire.CodeInvalidInput, "request cannot be read", final)
+		return failed(peerwire.CodeInvalidInput, "request cannot be read", final)
 	case !peer.MayUse(req.AgentID):
-		return failed(wire.CodeAgentForbidden, "agent is not allowed", final)
+		return failed(peerwire.CodeAgentForbidden, "agent is not allowed", final)
 	}
 	rest := a.Deadline.Sub(t.clock.Now())
 	timeout := min(a.Timeout, rest)
 	if timeout <= 0 {
-		return failed(wire.CodeTimeout, sink.ReasonTimeout)
+		return failed(peerwire.CodeTimeout, sink.ReasonTimeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (t *Transport) attempt(ctx context.Context, peerID string, a wire.Attempt) 
 		broken.answer.Answered, broken.answer.Reached = false, false // the request was not sent
 		return *broken
 	case !card.Idempotent:
-		return failed(wire.CodeOutcomeUnknown, "outcome of an earlier attempt is unknown", final)
+		return failed(peerwire.CodeOutcomeUnknown, "outcome of an earlier attempt is unknown", final)
 	}
 	req.Timeout = timeout
 	if card.Idempotent {
@@ -172,12 +172,12 @@ func (t *Transport) peer(id string) (settings.Outbound, bool) {
 
 // Shorten returns an answer without the reply, which does not fit into a record. It implements sink.Shortener.
 func (t *Transport) Shorten(response topics.Raw) topics.Raw {
-	answer, err := wire.ReadAnswer(response)
+	answer, err := peerwire.ReadAnswer(response)
 	if err != nil {
 		return nil
 	}
 	if answer.Reply != nil {
-		answer.Reply, answer.Code = nil, wire.CodeMalformed
+		answer.Reply, answer.Code = nil, peerwire.CodeMalformed
 		answer.Detail = "The reply does not fit into a record."
 	} else {
 		answer.Detail = ""

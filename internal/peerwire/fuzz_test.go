@@ -1,4 +1,4 @@
-package wire_test
+package peerwire_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/internal/peerwire"
 )
 
 var odd = []string{
@@ -20,7 +20,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, refusal := wire.ReadRequest(body)
+		req, refusal := peerwire.ReadRequest(body)
 		if refusal != nil {
 			require.Contains(t, []int{400, 413}, refusal.Status)
 			require.True(t, jsontext.Value(refusal.Body()).IsValid())
@@ -29,9 +29,9 @@ func FuzzRequest(f *testing.F) {
 		require.NotEmpty(t, req.TaskID)
 		require.NotEmpty(t, req.Content)
 		require.GreaterOrEqual(t, req.Path.Hops, max(1, len(req.Path.Chain)))
-		again, refusal := wire.ReadRequest(req.Body())
+		again, refusal := peerwire.ReadRequest(req.Body())
 		if refusal != nil { // replaced characters are longer
-			require.Equal(t, wire.CodeTooLarge, refusal.Code)
+			require.Equal(t, peerwire.CodeTooLarge, refusal.Code)
 			return
 		}
 		require.Equal(t, req, again)
@@ -44,17 +44,17 @@ func FuzzReply(f *testing.F) {
 		f.Add([]byte(body), "t-9")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, task string) {
-		wire.ReadRefusal(500, body)
-		r, err := wire.ReadReply(body, task)
+		peerwire.ReadRefusal(500, body)
+		r, err := peerwire.ReadReply(body, task)
 		if err != nil {
-			require.ErrorIs(t, err, wire.ErrReply)
+			require.ErrorIs(t, err, peerwire.ErrReply)
 			return
 		}
 		require.Equal(t, task, r.TaskID)
-		text, failed := wire.ForModel(r)
-		require.Equal(t, r.Status != wire.StatusSuccess, failed)
-		require.LessOrEqual(t, len(text), wire.MaxResult+1024)
-		again, err := wire.ReadReply(r.Body(), task)
+		text, failed := peerwire.ForModel(r)
+		require.Equal(t, r.Status != peerwire.StatusSuccess, failed)
+		require.LessOrEqual(t, len(text), peerwire.MaxResult+1024)
+		again, err := peerwire.ReadReply(r.Body(), task)
 		if err == nil {
 			require.Equal(t, r.Status, again.Status)
 			require.Equal(t, r.Result, again.Result)
@@ -63,16 +63,16 @@ func FuzzReply(f *testing.F) {
 }
 
 func FuzzCard(f *testing.F) {
-	for _, body := range append(odd, string(wire.Card{InstanceID: "a", Agents: []wire.Agent{{ID: "x", Name: "X"}}}.Body())) {
+	for _, body := range append(odd, string(peerwire.Card{InstanceID: "a", Agents: []peerwire.Agent{{ID: "x", Name: "X"}}}.Body())) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := wire.ReadCard(body)
+		c, err := peerwire.ReadCard(body)
 		if err != nil {
-			require.ErrorIs(t, err, wire.ErrCard)
+			require.ErrorIs(t, err, peerwire.ErrCard)
 			return
 		}
-		again, err := wire.ReadCard(c.Body())
+		again, err := peerwire.ReadCard(c.Body())
 		if err == nil {
 			require.ElementsMatch(t, c.Agents, again.Agents)
 			require.Equal(t, c.InstanceID, again.InstanceID)
@@ -85,13 +85,13 @@ func FuzzBearer(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		token, ok := wire.Bearer([]string{header})
+		token, ok := peerwire.Bearer([]string{header})
 		if ok {
 			require.NotEmpty(t, token)
 			require.Contains(t, header, token)
-			require.Equal(t, wire.Trim(token), token)
-			again, ok := wire.Bearer([]string{"Bearer " + token})
-			require.True(t, ok || len(header) > wire.MaxHeader-8)
+			require.Equal(t, peerwire.Trim(token), token)
+			again, ok := peerwire.Bearer([]string{"Bearer " + token})
+			require.True(t, ok || len(header) > peerwire.MaxHeader-8)
 			require.True(t, again == token || !ok)
 		}
 	})

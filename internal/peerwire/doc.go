@@ -1,4 +1,4 @@
-// Package wire has the bodies of a delegation between two instances: the request, the reply, the agent card and errors, and
+// Package peerwire has the bodies of a delegation between two instances: the request, the reply, the agent card and errors, and
 // what is derived from them. It does no I/O.
 //
 //	GET  /.well-known/hybridclaw-peer.json   Card
@@ -10,4 +10,4 @@
 // bounded in size and depth. Lengths are in UTF-16 code units, as JavaScript counts them.
 //
 // Text from a peer is data. ForModel bounds and marks it, so that a model can tell it from instructions.
-package wire
+package peerwire

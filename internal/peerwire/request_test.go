@@ -1,4 +1,4 @@
-package wire_test
+package peerwire_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/peerwire"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
 // with is a valid body with more members.
@@ -20,12 +20,12 @@ func with(members string) string {
 }
 
 func TestRequestIsReadWhole(t *testing.T) {
-	req, refusal := wire.ReadRequest([]byte(with(`,"parentRunId":"r","parentSessionId":"s","agentId":" front ","model":" m ",
+	req, refusal := peerwire.ReadRequest([]byte(with(`,"parentRunId":"r","parentSessionId":"s","agentId":" front ","model":" m ",
 		"timeoutMs":1500.9,"hopCount":3,"instanceChain":["hq-1","x"],"callback":{"token":" T1","later":1},"later":[{}]`)))
 	require.Nil(t, refusal)
-	require.Equal(t, wire.Request{
+	require.Equal(t, peerwire.Request{
 		TaskID: "t-9", ParentInstanceID: "hq-1", Content: "c", ParentRunID: "r", ParentSessionID: "s", AgentID: "front",
-		Model: " m ", Timeout: 1500 * time.Millisecond, Path: wire.Path{Hops: 3, Chain: []string{"hq-1", "x"}},
+		Model: " m ", Timeout: 1500 * time.Millisecond, Path: peerwire.Path{Hops: 3, Chain: []string{"hq-1", "x"}},
 		CallbackToken: " T1",
 	}, req)
 }
@@ -39,12 +39,12 @@ func TestRequestsThatAreAccepted(t *testing.T) {
 		with(`,"content":"a cut emoji \ud83d"`), "\n " + with(``) + " \r\n", with(",\"content\":\"\xff\""),
 		`{"taskId":"` + strings.Repeat("😀", 512) + `","parentInstanceId":"","content":"c"}`,
 	} {
-		req, refusal := wire.ReadRequest([]byte(body))
+		req, refusal := peerwire.ReadRequest([]byte(body))
 		require.Nil(t, refusal, "%.80s", body)
 		require.NotEmpty(t, req.TaskID)
 		require.Equal(t, 1, req.Path.Hops, "a request has come one hop at least")
-		require.Equal(t, wire.Trim(req.AgentID), req.AgentID)
-		require.True(t, req.Timeout >= 0 && req.Timeout <= wire.MaxTimeout)
+		require.Equal(t, peerwire.Trim(req.AgentID), req.AgentID)
+		require.True(t, req.Timeout >= 0 && req.Timeout <= peerwire.MaxTimeout)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	for status, bodies := range map[int][]string{
 		413: {
-			strings.Repeat(" ", wire.MaxBody+1), with(`,"x":"` + strings.Repeat("x", wire.MaxBody) + `"`),
-			strings.Repeat("x", wire.MaxBody+1),
+			strings.Repeat(" ", peerwire.MaxBody+1), with(`,"x":"` + strings.Repeat("x", peerwire.MaxBody) + `"`),
+			strings.Repeat("x", peerwire.MaxBody+1),
 		},
 		400: {
 			`{`, `{"a"}`, `x`, with(``) + `x`, with(``) + with(``), "\ufeff{", `{"a":` + strings.Repeat(`[`, 64) + strings.Repeat(`]`, 64) + `}`, `{'a':1}`,
@@ -74,38 +74,38 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			with(`,"instanceChain":"a"`), with(`,"instanceChain":[5]`), with(`,"instanceChain":[""]`), with(`,"instanceChain":{}`),
 			with(`,"callback":{}`), with(`,"callback":"T1"`), with(`,"callback":[]`), with(`,"callback":{"token":5}`),
 			with(`,"callback":{"token":" "}`), with(`,"callback":{"token":null}`), with(`,"callback":{"token":"a\nb"}`),
-			with(`,"callback":{"token":"` + strings.Repeat("T", wire.MaxToken+1) + `"}`),
+			with(`,"callback":{"token":"` + strings.Repeat("T", peerwire.MaxToken+1) + `"}`),
 			with(`,"instanceChain":["` + long + `"]`), with(`,"instanceChain":[` + strings.Repeat(`"a",`, 64) + `"a"]`),
 		},
 	} {
 		for _, body := range bodies {
-			_, refusal := wire.ReadRequest([]byte(body))
+			_, refusal := peerwire.ReadRequest([]byte(body))
 			require.NotNil(t, refusal, "%.80s", body)
 			switch status {
 			case 413:
-				require.Equal(t, wire.TooLarge(), refusal, "%.80s", body)
+				require.Equal(t, peerwire.TooLarge(), refusal, "%.80s", body)
 			case 400:
-				require.Equal(t, &wire.Refusal{Status: 400, Code: wire.CodeInvalidJSON, Text: "Invalid JSON body"}, refusal, "%.80s", body)
+				require.Equal(t, &peerwire.Refusal{Status: 400, Code: peerwire.CodeInvalidJSON, Text: "Invalid JSON body"}, refusal, "%.80s", body)
 			default:
 				require.Equal(t, 400, refusal.Status)
-				require.Equal(t, wire.CodeInvalidRequest, refusal.Code, "%.80s", body)
+				require.Equal(t, peerwire.CodeInvalidRequest, refusal.Code, "%.80s", body)
 				for _, name := range []string{"taskId", "parentInstanceId", "content", "parentRunId", "parentSessionId", "agentId", "model", "timeoutMs"} {
 					require.Contains(t, refusal.Text, name, "it does not say which field is wrong")
 				}
 			}
 		}
 	}
-	_, refusal := wire.ReadRequest([]byte(with(`,"x":"` + strings.Repeat("x", wire.MaxBody-len(with(`,"x":""`))) + `"`)))
+	_, refusal := peerwire.ReadRequest([]byte(with(`,"x":"` + strings.Repeat("x", peerwire.MaxBody-len(with(`,"x":""`))) + `"`)))
 	require.Nil(t, refusal, "exactly the limit")
 }
 
 // anyRequest draws a request that a dispatcher may send.
-func anyRequest(t *rapid.T) wire.Request {
+func anyRequest(t *rapid.T) peerwire.Request {
 	text := rapid.StringN(0, 5, -1)
 	some := rapid.StringN(1, 5, -1)
-	r := wire.Request{
+	r := peerwire.Request{
 		TaskID: some.Draw(t, "task"), ParentInstanceID: text.Draw(t, "parent"), Content: some.Draw(t, "content"),
-		ParentRunID: text.Draw(t, "run"), ParentSessionID: text.Draw(t, "session"), AgentID: wire.Trim(text.Draw(t, "agent")),
+		ParentRunID: text.Draw(t, "run"), ParentSessionID: text.Draw(t, "session"), AgentID: peerwire.Trim(text.Draw(t, "agent")),
 		Model: text.Draw(t, "model"), Timeout: time.Duration(rapid.IntRange(0, 600_000).Draw(t, "timeout")) * time.Millisecond,
 	}
 	r.CallbackToken = rapid.StringMatching(`([!-~]{1,5})?`).Draw(t, "callback")
@@ -117,7 +117,7 @@ func anyRequest(t *rapid.T) wire.Request {
 func TestRequestSurvivesItsBody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyRequest(t)
-		got, refusal := wire.ReadRequest(want.Body())
+		got, refusal := peerwire.ReadRequest(want.Body())
 		require.Nil(t, refusal)
 		require.Equal(t, want, got)
 		require.Equal(t, want.Hash(), got.Hash())
@@ -128,7 +128,7 @@ func TestHashIsThatOfTheTaskAndNotOfTheAttempt(t *testing.T) {
 	base := with(`,"agentId":"front","timeoutMs":9000,"instanceChain":["a","b"]`)
 	same := "{ \"agentId\":\" front\", \"later\":1, \"instanceChain\":[\"a\",\"b\"],\"callback\":{\"token\":\"T\"}," + with(``)[1:]
 	hash := func(body string) string {
-		req, refusal := wire.ReadRequest([]byte(body))
+		req, refusal := peerwire.ReadRequest([]byte(body))
 		require.Nil(t, refusal)
 		return req.Hash()
 	}
@@ -148,15 +148,15 @@ func TestHashIsThatOfTheTaskAndNotOfTheAttempt(t *testing.T) {
 }
 
 func TestFormattedRequestHasNoTexts(t *testing.T) {
-	r := wire.Request{
+	r := peerwire.Request{
 		TaskID: "t-9", ParentInstanceID: "secret", Content: "secret", ParentRunID: "secret", ParentSessionID: "secret",
-		AgentID: "secret", Model: "secret", CallbackToken: "secret", Path: wire.Path{Hops: 1, Chain: []string{"secret"}},
+		AgentID: "secret", Model: "secret", CallbackToken: "secret", Path: peerwire.Path{Hops: 1, Chain: []string{"secret"}},
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "request", r)
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "request", r, "at", &r)
 	for _, text := range []string{
-		fmt.Sprint(r), fmt.Sprintf("%+v", &r), fmt.Sprintf("%#v", r), fmt.Sprintf("%+v", []wire.Request{r}), log.String(),
+		fmt.Sprint(r), fmt.Sprintf("%+v", &r), fmt.Sprintf("%#v", r), fmt.Sprintf("%+v", []peerwire.Request{r}), log.String(),
 	} {
 		require.NotContains(t, text, "secret")
 		require.Contains(t, text, "t-9")
@@ -164,11 +164,11 @@ func TestFormattedRequestHasNoTexts(t *testing.T) {
 }
 
 func TestPathGrowsAndIsChecked(t *testing.T) {
-	first := wire.Path{Hops: 1, Chain: append(make([]string, 0, 4), "hq-1")}
-	require.Equal(t, first, wire.Path{}.Via("hq-1"))
+	first := peerwire.Path{Hops: 1, Chain: append(make([]string, 0, 4), "hq-1")}
+	require.Equal(t, first, peerwire.Path{}.Via("hq-1"))
 	second, other := first.Via("a-1"), first.Via("b-1")
-	require.Equal(t, wire.Path{Hops: 2, Chain: []string{"hq-1", "a-1"}}, second, "paths share no memory")
-	require.Equal(t, wire.Path{Hops: 2, Chain: []string{"hq-1", "b-1"}}, other)
+	require.Equal(t, peerwire.Path{Hops: 2, Chain: []string{"hq-1", "a-1"}}, second, "paths share no memory")
+	require.Equal(t, peerwire.Path{Hops: 2, Chain: []string{"hq-1", "b-1"}}, other)
 
 	require.Nil(t, second.Check("c-1", 2))
 	require.Equal(t, 403, second.Check("c-1", 1).Status)
@@ -181,7 +181,7 @@ func TestCountOfHopsIsAtLeastTheLengthOfTheChain(t *testing.T) {
 		``: 1, `,"hopCount":0`: 1, `,"hopCount":3`: 3, `,"instanceChain":["a","b"]`: 2, `,"hopCount":1,"instanceChain":["a","b"]`: 2,
 		`,"hopCount":5,"instanceChain":["a","b"]`: 5,
 	} {
-		req, refusal := wire.ReadRequest([]byte(with(members)))
+		req, refusal := peerwire.ReadRequest([]byte(with(members)))
 		require.Nil(t, refusal)
 		require.Equal(t, want, req.Path.Hops, members)
 	}
@@ -195,28 +195,28 @@ func TestTasksHaveDifferentKeysAndSessions(t *testing.T) {
 		label, task := text.Draw(t, "label"), text.Draw(t, "task")
 		otherLabel, otherTask := text.Draw(t, "other label"), text.Draw(t, "other task")
 		same := label == otherLabel && task == otherTask
-		require.Equal(t, same, wire.SessionID(label, task) == wire.SessionID(otherLabel, otherTask))
-		require.Equal(t, same, wire.TaskKey(label, task) == wire.TaskKey(otherLabel, otherTask))
-		require.Regexp(t, `^peer:[A-Za-z0-9_-]{0,32}:[0-9a-f]{32}$`, wire.SessionID(label, task))
+		require.Equal(t, same, peerwire.SessionID(label, task) == peerwire.SessionID(otherLabel, otherTask))
+		require.Equal(t, same, peerwire.TaskKey(label, task) == peerwire.TaskKey(otherLabel, otherTask))
+		require.Regexp(t, `^peer:[A-Za-z0-9_-]{0,32}:[0-9a-f]{32}$`, peerwire.SessionID(label, task))
 	})
-	require.NotEqual(t, wire.SessionID("ab", "c"), wire.SessionID("a", "bc"))
+	require.NotEqual(t, peerwire.SessionID("ab", "c"), peerwire.SessionID("a", "bc"))
 	// Stored keys must not change with a new version.
-	require.Equal(t, "32bbcf994a9f082f0493562f3a67baa4", wire.TaskKey("partner-b", "t-9"))
-	require.Equal(t, "peer:partner-b:5ef9990a86eaf7e9d36d457efc84e3d4", wire.SessionID("partner-b", "t-9"))
+	require.Equal(t, "32bbcf994a9f082f0493562f3a67baa4", peerwire.TaskKey("partner-b", "t-9"))
+	require.Equal(t, "peer:partner-b:5ef9990a86eaf7e9d36d457efc84e3d4", peerwire.SessionID("partner-b", "t-9"))
 }
 
 func TestLengthIsThatOfJavaScript(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "日本": 2, "😀": 2, "e\u0301": 2, "\ufffd": 1} {
-		require.Equal(t, want, wire.Length(text), text)
+		require.Equal(t, want, peerwire.Length(text), text)
 	}
 }
 
 func TestTrimIsThatOfJavaScript(t *testing.T) {
 	for _, space := range "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff" {
-		require.Equal(t, "a b", wire.Trim(fmt.Sprintf("%ca b%c", space, space)), "%U", space)
+		require.Equal(t, "a b", peerwire.Trim(fmt.Sprintf("%ca b%c", space, space)), "%U", space)
 	}
 	for _, other := range "\u0085\u200b\u180e\x00" {
-		require.NotEqual(t, "a", wire.Trim(fmt.Sprintf("a%c", other)), "%U", other)
+		require.NotEqual(t, "a", peerwire.Trim(fmt.Sprintf("a%c", other)), "%U", other)
 	}
 }
 
@@ -226,14 +226,14 @@ func TestTokensOfHeaders(t *testing.T) {
 		"Bearer": "", "Bearer ": "", "": "", "Basic T": "", "BearerT": "", "T": "", "Bearer" + strings.Repeat(" ", 8<<10) + "T": "",
 		"Bearer: T": "",
 	} {
-		token, ok := wire.Bearer([]string{header})
+		token, ok := peerwire.Bearer([]string{header})
 		require.Equal(t, want != "", ok, header)
 		if ok {
 			require.Equal(t, want, token, header)
 		}
 	}
 	for _, values := range [][]string{nil, {}, {"Bearer T", "Bearer T"}, {"", "Bearer T"}} {
-		_, ok := wire.Bearer(values)
+		_, ok := peerwire.Bearer(values)
 		require.False(t, ok)
 	}
 }
