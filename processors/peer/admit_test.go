@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -43,7 +43,7 @@ func TestChecksBeforeTheBodyInTheirOrder(t *testing.T) {
 		{"token with a space", on, []string{"Bearer two words"}, true, 0, ""},
 	} {
 		acquired := 0
-		in, refusal := peer.Admit(c.s, c.header, func(in settings.Inbound) bool {
+		in, refusal := admission.Admit(c.s, c.header, func(in settings.Inbound) bool {
 			acquired++
 			require.Equal(t, "partner-b", in.ID, c.name)
 			return c.room
@@ -67,14 +67,14 @@ func TestChecksAfterTheBodyInTheirOrder(t *testing.T) {
 	s := load(t, `{"enabled":true,"instanceId":"a-1","maxHops":2,"inboundTokens":[
 		{"id":"any","token":"T1"},{"id":"listed","token":"T2","allowedAgentIds":["front","main","gone"]}]}`)
 	anyAgent, listed := s.Inbound[0], s.Inbound[1]
-	agents := peer.Agents{Default: "main", IDs: []string{"front", "back"}}
+	agents := admission.Agents{Default: "main", IDs: []string{"front", "back"}}
 	loop := peerwire.Path{Hops: 9, Chain: []string{"hq-1", "a-1"}}
 	for _, c := range []struct {
 		name   string
 		in     settings.Inbound
 		agent  string
 		path   peerwire.Path
-		agents peer.Agents
+		agents admission.Agents
 		status int
 		code   peerwire.Code
 		want   string // the agent, or the text
@@ -89,11 +89,11 @@ func TestChecksAfterTheBodyInTheirOrder(t *testing.T) {
 		{"none named", listed, "", loop, agents, 403, peerwire.CodeAgentForbidden, `Peer "listed" must name an agent that it may delegate to.`},
 		{"listed and unknown", listed, "gone", loop, agents, 404, peerwire.CodeUnknownAgent, `Unknown agent "gone".`},
 		{"unknown", anyAgent, "x", loop, agents, 404, peerwire.CodeUnknownAgent, `Unknown agent "x".`},
-		{"no default", anyAgent, "", loop, peer.Agents{}, 404, peerwire.CodeUnknownAgent, `Unknown agent "".`},
+		{"no default", anyAgent, "", loop, admission.Agents{}, 404, peerwire.CodeUnknownAgent, `Unknown agent "".`},
 		{"loop", anyAgent, "", loop, agents, 409, peerwire.CodeLoop, `The task has passed this instance already: "a-1".`},
 		{"too many hops", anyAgent, "", peerwire.Path{Hops: 3}, agents, 403, peerwire.CodeHopLimit, "The task was passed on 3 times; at most 2 are allowed."},
 	} {
-		agent, refusal := peer.Check(s, c.in, peerwire.Request{TaskID: "t-9", AgentID: c.agent, Path: c.path}, c.agents)
+		agent, refusal := admission.Check(s, c.in, peerwire.Request{TaskID: "t-9", AgentID: c.agent, Path: c.path}, c.agents)
 		if c.status == 0 {
 			require.Nil(t, refusal, c.name)
 			require.Equal(t, c.want, agent, c.name)
@@ -113,9 +113,9 @@ func ExampleAdmit() {
 		fmt.Println(err)
 		return
 	}
-	agents := peer.Agents{Default: "main", IDs: []string{"front"}}
+	agents := admission.Agents{Default: "main", IDs: []string{"front"}}
 	receive := func(authorization, body string) {
-		in, refusal := peer.Admit(s, []string{authorization}, func(settings.Inbound) bool { return true })
+		in, refusal := admission.Admit(s, []string{authorization}, func(settings.Inbound) bool { return true })
 		if refusal != nil {
 			fmt.Println(refusal.Status, refusal.Text)
 			return
@@ -125,7 +125,7 @@ func ExampleAdmit() {
 			fmt.Println(refusal.Status, refusal.Code)
 			return
 		}
-		agent, refusal := peer.Check(s, in, req, agents)
+		agent, refusal := admission.Check(s, in, req, agents)
 		if refusal != nil {
 			fmt.Println(refusal.Status, refusal.Text)
 			return

@@ -86,14 +86,14 @@
 //
 // A receiver refuses a request at the first check that fails:
 //
-//	Admit             the configuration is enabled            503
+//	before the body   the configuration is enabled            503
 //	                  there is a bearer token                 401
 //	                  the token is accepted                   401
 //	                  there is room for another task          429
-//	the body         the body is at most 1,000,000 bytes     413
+//	the body          the body is at most 1,000,000 bytes     413
 //	                  it is JSON                              400
 //	                  it has the members of a request         400
-//	Check             the token may use the agent             403
+//	after it          the token may use the agent             403
 //	                  the agent exists                        404
 //	                  the task has not passed this instance   409
 //	                  nor too many others                     403

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,12 +19,12 @@ func TestRecordsOfADelegation(t *testing.T) {
 	req := peerwire.Request{
 		TaskID: "t-9", ParentInstanceID: "hq-1", ParentRunID: "r", ParentSessionID: "s", Content: "😀 count", Model: "m",
 	}
-	sent := peer.Sent(req, "tenant-a", "s", "t-9/1", noon)
+	sent := audit.Sent(req, "tenant-a", "s", "t-9/1", noon)
 	require.Equal(t, topics.PeerAudit{
 		Event: topics.PeerSent, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "s", RunID: "t-9/1", ParentRunID: "r",
 		PeerID: "tenant-a", Model: "m", ContentLength: 8,
 	}, sent)
-	received := peer.Received(req, "hq", "main", "peer:hq:1", "peer_1", noon)
+	received := audit.Received(req, "hq", "main", "peer:hq:1", "peer_1", noon)
 	require.Equal(t, topics.PeerAudit{
 		Event: topics.PeerReceived, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "peer:hq:1", RunID: "peer_1", ParentRunID: "r",
 		ParentSessionID: "s", ParentInstanceID: "hq-1", InboundID: "hq", AgentID: "main", Model: "m", ContentLength: 8,
@@ -35,34 +35,34 @@ func TestRecordsOfADelegation(t *testing.T) {
 	require.Equal(t, topics.PeerAudit{
 		Event: topics.PeerAcknowledged, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "s", RunID: "t-9/1", PeerID: "tenant-a",
 		PeerInstanceID: "a-1", PeerRunID: "peer_1", Status: "success", ResultLength: 7,
-	}, peer.Acknowledged(sent, reply, noon))
+	}, audit.Acknowledged(sent, reply, noon))
 	completed := topics.PeerAudit{
 		Event: topics.PeerCompleted, TaskID: "t-9", AtMS: noon.UnixMilli(), SessionID: "peer:hq:1", RunID: "peer_1", InboundID: "hq",
 		Status: "success", ResultLength: 7, ToolsUsed: []string{"read"},
 	}
-	require.Equal(t, completed, peer.Completed(received, reply, noon))
+	require.Equal(t, completed, audit.Completed(received, reply, noon))
 
 	// A pending approval is a rejection without a result.
 	reply.PendingApprovalSummary = "pay: May I?"
 	completed.Status, completed.ResultLength, completed.PendingApproval = "rejected", 0, true
-	require.Equal(t, completed, peer.Completed(received, reply, noon))
-	require.Equal(t, "rejected", peer.Acknowledged(sent, reply, noon).Status)
+	require.Equal(t, completed, audit.Completed(received, reply, noon))
+	require.Equal(t, "rejected", audit.Acknowledged(sent, reply, noon).Status)
 
 	reply.Thrown = true
-	failed := peer.Completed(received, reply, noon)
+	failed := audit.Completed(received, reply, noon)
 	require.Equal(t, topics.PeerFailed, failed.Event)
 	require.Equal(t, "internal", failed.Code)
 	require.Empty(t, failed.Status)
 
-	lost := peer.SendFailed(sent, "timeout", 504, noon)
+	lost := audit.SendFailed(sent, "timeout", 504, noon)
 	require.Equal(t, topics.PeerSendFailed, lost.Event)
 	require.Equal(t, "timeout", lost.Code)
 	require.EqualValues(t, 504, lost.HTTPStatus)
 	require.Equal(t, "tenant-a", lost.PeerID)
 
-	refused := peer.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), noon)
+	refused := audit.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), noon)
 	require.Equal(t, topics.PeerAudit{Event: topics.PeerRefused, AtMS: noon.UnixMilli(), Code: "unknown_token", HTTPStatus: 401}, refused)
-	refused = peer.Refused(req, "hq", peerwire.AgentForbidden("hq", "x"), noon)
+	refused = audit.Refused(req, "hq", peerwire.AgentForbidden("hq", "x"), noon)
 	require.Equal(t, "t-9", refused.TaskID)
 	require.Equal(t, "hq-1", refused.ParentInstanceID)
 	require.EqualValues(t, 403, refused.HTTPStatus)
@@ -82,19 +82,19 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 				Content: secret + text.Draw(t, "content"), AgentID: peerwire.Trim(text.Draw(t, "agent")), Model: text.Draw(t, "model"),
 				Path: peerwire.Path{}.Via("hq-1"),
 			}
-			sent := peer.Sent(req, "tenant", "s1", "run", noon)
+			sent := audit.Sent(req, "tenant", "s1", "run", noon)
 			got, refusal := peerwire.ReadRequest(req.Body())
 			require.Nil(t, refusal)
 			if rapid.Bool().Draw(t, "refused") {
-				p.theirs = append(p.theirs, peer.Refused(got, "hq", peerwire.ConcurrencyLimit(), noon))
-				p.ours = append(p.ours, sent, peer.SendFailed(sent, peerwire.CodeConcurrencyLimit, 429, noon))
+				p.theirs = append(p.theirs, audit.Refused(got, "hq", peerwire.ConcurrencyLimit(), noon))
+				p.ours = append(p.ours, sent, audit.SendFailed(sent, peerwire.CodeConcurrencyLimit, 429, noon))
 				continue
 			}
 			agent := got.AgentID
 			if agent == "" {
 				agent = "main"
 			}
-			received := peer.Received(got, "hq", agent, peerwire.SessionID("hq", got.TaskID), "peer_1", noon)
+			received := audit.Received(got, "hq", agent, peerwire.SessionID("hq", got.TaskID), "peer_1", noon)
 			reply := peerwire.Reply{
 				TaskID: got.TaskID, PeerInstanceID: "a-1", PeerRunID: "peer_1",
 				Status: rapid.SampledFrom([]peerwire.Status{peerwire.StatusSuccess, peerwire.StatusError, peerwire.StatusRejected}).Draw(t, "status"),
@@ -103,8 +103,8 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 			}
 			read, err := peerwire.ReadReply(reply.Body(), req.TaskID)
 			require.NoError(t, err)
-			p.theirs = append(p.theirs, received, peer.Completed(received, reply, noon))
-			p.ours = append(p.ours, sent, peer.Acknowledged(sent, read, noon))
+			p.theirs = append(p.theirs, received, audit.Completed(received, reply, noon))
+			p.ours = append(p.ours, sent, audit.Acknowledged(sent, read, noon))
 		}
 		require.Empty(t, p.stitch())
 		ours, theirs := p.halves()
@@ -118,8 +118,8 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 
 func ExampleReceived() {
 	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
-	received := peer.Received(req, "hq", "front", peerwire.SessionID("hq", "t-9"), "peer_1", time.UnixMilli(1_790_000_000_120))
-	completed := peer.Completed(received, peerwire.Reply{Status: peerwire.StatusSuccess, Result: "42 rows"}, time.UnixMilli(1_790_000_003_120))
+	received := audit.Received(req, "hq", "front", peerwire.SessionID("hq", "t-9"), "peer_1", time.UnixMilli(1_790_000_000_120))
+	completed := audit.Completed(received, peerwire.Reply{Status: peerwire.StatusSuccess, Result: "42 rows"}, time.UnixMilli(1_790_000_003_120))
 	for _, r := range []topics.PeerAudit{received, completed} {
 		fmt.Println(r.Event, r.TaskID, r.InboundID, r.ContentLength, r.Status, r.ResultLength)
 	}
@@ -130,8 +130,8 @@ func ExampleReceived() {
 
 func ExampleSent() {
 	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
-	sent := peer.Sent(req, "tenant-a", "harbor-s19", "t-9/1", time.UnixMilli(1_790_000_000_120))
-	acknowledged := peer.Acknowledged(sent, peerwire.Reply{
+	sent := audit.Sent(req, "tenant-a", "harbor-s19", "t-9/1", time.UnixMilli(1_790_000_000_120))
+	acknowledged := audit.Acknowledged(sent, peerwire.Reply{
 		PeerInstanceID: "tenant-a-1", Status: peerwire.StatusSuccess, Result: "42 rows",
 	}, time.UnixMilli(1_790_000_003_120))
 	for _, r := range []topics.PeerAudit{sent, acknowledged} {
@@ -143,7 +143,7 @@ func ExampleSent() {
 }
 
 func ExampleRefused() {
-	r := peer.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), time.UnixMilli(1_790_000_000_120))
+	r := audit.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), time.UnixMilli(1_790_000_000_120))
 	fmt.Println(r.Event, r.Code, r.HTTPStatus)
 	// Output: peer.delegate.refused unknown_token 401
 }

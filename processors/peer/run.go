@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -100,7 +101,7 @@ func (t *transition) begin(e commanded, req peerwire.Request) {
 		return
 	}
 	t.changed = true
-	t.auditRun(run, "received", Received(req, run.InboundId, run.Agent, t.key, run.RunId, at))
+	t.auditRun(run, "received", audit.Received(req, run.InboundId, run.Agent, t.key, run.RunId, at))
 	t.catchUp(run, early)
 	message := messageOf(run, t.key, req, at)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -119,7 +120,7 @@ func (t *transition) ended(e commanded) {
 	reply.Thrown = c.Code == string(peerwire.CodeInternal)
 	at := t.timeOf(e.record)
 	received := topics.PeerAudit{TaskID: run.TaskId, SessionID: t.key, RunID: run.RunId, InboundID: run.InboundId}
-	t.auditRun(run, "end", Completed(received, reply, at))
+	t.auditRun(run, "end", audit.Completed(received, reply, at))
 	t.emit(run.RunId+"/reply", replySent{
 		TaskID: run.TaskId, InboundID: run.InboundId, State: topics.PeerDone, Hash: run.Hash, Body: c.Reply,
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -193,7 +194,7 @@ func (t *transition) openTasks() (n int) {
 }
 
 func (t *transition) auditSent(task *peerrow.Task, req peerwire.Request) {
-	t.audit(task, "sent", Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
+	t.audit(task, "sent", audit.Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
 }
 
 // audit writes a record of the audit. All records of a task are in one chain, also if the instance gets another ID meanwhile. An

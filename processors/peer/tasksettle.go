@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -93,13 +94,13 @@ func (t *transition) auditEnd(task *peerrow.Task, o *peerrow.Outcome) {
 	if o.Code == string(peerwire.CodeConflict) && task.Attempts == 0 {
 		return
 	}
-	sent := Sent(peerwire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
+	sent := audit.Sent(peerwire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
 	at := msTime(task.SettledMs)
 	if reply, ok := taskReply(task, o); ok {
-		t.audit(task, "end", Acknowledged(sent, reply, at))
+		t.audit(task, "end", audit.Acknowledged(sent, reply, at))
 		return
 	}
-	t.audit(task, "end", SendFailed(sent, codeOf(o), int(o.HttpStatus), at))
+	t.audit(task, "end", audit.SendFailed(sent, codeOf(o), int(o.HttpStatus), at))
 }
 
 // taskReply returns the reply of a task; ok is false if it ended without one.

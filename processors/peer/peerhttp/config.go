@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -69,11 +69,11 @@ func (c *Config) complete(check *bounds.Check) {
 }
 
 // agents are those that tasks of peers may be for.
-func (c *Config) agents(group string) peer.Agents {
+func (c *Config) agents(group string) admission.Agents {
 	if len(c.Agents) == 0 && c.DefaultAgent == "" {
-		return peer.Agents{Default: group, IDs: []string{group}}
+		return admission.Agents{Default: group, IDs: []string{group}}
 	}
-	return peer.Agents{Default: c.DefaultAgent, IDs: slices.Clone(c.Agents)}
+	return admission.Agents{Default: c.DefaultAgent, IDs: slices.Clone(c.Agents)}
 }
 
 // entrances returns the entrance of peers, and that of the callers of ProxyPath.

@@ -7,7 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,7 +35,7 @@ func (h *Handler) delegate(r *request, _ string) answer {
 	if late := r.Suspect(); late != nil {
 		return h.turnAway(r, "", late)
 	}
-	d.in, refusal = peer.Admit(r.settings, r.Header.Values("Authorization"), func(in settings.Inbound) bool {
+	d.in, refusal = admission.Admit(r.settings, r.Header.Values("Authorization"), func(in settings.Inbound) bool {
 		d.lease = h.slots.acquire(in, r.settings.InboundMaxConcurrent)
 		return d.lease != nil
 	})
@@ -77,7 +77,7 @@ func (r *request) admit(in settings.Inbound) *entrance.Refusal {
 
 // accept makes the checks of a request that was read.
 func (h *Handler) accept(r *request, d *delegation) (refusal *peerwire.Refusal) {
-	if d.agent, refusal = peer.Check(r.settings, d.in, d.req, h.agents); refusal != nil {
+	if d.agent, refusal = admission.Check(r.settings, d.in, d.req, h.agents); refusal != nil {
 		return refusal
 	}
 	d.prefer = preferenceOf(r.Header.Values("Prefer"))

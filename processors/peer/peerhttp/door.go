@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -49,7 +49,7 @@ type Handler struct {
 	to       processors.Publisher
 	settings func() *settings.Settings
 	config   Config
-	agents   peer.Agents
+	agents   admission.Agents
 	slots    *slots
 	refusals *refusals
 	peers    *entrance.Entrance

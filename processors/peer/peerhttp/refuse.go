@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
@@ -68,7 +68,7 @@ func (h *Handler) writeRefused(r *request, inboundID string, req peerwire.Reques
 	if !ok || r.settings.InstanceID == "" { // without an instance there is no chain
 		return
 	}
-	record := peer.Refused(req, inboundID, refusal, now)
+	record := audit.Refused(req, inboundID, refusal, now)
 	record.InstanceID = r.settings.InstanceID
 	out, err := processors.OutboundOf(h.events, record.InstanceID, record, "refused/"+rand.Text())
 	if err == nil {

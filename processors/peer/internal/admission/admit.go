@@ -1,4 +1,5 @@
-package peer
+// Package admission decides whether a task of a peer is accepted: which checks its request must pass, and in which order.
+package admission
 
 import (
 	"slices"

@@ -1,4 +1,5 @@
-package peer
+// Package audit makes the records of a peer delegation: what was sent, received, answered and refused.
+package audit
 
 import (
 	"time"
