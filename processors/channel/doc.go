@@ -90,5 +90,5 @@
 // # Beside other tools
 //
 // The group answers the calls of agent_send_async and agent_cancel. A worker for other tools must leave them
-// (tools.WithOthersLeft), or it answers that there is no such tool.
+// (tools.Config.IgnoreUnknown), or it answers that there is no such tool.
 package channel

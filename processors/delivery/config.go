@@ -78,7 +78,7 @@ type Service struct {
 	// Attempts is how many attempts may fail before the delivery ends dead (default 100, at most 1000).
 	Attempts int
 	// InFlight is how many attempts to the service may be in flight (default 32). The count is read from a stale table, so
-	// more may be in flight for a moment. The sink's own limit (sink.WithRouteLimit) is never exceeded.
+	// more may be in flight for a moment. The sink's own limit (sink.Config.RouteLimit) is never exceeded.
 	InFlight int
 	// Ordered makes the deliveries of a session to the service wait for earlier ones (default false).
 	Ordered bool

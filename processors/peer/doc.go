@@ -72,7 +72,7 @@
 //
 // # Beside other tools
 //
-// The group answers the calls of delegate_to_peer. A worker for other tools must leave them (tools.WithOthersLeft), or it answers
+// The group answers the calls of delegate_to_peer. A worker for other tools must leave them (tools.Config.IgnoreUnknown), or it answers
 // that there is no such tool. With turn.Config.Approval, the policy must allow delegate_to_peer, or a person is asked first.
 //
 // # Who may delegate

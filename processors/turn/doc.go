@@ -157,7 +157,7 @@
 // After a crash the processor repeats records of enriched-message-input and tool-use with the same turntable.id, and it may
 // already have read and rejected a worker's answer to the first copy. A worker should therefore answer every repeat:
 // remember the published answer by that ID and publish it again without calling the model or the tool. Packages think and
-// tools do so with the same bytes and headers (their WithRemembered: 24 h, 10,000 answers, 64 MiB); a repeat whose answer they no
+// tools do so with the same bytes and headers (their RememberFor: 24 h, 10,000 answers, 64 MiB); a repeat whose answer they no
 // longer have is processed again under the same ID.
 //
 // A worker may drop repeats instead, because the turn holds an answer that it reads before the answer's step is open, for

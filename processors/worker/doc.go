@@ -40,10 +40,10 @@
 // A Limit bounds the calls with the same key: how many run at a time, and how many begin, or how many units such as tokens
 // they take, in a minute. A worker can have several; a call begins when all of them admit it.
 //
-//	worker.WithLimits(
-//		worker.Limit[worker.Record]{Name: "tenant", Key: tenant, Concurrency: 4},
-//		worker.Limit[worker.Record]{Name: "service", PerMinute: 600},
-//	)
+//	worker.Config{Limits: []worker.Limit[worker.Record]{
+//		{Name: "tenant", Key: tenant, Concurrency: 4},
+//		{Name: "service", PerMinute: 600},
+//	}}
 //
 // A record that waits occupies no slot, takes nothing from other limits and keeps its lock or its partition's window, so
 // records with other keys are handled meanwhile. The records with one Kafka key are a session, and sessions take turns:

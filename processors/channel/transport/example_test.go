@@ -26,7 +26,7 @@ func (console) Send(_ context.Context, c adapter.Chunk) (adapter.Sent, error) {
 	return adapter.Sent{ID: fmt.Sprint("line-", c.Index)}, nil
 }
 
-// A program passes the transport to the sink: sink.New(agent, publisher, sink.WithTransport(transport.Kind, channels)). The sink
+// A program passes the transport to the sink: one of sink.Config.Transports, with the key transport.Kind. The sink
 // calls it for each attempt.
 func Example() {
 	current, err := settings.Parse([]byte(`

@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Kind is the kind of route of deliveries to channels: sink.WithTransport(transport.Kind, t).
+// Kind is the kind of route of deliveries to channels: a key of sink.Config.Transports.
 const Kind = topics.KindChannel
 
 // ErrConfig is wrapped by the errors of New.

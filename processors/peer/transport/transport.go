@@ -16,10 +16,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Kind is the kind of route of the attempts that package peer asks for: sink.WithTransport(transport.Kind, t).
+// Kind is the kind of route of the attempts that package peer asks for: a key of sink.Config.Transports.
 const Kind = topics.KindPeer
 
-// Transport sends tasks to peers. It reuses connections and is safe for concurrent use. Use it with sink.ForPeers, and use one
+// Transport sends tasks to peers. It reuses connections and is safe for concurrent use. Use it with sink.Config.Peers, and use one
 // for all sinks of a process: it remembers which attempts were made.
 type Transport struct {
 	current func() *settings.Settings

@@ -56,7 +56,7 @@ func New(agent string, to processors.Publisher, c Compactor, cfg Config) (*Worke
 	return &Worker{topics: catalog, compactor: c, settings: settings, results: results}, nil
 }
 
-// Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the
+// Run handles requests until ctx ends. Then it waits for running calls (Config.Grace) and returns nil. While the
 // brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended.
 // opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {

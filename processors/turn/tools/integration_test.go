@@ -65,7 +65,7 @@ func TestSlowToolDelaysNoOtherTool(t *testing.T) {
 			},
 			"berth": returning("N4", nil),
 		}, tools.Config{Config: worker.Config{Concurrency: 1}})
-		p.chat("slow", "slow slow") // more calls than WithConcurrency allows
+		p.chat("slow", "slow slow") // more calls than Config.Concurrency allows
 		take(t, begun)
 		for _, session := range []string{"a", "b", "c"} {
 			p.chat(session, "berth")

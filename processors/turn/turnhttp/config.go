@@ -22,7 +22,7 @@ type Config struct {
 	auth.Door
 	// CallbackSecrets are the secrets that callback tokens may be signed with (default: none, every callback is rejected). Each must
 	// have at least token.MinSecret (32) bytes. Blank secrets are ignored. To rotate a secret, first add the new one here, then sign
-	// with it (tools.WithTokens), and remove the old one when all tokens signed with it have expired.
+	// with it (tools.Config.TokenSecret), and remove the old one when all tokens signed with it have expired.
 	CallbackSecrets []string
 	// ShortSecrets also accepts callback secrets of fewer than token.MinSecret (32) bytes, as FlightDeck does. New logs a warning then.
 	// Use it only until the secret is replaced: who has one token can try out short secrets, and then sign results for every call.
