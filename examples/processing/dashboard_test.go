@@ -38,7 +38,7 @@ func showToolTurns(t *testing.T, guarantee string) {
 		"AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS="+strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR="+t.TempDir(),
 		"PROCESSING_GUARANTEE="+guarantee, "HEALTH_ADDR=127.0.0.1:0", "WS_PORT=127.0.0.1:0", everyoneVariable+"=true")
 	lines := bufio.NewScanner(p.logs)
-	until(t, lines, "every WebSocket client sees every session (WithEverySessionToEveryone)")
+	until(t, lines, "every WebSocket client sees every session (EverySessionToEveryone)")
 	screen := "ws://" + until(t, lines, "websocket").Addr + "/ws"
 	health := "http://" + until(t, lines, "health").Addr + "/healthz"
 	drained := make(chan error, 1)

@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -102,43 +101,4 @@ func TestChecksAfterTheBodyInTheirOrder(t *testing.T) {
 		require.Empty(t, agent, c.name)
 		require.Equal(t, &peerwire.Refusal{Status: c.status, Code: c.code, Text: c.want}, refusal, c.name)
 	}
-}
-
-// The checks of a request, as a door makes them.
-func ExampleAdmit() {
-	s, err := settings.Parse([]byte(`{"peers":{"enabled":true,"instanceId":"a-1","inboundTokens":[
-		{"id":"partner-b","token":"T2","allowedAgentIds":["front"]}
-	]}}`), os.LookupEnv)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	agents := admission.Agents{Default: "main", IDs: []string{"front"}}
-	receive := func(authorization, body string) {
-		in, refusal := admission.Admit(s, []string{authorization}, func(settings.Inbound) bool { return true })
-		if refusal != nil {
-			fmt.Println(refusal.Status, refusal.Text)
-			return
-		}
-		req, refusal := peerwire.ReadRequest([]byte(body))
-		if refusal != nil {
-			fmt.Println(refusal.Status, refusal.Code)
-			return
-		}
-		agent, refusal := admission.Check(s, in, req, agents)
-		if refusal != nil {
-			fmt.Println(refusal.Status, refusal.Text)
-			return
-		}
-		fmt.Println("run", req.TaskID, "with", agent)
-	}
-	receive("Bearer T1", ``)
-	receive("Bearer T2", `{}`)
-	receive("Bearer T2", `{"taskId":"t-9","parentInstanceId":"hq-1","content":"count the rows"}`)
-	receive("Bearer T2", `{"taskId":"t-9","parentInstanceId":"hq-1","content":"count the rows","agentId":"front"}`)
-	// Output:
-	// 401 Unknown peer token.
-	// 400 invalid_request
-	// 403 Peer "partner-b" must name an agent that it may delegate to.
-	// run t-9 with front
 }

@@ -115,35 +115,3 @@ func TestRecordsOfADelegationFitTogetherWithoutContents(t *testing.T) {
 		}
 	})
 }
-
-func ExampleReceived() {
-	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
-	received := audit.Received(req, "hq", "front", peerwire.SessionID("hq", "t-9"), "peer_1", time.UnixMilli(1_790_000_000_120))
-	completed := audit.Completed(received, peerwire.Reply{Status: peerwire.StatusSuccess, Result: "42 rows"}, time.UnixMilli(1_790_000_003_120))
-	for _, r := range []topics.PeerAudit{received, completed} {
-		fmt.Println(r.Event, r.TaskID, r.InboundID, r.ContentLength, r.Status, r.ResultLength)
-	}
-	// Output:
-	// peer.delegate.received t-9 hq 14  0
-	// peer.delegate.completed t-9 hq 0 success 7
-}
-
-func ExampleSent() {
-	req := peerwire.Request{TaskID: "t-9", ParentInstanceID: "hq-1", Content: "count the rows"}
-	sent := audit.Sent(req, "tenant-a", "harbor-s19", "t-9/1", time.UnixMilli(1_790_000_000_120))
-	acknowledged := audit.Acknowledged(sent, peerwire.Reply{
-		PeerInstanceID: "tenant-a-1", Status: peerwire.StatusSuccess, Result: "42 rows",
-	}, time.UnixMilli(1_790_000_003_120))
-	for _, r := range []topics.PeerAudit{sent, acknowledged} {
-		fmt.Println(r.Event, r.TaskID, r.PeerID, r.ContentLength, r.Status, r.ResultLength)
-	}
-	// Output:
-	// peer.delegate.sent t-9 tenant-a 14  0
-	// peer.delegate.acknowledged t-9 tenant-a 0 success 7
-}
-
-func ExampleRefused() {
-	r := audit.Refused(peerwire.Request{}, "", peerwire.UnknownToken(), time.UnixMilli(1_790_000_000_120))
-	fmt.Println(r.Event, r.Code, r.HTTPStatus)
-	// Output: peer.delegate.refused unknown_token 401
-}
