@@ -102,14 +102,6 @@ func (c *Config) needs() (n needs) {
 	return n
 }
 
-// whether returns an option if is is true.
-func whether[O any](is bool, option func() O) []O {
-	if is {
-		return []O{option()}
-	}
-	return nil
-}
-
 func definitions[D channel.ToolDefinition | peer.ToolDefinition](defined ...D) (list []think.Tool) {
 	for _, d := range defined {
 		list = append(list, think.Tool(d))
