@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -172,9 +173,39 @@ func (a *agent) settle() time.Time {
 		return sessions
 	}
 	if !assert.Eventually(a, func() bool { return len(missing()) == 0 }, wait, 10*time.Millisecond) {
-		a.Fatalf("sessions have no output: %v; %d sessions have one", missing(), a.ended())
+		open := missing()
+		a.Fatalf("sessions have no output: %v; %d sessions have one; their records:%s", open, a.ended(), a.recordsOf(open))
 	}
 	return now
+}
+
+// recordsOf describes the records of sessions on the topics between a message and its output: where a turn has stopped.
+func (a *agent) recordsOf(sessions []string) string {
+	names := wiretest.NamesOf(a.name)
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.brokers...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeTopics(names.All()...))
+	if err != nil {
+		return err.Error()
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.Context()), 5*time.Second)
+	defer cancel()
+	var b strings.Builder
+	for ctx.Err() == nil {
+		client.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			if !slices.Contains(sessions, string(r.Key)) {
+				return
+			}
+			id := ""
+			for _, h := range r.Headers {
+				if h.Key == topics.HeaderID {
+					id = string(h.Value)
+				}
+			}
+			fmt.Fprintf(&b, "\n%s %s/%d@%d %s %s", r.Key, r.Topic, r.Partition, r.Offset, id, r.Timestamp.Format(time.TimeOnly))
+		})
+	}
+	return b.String()
 }
 
 func (a *agent) eventually(reached func() bool, what string) {
