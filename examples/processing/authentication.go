@@ -115,19 +115,16 @@ func readTokens(sessions auth.Sessions, rights auth.Rights, logger *zap.Logger) 
 	if issuer == "" || audience == "" {
 		return nil, errors.New("AUTH_JWKS requires AUTH_JWT_ISSUER and AUTH_JWT_AUDIENCE")
 	}
-	options := []jwt.Option{jwt.WithSessions(sessions), jwt.WithRights(rights), jwt.WithLogger(logger)}
+	config := jwt.Config{
+		Sessions: sessions, SessionsClaim: variable("AUTH_JWT_SESSIONS_CLAIM"), Rights: rights, RightsClaim: variable("AUTH_JWT_RIGHTS_CLAIM"),
+		Logger: logger,
+	}
 	if variable("AUTH_JWT_ALGORITHMS") != "" {
-		options = append(options, jwt.WithAlgorithms(list("AUTH_JWT_ALGORITHMS", "")...))
+		config.Algorithms = list("AUTH_JWT_ALGORITHMS", "")
 	}
-	if claim := variable("AUTH_JWT_SESSIONS_CLAIM"); claim != "" {
-		options = append(options, jwt.WithSessionsClaim(claim))
-	}
-	if claim := variable("AUTH_JWT_RIGHTS_CLAIM"); claim != "" {
-		options = append(options, jwt.WithRightsClaim(claim))
-	}
-	tokens, err := jwt.New(jwks, issuer, audience, options...)
+	tokens, err := jwt.New(jwks, issuer, audience, config)
 	switch {
-	case errors.Is(err, jwt.ErrConfig) && strings.Contains(err.Error(), "WithAlgorithms"):
+	case errors.Is(err, jwt.ErrConfig) && strings.Contains(err.Error(), "Algorithms"):
 		return nil, named("AUTH_JWT_ALGORITHMS", err)
 	case err != nil:
 		return nil, named("AUTH_JWKS", err)

@@ -60,7 +60,7 @@ func NewCertificates(c CertificateConfig) (*Certificates, error) {
 	default:
 		return nil, fmt.Errorf("%w: Name: want cn, uri, dns or email", ErrCertificates)
 	}
-	if len(c.Sessions.patterns) == 0 {
+	if c.Sessions.IsZero() {
 		c.Sessions, _ = ParseSessions("{user}:*") // valid
 	}
 	if c.Rights == 0 {

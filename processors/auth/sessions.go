@@ -33,6 +33,9 @@ const (
 // contains that character has none of these sessions. Otherwise the user mira could use mira:x:1, a session of mira:x.
 type Sessions struct{ patterns []pattern }
 
+// IsZero reports whether no sessions were named. Configurations have a default for them.
+func (s Sessions) IsZero() bool { return len(s.patterns) == 0 }
+
 // pattern is a parsed pattern.
 type pattern struct {
 	prefix string // before {user}; the whole pattern if ofUser is false

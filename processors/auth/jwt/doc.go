@@ -6,7 +6,7 @@
 //
 // # What is checked
 //
-// The signature, with a public key of the JWKS and one of the allowed algorithms (WithAlgorithms); the issuer and the
+// The signature, with a public key of the JWKS and one of the allowed algorithms (Config.Algorithms); the issuer and the
 // audience, which New requires; exp, which a token must have; nbf and iat if the token has them. The algorithm none and
 // those with a shared secret (HS256 and so on) cannot be allowed. A key is used only for the algorithm that it names, and
 // only if its type fits: an RSA key has at least 2048 bits. Keys for encryption are skipped, and so are symmetric ones. A
@@ -15,10 +15,10 @@
 // # The caller
 //
 //	claim                             the caller's
-//	sub (WithUserClaim)               UserID; a token without it is rejected
-//	exp, plus WithLeeway              Expires
-//	none (WithSessionsClaim)          sessions: patterns of auth.ParseSessions; default WithSessions, {user}:*
-//	none (WithRightsClaim)            rights: names of auth.ParseRights; default WithRights, read, write and answer
+//	sub (UserClaim)                   UserID; a token without it is rejected
+//	exp, plus Leeway                  Expires
+//	none (SessionsClaim)              sessions: patterns of auth.ParseSessions; default Sessions, {user}:*
+//	none (RightsClaim)                rights: names of auth.ParseRights; default Rights, read, write and answer
 //
 // # The keys
 //

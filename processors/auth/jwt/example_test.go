@@ -10,7 +10,7 @@ import (
 // Tokens of an identity provider are accepted, and may use the sessions and rights that their claims list.
 func Example() {
 	tokens, err := jwt.New("https://id.example/.well-known/jwks.json", "https://id.example", "turntable",
-		jwt.WithAlgorithms("RS256"), jwt.WithSessionsClaim("sessions"), jwt.WithRightsClaim("scope"))
+		jwt.Config{Algorithms: []string{"RS256"}, SessionsClaim: "sessions", RightsClaim: "scope"})
 	if err != nil {
 		panic(err)
 	}

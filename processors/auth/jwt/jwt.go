@@ -11,6 +11,7 @@ import (
 
 	gojwt "github.com/golang-jwt/jwt/v5"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/claims"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
@@ -18,31 +19,32 @@ import (
 // Tokens authenticates callers by JSON Web Tokens. It is safe for concurrent use, starts no goroutine, and needs not be
 // closed.
 type Tokens struct {
-	source  source
-	parser  *gojwt.Parser
-	options options
+	source source
+	parser *gojwt.Parser
+	config Config
 }
 
 // New returns the authentication with the public keys of a JWKS, which is a file or a URL. Tokens must have the issuer and
-// the audience, neither of which may be empty. Its error wraps ErrConfig for an invalid argument or option, and ErrKeys for a
+// the audience, neither of which may be empty. Its error wraps ErrConfig for an invalid argument or field, and ErrKeys for a
 // file without a usable key.
-func New(jwks, issuer, audience string, opts ...Option) (*Tokens, error) {
-	o := newOptions(opts)
+func New(jwks, issuer, audience string, c Config) (*Tokens, error) {
+	var check bounds.Check
+	c.complete(&check)
 	for name, value := range map[string]string{"JWKS": jwks, "issuer": issuer, "audience": audience} {
 		if strings.TrimSpace(value) == "" {
-			o.invalid("no %s", name)
+			check.Wrong(name, "is empty")
 		}
 	}
-	if len(o.errs) > 0 {
-		return nil, errors.Join(o.errs...)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	s, err := newSource(jwks, o)
+	s, err := newSource(jwks, c)
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{source: s, options: o, parser: gojwt.NewParser(
-		gojwt.WithValidMethods(o.algorithms), gojwt.WithIssuer(issuer), gojwt.WithAudience(audience),
-		gojwt.WithExpirationRequired(), gojwt.WithIssuedAt(), gojwt.WithLeeway(o.leeway), gojwt.WithTimeFunc(o.clock.Now),
+	return &Tokens{source: s, config: c, parser: gojwt.NewParser(
+		gojwt.WithValidMethods(c.Algorithms), gojwt.WithIssuer(issuer), gojwt.WithAudience(audience),
+		gojwt.WithExpirationRequired(), gojwt.WithIssuedAt(), gojwt.WithLeeway(c.Leeway), gojwt.WithTimeFunc(c.Clock.Now),
 		gojwt.WithStrictDecoding(),
 	)}, nil
 }
@@ -81,7 +83,7 @@ func (t *Tokens) verify(ctx context.Context, text string) (auth.Caller, error) {
 		return t.source.find(ctx, id, token.Method.Alg())
 	})
 	if err != nil {
-		user, _ := of[t.options.userClaim].(string) // that the token claims
+		user, _ := of[t.config.UserClaim].(string) // that the token claims
 		if !validUser(user) {
 			return auth.Caller{}, reason(err)
 		}
@@ -105,8 +107,8 @@ func reason(err error) error {
 }
 
 func (t *Tokens) caller(of gojwt.MapClaims) (auth.Caller, error) {
-	o := t.options
-	user, _ := of[o.userClaim].(string)
+	c := t.config
+	user, _ := of[c.UserClaim].(string)
 	if !validUser(user) {
 		return auth.Caller{}, errors.New("the claim with the user is missing or unusable")
 	}
@@ -114,20 +116,20 @@ func (t *Tokens) caller(of gojwt.MapClaims) (auth.Caller, error) {
 	if err != nil || expires == nil || expires.Unix() <= 0 {
 		return auth.Caller{}, gojwt.ErrTokenRequiredClaimMissing
 	}
-	sessions, rights := o.sessions, o.rights
-	if o.sessionsClaim != "" {
-		if sessions, err = auth.ParseSessions(texts(of[o.sessionsClaim])...); err != nil {
+	sessions, rights := c.Sessions, c.Rights
+	if c.SessionsClaim != "" {
+		if sessions, err = auth.ParseSessions(texts(of[c.SessionsClaim])...); err != nil {
 			return auth.Caller{}, errors.New("the claim with the sessions is missing or unusable")
 		}
 	}
-	if o.rightsClaim != "" {
-		if rights = rightsOf(of[o.rightsClaim]); rights == 0 {
+	if c.RightsClaim != "" {
+		if rights = rightsOf(of[c.RightsClaim]); rights == 0 {
 			return auth.Caller{}, errors.New("the claim with the rights is missing or has none")
 		}
 	}
 	return auth.Caller{
 		UserID: user, Subject: subjectOf(user), MayUse: sessions.For(user), Rights: rights,
-		Expires: expires.Add(o.leeway).Round(0).Truncate(time.Millisecond),
+		Expires: expires.Add(c.Leeway).Round(0).Truncate(time.Millisecond),
 	}, nil
 }
 

@@ -119,9 +119,12 @@ func file(t testing.TB, content string) string {
 	return path
 }
 
-func newTokens(t testing.TB, source string, opts ...jwt.Option) *jwt.Tokens {
+func newTokens(t testing.TB, source string, c jwt.Config) *jwt.Tokens {
 	t.Helper()
-	tokens, err := jwt.New(source, issuer, audience, append([]jwt.Option{jwt.WithClock(clock.NewFake(noon))}, opts...)...)
+	if c.Clock == nil {
+		c.Clock = clock.NewFake(noon)
+	}
+	tokens, err := jwt.New(source, issuer, audience, c)
 	require.NoError(t, err)
 	return tokens
 }
@@ -135,7 +138,7 @@ func try(tokens *jwt.Tokens, token string) (auth.Caller, error) {
 }
 
 func TestTokenAuthenticatesItsUser(t *testing.T) {
-	c, err := try(newTokens(t, file(t, all)), es256(t, nil))
+	c, err := try(newTokens(t, file(t, all), jwt.Config{}), es256(t, nil))
 	require.NoError(t, err)
 	require.Equal(t, "mira", c.UserID)
 	require.Equal(t, "jwt:mira", c.Name())
@@ -146,19 +149,19 @@ func TestTokenAuthenticatesItsUser(t *testing.T) {
 }
 
 func TestKeysAreUsedForTheirAlgorithmsOnly(t *testing.T) {
-	every := jwt.WithAlgorithms("RS256", "PS256", "ES256", "ES384", "EdDSA")
+	every := []string{"RS256", "PS256", "ES256", "ES384", "EdDSA"}
 	for name, c := range map[string]struct {
-		token string
-		opts  []jwt.Option
-		ok    bool
+		token      string
+		algorithms []string
+		ok         bool
 	}{
 		"ES256":                           {es256(t, nil), nil, true},
 		"RS256":                           {signed(t, gojwt.SigningMethodRS256, rsa2048, "rsa", claims(nil)), nil, true},
 		"EdDSA":                           {signed(t, gojwt.SigningMethodEdDSA, ed, "ed", claims(nil)), nil, true},
 		"only key by alg":                 {signed(t, gojwt.SigningMethodEdDSA, ed, "", claims(nil)), nil, true},
 		"not allowed":                     {signed(t, gojwt.SigningMethodPS256, rsa2048, "rsa", claims(nil)), nil, false},
-		"allowed":                         {signed(t, gojwt.SigningMethodPS256, rsa2048, "rsa", claims(nil)), []jwt.Option{every}, true},
-		"ES384":                           {signed(t, gojwt.SigningMethodES384, p384, "p384", claims(nil)), []jwt.Option{every}, true},
+		"allowed":                         {signed(t, gojwt.SigningMethodPS256, rsa2048, "rsa", claims(nil)), every, true},
+		"ES384":                           {signed(t, gojwt.SigningMethodES384, p384, "p384", claims(nil)), every, true},
 		"none":                            {signed(t, gojwt.SigningMethodNone, gojwt.UnsafeAllowNoneSignatureType, "ec", claims(nil)), nil, false},
 		"public key as the shared secret": {signed(t, gojwt.SigningMethodHS256, rsa2048.N.Bytes(), "rsa", claims(nil)), nil, false},
 		"symmetric key":                   {signed(t, gojwt.SigningMethodHS256, []byte("secret secret secret secret"), "oct", claims(nil)), nil, false},
@@ -169,7 +172,7 @@ func TestKeysAreUsedForTheirAlgorithmsOnly(t *testing.T) {
 		"crit":                            {signed(t, gojwt.SigningMethodES256, p256, "ec", claims(nil), "crit", "b64"), nil, false},
 		"not a token":                     {"a.b.c", nil, false},
 	} {
-		_, err := try(newTokens(t, file(t, all), c.opts...), c.token)
+		_, err := try(newTokens(t, file(t, all), jwt.Config{Algorithms: c.algorithms}), c.token)
 		if c.ok {
 			require.NoError(t, err, name)
 			continue
@@ -179,12 +182,12 @@ func TestKeysAreUsedForTheirAlgorithmsOnly(t *testing.T) {
 	}
 	// With two keys that fit, a token must name one.
 	two := jwks(jwk(ed.Public(), `"kid":"a"`), jwk(ed.Public(), `"kid":"b"`))
-	_, err := try(newTokens(t, file(t, two)), signed(t, gojwt.SigningMethodEdDSA, ed, "", claims(nil)))
+	_, err := try(newTokens(t, file(t, two), jwt.Config{}), signed(t, gojwt.SigningMethodEdDSA, ed, "", claims(nil)))
 	require.ErrorIs(t, err, auth.ErrRejected)
 }
 
 func TestClaimsAreChecked(t *testing.T) {
-	tokens := newTokens(t, file(t, all))
+	tokens := newTokens(t, file(t, all), jwt.Config{})
 	for name, change := range map[string]gojwt.MapClaims{
 		"no exp":           {"exp": nil},
 		"expired":          {"exp": noon.Add(-30 * time.Second).Unix()},
@@ -232,14 +235,14 @@ func TestClaimsAreChecked(t *testing.T) {
 func TestClaimsGiveSessionsAndRights(t *testing.T) {
 	rooms, err := auth.ParseSessions("room-*")
 	require.NoError(t, err)
-	tokens := newTokens(t, file(t, all), jwt.WithUserClaim("email"), jwt.WithSessions(rooms), jwt.WithRights(auth.Read))
+	tokens := newTokens(t, file(t, all), jwt.Config{UserClaim: "email", Sessions: rooms, Rights: auth.Read})
 	c, err := try(tokens, es256(t, gojwt.MapClaims{"email": "mira@id.example"}))
 	require.NoError(t, err)
 	require.Equal(t, "mira@id.example", c.UserID)
 	require.True(t, c.Allowed("room-1"))
 	require.Equal(t, auth.Read, c.Rights)
 
-	tokens = newTokens(t, file(t, all), jwt.WithSessionsClaim("rooms"), jwt.WithRightsClaim("scope"))
+	tokens = newTokens(t, file(t, all), jwt.Config{SessionsClaim: "rooms", RightsClaim: "scope"})
 	c, err = try(tokens, es256(t, gojwt.MapClaims{"rooms": []string{"{user}/*", "lobby"}, "scope": "openid read control"}))
 	require.NoError(t, err)
 	require.True(t, c.Allowed("mira/1") && c.Allowed("lobby") && !c.Allowed("mira:1"))
@@ -260,7 +263,7 @@ func TestClaimsGiveSessionsAndRights(t *testing.T) {
 
 func TestChangedFileOfKeysIsReadAgain(t *testing.T) {
 	now, path := clock.NewFake(noon), file(t, jwks(jwk(ed.Public(), `"kid":"ed"`)))
-	tokens := newTokens(t, path, jwt.WithClock(now))
+	tokens := newTokens(t, path, jwt.Config{Clock: now})
 	_, err := try(tokens, es256(t, nil))
 	require.Error(t, err)
 	for _, content := range []string{"broken", all} {
@@ -303,7 +306,7 @@ func (p *provider) fail(h http.HandlerFunc) { p.answer.Store(&h) }
 func TestKeysOfAURLAreRefreshedWithinBounds(t *testing.T) {
 	p, now := newProvider(t, all), clock.NewFake(noon)
 	core, logs := observer.New(zap.InfoLevel)
-	tokens := newTokens(t, p.URL+"?key=s3cret", jwt.WithClock(now), jwt.WithLogger(zap.New(core)))
+	tokens := newTokens(t, p.URL+"?key=s3cret", jwt.Config{Clock: now, Logger: zap.New(core)})
 	require.Zero(t, p.requests.Load(), "New does not need the provider")
 	day := func() string { return es256(t, gojwt.MapClaims{"exp": now.Now().Add(time.Hour).Unix()}) }
 	for range 3 {
@@ -364,30 +367,28 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"file scheme": {"file:///jwks", issuer, audience},
 		"look-alike":  {"http://localhost.id.example/jwks", issuer, audience},
 	} {
-		_, err := jwt.New(c[0], c[1], c[2])
+		_, err := jwt.New(c[0], c[1], c[2], jwt.Config{})
 		require.ErrorIs(t, err, jwt.ErrConfig, name)
 		require.NotContains(t, err.Error(), "s3cret")
 	}
-	for name, opt := range map[string]jwt.Option{
-		"none": jwt.WithAlgorithms("none"), "HS256": jwt.WithAlgorithms("RS256", "HS256"), "empty": jwt.WithAlgorithms(),
-		"leeway": jwt.WithLeeway(time.Hour), "user": jwt.WithUserClaim(""), "sessions": jwt.WithSessionsClaim(""),
-		"rights": jwt.WithRightsClaim(""), "client": jwt.WithHTTPClient(nil), "clock": jwt.WithClock(nil),
-		"logger": jwt.WithLogger(nil),
+	for name, c := range map[string]jwt.Config{
+		"none": {Algorithms: []string{"none"}}, "HS256": {Algorithms: []string{"RS256", "HS256"}}, "leeway": {Leeway: time.Hour},
+		"negative leeway": {Leeway: -1},
 	} {
-		_, err := jwt.New(good, issuer, audience, opt)
+		_, err := jwt.New(good, issuer, audience, c)
 		require.ErrorIs(t, err, jwt.ErrConfig, name)
 	}
 	for _, ok := range []string{"https://id.example/jwks", "http://127.0.0.1/jwks", "http://[::1]:1/jwks", "http://localhost/jwks"} {
-		_, err := jwt.New(ok, issuer, audience)
+		_, err := jwt.New(ok, issuer, audience, jwt.Config{})
 		require.NoError(t, err)
 	}
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err == nil {
-		_, err = jwt.New(file(t, jwks(jwk(small.Public(), `"kid":"small"`))), issuer, audience)
+		_, err = jwt.New(file(t, jwks(jwk(small.Public(), `"kid":"small"`))), issuer, audience, jwt.Config{})
 		require.ErrorIs(t, err, jwt.ErrKeys)
 	}
 	for _, content := range []string{"", "{}", "[]", `{"keys":[7]}`, `{"keys":{}}`} {
-		_, err := jwt.New(file(t, content), issuer, audience)
+		_, err := jwt.New(file(t, content), issuer, audience, jwt.Config{})
 		require.ErrorIs(t, err, jwt.ErrKeys, content)
 	}
 }

@@ -26,9 +26,9 @@ type source interface {
 var errUnknownKey = errors.New("no key of the JWKS fits the token")
 
 // newSource returns the source of a file or a URL.
-func newSource(jwks string, o options) (source, error) {
+func newSource(jwks string, c Config) (source, error) {
 	if !strings.Contains(jwks, "://") {
-		return openFile(jwks, o)
+		return openFile(jwks, c)
 	}
 	at, err := url.Parse(jwks)
 	switch {
@@ -37,17 +37,17 @@ func newSource(jwks string, o options) (source, error) {
 	case at.Scheme != "https" && (at.Scheme != "http" || !loopback.Is(at.Hostname())):
 		return nil, fmt.Errorf("%w: JWKS: want HTTPS: anyone on the network path could replace the keys", ErrConfig)
 	}
-	client := *o.client
+	client := *c.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &remote{url: at.String(), host: at.Host, client: &client, now: o.clock.Now, logger: o.logger, turn: make(chan struct{}, 1)}, nil
+	return &remote{url: at.String(), host: at.Host, client: &client, now: c.Clock.Now, logger: c.Logger, turn: make(chan struct{}, 1)}, nil
 }
 
 // file is the keys of a file.
 type file struct{ keys *reload.Value[keySet] }
 
-func openFile(path string, o options) (source, error) {
+func openFile(path string, c Config) (source, error) {
 	parse := func(contents [][]byte, _ *keySet) (*keySet, error) { return parseKeySet(contents[0]) }
-	keys, err := reload.Open(parse, o.clock.Now, o.logger, path)
+	keys, err := reload.Open(parse, c.Clock.Now, c.Logger, path)
 	if err != nil {
 		return nil, fmt.Errorf("jwt: open the JWKS: %w", err)
 	}
