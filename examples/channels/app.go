@@ -121,7 +121,7 @@ func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 	if err := a.addWorkers(); err != nil {
 		return nil, err
 	}
-	receiver, err := bridge.New(a.live.Settings, a.to, []topics.Catalog{talking}, bridge.WithLogger(logger))
+	receiver, err := bridge.New(a.live.Settings, a.to, []topics.Catalog{talking}, bridge.Config{Logger: logger})
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func newHandoffWorld(t *testing.T, guarantee processors.Guarantee, delegations i
 	s := &handoffWorld{
 		world: newWorld(t, guarantee, topics.WithChannels()), worker: testbroker.AgentOf(t), delegations: delegations, platform: newPlatform(t),
 	}
-	s.bridge = must(bridge.New(settings.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}))
+	s.bridge = must(bridge.New(settings.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}, bridge.Config{}))
 	s.dirs = s.world.dirs(channelInstances)
 	// Messages are sent as soon as the processes have started, which does not mean that they have created the topics.
 	require.NoError(t, processors.EnsureTopics(s.ctx, s.brokers, processors.WithTopics(s.catalog), processors.WithPartitions(partitions)))

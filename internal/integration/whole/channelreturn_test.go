@@ -162,7 +162,7 @@ func TestRepeatedEventDelegatesOnce(t *testing.T) {
 		same := func(in *adapter.Inbound) { in.Event, in.Origin.MessageID = "same", "m" }
 		d.say(o, "delegate one", same)
 		var err error
-		d.bridge, err = bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalogs[d.front]})
+		d.bridge, err = bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalogs[d.front]}, bridge.Config{})
 		require.NoError(t, err)
 		d.say(o, "delegate one", same)
 		d.say(o, "done?")

@@ -67,7 +67,7 @@ func newChannelWorld(t *testing.T, guarantee processors.Guarantee) *channelWorld
 	d.holdBack()
 	d.release()
 	d.configure("slack", "telegram", "irc")
-	d.bridge = must(bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalog}))
+	d.bridge = must(bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalog}, bridge.Config{}))
 	for _, name := range []string{"slack", "telegram", "irc"} {
 		d.accounts = append(d.accounts, transport.Account{Name: "main", Adapter: painter{name, d.wall}})
 	}

@@ -96,7 +96,7 @@ func newHarbor(t *rapid.T) *harbor {
 // restartBridge replaces the bridge by one that remembers nothing.
 func (h *harbor) restartBridge() {
 	var err error
-	h.bridge, err = bridge.New(settings.Fixed(h.settings), h, []topics.Catalog{h.front}, bridge.WithClock(clock.NewFake(h.now)))
+	h.bridge, err = bridge.New(settings.Fixed(h.settings), h, []topics.Catalog{h.front}, bridge.Config{Clock: clock.NewFake(h.now)})
 	require.NoError(h.t, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
@@ -22,7 +23,7 @@ type Bridge struct {
 	live     settings.Live
 	to       processors.Publisher
 	catalogs map[string]topics.Catalog // by agent
-	options  options
+	config   Config
 
 	mu     sync.Mutex
 	people *simplelru.LRU[string, Window]
@@ -35,29 +36,31 @@ var _ adapter.Receiver = (*Bridge)(nil)
 // (topics.WithChannels); without gates (topics.WithGates), its agent's requests for approval cannot be decided on a channel.
 // Agents of the settings without a catalog are passed nothing: bindings to them are skipped. live must not return nil. An error
 // wraps ErrConfig.
-func New(live settings.Live, to processors.Publisher, catalogs []topics.Catalog, opts ...Option) (*Bridge, error) {
-	b := &Bridge{live: live, to: to, catalogs: map[string]topics.Catalog{}, options: newOptions(opts)}
+func New(live settings.Live, to processors.Publisher, catalogs []topics.Catalog, c Config) (*Bridge, error) {
+	var check bounds.Check
+	c.complete(&check)
+	b := &Bridge{live: live, to: to, catalogs: map[string]topics.Catalog{}, config: c}
 	if live == nil || to == nil || len(catalogs) == 0 {
-		b.options.invalid("want settings, a publisher and at least one catalog")
+		check.Wrong("the arguments", "lack settings, a publisher or a catalog")
 	}
 	for _, c := range catalogs {
 		_, repeated := b.catalogs[c.Agent]
 		switch {
 		case !c.ChannelMessages.Spec().Created:
-			b.options.invalid("agent %q: its catalog is without topics.WithChannels", c.Agent)
+			check.Wrong("the catalog", "of agent %q is without topics.WithChannels", c.Agent)
 		case repeated:
-			b.options.invalid("agent %q: repeated", c.Agent)
+			check.Wrong("the catalog", "of agent %q is repeated", c.Agent)
 		}
 		b.catalogs[c.Agent] = c
 	}
-	if err := errors.Join(b.options.errs...); err != nil {
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	var err error
-	if b.people, err = simplelru.NewLRU[string, Window](b.options.people, nil); err != nil {
+	if b.people, err = simplelru.NewLRU[string, Window](b.config.People, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if b.events, err = simplelru.NewLRU[eventKey, struct{}](b.options.events, nil); err != nil {
+	if b.events, err = simplelru.NewLRU[eventKey, struct{}](b.config.RecentEvents, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return b, nil
@@ -73,7 +76,7 @@ func (b *Bridge) serves(agent string) bool {
 func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 	in, err := clean(in)
 	if err != nil {
-		b.options.logger.Warn("an event of a channel is dropped: it is not usable", zap.String("channel", in.Origin.Channel),
+		b.config.Logger.Warn("an event of a channel is dropped: it is not usable", zap.String("channel", in.Origin.Channel),
 			zap.String("account", in.Origin.Account), zap.Error(err))
 		b.count(in, Invalid, "")
 		return nil
@@ -83,7 +86,7 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 		b.count(in, Repeat, "")
 		return nil
 	}
-	s, now := b.live(), b.options.clock.Now()
+	s, now := b.live(), b.config.Clock.Now()
 	out := b.decide(s, in, now)
 	if out.Action != Refuse {
 		e := event{id: id, in: in, out: out, settings: s, catalog: b.catalogs[out.Agent], now: now}
@@ -98,7 +101,7 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 
 // decide applies the policies, with what is remembered of the person.
 func (b *Bridge) decide(s *settings.Settings, in adapter.Inbound, now time.Time) Outcome {
-	rules := Rules{Serves: b.serves, MaxText: b.options.maxText}
+	rules := Rules{Serves: b.serves, MaxText: b.config.MaxText}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	who := Person(in)
@@ -163,18 +166,18 @@ func (b *Bridge) report(in adapter.Inbound, out Outcome) {
 	switch out.Reason {
 	case "":
 	case NoAccount, NoAgent:
-		b.options.logger.Warn("an event of a channel is refused: the settings do not provide for it",
+		b.config.Logger.Warn("an event of a channel is refused: the settings do not provide for it",
 			zap.String("channel", in.Origin.Channel), zap.String("account", in.Origin.Account),
 			zap.String("reason", string(out.Reason)))
 	default:
-		b.options.logger.Debug("an event of a channel is refused", zap.String("channel", in.Origin.Channel),
+		b.config.Logger.Debug("an event of a channel is refused", zap.String("channel", in.Origin.Channel),
 			zap.String("account", in.Origin.Account), zap.String("reason", string(out.Reason)))
 	}
 	b.count(in, out.Action, out.Reason)
 }
 
 func (b *Bridge) count(in adapter.Inbound, what Action, reason Reason) {
-	if b.options.metrics.Received != nil {
-		b.options.metrics.Received(in.Origin.Channel, in.Origin.Account, what, reason)
+	if b.config.Metrics.Received != nil {
+		b.config.Metrics.Received(in.Origin.Channel, in.Origin.Account, what, reason)
 	}
 }

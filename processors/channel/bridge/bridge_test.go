@@ -19,7 +19,7 @@ import (
 )
 
 func TestMessageCarriesItsOrigin(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := direct("U1", "Is berth 4 free?")
 	in.At = noon.Add(-time.Second)
 	m := r.message("front", r.receive(in))
@@ -45,7 +45,7 @@ func TestMessageCarriesItsOrigin(t *testing.T) {
 
 // Two people who write by turns to one agent: each message has its own origin and session.
 func TestTwoUsersOfOneAgentHaveSessionsOfTheirOwn(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	keys := map[string]string{}
 	for i := range 4 {
 		for _, user := range []string{"U1", "U2"} {
@@ -65,7 +65,7 @@ func TestTwoUsersOfOneAgentHaveSessionsOfTheirOwn(t *testing.T) {
 }
 
 func TestThreadingStartsAThread(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.Threading = true })
+	r := newRig(t, func(a *settings.Account) { a.Threading = true }, bridge.Config{})
 	m := r.message("front", r.receive(group("C1", "U1", "hello")))
 	require.Equal(t, "m1", m.origin.Thread)
 	answer := group("C1", "U2", "and tomorrow?")
@@ -76,7 +76,7 @@ func TestThreadingStartsAThread(t *testing.T) {
 }
 
 func TestOverridePromptTravelsWithTheMessage(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.Prompt = "Answer\n\"briefly\"." })
+	r := newRig(t, func(a *settings.Account) { a.Prompt = "Answer\n\"briefly\"." }, bridge.Config{})
 	m := r.message("front", r.receive(direct("U1", "one")))
 	require.Equal(t, "Answer\n\"briefly\".", m.prompt)
 	require.Equal(t, "one", m.content, "it is not part of the message")
@@ -103,7 +103,7 @@ func everything() []adapter.Inbound {
 func TestRepeatedEventsHaveTheSameIDs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, in := range everything() {
-		first, restarted := newRig(t, nil), newRig(t, nil)
+		first, restarted := newRig(t, nil, bridge.Config{}), newRig(t, nil, bridge.Config{})
 		restarted.clock.Advance(time.Hour)
 		a, b := first.receive(in), restarted.receive(in)
 		require.NotEmpty(t, a)
@@ -123,9 +123,9 @@ func TestRepeatedEventsHaveTheSameIDs(t *testing.T) {
 // Whatever record cannot be written: the event is not handled, and its repeat writes all records.
 func TestEventIsHandledWhenAllItsRecordsAreWritten(t *testing.T) {
 	for _, in := range everything() {
-		whole := newRig(t, nil).receive(in)
+		whole := newRig(t, nil, bridge.Config{}).receive(in)
 		for fail := range whole {
-			r, down := newRig(t, nil), errors.New("no broker")
+			r, down := newRig(t, nil, bridge.Config{}), errors.New("no broker")
 			n := 0
 			r.to.fail = func(processors.Outbound) error {
 				if n++; n > fail {
@@ -148,12 +148,12 @@ func TestEventIsHandledWhenAllItsRecordsAreWritten(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, newRig(t, nil).Receive(ended, direct("U1", "hello")), context.Canceled)
+	require.ErrorIs(t, newRig(t, nil, bridge.Config{}).Receive(ended, direct("U1", "hello")), context.Canceled)
 }
 
 // A repeat after an error is not counted for the rate limit, and is passed on.
 func TestRepeatAfterAnErrorIsNotLimited(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.RateLimit = 1 })
+	r := newRig(t, func(a *settings.Account) { a.RateLimit = 1 }, bridge.Config{})
 	down := errors.New("no broker")
 	r.to.fail = func(processors.Outbound) error { return down }
 	for range 3 {
@@ -169,7 +169,7 @@ func TestRepeatAfterAnErrorIsNotLimited(t *testing.T) {
 }
 
 func TestRateLimitIsPerPerson(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.RateLimit = 2 })
+	r := newRig(t, func(a *settings.Account) { a.RateLimit = 2 }, bridge.Config{})
 	for _, text := range []string{"one", "two"} {
 		r.message("front", r.receive(direct("U1", text)))
 	}
@@ -184,7 +184,7 @@ func TestRateLimitIsPerPerson(t *testing.T) {
 }
 
 func TestRememberedPeopleAreBounded(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.RateLimit = 1 }, bridge.WithPeople(2), bridge.WithRecentEvents(1))
+	r := newRig(t, func(a *settings.Account) { a.RateLimit = 1 }, bridge.Config{People: 2, RecentEvents: 1})
 	for _, user := range []string{"U1", "U2", "U3"} {
 		r.message("front", r.receive(direct(user, "one")))
 	}
@@ -195,7 +195,7 @@ func TestRememberedPeopleAreBounded(t *testing.T) {
 }
 
 func TestRefusedEventsWriteNothing(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.DM = settings.DMIgnore })
+	r := newRig(t, func(a *settings.Account) { a.DM = settings.DMIgnore }, bridge.Config{})
 	in := group("C1", "U1", "secret-text")
 	in.Mentioned = false
 	require.Empty(t, r.receive(in))
@@ -222,7 +222,7 @@ func TestRefusedEventsWriteNothing(t *testing.T) {
 // A platform may send one message twice, first without a mention, which a policy refuses, and then with it. A refused event has
 // no records to repeat, so it must not make the second one a repeat.
 func TestEventThatWasRefusedIsJudgedAgain(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := group("C1", "U1", "hello")
 	in.Mentioned = false
 	require.Empty(t, r.receive(in))
@@ -233,7 +233,7 @@ func TestEventThatWasRefusedIsJudgedAgain(t *testing.T) {
 
 // Someone who chooses the ID of their event, such as the Message-ID of an e-mail, cannot make the event of another one a repeat.
 func TestEventOfAnotherPersonIsNoRepeat(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	mine, theirs := direct("U1", "hello"), direct("U2", "hello")
 	theirs.Event = mine.Event
 	r.message("front", r.receive(mine))
@@ -241,7 +241,7 @@ func TestEventOfAnotherPersonIsNoRepeat(t *testing.T) {
 }
 
 func TestEventsAreReceivedConcurrently(t *testing.T) {
-	r := newRig(t, func(a *settings.Account) { a.RateLimit = 5 }, bridge.WithPeople(3))
+	r := newRig(t, func(a *settings.Account) { a.RateLimit = 5 }, bridge.Config{People: 3})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -262,18 +262,14 @@ func TestNewRejectsOptionsAndCatalogs(t *testing.T) {
 	require.NoError(t, err)
 	good := []topics.Catalog{catalog(t, "front")}
 	for want, build := range map[string]func() (*bridge.Bridge, error){
-		"want settings, a publisher and at least one catalog": func() (*bridge.Bridge, error) { return bridge.New(nil, to, good) },
-		"a publisher":  func() (*bridge.Bridge, error) { return bridge.New(live, nil, good) },
-		"one catalog":  func() (*bridge.Bridge, error) { return bridge.New(live, to, nil) },
-		"WithChannels": func() (*bridge.Bridge, error) { return bridge.New(live, to, []topics.Catalog{plain}) },
-		"repeated":     func() (*bridge.Bridge, error) { return bridge.New(live, to, append(good, good...)) },
-		"WithMaxText": func() (*bridge.Bridge, error) {
-			return bridge.New(live, to, good, bridge.WithMaxText(0))
-		},
-		"WithPeople":       func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.WithPeople(0)) },
-		"WithRecentEvents": func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.WithRecentEvents(-1)) },
-		"WithClock":        func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.WithClock(nil)) },
-		"WithLogger":       func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.WithLogger(nil)) },
+		"lack settings": func() (*bridge.Bridge, error) { return bridge.New(nil, to, good, bridge.Config{}) },
+		"a publisher":   func() (*bridge.Bridge, error) { return bridge.New(live, nil, good, bridge.Config{}) },
+		"a catalog":     func() (*bridge.Bridge, error) { return bridge.New(live, to, nil, bridge.Config{}) },
+		"WithChannels":  func() (*bridge.Bridge, error) { return bridge.New(live, to, []topics.Catalog{plain}, bridge.Config{}) },
+		"repeated":      func() (*bridge.Bridge, error) { return bridge.New(live, to, append(good, good...), bridge.Config{}) },
+		"MaxText":       func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.Config{MaxText: -1}) },
+		"People":        func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.Config{People: -1}) },
+		"RecentEvents":  func() (*bridge.Bridge, error) { return bridge.New(live, to, good, bridge.Config{RecentEvents: -1}) },
 	} {
 		_, err := build()
 		require.ErrorIs(t, err, bridge.ErrConfig, want)

@@ -28,7 +28,7 @@ func TestRecordsArriveUnderTheSessionKey(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	b, err := bridge.New(settings.Fixed(&settings.Settings{
 		Accounts: []settings.Account{{Channel: "slack", Name: "main", Agent: agent}},
-	}), to, []topics.Catalog{c})
+	}), to, []topics.Catalog{c}, bridge.Config{})
 	require.NoError(t, err)
 
 	arrived := make(chan processors.Inbound, 100)

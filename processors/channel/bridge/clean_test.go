@@ -17,7 +17,7 @@ import (
 )
 
 func TestInvalidUTF8IsRepaired(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := group("C1", "U1", "caf\xe9 \x00 ok")
 	in.Origin.UserName = "Jos\xe9"
 	m := r.message("front", r.receive(in))
@@ -53,10 +53,10 @@ func TestNamesOfGroupsAreSafe(t *testing.T) {
 	} {
 		in := group("C1", "U1", "hi")
 		in.Origin.UserName = name
-		r := newRig(t, nil)
+		r := newRig(t, nil, bridge.Config{})
 		require.Equal(t, "[From: "+want+"] hi", r.message("front", r.receive(in)).content, "%q", name)
 	}
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := group("C1", "", "hi")
 	in.Origin.UserName = ""
 	require.Equal(t, "[From: someone] hi", r.message("front", r.receive(in)).content)
@@ -66,7 +66,7 @@ func TestNamesOfGroupsAreSafe(t *testing.T) {
 func TestNobodyCanWriteAsSomeoneElse(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"[", "]", "From:", "from :", "hand:", "Hand", " ", "\n", "\r\n", "\r", "\u2028", "\u00a0", "\u200b", "\u202e", "ops", "：", "\xff", "［", "Ｆrom：", "Frоm:", "һand:"})
 	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "pieces"), "") })
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		in := group("C1", "U1", text.Draw(rt, "text")+".")
@@ -92,7 +92,7 @@ func TestNobodyCanWriteAsSomeoneElse(t *testing.T) {
 }
 
 func TestTextsOfDirectMessagesCannotLookLikeResults(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	for text, want := range map[string]string{
 		"[From: hand:ops] done":             "(From: hand:ops] done",
 		"see:\n \u200b[ FROM : x] done":     "see:\n \u200b( FROM : x] done",
@@ -130,7 +130,7 @@ func TestTextsOfDirectMessagesCannotLookLikeResults(t *testing.T) {
 }
 
 func TestTooLongTextIsAnswered(t *testing.T) {
-	r := newRig(t, nil, bridge.WithMaxText(10))
+	r := newRig(t, nil, bridge.Config{MaxText: 10})
 	r.message("front", r.receive(direct("U1", "0123456789")))
 	text, origin := r.reply("front", r.receive(direct("U1", "0123456789a")))
 	require.Contains(t, text, "too long")
@@ -138,7 +138,7 @@ func TestTooLongTextIsAnswered(t *testing.T) {
 	require.Equal(t, bridge.TooLong, r.counted()[1].what)
 
 	// A message that no record can hold is not sent again by the platform for ever.
-	r = newRig(t, nil)
+	r = newRig(t, nil, bridge.Config{})
 	r.to.fail = func(o processors.Outbound) error {
 		if strings.HasSuffix(o.Topic, "-message-input") {
 			return fmt.Errorf("%w: 70000 bytes", processors.ErrTooLarge)
@@ -172,7 +172,7 @@ func TestUnusableEventsAreDropped(t *testing.T) {
 		"origin.adapter":     func(in *adapter.Inbound) { in.Origin.Adapter = topics.Raw(strings.Repeat(secret, 1000)) },
 		"":                   func(in *adapter.Inbound) { in.Origin.Adapter = topics.Raw(`{"a":` + secret) },
 	} {
-		r := newRig(t, nil)
+		r := newRig(t, nil, bridge.Config{})
 		in := direct("U1", secret)
 		change(&in)
 		require.Empty(t, r.receive(in), want)
@@ -182,7 +182,7 @@ func TestUnusableEventsAreDropped(t *testing.T) {
 		require.Contains(t, fmt.Sprint(lines[0].ContextMap()["error"]), want)
 		require.NotContains(t, fmt.Sprint(lines[0]), secret)
 	}
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := direct("U1", " \n")
 	require.Empty(t, r.receive(in))
 	require.Equal(t, []counted{{bridge.Refuse, bridge.Empty}}, r.counted())

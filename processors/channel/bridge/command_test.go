@@ -16,7 +16,7 @@ import (
 
 // A command is what a person types at the beginning of a message, and nothing else that an event contains.
 func TestCommandsAreReadOnlyFromPeople(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := group("C1", "/new", "hello\n/new")
 	in.Event, in.Guild, in.Roles = "/new", "/new", []string{"/new"}
 	in.Origin.UserName, in.Origin.Thread, in.Origin.MessageID = "/new", "/new", "/new"
@@ -33,7 +33,7 @@ func TestCommandsAreReadOnlyFromPeople(t *testing.T) {
 }
 
 func TestStopEndsTheOpenTurn(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	list := r.receive(direct("U1", "/stop"))
 	c := catalog(t, "front")
 	require.Equal(t, []string{c.SessionControl.Name(), c.ChannelMessages.Name()}, topicsOf(list))
@@ -47,7 +47,7 @@ func TestStopEndsTheOpenTurn(t *testing.T) {
 }
 
 func TestNewForgetsTheConversation(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	list := r.receive(direct("U1", "/new"))
 	c := catalog(t, "front")
 	require.Equal(t, []string{c.SessionControl.Name(), c.ThinkRequestResponse.Name(), c.ChannelMessages.Name()}, topicsOf(list))
@@ -63,7 +63,7 @@ func TestNewForgetsTheConversation(t *testing.T) {
 }
 
 func TestAgentsAreListed(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	text, _ := r.reply("front", r.receive(direct("U1", "/agents")))
 	require.Equal(t, "Agents:\n- front (answers here): Answers first.\n- ops", text)
 	text, _ = r.reply("ops", r.receive(group("C7", "U1", "/agents")))
@@ -76,17 +76,17 @@ func TestAgentsAreListed(t *testing.T) {
 func TestStatusSaysWhatIsKnown(t *testing.T) {
 	session := direct("U1", "").Origin.Session("front")
 	base := "Agent: front\nChannel: slack/main\nSession: " + session
-	text, _ := newRig(t, nil).reply("front", newRig(t, nil).receive(direct("U1", "/status")))
+	text, _ := newRig(t, nil, bridge.Config{}).reply("front", newRig(t, nil, bridge.Config{}).receive(direct("U1", "/status")))
 	require.Equal(t, base, text)
 
 	var failure error
-	r := newRig(t, nil, bridge.WithStatus(func(ctx context.Context, agent, of string) (string, error) {
+	r := newRig(t, nil, bridge.Config{Status: func(ctx context.Context, agent, of string) (string, error) {
 		_, bounded := ctx.Deadline()
 		require.True(t, bounded)
 		require.Equal(t, "front", agent)
 		require.Equal(t, session, of)
 		return " 2 delegations are open\n", failure
-	}))
+	}})
 	text, _ = r.reply("front", r.receive(direct("U1", "/status")))
 	require.Equal(t, base+"\n2 delegations are open", text)
 	failure = errors.New("no index")
@@ -100,12 +100,12 @@ func TestSlowStatusLeavesTimeForTheReply(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 	defer cancel()
 	whole, _ := ctx.Deadline()
-	r := newRig(t, nil, bridge.WithStatus(func(ctx context.Context, _, _ string) (string, error) {
+	r := newRig(t, nil, bridge.Config{Status: func(ctx context.Context, _, _ string) (string, error) {
 		end, bounded := ctx.Deadline()
 		require.True(t, bounded)
 		require.Less(t, end, whole.Add(-time.Second))
 		return "", context.DeadlineExceeded
-	}))
+	}})
 	require.NoError(t, r.Receive(ctx, direct("U1", "/status")))
 	text, _ := r.reply("front", r.to.take())
 	require.Contains(t, text, "State: unknown at the moment")
@@ -131,7 +131,7 @@ func TestDecisions(t *testing.T) {
 		{press("U1", true), topics.GateDecision{GateID: "gate-1", Verdict: topics.VerdictApprove, Pressed: true}},
 		{press("U9", false), topics.GateDecision{GateID: "gate-1", Verdict: topics.VerdictDeny, Pressed: true, Approver: true}},
 	} {
-		r := newRig(t, nil)
+		r := newRig(t, nil, bridge.Config{})
 		list := r.receive(c.in)
 		c.want.SessionID = c.in.Origin.Session("front")
 		c.want.DecisionID = c.in.Origin.EventID(c.in.Event) + "/decision"
@@ -145,7 +145,7 @@ func TestDecisions(t *testing.T) {
 
 // If the platform does not name the person, anyone in the room could decide in place of the one who asked.
 func TestUnnamedPeopleOfGroupsCannotDecide(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := group("C1", "", "/approve")
 	text, _ := r.reply("front", r.receive(in))
 	require.Contains(t, text, "cannot tell who you are")
@@ -161,13 +161,13 @@ func TestMessagesThatProveNothingDecideNothing(t *testing.T) {
 		for name, in := range map[string]adapter.Inbound{
 			"command": direct("U9", "/approve 1a2b3c4d"), "no code": direct("U9", "/approve"), "denied": direct("U9", "/deny"), "button": press("U9", true),
 		} {
-			r := newRig(t, nil)
+			r := newRig(t, nil, bridge.Config{})
 			in.Origin.Proof = proof
 			text, _ := r.reply("front", r.receive(in))
 			require.Contains(t, text, "decides nothing", name)
 		}
 	}
-	r := newRig(t, nil)
+	r := newRig(t, nil, bridge.Config{})
 	in := direct("U1", "/approve 1a2b3c4d")
 	in.Origin.Proof = topics.ProofCode
 	d := decoded(t, catalog(t, "front").GateDecisions, r.receive(in))
@@ -181,8 +181,8 @@ func TestMessagesThatProveNothingDecideNothing(t *testing.T) {
 func TestDecisionOfAnAgentWithoutGatesIsAnswered(t *testing.T) {
 	c, err := topics.For("front", topics.WithChannels())
 	require.NoError(t, err)
-	r := newRig(t, nil)
-	r.Bridge, err = bridge.New(func() *settings.Settings { return r.settings }, r.to, []topics.Catalog{c})
+	r := newRig(t, nil, bridge.Config{})
+	r.Bridge, err = bridge.New(func() *settings.Settings { return r.settings }, r.to, []topics.Catalog{c}, bridge.Config{})
 	require.NoError(t, err)
 	text, _ := r.reply("front", r.receive(direct("U1", "/approve")))
 	require.Contains(t, text, "nothing to approve")

@@ -34,7 +34,7 @@
 //	/agents                   lists the agents of the settings
 //	/new                      stops the open turn and forgets the conversation; delegations continue
 //	/stop                     stops the open turn
-//	/status                   says which agent answers in which session, and what WithStatus adds
+//	/status                   says which agent answers in which session, and what Config.Status adds
 //	/approve [code] [reason]  approves the request with the code, or the only open one
 //	/deny [code] [reason]     denies it
 //

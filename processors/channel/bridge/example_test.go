@@ -38,7 +38,7 @@ default_agent: front
 	if err != nil {
 		log.Fatal(err)
 	}
-	receiver, err := bridge.New(settings.Fixed(s), printer{}, []topics.Catalog{front})
+	receiver, err := bridge.New(settings.Fixed(s), printer{}, []topics.Catalog{front}, bridge.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

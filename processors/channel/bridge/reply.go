@@ -55,7 +55,7 @@ func agentsText(s *settings.Settings, answers string) string {
 // statusText says what is known without state, and what the option WithStatus adds.
 func (b *Bridge) statusText(ctx context.Context, e event) string {
 	text := fmt.Sprintf("Agent: %s\nChannel: %s\nSession: %s", e.out.Agent, e.out.Origin.Destination().Service, e.session())
-	if b.options.status == nil {
+	if b.config.Status == nil {
 		return text
 	}
 	timeout := statusTimeout
@@ -64,9 +64,9 @@ func (b *Bridge) statusText(ctx context.Context, e event) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	state, err := b.options.status(ctx, e.out.Agent, e.session())
+	state, err := b.config.Status(ctx, e.out.Agent, e.session())
 	if err != nil {
-		b.options.logger.Warn("the status of a session is unknown; the person is told so", zap.String("agent", e.out.Agent),
+		b.config.Logger.Warn("the status of a session is unknown; the person is told so", zap.String("agent", e.out.Agent),
 			zap.String("session", e.session()), zap.Error(err))
 		state = unknown
 	}

@@ -77,7 +77,7 @@ func catalog(t testing.TB, agent string) topics.Catalog {
 	return c
 }
 
-func newRig(t testing.TB, change func(*settings.Account), opts ...bridge.Option) *rig {
+func newRig(t testing.TB, change func(*settings.Account), c bridge.Config) *rig {
 	t.Helper()
 	a := settings.Account{Channel: "slack", Name: "main", Approvers: []string{"U9"}}
 	if change != nil {
@@ -92,12 +92,10 @@ func newRig(t testing.TB, change func(*settings.Account), opts ...bridge.Option)
 			Bindings: []settings.Binding{{Agent: "ops", ChannelID: "C7"}},
 		},
 	}
-	opts = append([]bridge.Option{
-		bridge.WithClock(r.clock), bridge.WithLogger(zap.New(core)), bridge.WithMetrics(bridge.Metrics{Received: r.count}),
-	}, opts...)
+	c.Clock, c.Logger, c.Metrics = r.clock, zap.New(core), bridge.Metrics{Received: r.count}
 	var err error
 	r.Bridge, err = bridge.New(func() *settings.Settings { return r.settings }, r.to,
-		[]topics.Catalog{catalog(t, "front"), catalog(t, "ops")}, opts...)
+		[]topics.Catalog{catalog(t, "front"), catalog(t, "ops")}, c)
 	require.NoError(t, err)
 	return r
 }
