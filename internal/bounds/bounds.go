@@ -36,12 +36,13 @@ func AtLeast[T cmp.Ordered](c *Check, name string, field *T, byDefault, least T)
 	}
 }
 
-// OrNone gives a zero field its default. A negative value means none, and becomes zero.
+// OrNone gives a zero field its default. Any negative value means none, and becomes -1, so that completing a configuration again
+// changes nothing.
 func OrNone[T int | int64 | float64 | time.Duration](field *T, byDefault T) {
 	if *field == 0 {
 		*field = byDefault
 	}
-	*field = max(*field, 0)
+	*field = max(*field, -1)
 }
 
 // Wrong says what is wrong with a field. The text follows the field's name, and may wrap an error with %w.

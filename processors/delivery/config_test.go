@@ -50,6 +50,15 @@ func TestServiceTakesZeroFieldsFromTheDefault(t *testing.T) {
 	require.Equal(t, 15*time.Second, c.service("other").Longest)
 }
 
+func TestCompletingAgainChangesNothing(t *testing.T) {
+	c := Config{Breaker: Breaker{Failures: -7}}
+	require.NoError(t, c.Complete())
+	once := c
+	require.NoError(t, c.Complete())
+	require.Equal(t, once, c)
+	require.Negative(t, c.Breaker.Failures, "the circuit never opens")
+}
+
 func TestEnvironmentSetsFields(t *testing.T) {
 	env := map[string]string{
 		"REPLY_RETRY_MAX_MS": " 60000 ", "REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",

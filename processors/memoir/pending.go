@@ -18,7 +18,7 @@ func (e sessionEnded) apply(t *transition) {
 	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
 		return // a repeat, or a memory that was read before its session has it already
 	}
-	p := &memoirrow.Pending{End: end, DueMs: t.after(t.config.Patience), Partition: e.Partition, Offset: e.Offset}
+	p := &memoirrow.Pending{End: end, DueMs: t.after(max(t.config.Patience, 0)), Partition: e.Partition, Offset: e.Offset}
 	value := bytes.Clone(e.Value)
 	if t.parts == nil {
 		p.Snapshot = value

@@ -104,7 +104,8 @@ func (c *Config) complete(check *bounds.Check) {
 	bounds.AtLeast(check, "PingInterval", &c.PingInterval, 30*time.Second, time.Millisecond)
 	bounds.AtLeast(check, "PongTimeout", &c.PongTimeout, 30*time.Second, time.Millisecond)
 	bounds.AtLeast(check, "WriteTimeout", &c.WriteTimeout, 10*time.Second, time.Millisecond)
-	bounds.Between(check, "DecisionWait", &c.DecisionWait, 5*time.Second, -1, maxWait)
+	bounds.OrNone(&c.DecisionWait, 5*time.Second)
+	bounds.Between(check, "DecisionWait", &c.DecisionWait, 0, -1, maxWait)
 }
 
 // under returns a path below the prefix.

@@ -30,6 +30,8 @@ func TestInvalidConfigurationIsReported(t *testing.T) {
 			require.ErrorIs(t, err, ErrConfig, name)
 		}
 	}
+	_, err = NewIndex("harbor", Config{DecisionWait: -time.Second})
+	require.NoError(t, err, "negative: no wait")
 	_, err = NewIndex("a/b", Config{})
 	require.ErrorIs(t, err, ErrConfig)
 	_, err = New(nil, nil, Config{})

@@ -55,8 +55,8 @@ func (c *Config) complete(check *bounds.Check) {
 		check.Wrong("Capability", "has the unknown shape %d", c.Capability.Shape)
 	}
 	bounds.AtLeast(check, "BatchLimit", &c.BatchLimit, 64<<20, 1)
-	bounds.AtLeast(check, "Keepalive", &c.Keepalive, 15*time.Second, -1)
-	bounds.AtLeast(check, "WriteTimeout", &c.WriteTimeout, 30*time.Second, -1)
+	bounds.OrNone(&c.Keepalive, 15*time.Second)
+	bounds.OrNone(&c.WriteTimeout, 30*time.Second)
 	if c.Version == "" {
 		c.Version = "unknown"
 	}
@@ -105,7 +105,7 @@ func (c *BufferConfig) complete(check *bounds.Check) {
 	bounds.AtLeast(check, "Bytes", &c.Bytes, max(256<<20, c.TurnBytes), c.TurnBytes)
 	bounds.AtLeast(check, "CallerTurns", &c.CallerTurns, max(c.Turns/4, defaultShare), 1)
 	bounds.AtLeast(check, "SessionTurns", &c.SessionTurns, defaultShare, 1)
-	bounds.AtLeast(check, "KeepFor", &c.KeepFor, 5*time.Minute, -1)
+	bounds.OrNone(&c.KeepFor, 5*time.Minute)
 	bounds.AtLeast(check, "PauseTimeout", &c.PauseTimeout, 10*time.Minute, time.Millisecond)
 	if c.Clock == nil {
 		c.Clock = clock.System()

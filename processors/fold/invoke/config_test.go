@@ -17,13 +17,20 @@ func TestNewRejectsInvalidConfigurations(t *testing.T) {
 	_, err := New(nil, Config{})
 	require.ErrorIs(t, err, ErrConfig)
 	for name, c := range map[string]Config{
-		"BatchLimit": {BatchLimit: -1}, "WriteTimeout": {WriteTimeout: -time.Second}, "Capability": {Capability: &Capability{Shape: 7}},
+		"BatchLimit": {BatchLimit: -1}, "Capability": {Capability: &Capability{Shape: 7}},
 		"Limits": {Door: auth.Door{Limits: auth.Limits{Keys: -1}}}, "Origins": {Door: auth.Door{Origins: []string{"example.com/path"}}},
 	} {
 		_, err := New(newLive(), c)
 		require.ErrorIs(t, err, ErrConfig)
 		require.ErrorContains(t, err, ": "+name+" ")
 	}
+}
+
+func TestNegativeTimesMeanNone(t *testing.T) {
+	_, err := New(newLive(), Config{Keepalive: -time.Second, WriteTimeout: -time.Minute})
+	require.NoError(t, err)
+	_, err = NewBuffered(scripted(t, hello), BufferConfig{KeepFor: -time.Hour})
+	require.NoError(t, err)
 }
 
 func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {

@@ -37,5 +37,6 @@ func (c *Config) complete(check *bounds.Check) {
 	entrance.Complete(check, &c.Door)
 	bounds.AtLeast(check, "GateLimit", &c.GateLimit, 200_000, 1)
 	bounds.AtLeast(check, "RowMemory", &c.RowMemory, 64<<20, 1)
-	bounds.Between(check, "DecisionWait", &c.DecisionWait, 5*time.Second, -1, maxWait)
+	bounds.OrNone(&c.DecisionWait, 5*time.Second)
+	bounds.Between(check, "DecisionWait", &c.DecisionWait, 0, -1, maxWait)
 }

@@ -25,9 +25,6 @@ type Bounds struct {
 // are what most workers reach first.
 var DefaultBounds = Bounds{Age: 24 * time.Hour, Count: 10_000, Bytes: 64 << 20}
 
-// Valid reports whether every bound admits something.
-func (b Bounds) Valid() bool { return b.Age > 0 && b.Count > 0 && b.Bytes > 0 }
-
 // Results publishes what a worker made of each of its records, remembers it, and publishes it again when the record is
 // repeated. It is safe for concurrent use.
 type Results[K comparable] struct {
