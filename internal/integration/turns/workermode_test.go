@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func needShareGroups(t *testing.T) {
 // run runs a worker in this process until stop or the end of the test.
 func (r *rig) run(handle worker.Handler, c worker.Config) (w *worker.Worker, stop func()) {
 	r.t.Helper()
-	c.Group, c.Lock, c.Drop = r.group, workerLock, c.DeadLetter == nil
+	c.Group, c.Lock, c.Drop = r.group, cmp.Or(c.Lock, workerLock), c.DeadLetter == nil
 	w, err := worker.New([]string{r.group + "-in"}, handle, c)
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
