@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -144,6 +145,13 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			t.Parallel()
 			b := newBroker(t, func(config *group.Config) { *config = c.config })
 			began := make(chan struct{}, 1)
+			rows := make(chan struct{}, 1)
+			b.follow(func(r processors.Inbound) {
+				select {
+				case rows <- struct{}{}:
+				default:
+				}
+			}, string(goka.GroupTable(b.catalog.FoldGroup())))
 			b.answering(func(m topics.Message) []topics.AgentEvent {
 				began <- struct{}{}
 				return c.turn(requestOf(m))
@@ -162,6 +170,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 					at := p.hub.lookup("s-1", turn)
 					return at != nil && at.last-at.first >= 2
 				}, time.Minute, time.Millisecond)
+				<-rows // the fold group reads no topic in the order of another: a cancellation must not come before the turn
 				c.then(b)
 			}
 			first := <-live
