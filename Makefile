@@ -213,7 +213,7 @@ bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than it
 		$(GO) run ./internal/testing/report allocs -baseline $(ALLOCS)
 
 ALLOCS  = internal/testing/report/allocs.txt
-GUARDED = ./codec ./topics ./processors/turn ./processors/fold
+GUARDED = ./codec ./topics ./processors/turn ./processors/fold/folder
 GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' $(ALLOCS) | \
 	sort -u | tr '\n' '|' | sed 's/|$$//; s/.*/^(&)$$/')' -benchmem -benchtime 300x $(GUARDED)
 

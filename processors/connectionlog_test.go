@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/turntable-streams/turntable/processors"
-	foldgroup "github.com/turntable-streams/turntable/processors/fold/group"
+	foldgroup "github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
 

@@ -65,7 +65,7 @@ type Catalog struct {
 	PeerEvents    Topic[PeerAudit]
 	PeerAudit     Topic[PeerAudit]
 
-	// The topics of processors/channel. Ensure creates them only with WithChannels.
+	// The topics of processors/delegation. Ensure creates them only with WithChannels.
 	DelegationReplies Topic[DelegationReply]
 	DelegationStatus  Topic[Delegation]
 	ChannelMessages   Topic[Output]
@@ -148,7 +148,7 @@ func WithPeers() CatalogOption {
 	return func(o *catalogOptions) { o.peers = true }
 }
 
-// WithChannels makes Ensure create the topics of processors/channel too. Otherwise Ensure does not create them.
+// WithChannels makes Ensure create the topics of processors/delegation too. Otherwise Ensure does not create them.
 func WithChannels() CatalogOption {
 	return func(o *catalogOptions) { o.channels = true }
 }

@@ -33,7 +33,7 @@ type DelegationNote struct {
 }
 
 // DelegationReply is the value of {agent}-delegation-replies: how a delegated task ended, or that it is to be ended. The group
-// of package processors/channel reads it, and the first one of a delegation counts.
+// of package processors/delegation reads it, and the first one of a delegation counts.
 type DelegationReply struct {
 	SessionID  string
 	CallbackID string

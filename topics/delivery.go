@@ -14,7 +14,7 @@ const (
 	KindLog = "log"
 	// KindPeer sends a task to another instance, see processors/peer.
 	KindPeer = "peer"
-	// KindChannel sends a message to the origin of a turn, see processors/channel. The service is the channel and the account.
+	// KindChannel sends a message to the origin of a turn, see processors/delegation. The service is the channel and the account.
 	KindChannel = "channel"
 )
 

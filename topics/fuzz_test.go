@@ -120,7 +120,7 @@ func FuzzCrewAction(f *testing.F)      { fuzz(f, crewActionWire, "crew-actions")
 func FuzzCrewEvent(f *testing.F)       { fuzz(f, crewEventWire, "crew-events") }
 func FuzzDelegation(f *testing.F)      { fuzz(f, delegationWire, "delegation-status") }
 
-// FuzzChannelParts reads what processors/channel writes into the metadata of messages and into reply descriptors.
+// FuzzChannelParts reads what processors/delegation writes into the metadata of messages and into reply descriptors.
 func FuzzChannelParts(f *testing.F) {
 	for _, v := range []string{
 		`{"channel":"slack","account":"main","recipient":"C1","group":true,"adapter":{"a":1}}`,

@@ -51,7 +51,7 @@ const (
 	ProofNone Proof = "none"
 )
 
-// The members of a message's metadata that processors/channel writes. Doors must not take them over from their callers:
+// The members of a message's metadata that processors/delegation writes. Doors must not take them over from their callers:
 // whoever writes MetaOrigin decides where the answer goes to.
 const (
 	// MetaOrigin has the Origin of the message.

@@ -20,11 +20,11 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/delegation"
+	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -138,13 +138,13 @@ func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 // policy asks before money is spent.
 func policy() approval.Policy {
 	return approval.Policy{
-		ReadOnly: []string{channel.SendTool, channel.CancelTool},
+		ReadOnly: []string{delegation.SendTool, delegation.CancelTool},
 		Rules:    []approval.Rule{{Tool: "pay", Effect: approval.Ask, Message: "May this be paid?"}},
 	}
 }
 
 func (a *app) addGroups(talking, working topics.Catalog) error {
-	delegations := channel.Config{Agents: []string{concierge, workspace}, Prompts: func(o topics.Origin) string {
+	delegations := delegation.Config{Agents: []string{concierge, workspace}, Prompts: func(o topics.Origin) string {
 		account, _ := a.live.Settings().Account(o.Channel, o.Account)
 		return account.Prompt
 	}}
@@ -156,13 +156,13 @@ func (a *app) addGroups(talking, working topics.Catalog) error {
 		}
 	}
 	add(talking)(turn.Graph(concierge, turn.Config{Channels: true, Approval: new(policy())}))
-	add(talking)(channel.Graph(concierge, delegations))
+	add(talking)(delegation.Graph(concierge, delegations))
 	add(talking)(gate.Graph(concierge, gate.Config{Channels: true, Policy: policy()}))
 	add(talking)(gate.GrantsGraph(concierge, gate.Config{}))
 	add(talking)(delivery.Graph(concierge, delivery.Config{Channels: true}))
 	add(talking)(delivery.RoutesGraph(concierge, delivery.Config{}))
 	add(working)(turn.Graph(workspace, turn.Config{Channels: true}))
-	add(working)(channel.Graph(workspace, delegations))
+	add(working)(delegation.Graph(workspace, delegations))
 	return errors.Join(errs...)
 }
 

@@ -252,7 +252,7 @@ func (p *play) removed(ctx context.Context) error {
 	if err := os.Remove(p.hold()); err != nil {
 		return err
 	}
-	if err := p.await(ctx, func(d delegation) bool { return d.Result == "done: Water the plants" }); err != nil {
+	if err := p.await(ctx, func(d handoff) bool { return d.Result == "done: Water the plants" }); err != nil {
 		return err
 	}
 	dead, err := p.deadDelivery(ctx)
@@ -276,8 +276,8 @@ func (p *play) expect(ctx context.Context, place string, fragments ...string) er
 	return nil
 }
 
-// delegation is what the example reads of an entry of the door.
-type delegation struct {
+// handoff is what the example reads of an entry of the door.
+type handoff struct {
 	CallbackID string `json:"callback_id"`
 	Status     string `json:"status"`
 	Result     string `json:"result"`
@@ -311,7 +311,7 @@ func (p *play) openDelegations(ctx context.Context, want int) error {
 }
 
 // await waits for a delegation.
-func (p *play) await(ctx context.Context, is func(delegation) bool) error {
+func (p *play) await(ctx context.Context, is func(handoff) bool) error {
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for {
@@ -344,7 +344,7 @@ func origins() []topics.Origin {
 }
 
 // delegations returns the delegations of all conversations.
-func (p *play) delegations(ctx context.Context) (all []delegation, err error) {
+func (p *play) delegations(ctx context.Context) (all []handoff, err error) {
 	for _, o := range origins() {
 		list, err := p.delegationsOf(ctx, o.Session(concierge))
 		if err != nil {
@@ -356,9 +356,9 @@ func (p *play) delegations(ctx context.Context) (all []delegation, err error) {
 }
 
 // delegationsOf returns the delegations of a session, those that have ended with their results.
-func (p *play) delegationsOf(ctx context.Context, session string) ([]delegation, error) {
+func (p *play) delegationsOf(ctx context.Context, session string) ([]handoff, error) {
 	var list struct {
-		Delegations []delegation `json:"delegations"`
+		Delegations []handoff `json:"delegations"`
 	}
 	if err := p.get(ctx, "/api/delegations?session_id="+session, &list); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -60,7 +60,7 @@ func (desk) Continue(_ context.Context, _ invoke.Request, c invoke.Continuation)
 
 // stream plays events.
 type stream struct {
-	first  []fold.Event
+	first  []folder.Event
 	events []string
 }
 
@@ -73,10 +73,10 @@ func (s *stream) Next(context.Context) (invoke.Item, error) {
 	if len(s.events) == 0 {
 		return invoke.Item{}, io.EOF
 	}
-	e, err := fold.DecodeEvent(topics.Raw(s.events[0]))
+	e, err := folder.DecodeEvent(topics.Raw(s.events[0]))
 	s.events = s.events[1:]
 	return invoke.Item{Event: e}, err
 }
 
-func (*stream) End() fold.End { return fold.End{} }
-func (*stream) Close() error  { return nil }
+func (*stream) End() folder.End { return folder.End{} }
+func (*stream) Close() error    { return nil }

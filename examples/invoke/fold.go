@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -41,9 +41,9 @@ terminal result's stop reason if there is one. Each line of the output is its ba
 		flags.Usage()
 		return 2
 	}
-	var opts []fold.Option
+	var opts []folder.Option
 	if *strict {
-		opts = append(opts, fold.Strict())
+		opts = append(opts, folder.Strict())
 	}
 	if err := foldLines(in, out, opts); err != nil {
 		fmt.Fprintln(os.Stderr, "fold:", err)
@@ -53,7 +53,7 @@ terminal result's stop reason if there is one. Each line of the output is its ba
 }
 
 // foldLines reads lines of any length. Only a line feed ends a line, because JSON can contain all other separators.
-func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
+func foldLines(in io.Reader, out io.Writer, opts []folder.Option) error {
 	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriterSize(out, 64<<10)
 	for {
 		line, readErr := r.ReadBytes('\n')
@@ -79,10 +79,10 @@ func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
 	}
 }
 
-func foldLine(line []byte, opts []fold.Option) []byte {
+func foldLine(line []byte, opts []folder.Option) []byte {
 	var t turnLine
 	err := t.read(line)
-	var batch fold.Batch
+	var batch folder.Batch
 	var text string
 	if err == nil {
 		batch, text, err = t.fold(opts)
@@ -93,7 +93,7 @@ func foldLine(line []byte, opts []fold.Option) []byte {
 		return append(answer, '}')
 	}
 	answer = batch.AppendJSON(append(answer, `,"batch":`...))
-	answer = fold.AppendMessages(append(answer, `,"trimmed":`...), fold.Trim(batch.Messages))
+	answer = folder.AppendMessages(append(answer, `,"trimmed":`...), folder.Trim(batch.Messages))
 	answer, _ = jsontext.AppendQuote(append(answer, `,"assistant_text":`...), text)
 	return append(answer, '}')
 }
@@ -169,14 +169,14 @@ func (t *turnLine) decode(line []byte) error {
 	return nil
 }
 
-func (t *turnLine) fold(opts []fold.Option) (fold.Batch, string, error) {
-	f := fold.NewFolder(opts...)
+func (t *turnLine) fold(opts []folder.Option) (folder.Batch, string, error) {
+	f := folder.NewFolder(opts...)
 	if err := f.AddJSON(t.events); err != nil {
-		return fold.Batch{}, "", err
+		return folder.Batch{}, "", err
 	}
-	batch, err := f.Batch(fold.End{StopReason: t.stopReason})
+	batch, err := f.Batch(folder.End{StopReason: t.stopReason})
 	if err != nil {
-		return fold.Batch{}, "", err
+		return folder.Batch{}, "", err
 	}
 	text, err := f.AssistantText()
 	return batch, text, err

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -85,7 +85,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 	if err != nil {
 		return think.Reply{}, err
 	}
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for _, raw := range events {
 		if raw == nil {
 			raw = topics.Raw("null")
@@ -93,7 +93,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 		if err := w.write(ctx, topics.AgentEvent{Event: raw}); err != nil {
 			return think.Reply{}, err
 		}
-		if e, err := fold.DecodeEvent(raw); err == nil {
+		if e, err := folder.DecodeEvent(raw); err == nil {
 			if err := f.Add(e); err != nil {
 				return think.Reply{}, err
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -65,7 +65,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	// The fold group writes the same events as batch messages to a topic.
-	if graph, err = group.Graph(agent, group.Config{}); err != nil {
+	if graph, err = fold.Graph(agent, fold.Config{}); err != nil {
 		return err
 	}
 	batches, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))

@@ -60,7 +60,7 @@ func TestREADMEShowsTheMinimalProgram(t *testing.T) {
 
 func TestPackageDocumentationNamesEveryOption(t *testing.T) {
 	for _, dir := range []string{
-		"processors", "processors/turn", "processors/fold", "processors/fold/group",
+		"processors", "processors/turn", "processors/fold/folder", "processors/fold",
 		"processors/gate",
 	} {
 		doc := document(t, path.Join(dir, "doc.go"))

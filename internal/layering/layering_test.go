@@ -254,7 +254,7 @@ var confined = []struct {
 	{"net/http", []string{
 		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "processors/gate/gatehttp", "processors/peer/peerhttp", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
-		"processors/channel/delegationhttp", "processors/channel/internal/platform", // the adapters of platforms follow
+		"processors/delegation/delegationhttp", "processors/channel/internal/platform", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
 		"processors/crew/crewhttp",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -24,20 +24,20 @@ var ErrNoDoors = errors.New("agent: Ask and Stream need the part Doors")
 // until ctx ends: the turn then continues. Messages of a session that ask at the same time are answered in order. A turn that
 // waits for a person's approval waits as long as its gate.
 func (a *Agent) Ask(ctx context.Context, session, message string) (answer string, err error) {
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for e, err := range a.Stream(ctx, session, message) {
 		if err != nil {
 			return "", err
 		}
 		if e.Type == Superseded {
-			f = fold.NewFolder()
+			f = folder.NewFolder()
 			continue
 		}
 		if err := f.Add(e); err != nil {
 			return "", err
 		}
 	}
-	b, err := f.Batch(fold.End{})
+	b, err := f.Batch(folder.End{})
 	if err != nil {
 		return "", err
 	}
@@ -45,7 +45,7 @@ func (a *Agent) Ask(ctx context.Context, session, message string) (answer string
 }
 
 // answerOf returns the text of the last message that is the assistant's.
-func answerOf(b fold.Batch) (text string) {
+func answerOf(b folder.Batch) (text string) {
 	for _, raw := range b.Messages {
 		var m struct {
 			Role     string     `json:"role"`
@@ -63,13 +63,13 @@ func answerOf(b fold.Batch) (text string) {
 // because a worker was interrupted and the model is asked again.
 const Superseded = "superseded"
 
-// Stream is Ask with the events of the turn as they happen. Package fold describes their types; Superseded is a further one.
+// Stream is Ask with the events of the turn as they happen. Package folder describes their types; Superseded is a further one.
 // The sequence ends after the last event or the first error. A caller that stops reading does not end the turn.
-func (a *Agent) Stream(ctx context.Context, session, message string) iter.Seq2[fold.Event, error] {
-	return func(yield func(fold.Event, error) bool) {
+func (a *Agent) Stream(ctx context.Context, session, message string) iter.Seq2[folder.Event, error] {
+	return func(yield func(folder.Event, error) bool) {
 		s, err := a.begin(ctx, session, message)
 		if err != nil {
-			yield(fold.Event{}, ended(err))
+			yield(folder.Event{}, ended(err))
 			return
 		}
 		defer s.Close()
@@ -79,16 +79,16 @@ func (a *Agent) Stream(ctx context.Context, session, message string) iter.Seq2[f
 			switch {
 			case errors.Is(err, io.EOF):
 				if err := failure(s.End()); err != nil {
-					yield(fold.Event{}, err)
+					yield(folder.Event{}, err)
 				}
 				return
 			case errors.As(err, &again):
-				if item.Event, err = fold.NewEvent(Superseded, nil); err != nil {
-					yield(fold.Event{}, err)
+				if item.Event, err = folder.NewEvent(Superseded, nil); err != nil {
+					yield(folder.Event{}, err)
 					return
 				}
 			case err != nil:
-				yield(fold.Event{}, ended(err))
+				yield(folder.Event{}, ended(err))
 				return
 			}
 			if !yield(item.Event, nil) {
@@ -108,11 +108,11 @@ func ended(err error) error {
 }
 
 // failure returns the error of a turn that has no answer.
-func failure(end fold.End) error {
+func failure(end folder.End) error {
 	switch {
 	case end.Error != "":
 		return fmt.Errorf("%w: %s (%s)", ErrTurn, end.Error, end.Code)
-	case end.State == fold.Failed, end.State == fold.Expired, end.State == fold.Cancelled:
+	case end.State == folder.Failed, end.State == folder.Expired, end.State == folder.Cancelled:
 		return fmt.Errorf("%w: %s", ErrTurn, end.State)
 	}
 	return nil

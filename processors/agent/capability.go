@@ -8,9 +8,9 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/memoir/cost"
@@ -47,7 +47,7 @@ func (c *Config) needs() (n needs) {
 	n.catalog(topics.WithEvents())
 	n.turn = c.Turn
 	n.turn.Events = true
-	run(&n, group.Graph, group.Config{Gates: gated})
+	run(&n, fold.Graph, fold.Config{Gates: gated})
 	if gated {
 		n.catalog(topics.WithGates())
 		n.turn.Approval, n.turn.Gates = cmp.Or(c.Turn.Approval, c.Approval), true
@@ -90,8 +90,8 @@ func (c *Config) needs() (n needs) {
 	if delegates {
 		n.catalog(topics.WithChannels())
 		n.turn.Channels = true
-		run(&n, channel.Graph, channel.Config{Agents: c.Delegates, Peers: peered})
-		n.tools = append(n.tools, definitions(channel.Tools(c.Delegates...)...)...)
+		run(&n, delegation.Graph, delegation.Config{Agents: c.Delegates, Peers: peered})
+		n.tools = append(n.tools, definitions(delegation.Tools(c.Delegates...)...)...)
 	}
 	if peered {
 		n.catalog(topics.WithPeers())
@@ -102,7 +102,7 @@ func (c *Config) needs() (n needs) {
 	return n
 }
 
-func definitions[D channel.ToolDefinition | peer.ToolDefinition](defined ...D) (list []think.Tool) {
+func definitions[D delegation.ToolDefinition | peer.ToolDefinition](defined ...D) (list []think.Tool) {
 	for _, d := range defined {
 		list = append(list, think.Tool(d))
 	}

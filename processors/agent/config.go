@@ -52,7 +52,7 @@ type Config struct {
 	// Deliver sends answers to the services that messages name in reply (default: such messages are refused).
 	Deliver *Deliver
 	// Delegates are the agents of the same brokers that this one may give tasks to, and that may give it some (default none).
-	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool channel.SendTool.
+	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool delegation.SendTool.
 	Delegates []string
 	// Peers returns the other instances to exchange tasks with, for example peersettings.File.Settings (default: none). It is
 	// called for each task. The model calls the tool of peer.Tool.

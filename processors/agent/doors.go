@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/channel/delegationhttp"
+	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"

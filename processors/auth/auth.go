@@ -1,6 +1,6 @@
 // Package auth defines how the HTTP and WebSocket doors of this module identify their callers, what each caller may do and use
 // (Rights, Sessions, Limits), and the record of what it did (AuditEvent). The doors are in packages processors/turn/turnhttp,
-// processors/gate/gatehttp, processors/channel/delegationhttp, processors/crew/crewhttp, processors/peer/peerhttp, processors/fold/invoke
+// processors/gate/gatehttp, processors/delegation/delegationhttp, processors/crew/crewhttp, processors/peer/peerhttp, processors/fold/invoke
 // and processors/delivery/websocket. Door configures what they have in common.
 //
 // Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the sender

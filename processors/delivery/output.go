@@ -15,7 +15,7 @@ func (e OutputArrived) apply(t *transition) {
 		return
 	}
 	switch {
-	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package channel passes it on
+	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package delegation passes it on
 		return
 	case t.config.Channels && topics.OriginOf(e.Output.ReplyTo) != nil:
 		t.openToChannel(e.Record, e.Output, turnOf(e.Record), ofDelivery)

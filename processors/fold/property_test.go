@@ -4,315 +4,232 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// pick draws one of the values.
-func pick(t *rapid.T, label string, values ...string) string {
-	return rapid.SampledFrom(values).Draw(t, label)
-}
-
-// drawEvent draws an event, well-formed or not, from a vocabulary small enough that ids meet.
-func drawEvent(t *rapid.T) topics.Raw {
-	id := func() string {
-		return pick(t, "id", `"a"`, `"a"`, `"a"`, `"b"`, `"b"`, `1`, `1.0`, `true`, `null`, `"\u0061"`, `[1]`, `{}`)
-	}
-	text := func() string {
-		return pick(t, "text", `"x"`, `"y z"`, `""`, `"\ud83d"`, `"\ude42"`, `"é\n"`, `null`, `5`, `{"k":[1.0]}`)
-	}
-	var kind, members string
-	switch kind = pick(t, "type", "message_delta", "message_delta", "message_delta", "message_start", "message_end",
-		"message", "tool_call", "tool_call", "tool_result", "interaction_request", "interaction_response", "usage",
-		"error", "done", "thought_delta", "unknown"); kind {
-	case "message_delta":
-		members = `"id":` + id() + `,"delta":` + text()
-	case "message":
-		members = `"text":` + text()
-	case "tool_call":
-		members = `"id":` + id() + `,"name":` + text() + `,"input":` + text() +
-			pick(t, "raw", ``, `,"rawInput":null`, `,"rawInput":{}`)
-	case "tool_result":
-		members = pick(t, "own", ``, ``, ``, `"data":[{}]`, `"data":5`)
-		if members != "" {
-			break
+// scriptOf draws a turn's events, valid or not.
+func scriptOf(t *rapid.T) []string {
+	id := rapid.SampledFrom([]string{"a", "b"})
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		text := rapid.SampledFrom([]string{"x", "Hello", "a longer text with \"quotes\" and 🙂", string(make([]byte, 90))})
+		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		case 0:
+			return startEvent(id.Draw(t, "id"))
+		case 1, 2, 3, 4:
+			quoted, _ := jsontext.AppendQuote(nil, text.Draw(t, "text"))
+			return fmt.Sprintf(`{"type":"message_delta","data":{"id":%q,"delta":%s}}`, id.Draw(t, "id"), quoted)
+		case 5:
+			return fmt.Sprintf(`{"type":"message_end","data":{"id":%q}}`, id.Draw(t, "id"))
+		case 6:
+			return fmt.Sprintf(`{"type":"tool_call","data":{"id":%q,"name":"n","input":{"n":%d}}}`, id.Draw(t, "id"),
+				rapid.IntRange(0, 1000).Draw(t, "n"))
+		case 7:
+			return fmt.Sprintf(`{"type":"tool_result","id":%q,"output":[1.50],"isError":true}`, id.Draw(t, "id"))
+		case 8:
+			return `{"type":"interaction_request","data":{"id":"q","payload":{"toolName":"n"}}}`
+		default:
+			return rapid.SampledFrom([]string{
+				`{"type":"thought","data":{"text":"hm"}}`, `{"type":"usage","data":{"input":3}}`,
+				`{"type":"message","data":{"text":null}}`, `{"type":"message_delta","data":{"id":"a","delta":1}}`, plainDone,
+			}).Draw(t, "odd")
 		}
-		members = `"id":` + id() + `,"output":` + text() +
-			pick(t, "more", ``, `,"isError":true`, `,"denied":true`, `,"data":{"rows":1}`, `,"render":{"kind":"connect"}`)
-	case "interaction_request":
-		members = `"id":` + id() + `,"payload":{"toolCallId":` + id() + `,"toolName":` + text() + `}`
-	case "usage":
-		members = `"input":` + pick(t, "tokens", "1", "2", "null")
-	case "error":
-		members = `"message":` + text()
-	case "done":
-		members = `"stopReason":` + pick(t, "stop", `"paused"`, `"cancelled"`, `null`, `["paused"]`)
-	default:
-		members = `"id":` + id()
-	}
-	switch pick(t, "form", "wrapped", "wrapped", "flat", "data") {
-	case "flat":
-		return topics.Raw(`{"type":"` + kind + `",` + members + `}`)
-	case "data":
-		return topics.Raw(`{"type":"` + kind + `","data":` +
-			pick(t, "data", `null`, `5`, `""`, `"x"`, `[]`, `{}`) + `}`)
-	}
-	return topics.Raw(`{"type": "` + kind + `", "data": {"type":"` + kind + `",` + members + `}}`)
+	}), 0, 60).Draw(t, "script")
 }
 
-// drawFlat draws an event as a runner writes it, with fields that its type has, and some that it has not.
-func drawFlat(t *rapid.T) (kind string, flat topics.Raw) {
-	kind = pick(t, "type", "message", "message_start", "message_delta", "tool_call", "tool_result", "tool_result", "data", "done")
-	members := `"type":"` + kind + `"`
-	for _, m := range [][]string{
-		{"id", `"a"`, `1`, `null`},
-		{"text", `"x"`, `null`},
-		{"delta", `"x"`},
-		{"output", `"o"`, `{"k":1}`},
-		{"isError", `true`, `false`},
-		{"name", `"n"`},
-		{"input", `{}`, `{"k":1}`},
-		{"stopReason", `"paused"`},
-	} {
-		if rapid.Bool().Draw(t, m[0]) {
-			members += `,"` + m[0] + `":` + pick(t, m[0], m[1:]...)
-		}
-	}
-	if (kind == "tool_result" || kind == "data") && rapid.Bool().Draw(t, "own data") {
-		members += `,"data":` + pick(t, "data", `[{}]`, `[]`, `5`, `0`, `"x"`, `""`, `true`, `false`, `null`)
-	}
-	return kind, topics.Raw(`{` + members + `}`)
-}
-
-// The reference folds the events of a runner after its handler has wrapped each one as the data of its type.
-func TestFlatEventsFoldAsTheirHandlerWrapsThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		flat, wrapped := NewFolder(), NewFolder()
-		for range rapid.IntRange(1, 20).Draw(t, "events") {
-			kind, raw := drawFlat(t)
-			e, err := DecodeEvent(raw)
-			require.NoError(t, err)
-			require.NoError(t, flat.Add(e))
-			e, err = NewEvent(kind, raw)
-			require.NoError(t, err)
-			require.NoError(t, wrapped.Add(e))
-		}
-		require.Equal(t, whole(t, wrapped, End{}), whole(t, flat, End{}))
-	})
-}
-
-func drawEvents(t *rapid.T) []Event {
-	var events []Event
-	for _, raw := range rapid.SliceOfN(rapid.Custom(drawEvent), 0, 40).Draw(t, "events") {
-		e, err := DecodeEvent(raw)
+// foldedDirectly returns package folder's batch of the events.
+func foldedDirectly(t tester, events []string, end folder.End) string {
+	t.Helper()
+	f := folder.NewFolder()
+	for _, raw := range events {
+		e, err := folder.DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
-		events = append(events, e)
-	}
-	return events
-}
-
-// whole returns all fields of a batch for comparison.
-func whole(t require.TestingT, f *Folder, end End) string {
-	b, err := f.Batch(end)
-	require.NoError(t, err)
-	text, err := f.AssistantText()
-	require.NoError(t, err)
-	return fmt.Sprintf("%s %d %q", b.AppendRecord(nil), f.Size(), text)
-}
-
-func folded1(t require.TestingT, events []Event) *Folder {
-	f := NewFolder()
-	for _, e := range events {
 		require.NoError(t, f.Add(e))
 	}
-	return f
+	b, err := f.Batch(end)
+	require.NoError(t, err)
+	return string(b.AppendRecord(nil))
 }
 
-func TestSplitsAndSnapshotsGiveTheSameBatch(t *testing.T) {
+// foldedByGroup returns the same fields of a batch message.
+func foldedByGroup(b topics.BatchMessage) string {
+	failure := "null"
+	if b.Error != nil {
+		quoted, _ := jsontext.AppendQuote(nil, *b.Error)
+		failure = string(quoted)
+	}
+	return fmt.Sprintf(`{"messages":%s,"stop_reason":%s,"pending_interaction":%s,"state":%q,"pending_interactions":%s,`+
+		`"tool_results":%s,"error":%s,"usage":%s,"malformed_events":%d}`, b.Messages, b.StopReason, b.PendingInteraction,
+		b.State, b.PendingInteractions, b.ToolResults, failure, b.Usage, b.MalformedEvents)
+}
+
+// shuffled draws an order of the records with repeats, in which each is at most a given distance from its position.
+func shuffled(t *rapid.T, records []Input, distance int) []Input {
+	order := make([]int, len(records))
+	place := make([]int, len(records))
+	for i := range order {
+		order[i], place[i] = i, i+rapid.IntRange(0, distance).Draw(t, "displacement")
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return place[a] - place[b] })
+	var out []Input
+	for _, i := range order {
+		out = append(out, records[i])
+		if rapid.IntRange(0, 3).Draw(t, "repeated") == 0 {
+			out = append(out, records[rapid.IntRange(0, i).Draw(t, "which")])
+		}
+	}
+	return out
+}
+
+// Shuffled within the window and with repeats, a turn folds to the same batch as in order. With a missing record, the batch
+// has the events before it and the reason gap.
+func TestGroupBatchIsTheFoldOfTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		want := whole(t, folded1(t, events), End{})
-		for split := range len(events) + 1 {
-			snapshot := folded1(t, events[:split]).Snapshot()
-			f, err := Resume(snapshot)
-			require.NoError(t, err)
-			require.Equal(t, string(snapshot), string(f.Snapshot()))
-			for _, e := range events[split:] {
-				require.NoError(t, f.Add(e))
+		events := scriptOf(t)
+		records := make([]Input, len(events))
+		for i, e := range events {
+			records[i] = eventRecord(t, "t", int64(i+1), e)
+		}
+		lost := rapid.SampledFrom([]int{-1, -1, rapid.IntRange(0, max(len(events)-1, 0)).Draw(t, "lost")}).Draw(t, "loses")
+		p := newPlay(t)
+		p.whole = rapid.Bool().Draw(t, "without parts")
+		for _, in := range shuffled(t, records, 8) {
+			if lost >= 0 && in.(EventReceived).Event.Seq == int64(lost+1) {
+				continue
 			}
-			require.Equal(t, want, whole(t, f, End{}))
+			p.handle(in)
 		}
+		p.handle(terminalRecord(t, "t", int64(len(events)+1), okResult("end_turn")))
+		want := foldedDirectly(t, events, folder.End{StopReason: topics.Raw(`"end_turn"`), State: folder.Complete})
+		if lost >= 0 && len(events) > 0 {
+			want = foldedDirectly(t, events[:lost], folder.End{State: folder.Failed})
+		}
+		require.Equal(t, want, foldedByGroup(p.only("t")))
+		row := p.row
+		for _, in := range p.past {
+			require.Empty(t, effects(p.handle(in)).batches(), "nothing of it comes again")
+			require.Equal(t, row, p.row)
+		}
+		p.settle()
 	})
 }
 
-func TestIncrementalFoldEqualsFold(t *testing.T) {
+// For any order of records and any crash, each turn has one batch: the fold of a prefix of its last attempt, and of all its
+// events if no record was lost.
+func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		f := NewFolder()
-		for n := range len(events) + 1 {
-			require.Equal(t, whole(t, folded1(t, events[:n]), End{}), whole(t, f, End{}))
-			one, err := Fold(events[:n])
-			require.NoError(t, err)
-			b, err := f.Batch(End{})
-			require.NoError(t, err)
-			require.Equal(t, one, b)
-			if n < len(events) {
-				require.NoError(t, f.Add(events[n]))
+		p := newPlay(t, func(c *Config) { c.OpenTurns, c.WindowCount = 3, 4 })
+		p.whole = rapid.Bool().Draw(t, "without parts")
+		scripts := map[string][]string{}
+		next := map[string]int{}
+		names := []string{"a", "b", "c", "d"}
+		for _, n := range names {
+			scripts[n] = scriptOf(t)
+		}
+		input := func(name string, seq int) Input {
+			if seq > len(scripts[name]) {
+				return terminalRecord(t, name, int64(seq), okResult("end_turn"))
 			}
+			return eventRecord(t, name, int64(seq), scripts[name][seq-1])
 		}
-	})
-}
-
-func TestLogFoldsLikeItsEvents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		want := whole(t, folded1(t, events), End{})
-		var logs []Log
-		var tail Log
-		for _, e := range events {
-			before := slices.Clone(tail)
-			next := tail.Append(e)
-			require.Equal(t, before, slices.Clone(tail))
-			tail = next
-			if len(tail) > rapid.IntRange(0, 100).Draw(t, "limit") {
-				logs, tail = append(logs, tail), nil
+		t.Repeat(map[string]func(*rapid.T){
+			"next": func(t *rapid.T) {
+				name := rapid.SampledFrom(names).Draw(t, "turn")
+				for range rapid.IntRange(1, 10).Draw(t, "records") {
+					next[name]++
+					in := input(name, next[name])
+					if rapid.IntRange(0, 5).Draw(t, "crash") == 0 {
+						p.crash(in, rapid.IntRange(0, 6).Draw(t, "effects"))
+					}
+					p.handle(in)
+				}
+			},
+			"repeat": func(t *rapid.T) {
+				if len(p.past) > 0 {
+					p.handle(rapid.SampledFrom(p.past).Draw(t, "input"))
+				}
+			},
+			"lose": func(t *rapid.T) {
+				next[rapid.SampledFrom(names).Draw(t, "turn")]++
+			},
+			"wait": func(t *rapid.T) {
+				// A deadline whose callback is interrupted by a crash fires again at the same time.
+				if at, ok := rows.Deadline(p.row); ok && len(p.state().Open) > 0 && rapid.Bool().Draw(t, "crash") {
+					p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
+					p.crash(deadlineReached{Session: "s"}, rapid.IntRange(0, 3).Draw(t, "effects"))
+					p.handle(deadlineReached{Session: "s"})
+				}
+				p.until(rapid.SampledFrom([]time.Duration{time.Millisecond, 4 * time.Second, 31 * time.Second}).Draw(t, "time"))
+			},
+		})
+		p.until(time.Hour)
+		for id, list := range p.batches {
+			for _, b := range list {
+				require.Equal(t, foldedByGroup(list[0]), foldedByGroup(b), "%s: a repeat is the same", id)
 			}
-		}
-		logs = append(logs, tail)
-
-		apart := NewFolder()
-		for _, l := range logs {
-			require.NoError(t, apart.AddLog(l))
-		}
-		require.Equal(t, want, whole(t, apart, End{}))
-		joined, err := Resume(slices.Concat(logs...))
-		require.NoError(t, err)
-		require.Equal(t, want, whole(t, joined, End{}))
-		compact, err := Resume(Compact(events...))
-		require.NoError(t, err)
-		require.Equal(t, want, whole(t, compact, End{}))
-	})
-}
-
-func TestStrictLogFailsLikeItsEvents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		f := NewFolder(Strict())
-		var err error
-		for _, e := range events {
-			if err = f.Add(e); err != nil {
-				break
+			b := list[0]
+			prefix := scripts[b.TurnID][:min(int(b.Seq), len(scripts[b.TurnID]))]
+			if int(b.Seq) > len(prefix) {
+				require.Equal(t, foldedDirectly(t, prefix, folder.End{StopReason: topics.Raw(`"end_turn"`), State: folder.Complete}),
+					foldedByGroup(b))
+				continue
 			}
+			// The end of other turns is not in their events.
+			end := folder.End{State: folder.State(b.State)}
+			require.Equal(t, foldedDirectly(t, prefix, end), foldedByGroup(b))
 		}
-		resumed, logErr := Resume(Compact(events...), Strict())
-		require.Equal(t, err == nil, logErr == nil)
-		if err != nil {
-			require.ErrorIs(t, logErr, ErrMalformed)
-			return
-		}
-		_, err = f.Batch(End{})
-		_, logErr = resumed.Batch(End{})
-		require.Equal(t, err, logErr)
-	})
-}
-
-func TestTrimReturnsASuffix(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		b, err := Fold(drawEvents(t))
-		require.NoError(t, err)
-		trimmed := Trim(b.Messages)
-		require.Equal(t, b.Messages[len(b.Messages)-len(trimmed):], trimmed)
-		require.Equal(t, trimmed, Trim(trimmed))
-		require.Equal(t, len(b.Messages) == 0, len(trimmed) == 0)
-	})
-}
-
-func TestWrappedAndFlatEventsGiveTheSameBatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		again := NewFolder()
-		for _, e := range events {
-			c, err := DecodeEvent(e.Wrapped())
-			require.NoError(t, err)
-			require.Equal(t, e.Type, c.Type)
-			require.Equal(t, string(e.Data()), string(c.Data()))
-			require.NoError(t, again.Add(c))
-		}
-		require.Equal(t, whole(t, folded1(t, events), End{}), whole(t, again, End{}))
-	})
-}
-
-// TestRestoredOrderGivesTheSameBatch folds a shuffled stream with repeats through a reader that drops duplicates and waits for
-// missing events: the batch equals that of the ordered stream, or a gap stays open.
-func TestRestoredOrderGivesTheSameBatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		var order []int
-		for i := range events {
-			order = append(order, i)
-			if rapid.Bool().Draw(t, "repeat") {
-				order = append(order, i)
-			}
-		}
-		order = rapid.Permutation(order).Draw(t, "order")
-		if len(order) > 0 && rapid.Bool().Draw(t, "lose one") {
-			order = order[1:]
-		}
-		f, next, held := NewFolder(), 0, map[int]bool{}
-		for _, i := range order {
-			held[i] = true
-			for ; held[next]; next++ {
-				require.NoError(t, f.Add(events[next]))
+		for _, name := range names {
+			if p.saw(name) {
+				require.Contains(t, p.batches, recordID("s", name, "batch"))
 			}
 		}
-		require.Equal(t, whole(t, folded1(t, events[:next]), End{}), whole(t, f, End{}))
-		if next < len(events) {
-			require.NotContains(t, order, next)
-		}
 	})
 }
 
-// readDelta and decodeAny must return the same event.
-func TestDeltaFastPathAgreesWithTheDecoder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		member := func(name string) string {
-			return pick(t, "name", `"`+name+`"`, `"`+name+`" `, ` "id"`, `"delta"`, `"data"`, `"typ\u0065"`) + ":" +
-				pick(t, "value", `"message_delta"`, `"a"`, `"\ud83d"`, `"\x"`, "\"\xff\"", `"é"`, "\"\n\"", `1`, `{}`, `" `)
-		}
-		data := `{` + member("id") + pick(t, "comma", `,`, ` , `, ``) + member("delta") + `}`
-		raw := topics.Raw(`{"type":"message_delta"` + pick(t, "outer", `,`+member("x"), ``) +
-			pick(t, "inner", `,"data":`+data, ``) + pick(t, "end", `}`, `} `, `}x`, ``))
-		quick, ok := readDelta(raw)
-		if !ok {
-			return
-		}
-		slow, err := decodeAny(raw, false)
-		require.NoError(t, err)
-		require.Equal(t, slow, quick)
+// saw reports whether any record of a turn was received.
+func (p *play) saw(turn string) bool {
+	return slices.ContainsFunc(p.past, func(in Input) bool {
+		a, ok := in.(EventReceived)
+		return ok && a.Event.TurnID == turn
 	})
 }
 
-func TestJoinedStreamGivesTheSameBatchWithoutLoneSurrogates(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		events := drawEvents(t)
-		var m SurrogateJoiner
-		var sent []Event
-		for _, e := range events {
-			sent = m.Append(sent, e)
+// The bytes that a turn writes to the table grow linearly with its text, and the row stays small.
+func TestCostOfATurnIsLinear(t *testing.T) {
+	cost := func(n int) (written, text int) {
+		p := newPlay(t)
+		p.handle(eventRecord(t, "t", 1, startEvent("m")))
+		for i := range n {
+			p.handle(eventRecord(t, "t", int64(i+2), deltaEvent("m", "a token of 32 bytes, not a short")))
+			require.Less(t, len(p.row), tailLimit+200)
 		}
-		sent = m.Flush(sent)
-		for _, e := range sent {
-			require.True(t, jsontext.Value(e.Wrapped()).IsValid(), "%s", e.Wrapped())
+		p.handle(terminalRecord(t, "t", int64(n+2), okResult("end_turn")))
+		return p.written, n * 32
+	}
+	small, _ := cost(500)
+	large, text := cost(5000)
+	require.InEpsilon(t, 10, float64(large)/float64(small), 0.05)
+	t.Logf("5000 deltas of 32 bytes, a row written with each: %.1f times the text", float64(large)/float64(text))
+}
+
+// The row is also small if the records of several turns alternate.
+func TestAlternatingTurnsReferToPartsInFewBytes(t *testing.T) {
+	p := newPlay(t)
+	for i := range 2000 {
+		for _, turn := range []string{"a", "b", "c"} {
+			p.handle(eventRecord(t, turn, int64(i+1),
+				`{"type":"message","data":{"text":"0123456789012345678901234567890123456789"}}`))
 		}
-		want, err := Fold(events)
-		require.NoError(t, err)
-		got, err := Fold(sent)
-		require.NoError(t, err)
-		require.Equal(t, string(want.AppendRecord(nil)), string(got.AppendRecord(nil)))
-	})
+	}
+	for _, turn := range p.state().Open {
+		require.Less(t, len(turn.Parts), 20)
+	}
+	p.settle()
 }

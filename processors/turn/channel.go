@@ -21,7 +21,7 @@ import (
 const (
 	maxPrompt = 16 << 10 // bytes of an ephemeral prompt
 	maxTask   = 8 << 10  // bytes of a delegated task
-	maxDepth  = 1 << 20  // delegations that led to a message; processors/channel permits far fewer
+	maxDepth  = 1 << 20  // delegations that led to a message; processors/delegation permits far fewer
 )
 
 // channelMember reports whether a member of a message's metadata is stored with the message, and not passed to the model. The

@@ -108,7 +108,7 @@ type Config struct {
 	// for its turn, and the gate for its decision). The gates are withdrawn with the cause superseded, the calls that wait for them end
 	// in error results, reason cancelled, and the turn continues. The message waits for its turn. It requires Approval or Gates.
 	SupersedeGates bool
-	// Channels lets messages of processors/channel say where their outputs go (default off: such messages are answered as others). The
+	// Channels lets messages of processors/delegation say where their outputs go (default off: such messages are answered as others). The
 	// metadata members topics.MetaOrigin, MetaPrompt (at most 16 KiB), MetaTask and MetaResult of a message are read; a message with an
 	// invalid one gets an error output, code invalid_message. All but MetaResult are removed from the message that the model and the
 	// history get. The output, an error output too, goes to the origin, or to the agent that delegated the task, and takes no reply
@@ -131,7 +131,7 @@ type Config struct {
 	//
 	// The result has the stop reason of the last response and the usage of all steps, or "cancelled", or the error of the output with
 	// its code. Do not combine it with workers that write a whole stream of their own for each step, such as an agent behind
-	// group.Config.ThinkResponses. Upgrade the fold groups and the doors that read agent-events before the turns, and the turns before
+	// fold.Config.ThinkResponses. Upgrade the fold groups and the doors that read agent-events before the turns, and the turns before
 	// the workers: older readers take the workers' attempts for new attempts at the whole turn, and drop the records and the end that
 	// the turn writes.
 	Events bool

@@ -86,7 +86,7 @@
 // call and records what it would have asked.
 //
 // With Config.Gates, the clock of a think step stops while a gate of another requester, such as an agent behind
-// processors/fold/group, is open for its turn. The requester names the turn in turn_id: by the turn's ID, or by the request_id
+// processors/fold, is open for its turn. The requester names the turn in turn_id: by the turn's ID, or by the request_id
 // of its message. The turn waits for the outcome until 5 minutes after the request's expires_at, or for 30 days if it has none,
 // because the deadline is then that of the gate's policy. It withdraws the gate if the turn ends or is superseded before. A
 // session has up to 256 such gates; more do not stop the clock.
@@ -197,7 +197,7 @@
 //   - A tool call with the member invalid in tool_uses is refused: the model gets that text as the call's result.
 //     The dollars in its header turntable.cost, if there is one, are added to the cost of the session.
 //   - A record on think-dlq that contains the failed input must match the open step; a record without input fails the open
-//     step. Package fold/group (Config.ThinkResponses) writes no such record for a turn without a request, because it cannot
+//     step. Package fold (Config.ThinkResponses) writes no such record for a turn without a request, because it cannot
 //     name the input: the step ends by the think timeout.
 //   - think-dlq may have any number of partitions, because the SDKs of FlightDeck let the broker create it. Its records are
 //     always sent through the loop topic, even from the right partition.

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// With Config.Gates the turn reads the gates of other requesters, such as package fold/group, whose agent asks a person in the
+// With Config.Gates the turn reads the gates of other requesters, such as package fold, whose agent asks a person in the
 // middle of a think step. While such a gate is open, the clock of the think step of the turn that it names is stopped.
 //
 // A gate names a turn by its turn_id, which is the turn's ID or the request_id of its message, or by a call_id that begins

@@ -19,7 +19,7 @@ func asked(t tb, change ...func(*rules)) *play {
 	return p
 }
 
-// foldGate is a request of package fold/group.
+// foldGate is a request of package fold.
 func foldGate(p *play, id, turn string, ttl time.Duration) GateRequested {
 	g := GateRequested{
 		GateID: id, SessionID: p.key, TurnID: turn, Kind: topics.GateTool, Tool: "rm", InteractionID: "i-" + id,

@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
@@ -86,11 +86,11 @@ func (a *answer) Next(context.Context) (invoke.Item, error) {
 		return invoke.Item{}, io.EOF
 	}
 	a.told = true
-	e, err := fold.DecodeEvent(topics.Raw(`{"type":"done","data":{"type":"done"}}`))
+	e, err := folder.DecodeEvent(topics.Raw(`{"type":"done","data":{"type":"done"}}`))
 	return invoke.Item{Event: e}, err
 }
-func (*answer) End() fold.End { return fold.End{} }
-func (*answer) Close() error  { return nil }
+func (*answer) End() folder.End { return folder.End{} }
+func (*answer) Close() error    { return nil }
 
 // serve serves a door and its statistics until standard input ends. It prints the addresses of both.
 func serve(name string, brokers []string) error {

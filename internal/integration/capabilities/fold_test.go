@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -44,7 +44,7 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		const grace, gap, silence = 100 * time.Millisecond, 5 * time.Second, 10 * time.Second
-		r := newFoldRig(t, guarantee, 4, group.Config{
+		r := newFoldRig(t, guarantee, 4, fold.Config{
 			Grace: grace, Silence: silence,
 			WindowCount: 100, WindowBytes: 10_000, WindowWait: gap, TurnLimit: 20_000,
 		})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,7 +73,7 @@ func (r *foldRig) changelog() (records, bytes int) {
 // cut of its own.
 func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace <-chan time.Time) (int, float64) {
 	tb.Helper()
-	r := newFoldRig(tb, guarantee, 1, group.Config{TurnLimit: 16 << 20})
+	r := newFoldRig(tb, guarantee, 1, fold.Config{TurnLimit: 16 << 20})
 	g := r.run()
 	r.watch()
 	for _, e := range deltas("session-1", "turn-1", n, bytes) {
@@ -127,7 +127,7 @@ func BenchmarkGroup(b *testing.B) {
 	for _, guarantee := range testbroker.Guarantees(b, processors.AtLeastOnce, processors.ExactlyOnce) {
 		b.Run(string(guarantee), func(b *testing.B) {
 			const sessions, records = 64, 200
-			r := newFoldRig(b, guarantee, 4, group.Config{})
+			r := newFoldRig(b, guarantee, 4, fold.Config{})
 			g := r.run()
 			defer g.stop()
 			r.watch()

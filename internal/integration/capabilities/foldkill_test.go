@@ -12,7 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +22,7 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	kill.Guarantees(t, func(t *testing.T, guarantee processors.Guarantee) {
 		turns, records, kills := kill.Size(t, "TURNTABLE_TURNS", 60), 200, kill.Size(t, "TURNTABLE_KILLS", 3)
 		const sessions = 20
-		r := newFoldRig(t, guarantee, 4, group.Config{})
+		r := newFoldRig(t, guarantee, 4, fold.Config{})
 		r.watch()
 		want := map[string]string{}
 		streams := make([][]topics.AgentEvent, turns)

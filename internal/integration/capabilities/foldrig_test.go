@@ -13,21 +13,21 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // foldRig is the group of the fold, a producer of events and a reader of batches.
 type foldRig struct {
 	*world
-	config   group.Config
+	config   fold.Config
 	producer *kgo.Client
 
 	batches map[string][]topics.BatchMessage // by turntable.id
 	letters int
 }
 
-func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, config group.Config) *foldRig {
+func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, config fold.Config) *foldRig {
 	tb.Helper()
 	r := &foldRig{
 		world: newWorld(tb, guarantee, partitions, topics.WithEvents()), config: config, batches: map[string][]topics.BatchMessage{},
@@ -43,7 +43,7 @@ func newFoldRig(tb testing.TB, guarantee processors.Guarantee, partitions int32,
 
 func (r *foldRig) run(opts ...processors.Option) *instance {
 	r.tb.Helper()
-	g, err := group.Graph(r.agent, r.config)
+	g, err := fold.Graph(r.agent, r.config)
 	require.NoError(r.tb, err)
 	return r.group(g, "fold", opts...)
 }
@@ -123,19 +123,19 @@ func turnOf(session, turn string, records int) (events []topics.AgentEvent) {
 	})
 }
 
-// folded returns package fold's batch of a turn's events: its first three fields.
+// folded returns package folder's batch of a turn's events: its first three fields.
 func folded(tb testing.TB, events []topics.AgentEvent) string {
 	tb.Helper()
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for _, e := range events {
 		if e.Result != nil {
 			continue
 		}
-		event, err := fold.DecodeEvent([]byte(e.Event))
+		event, err := folder.DecodeEvent([]byte(e.Event))
 		require.NoError(tb, err)
 		require.NoError(tb, f.Add(event))
 	}
-	b, err := f.Batch(fold.End{StopReason: []byte(`"end_turn"`)})
+	b, err := f.Batch(folder.End{StopReason: []byte(`"end_turn"`)})
 	require.NoError(tb, err)
 	return string(b.AppendJSON(nil))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -16,7 +16,7 @@ import (
 func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	folding, err := group.Graph("quay", group.Config{ThinkResponses: true})
+	folding, err := fold.Graph("quay", fold.Config{ThinkResponses: true})
 	require.NoError(t, err)
 	turns, err := turn.Graph("quay", turn.Config{})
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 func TestCancelOfAFoldedTurnLeavesTheNextMessageAlone(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	folding, err := group.Graph("quay", group.Config{ThinkResponses: true})
+	folding, err := fold.Graph("quay", fold.Config{ThinkResponses: true})
 	require.NoError(t, err)
 	turns, err := turn.Graph("quay", turn.Config{})
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,13 +73,13 @@ func TestServiceAnswersInEveryFormatAndResumes(t *testing.T) {
 	require.Contains(t, outputs(t, batch), `"content":"Berth N4 is free at 18:00."`)
 
 	lines, _ := ask(t, url, question, "Accept", "application/x-ndjson")
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for line := range strings.Lines(lines) {
-		e, err := fold.DecodeEvent(topics.Raw(line))
+		e, err := folder.DecodeEvent(topics.Raw(line))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}
-	folded, err := f.Batch(fold.End{})
+	folded, err := f.Batch(folder.End{})
 	require.NoError(t, err)
 	got := jsontext.Value(folded.AppendEnvelope(nil))
 	require.NoError(t, got.Compact())

@@ -11,9 +11,9 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -55,7 +55,7 @@ func runChannels(ctx context.Context, c child) error {
 			return err
 		}
 		turns, turnsErr := turn.Graph(name, turn.Config{Channels: true, Policy: turn.Queue, QueueLimit: 64})
-		delegations, delegationsErr := channel.Graph(name, channel.Config{Agents: []string{agent, helper}})
+		delegations, delegationsErr := delegation.Graph(name, delegation.Config{Agents: []string{agent, helper}})
 		graphs := []*goka.GroupGraph{turns, delegations}
 		if name == agent {
 			deliveries, deliveriesErr := delivery.Graph(name, delivery.Config{Channels: true})

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -172,7 +172,7 @@ func TestRecursionOfDelegationsIsBounded(t *testing.T) {
 			if strings.HasPrefix(topics.Text(step.Input().Content), "[From: hand:") {
 				return think.Say("done"), nil
 			}
-			return call(channel.SendTool, map[string]string{"agent_id": to, "message": "loop"})
+			return call(delegation.SendTool, map[string]string{"agent_id": to, "message": "loop"})
 		}
 	}
 	d.scripts[d.front], d.scripts[d.back] = loop(d.back), loop(d.front)
@@ -246,9 +246,9 @@ func TestEphemeralPromptIsAbsentInTheNextTurn(t *testing.T) {
 		for _, m := range s.Messages {
 			for _, part := range []topics.Raw{m.Content, m.Metadata} {
 				require.NotContains(t, part.String(), "Be brief.")
-				require.NotContains(t, part.String(), channel.CallbackPrompt)
+				require.NotContains(t, part.String(), delegation.CallbackPrompt)
 			}
 		}
 	}
-	require.Equal(t, []string{"Be brief.", "Be brief.", "Be brief.\n\n" + channel.CallbackPrompt, "Be brief."}, prompts)
+	require.Equal(t, []string{"Be brief.", "Be brief.", "Be brief.\n\n" + delegation.CallbackPrompt, "Be brief."}, prompts)
 }

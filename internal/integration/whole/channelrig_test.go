@@ -16,11 +16,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -40,7 +40,7 @@ type channelWorld struct {
 	bridge      *bridge.Bridge
 	wall        *wall
 	accounts    []transport.Account
-	delegation  channel.Config // of the front agent
+	delegation  delegation.Config // of the front agent
 	policy      *approval.Policy
 	scripts     map[string]think.Func // by agent; without one, its model does not run
 	events      atomic.Int64
@@ -123,17 +123,17 @@ func (d *channelWorld) start() *channelWorld {
 func (d *channelWorld) graphs(name string) []*goka.GroupGraph {
 	d.t.Helper()
 	turns := turn.Config{Channels: true, Policy: turn.Queue, QueueLimit: 64}
-	var delegation channel.Config
+	var delegations delegation.Config
 	if name == d.front {
-		delegation = d.delegation
+		delegations = d.delegation
 	}
-	if len(delegation.Agents) == 0 {
-		delegation.Agents = []string{d.front, d.back}
+	if len(delegations.Agents) == 0 {
+		delegations.Agents = []string{d.front, d.back}
 	}
 	if name == d.front {
 		turns.Approval = d.policy
 	}
-	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns)), must(channel.Graph(name, delegation))}
+	graphs := []*goka.GroupGraph{must(turn.Graph(name, turns)), must(delegation.Graph(name, delegations))}
 	if name == d.front {
 		graphs = append(graphs, must(delivery.Graph(name, delivery.Config{Channels: true})), must(delivery.RoutesGraph(name, delivery.Config{})))
 	}

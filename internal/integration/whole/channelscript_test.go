@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/processors/channel"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/topics"
@@ -31,15 +31,15 @@ func (d *channelWorld) handOff(_ context.Context, step think.Step) (think.Reply,
 			return think.Say(""), nil // nothing to tell
 		}
 		if _, rest, ok := strings.Cut(result, "again: "); ok {
-			return call(channel.SendTool, map[string]string{"agent_id": d.back, "message": rest})
+			return call(delegation.SendTool, map[string]string{"agent_id": d.back, "message": rest})
 		}
 		return think.Say(result), nil
 	}
 	if _, task, ok := strings.Cut(said, "delegate "); ok {
-		return call(channel.SendTool, map[string]string{"agent_id": d.back, "message": task})
+		return call(delegation.SendTool, map[string]string{"agent_id": d.back, "message": task})
 	}
 	if _, id, ok := strings.Cut(said, "cancel "); ok {
-		return call(channel.CancelTool, map[string]string{"callback_id": id})
+		return call(delegation.CancelTool, map[string]string{"callback_id": id})
 	}
 	if strings.Contains(said, "pay") {
 		return call("pay", map[string]string{"to": "harbor"})

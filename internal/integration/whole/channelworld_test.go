@@ -11,9 +11,9 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/settings"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -175,7 +175,7 @@ func (s *station) crash(which int) {
 
 // timed is the codec of one of the tables. The rows of all of them have their deadlines in the same field.
 var timed = func() processors.Timed {
-	graph, err := channel.Graph("quay", channel.Config{})
+	graph, err := delegation.Graph("quay", delegation.Config{})
 	if err != nil {
 		panic(err)
 	}

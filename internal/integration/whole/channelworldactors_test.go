@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/processors/channel"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -100,7 +100,7 @@ func frontSays(s think.Step) think.Reply {
 	var r think.Reply
 	if _, id, ok := strings.Cut(said, "cancel "); ok {
 		input, _ := json.Marshal(map[string]string{"callback_id": id})
-		r.Blocks = append(r.Blocks, think.Block{Call: &think.Call{ID: "cancel", Name: channel.CancelTool, Input: input}})
+		r.Blocks = append(r.Blocks, think.Block{Call: &think.Call{ID: "cancel", Name: delegation.CancelTool, Input: input}})
 		return r
 	}
 	for i, part := range strings.Split(said, "<")[1:] {
@@ -110,7 +110,7 @@ func frontSays(s think.Step) think.Reply {
 			input["timeout_seconds"] = 2
 		}
 		raw, _ := json.Marshal(input)
-		r.Blocks = append(r.Blocks, think.Block{Call: &think.Call{ID: fmt.Sprint("call_", i), Name: channel.SendTool, Input: raw}})
+		r.Blocks = append(r.Blocks, think.Block{Call: &think.Call{ID: fmt.Sprint("call_", i), Name: delegation.SendTool, Input: raw}})
 	}
 	if len(r.Blocks) == 0 {
 		return think.Say("yes")

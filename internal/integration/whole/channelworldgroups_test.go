@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
-	"github.com/turntable-streams/turntable/processors/channel"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -94,23 +94,23 @@ func (h *harbor) turns(c topics.Catalog) *reader {
 
 // delegations returns the group of an agent's delegations.
 func (h *harbor) delegations(c topics.Catalog) *reader {
-	config := channel.Config{Agents: []string{"front", "back"}}
+	config := delegation.Config{Agents: []string{"front", "back"}}
 	require.NoError(h.t, config.Complete())
 	catalogs := map[string]topics.Catalog{"front": h.front, "back": h.back}
 	inputs := []string{c.ToolUse.Name(), c.DelegationReplies.Name(), c.MessageOutput.Name(), c.SessionControl.Name()}
 	return &reader{"delegations of " + c.Agent, inputs, func(key string, row []byte, e *entry) ([]byte, []entry) {
-		var event channel.Event = channel.DeadlineCame{Session: key}
+		var event delegation.Event = delegation.DeadlineCame{Session: key}
 		if e != nil {
-			r := &channel.Record{Session: key, ID: e.cause, At: e.at, Value: e.value}
+			r := &delegation.Record{Session: key, ID: e.cause, At: e.at, Value: e.value}
 			switch e.topic {
 			case c.ToolUse.Name():
-				event = channel.Called{Record: r, Call: decode(h, c.ToolUse, e)}
+				event = delegation.Called{Record: r, Call: decode(h, c.ToolUse, e)}
 			case c.DelegationReplies.Name():
-				event = channel.Replied{Record: r, Reply: decode(h, c.DelegationReplies, e)}
+				event = delegation.Replied{Record: r, Reply: decode(h, c.DelegationReplies, e)}
 			case c.MessageOutput.Name():
-				event = channel.OutputArrived{Record: r, Output: decode(h, c.MessageOutput, e)}
+				event = delegation.OutputArrived{Record: r, Output: decode(h, c.MessageOutput, e)}
 			default:
-				event = channel.Controlled{Record: r, Control: decode(h, c.SessionControl, e)}
+				event = delegation.Controlled{Record: r, Control: decode(h, c.SessionControl, e)}
 			}
 		}
 		var state *delegationrow.State
@@ -119,23 +119,23 @@ func (h *harbor) delegations(c topics.Catalog) *reader {
 			state, err = delegationrow.Table.Unmarshal(bytes.Clone(row))
 			require.NoError(h.t, err)
 		}
-		o := channel.Apply(state, event, c.Agent, h.now, config)
+		o := delegation.Apply(state, event, c.Agent, h.now, config)
 		var out []entry
 		for _, effect := range o.Effects {
-			m, ok := effect.(channel.Emit)
+			m, ok := effect.(delegation.Emit)
 			require.True(h.t, ok, "%s: %v", c.Agent, effect)
 			switch v := m.Value.(type) {
-			case channel.CallAnswered:
+			case delegation.CallAnswered:
 				out = append(out, encode(h, c.ToolUseResult, m.Key, m.ID, topics.ToolUseResult(v)))
-			case channel.StatusWritten:
+			case delegation.StatusWritten:
 				out = append(out, encode(h, c.DelegationStatus, m.Key, m.ID, topics.Delegation(v)))
-			case channel.CallbackSent:
+			case delegation.CallbackSent:
 				out = append(out, encode(h, c.MessageInput, m.Key, m.ID, topics.Message(v)))
-			case channel.ReplySent:
+			case delegation.ReplySent:
 				out = append(out, encode(h, catalogs[v.Agent].DelegationReplies, m.Key, m.ID, v.Reply))
-			case channel.TaskSent:
+			case delegation.TaskSent:
 				out = append(out, encode(h, catalogs[v.Agent].MessageInput, m.Key, m.ID, v.Message))
-			case channel.TaskCancelled:
+			case delegation.TaskCancelled:
 				out = append(out, encode(h, catalogs[v.Agent].SessionControl, m.Key, m.ID, v.Control))
 			default:
 				require.Failf(h.t, "no topic", "%T", v)

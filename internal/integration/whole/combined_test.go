@@ -23,7 +23,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/channel"
+	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/peer"
@@ -135,7 +135,7 @@ func (c *combined) config() agent.Config {
 	}
 	if c.on.has(asksPeople) {
 		config.Approval = &approval.Policy{
-			ReadOnly: []string{"lookup", channel.SendTool, channel.CancelTool, peer.ToolName},
+			ReadOnly: []string{"lookup", delegation.SendTool, delegation.CancelTool, peer.ToolName},
 			Rules:    []approval.Rule{{Tool: "pay", Effect: approval.Ask}},
 		}
 	}
@@ -247,7 +247,7 @@ func (c *combined) reply(s think.Step) (think.Reply, error) {
 	case "pay":
 		return calls("pay", `{"cents":700}`)
 	case "delegate":
-		return calls(channel.SendTool, fmt.Sprintf(`{"agent_id":%q,"message":"lookup for another"}`, c.agent))
+		return calls(delegation.SendTool, fmt.Sprintf(`{"agent_id":%q,"message":"lookup for another"}`, c.agent))
 	case "peer":
 		return calls(peer.ToolName, `{"peerId":"there","content":"work"}`)
 	case "recall":

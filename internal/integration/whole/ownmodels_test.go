@@ -18,7 +18,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -43,7 +43,7 @@ func newOwnModels(t *testing.T, guarantee processors.Guarantee, config turn.Conf
 	t.Helper()
 	m := &ownModels{world: newWorld(t, guarantee, topics.WithEvents(), topics.WithGates()), reached: make(chan struct{}, 16)}
 	m.world.run("turn", must(turn.Graph(m.agent, config)))
-	m.world.run("fold", must(group.Graph(m.agent, group.Config{})))
+	m.world.run("fold", must(fold.Graph(m.agent, fold.Config{})))
 	m.follow(func(r processors.Inbound) {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
@@ -25,8 +25,8 @@ import (
 // when all its requests have outcomes.
 type pausedWorld struct {
 	*world
-	config      group.Config
-	gates, fold *running
+	config      fold.Config
+	gates, folds *running
 
 	mu      sync.Mutex
 	runs    map[string]*run // by turn
@@ -40,7 +40,7 @@ type run struct {
 	gates   map[string]*topics.GateOutcome // nil: open
 }
 
-func newPausedWorld(t *testing.T, guarantee processors.Guarantee, config group.Config) *pausedWorld {
+func newPausedWorld(t *testing.T, guarantee processors.Guarantee, config fold.Config) *pausedWorld {
 	t.Helper()
 	config.Gates = true
 	p := &pausedWorld{
@@ -58,7 +58,7 @@ func (p *pausedWorld) startGates() {
 	p.gates = p.run("gates", must(gate.Graph(p.agent, gate.Config{})))
 }
 
-func (p *pausedWorld) startFold() { p.fold = p.run("fold", must(group.Graph(p.agent, p.config))) }
+func (p *pausedWorld) startFold() { p.folds = p.run("fold", must(fold.Graph(p.agent, p.config))) }
 
 // invokeDoor is a process that serves /invoke.
 type invokeDoor struct {
@@ -145,7 +145,7 @@ func (p *pausedWorld) begin(m topics.Message) {
 	for i := range int(m.Content[1] - '0') {
 		p.event(turn, fmt.Sprintf(`{"type":"interaction_request","data":{"id":"r%d","kind":"user_approval","payload":{"toolCallId":"t%d",`+
 			`"toolCall":{"name":"pay","rawInput":{"eur":%d}},"availableReplies":["once","reject"]}}}`, i, i, i))
-		r.gates[topics.GateID(r.session, turn, fold.GateCall(turn, 1, i))] = nil
+		r.gates[topics.GateID(r.session, turn, folder.GateCall(turn, 1, i))] = nil
 	}
 	p.event(turn, `{"type":"done","data":{"stopReason":"paused"}}`)
 	stop := "paused"
@@ -165,7 +165,7 @@ func (p *pausedWorld) decided(o topics.GateOutcome) {
 	r.gates[o.GateID] = &o
 	text := ""
 	for i := range len(r.gates) {
-		o := r.gates[topics.GateID(r.session, o.TurnID, fold.GateCall(o.TurnID, 1, i))]
+		o := r.gates[topics.GateID(r.session, o.TurnID, folder.GateCall(o.TurnID, 1, i))]
 		if o == nil {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,12 +19,12 @@ import (
 func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 	decide := func(p *pausedWorld, session, turn string, n int, verdict topics.GateVerdict) {
 		require.NoError(p.t, put(p.ctx, p.world, p.catalog.GateDecisions, session, topics.GateDecision{
-			GateID: topics.GateID(session, turn, fold.GateCall(turn, 1, n)), SessionID: session, DecisionID: turn + "/" + string(verdict),
+			GateID: topics.GateID(session, turn, folder.GateCall(turn, 1, n)), SessionID: session, DecisionID: turn + "/" + string(verdict),
 			Verdict: verdict, By: "mira", Via: "test",
 		}, ""))
 	}
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee, group.Config{})
+		p := newPausedWorld(t, guarantee, fold.Config{})
 		d := p.door()
 		for name, tt := range map[string]struct {
 			answer func(session, turn string) response
@@ -45,7 +45,7 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 			}},
 			"the groups are killed": {answer: func(s, turn string) response {
 				p.gates.kill()
-				p.fold.kill()
+				p.folds.kill()
 				decide(p, s, turn, 0, topics.VerdictApprove)
 				p.startGates()
 				p.startFold()
@@ -82,7 +82,7 @@ func TestPausedTurnEndsWithItsDecision(t *testing.T) {
 
 func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee, group.Config{})
+		p := newPausedWorld(t, guarantee, fold.Config{})
 		d := p.door()
 		asked := d.ask("s", 3)
 		for i, answer := range []string{`{"approved":true}`, `{"approved":false}`, `{"approved":true}`} {
@@ -102,7 +102,7 @@ func TestSeveralGatesOfAPausedTurn(t *testing.T) {
 // No one answers. The deadline of the gate is the only thing that ends it.
 func TestPausedTurnThatNoOneAnswers(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		p := newPausedWorld(t, guarantee, group.Config{GateTimeout: 300 * time.Millisecond})
+		p := newPausedWorld(t, guarantee, fold.Config{GateTimeout: 300 * time.Millisecond})
 		d := p.door()
 		asked := d.ask("s", 1)
 		require.Contains(t, p.batch(asked.turn).Messages.String(), "Outcomes: timed_out.")

@@ -4,7 +4,7 @@
 // 	protoc        v3.21.12
 // source: internal/rows/delegationrow/state.proto
 
-// The rows of the group table of package channel. A field number is never reused; unknown fields survive a rewrite.
+// The rows of the group table of package delegation. A field number is never reused; unknown fields survive a rewrite.
 
 package delegationrow
 

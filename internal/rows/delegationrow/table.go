@@ -1,4 +1,4 @@
-// Package delegationrow has the rows of package channel.
+// Package delegationrow has the rows of package delegation.
 package delegationrow
 
 import "github.com/turntable-streams/turntable/internal/rows"

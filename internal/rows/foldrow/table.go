@@ -1,4 +1,4 @@
-// Package foldrow has the rows of package group of the fold.
+// Package foldrow has the rows of package fold.
 package foldrow
 
 import "github.com/turntable-streams/turntable/internal/rows"

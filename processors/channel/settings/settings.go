@@ -117,7 +117,7 @@ type Live func() *Settings
 func Fixed(s *Settings) Live { return func() *Settings { return s } }
 
 // Prompt returns the prompt of the account of an origin, empty if it has none or is not in the settings. It is a function for
-// Prompts of channel.Config.
+// Prompts of delegation.Config.
 func (l Live) Prompt(o topics.Origin) string {
 	account, _ := l().Account(o.Channel, o.Account)
 	return account.Prompt

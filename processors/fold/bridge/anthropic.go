@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,9 +38,9 @@ var anthropicEvents = map[string]func(*Anthropic, topics.Raw){
 
 // Event translates the data of one streaming event. It fails with fold.ErrSyntax if it is not JSON. With fold.ErrDepth it
 // also returns the valid events.
-func (b *Anthropic) Event(data topics.Raw) ([]fold.Event, error) {
+func (b *Anthropic) Event(data topics.Raw) ([]folder.Event, error) {
 	if !valid(data) {
-		return nil, fold.ErrSyntax
+		return nil, folder.ErrSyntax
 	}
 	if translate := anthropicEvents[String(Get(data, "type"))]; translate != nil {
 		translate(b, data)
@@ -50,9 +50,9 @@ func (b *Anthropic) Event(data topics.Raw) ([]fold.Event, error) {
 
 // ToolResult adds the result of a tool that the caller ran between two messages. The output is any JSON value; otherwise
 // ToolResult fails with fold.ErrSyntax.
-func (b *Anthropic) ToolResult(id string, output topics.Raw, isError bool) ([]fold.Event, error) {
+func (b *Anthropic) ToolResult(id string, output topics.Raw, isError bool) ([]folder.Event, error) {
 	if !valid(output) {
-		return nil, fold.ErrSyntax
+		return nil, folder.ErrSyntax
 	}
 	b.turn.Result(id, output, isError)
 	return b.turn.Take()

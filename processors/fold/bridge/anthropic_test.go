@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -127,9 +127,9 @@ func TestUnknownKindsAreIgnored(t *testing.T) {
 		`{"type":"content_block_stop","index":9}`, `{"type":"message_delta","usage":{"output_tokens":-1}}`,
 	))
 	_, err := b.Event(topics.Raw(`{"type":`))
-	require.ErrorIs(t, err, fold.ErrSyntax)
+	require.ErrorIs(t, err, folder.ErrSyntax)
 	_, err = b.ToolResult("x", topics.Raw(`text`), false)
-	require.ErrorIs(t, err, fold.ErrSyntax)
+	require.ErrorIs(t, err, folder.ErrSyntax)
 }
 
 func FuzzAnthropicEvent(f *testing.F) {
@@ -140,7 +140,7 @@ func FuzzAnthropicEvent(f *testing.F) {
 		var b bridge.Anthropic
 		for range 2 {
 			events, _ := b.Event(data)
-			_, err := fold.Fold(events, fold.Strict())
+			_, err := folder.Fold(events, folder.Strict())
 			require.NoError(t, err)
 		}
 	})
@@ -148,7 +148,7 @@ func FuzzAnthropicEvent(f *testing.F) {
 
 func ExampleAnthropic() {
 	var b bridge.Anthropic
-	folder := fold.NewFolder()
+	f := folder.NewFolder()
 	for _, data := range []string{
 		`{"type":"message_start","message":{"usage":{"input_tokens":12}}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
@@ -162,10 +162,10 @@ func ExampleAnthropic() {
 			panic(err)
 		}
 		for _, e := range events {
-			_ = folder.Add(e)
+			_ = f.Add(e)
 		}
 	}
-	batch, err := folder.Batch(fold.End{})
+	batch, err := f.Batch(folder.End{})
 	if err != nil {
 		panic(err)
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // data returns the JSON of a translation's events, one a line.
-func data(t *testing.T) func([]fold.Event, error) string {
-	return func(events []fold.Event, err error) string {
+func data(t *testing.T) func([]folder.Event, error) string {
+	return func(events []folder.Event, err error) string {
 		t.Helper()
 		require.NoError(t, err)
 		var lines []string
@@ -92,10 +92,10 @@ func TestLaterCallWithAKnownIDHasAnIDOfItsOwn(t *testing.T) {
 
 func TestTooDeepEventFails(t *testing.T) {
 	var turn bridge.Turn
-	turn.Call("t", nil, topics.Raw(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))
+	turn.Call("t", nil, topics.Raw(strings.Repeat("[", folder.MaxDepth)+strings.Repeat("]", folder.MaxDepth)))
 	turn.Done("end_turn")
 	events, err := turn.Take()
-	require.ErrorIs(t, err, fold.ErrDepth)
+	require.ErrorIs(t, err, folder.ErrDepth)
 	require.Len(t, events, 1)
 }
 
@@ -118,7 +118,7 @@ func ExampleTurn() {
 	if err != nil {
 		panic(err)
 	}
-	batch, err := fold.Fold(events)
+	batch, err := folder.Fold(events)
 	if err != nil {
 		panic(err)
 	}

@@ -1,7 +1,7 @@
 package bridge
 
 import (
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,7 +14,7 @@ type Think struct {
 
 // Response translates a think-response. If it ends the turn, the last event is done with the stop reason end_turn. The
 // previous messages are not part of the turn and are ignored.
-func (b *Think) Response(r topics.ThinkResponse) ([]fold.Event, error) {
+func (b *Think) Response(r topics.ThinkResponse) ([]folder.Event, error) {
 	known := map[string]int{} // calls of the turn with that ID, from earlier steps and of this one so far
 	for _, tool := range r.ToolUses {
 		if tool.ToolUseID != nil {
@@ -43,7 +43,7 @@ func (b *Think) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 }
 
 // Results translates the results of a response's tool calls.
-func (b *Think) Results(r topics.ToolResults) ([]fold.Event, error) {
+func (b *Think) Results(r topics.ToolResults) ([]folder.Event, error) {
 	for _, result := range r.Results {
 		if result.ToolUseID != nil {
 			b.turn.Result(*result.ToolUseID, result.Result, result.Status != nil && *result.Status == "error")
@@ -53,7 +53,7 @@ func (b *Think) Results(r topics.ToolResults) ([]fold.Event, error) {
 }
 
 // Failure ends a turn whose think step failed.
-func (b *Think) Failure(f topics.ThinkFailure) ([]fold.Event, error) {
+func (b *Think) Failure(f topics.ThinkFailure) ([]folder.Event, error) {
 	message := "think step failed"
 	if f.Reason != nil {
 		message = *f.Reason

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,7 +65,7 @@ func ExampleThink() {
 	if err != nil {
 		panic(err)
 	}
-	batch, err := fold.Fold(events)
+	batch, err := folder.Fold(events)
 	if err != nil {
 		panic(err)
 	}
@@ -77,11 +77,11 @@ func ExampleThink() {
 // Some models number their calls from the start in every step, or give parallel calls one ID.
 func TestEveryCallOfATurnAndItsResultAreInTheBatch(t *testing.T) {
 	var b bridge.Think
-	folder := fold.NewFolder()
-	add := func(events []fold.Event, err error) {
+	f := folder.NewFolder()
+	add := func(events []folder.Event, err error) {
 		require.NoError(t, err)
 		for _, e := range events {
-			require.NoError(t, folder.Add(e))
+			require.NoError(t, f.Add(e))
 		}
 	}
 	call := func(said string) string {
@@ -102,7 +102,7 @@ func TestEveryCallOfATurnAndItsResultAreInTheBatch(t *testing.T) {
 		ToolUses:          []topics.ToolUseItem{tool("two"), tool("three"), tool("four")}, // the last one is not in the message
 	}))
 	add(b.Results(topics.ToolResults{Results: []topics.ToolUseResult{result("two"), result("three"), result("four")}}))
-	batch, err := folder.Batch(fold.End{})
+	batch, err := f.Batch(folder.End{})
 	require.NoError(t, err)
 	all := string(batch.AppendEnvelope(nil))
 	for i, said := range []string{"one", "two", "three", "four"} {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // Turn collects the events of one turn. Values are JSON and are copied into the events unchanged; nil values are left out.
 // The zero value is ready to use. It is not safe for concurrent use.
 type Turn struct {
-	events []fold.Event
+	events []folder.Event
 	err    error
 	blocks int
 	open   *kind
@@ -182,7 +182,7 @@ func (t *Turn) Done(stopReason string) {
 // Emit adds an event of any type.
 func (t *Turn) Emit(kind string, fields Fields) {
 	data := append(Fields{}.Text("type", kind), fields...)
-	e, err := fold.NewEvent(kind, data.Object())
+	e, err := folder.NewEvent(kind, data.Object())
 	if err != nil && t.err == nil {
 		t.err = err
 	}
@@ -193,7 +193,7 @@ func (t *Turn) Emit(kind string, fields Fields) {
 
 // Take returns the events since the last Take. The caller owns the slice. An event that is invalid (it nests deeper
 // than fold.MaxDepth) is missing, and the error says so.
-func (t *Turn) Take() ([]fold.Event, error) {
+func (t *Turn) Take() ([]folder.Event, error) {
 	events, err := t.events, t.err
 	t.events, t.err = nil, nil
 	return events, err

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +31,7 @@ type Stream interface {
 	// End returns how the turn ended. It is called only after Next has returned io.EOF. If the stop reason differs from
 	// that of the last done event, the door adds a done event. The turn has failed if State is Failed or Expired, or if
 	// Error is set.
-	End() fold.End
+	End() folder.End
 	// Close releases the stream's resources. It is called once, after the last Next.
 	Close() error
 }
@@ -48,7 +48,7 @@ type Continuing interface{ After() EventID }
 type Item struct {
 	// ID is zero in streams that do not number their events. The door then numbers them.
 	ID    EventID
-	Event fold.Event
+	Event folder.Event
 
 	partial bool // another event with the same ID follows
 }

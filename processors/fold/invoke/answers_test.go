@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,8 +35,8 @@ func TestAnswerContinuesTheTurn(t *testing.T) {
 	require.Len(t, c.Decisions, 1)
 	o := c.Decisions[0].Outcome
 	require.Equal(t, topics.GateOutcome{
-		GateID: topics.GateID("s-1", turn, fold.GateCall(turn, 1, 0)), SessionID: "s-1", TurnID: turn,
-		CallID: fold.GateCall(turn, 1, 0), Kind: topics.GateTool, Tool: "pay", ToolUseID: "t1", InteractionID: "r1",
+		GateID: topics.GateID("s-1", turn, folder.GateCall(turn, 1, 0)), SessionID: "s-1", TurnID: turn,
+		CallID: folder.GateCall(turn, 1, 0), Kind: topics.GateTool, Tool: "pay", ToolUseID: "t1", InteractionID: "r1",
 		Status: topics.GateApproved, Cause: topics.CauseHuman, By: "ana", DecisionID: o.DecisionID,
 		EffectiveArgsSHA256: topics.ArgsSHA256(topics.Raw(`{"eur":1,"to":"x"}`)),
 	}, o)
@@ -130,7 +130,7 @@ func TestTurnCanPauseAgain(t *testing.T) {
 	again := `{"type":"tool_call","data":{"id":"t2","name":"pay","input":{"eur":2}}}
 {"type":"interaction_request","data":{"id":"r2","kind":"user_approval","payload":{"toolCallId":"t2"}}}`
 	agent := newTeller(t, paying, again, paidEnd)
-	agent.runs[1].end = fold.End{StopReason: topics.Raw(`"paused"`)} // without a done event
+	agent.runs[1].end = folder.End{StopReason: topics.Raw(`"paused"`)} // without a done event
 	d := newDesk(t, agent)
 	paused := d.invoke(body("s-1", hi), "Accept", sseType)
 	turn := paused.header.Get(HeaderTurn)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,7 +17,7 @@ func TestApprovals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			paused := &script{}
 			for _, raw := range elementsOf(at(t, c, "events")) {
-				e, err := fold.DecodeEvent(raw)
+				e, err := folder.DecodeEvent(raw)
 				require.NoError(t, err)
 				paused.events = append(paused.events, e)
 			}

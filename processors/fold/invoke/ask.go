@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +35,7 @@ const askCost = 512
 
 // askedIn returns the interactions of a turn that are in its events, with the outcomes of those that were asked before; ok is
 // false if there are too many.
-func askedIn(events []fold.Event, attempt int64, before []ask) (list []ask, ok bool) {
+func askedIn(events []folder.Event, attempt int64, before []ask) (list []ask, ok bool) {
 	requests := 0
 	for _, e := range events {
 		if e.Type == "interaction_request" {
@@ -48,7 +48,7 @@ func askedIn(events []fold.Event, attempt int64, before []ask) (list []ask, ok b
 	case requests > maxAsked:
 		return nil, false
 	}
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for _, e := range events {
 		_ = f.Add(e) // a tolerant folder does not fail
 	}
@@ -78,7 +78,7 @@ func sizeOfAsks(list []ask) (size int) {
 func (a *asks) decide(at int, o topics.GateOutcome, key turnKey, now time.Time) {
 	one := &a.list[at]
 	o.SessionID, o.TurnID = key.session, key.turn
-	o.CallID = fold.GateCall(key.turn, one.attempt, one.Index)
+	o.CallID = folder.GateCall(key.turn, one.attempt, one.Index)
 	o.GateID = topics.GateID(key.session, key.turn, o.CallID)
 	o.Kind, o.Tool, o.ToolUseID, o.InteractionID = one.gateKind(), one.Tool, one.ToolUseID, one.ID
 	o.WaitedMS = now.Sub(one.since).Milliseconds()
@@ -117,7 +117,7 @@ func (a *asks) decided(attempt int64) []int {
 }
 
 // pause makes a run that has ended wait for answers.
-func (r *recording) pause(end fold.End, list []ask, kept int, now, deadline time.Time) {
+func (r *recording) pause(end folder.End, list []ask, kept int, now, deadline time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asks.seq = uint64(len(r.events))
@@ -133,7 +133,7 @@ func (r *recording) pause(end fold.End, list []ask, kept int, now, deadline time
 }
 
 // settle ends the run. The caller holds the lock.
-func (r *recording) settle(err error, end fold.End, now time.Time) {
+func (r *recording) settle(err error, end folder.End, now time.Time) {
 	r.done, r.err, r.end, r.at = true, err, end, now
 	r.asks.version++
 	close(r.asks.settled)
@@ -176,7 +176,7 @@ func (r *recording) expire(now time.Time) (freed int, expired bool) {
 		}
 	}
 	r.asks.waits = false
-	r.done, r.err, r.end, r.at = true, errEnd, fold.End{State: fold.Expired}, r.asks.deadline
+	r.done, r.err, r.end, r.at = true, errEnd, folder.End{State: folder.Expired}, r.asks.deadline
 	r.announce()
 	return r.forgetRequest(), true
 }

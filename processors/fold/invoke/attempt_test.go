@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 )
 
 // A recording holds one attempt. A reader of an older attempt gets Superseded and does not wait indefinitely.
@@ -43,7 +43,7 @@ func TestNewerAttemptsAreBuffered(t *testing.T) {
 type endless struct{}
 
 func (endless) Next(context.Context) (Item, error) { return Item{}, &Superseded{} }
-func (endless) End() fold.End                      { return fold.End{} }
+func (endless) End() folder.End                    { return folder.End{} }
 func (endless) Close() error                       { return nil }
 
 func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
@@ -63,7 +63,7 @@ func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
 type throwing struct{ live }
 
 func (*throwing) Next(context.Context) (Item, error) { return Item{}, io.EOF }
-func (*throwing) End() fold.End                      { panic("secret") }
+func (*throwing) End() folder.End                    { panic("secret") }
 
 func TestPanicOfABufferedAgentFailsTheTurnOnly(t *testing.T) {
 	invoking := newBuffered(t, AgentFunc(func(context.Context, Request) (Stream, error) { panic("secret") }))

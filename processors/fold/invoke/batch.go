@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ func (c *exchange) batch(ctx context.Context, t *turn) {
 		return
 	}
 	if isSet(c.flags.trim) && !c.door.capability.FlagBlind {
-		folded.Messages = fold.Trim(folded.Messages)
+		folded.Messages = folder.Trim(folded.Messages)
 	}
 	if c.vercel {
 		folded.Messages = uiMessages(folded.Messages, c.trace.TraceID, c.continuation)
@@ -31,7 +31,7 @@ func (c *exchange) batch(ctx context.Context, t *turn) {
 }
 
 // outputs returns the batch. If requests can answer interactions, the batch of a paused turn also has all open ones.
-func (c *exchange) outputs(b fold.Batch) topics.Raw {
+func (c *exchange) outputs(b folder.Batch) topics.Raw {
 	outputs := topics.Raw(b.AppendEnvelope(nil))
 	if stop, _ := text(b.StopReason); !c.door.answers || stop != stopPaused || len(b.Pending) == 0 {
 		return outputs
@@ -41,35 +41,35 @@ func (c *exchange) outputs(b fold.Batch) topics.Raw {
 
 var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
 
-func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
-	folder := fold.NewFolder(c.door.config.folding()...)
+func (c *exchange) fold(ctx context.Context, t *turn) (folder.Batch, error) {
+	f := folder.NewFolder(c.door.config.folding()...)
 	for {
 		item, err := t.next(ctx)
 		if ctx.Err() != nil {
-			return fold.Batch{}, ended(ctx, ctx.Err())
+			return folder.Batch{}, ended(ctx, ctx.Err())
 		}
 		var superseded *Superseded
 		switch {
 		case err == nil:
-			if err := folder.Add(item.Event); err != nil {
-				return fold.Batch{}, malformed(err)
+			if err := f.Add(item.Event); err != nil {
+				return folder.Batch{}, malformed(err)
 			}
-			if folder.Size() > c.door.config.BatchLimit {
-				return fold.Batch{}, errTooLarge
+			if f.Size() > c.door.config.BatchLimit {
+				return folder.Batch{}, errTooLarge
 			}
 		case errors.As(err, &superseded):
-			folder = fold.NewFolder(c.door.config.folding()...)
+			f = folder.NewFolder(c.door.config.folding()...)
 		case errors.Is(err, io.EOF):
 			if o := t.outcome(err); o.err != nil {
-				return fold.Batch{}, o.err
+				return folder.Batch{}, o.err
 			}
-			b, err := folder.Batch(fold.End{StopReason: t.end.StopReason, State: t.end.State, Decided: t.end.Decided})
+			b, err := f.Batch(folder.End{StopReason: t.end.StopReason, State: t.end.State, Decided: t.end.Decided})
 			if err != nil {
-				return fold.Batch{}, malformed(err)
+				return folder.Batch{}, malformed(err)
 			}
 			return b, nil
 		default:
-			return fold.Batch{}, err
+			return folder.Batch{}, err
 		}
 	}
 }

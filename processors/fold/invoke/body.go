@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ var (
 
 // maxBodyDepth is the maximum nesting depth of a body. It is below fold.MaxDepth because its messages are nested in
 // records.
-const maxBodyDepth = fold.MaxDepth - 8
+const maxBodyDepth = folder.MaxDepth - 8
 
 // bodyOf returns the body of a request, a JSON object. An empty body is nil if the body is optional.
 func bodyOf(raw []byte, optional bool) (topics.Raw, error) {

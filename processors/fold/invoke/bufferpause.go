@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +36,7 @@ var errAsked = &Error{Code: "too_many", Text: "the turn has too many interaction
 
 // pause makes a run that has ended with the stop reason "paused" wait for answers; false if it has no open interaction. The
 // error ends the turn.
-func (b *Buffered) pause(rec *recording, end fold.End) (paused bool, err error) {
+func (b *Buffered) pause(rec *recording, end folder.End) (paused bool, err error) {
 	// Only the run, which has ended, changes the events and the attempt.
 	list, ok := askedIn(rec.events, int64(rec.attempt), rec.asks.list)
 	switch {
@@ -66,14 +66,14 @@ func (b *Buffered) pause(rec *recording, end fold.End) (paused bool, err error) 
 // stopReason returns the stop reason of a run that has ended normally: that of its terminal result, or else of its last done event.
 // If the turn has paused or pauses now, its events must have it, because other events can follow, and because the turn has an
 // older done event. The door adds this event to other turns.
-func (b *Buffered) stopReason(rec *recording, end fold.End) string {
+func (b *Buffered) stopReason(rec *recording, end folder.End) string {
 	reason, done := lastDone(rec.events[rec.asks.seq:])
 	if terminal := end.StopReason; kindOf(terminal) == '"' && !topics.Equal(terminal, first(reason)) {
 		reason, done = terminal, false
 	}
 	stop, _ := text(reason)
 	if !done && (rec.asks.seq > 0 || stop == stopPaused) {
-		e := fold.Done(reason)
+		e := folder.Done(reason)
 		size := len(e.Data()) + eventCost
 		rec.add(e, size)
 		b.mu.Lock()
@@ -84,7 +84,7 @@ func (b *Buffered) stopReason(rec *recording, end fold.End) string {
 }
 
 // lastDone returns the stop reason of the last done event; done is false if there is none.
-func lastDone(events []fold.Event) (reason topics.Raw, done bool) {
+func lastDone(events []folder.Event) (reason topics.Raw, done bool) {
 	for i := len(events) - 1; i >= 0; i-- {
 		if events[i].Type == "done" {
 			reason, _ := events[i].Field("stopReason")

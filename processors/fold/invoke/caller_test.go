@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -116,15 +116,15 @@ func TestStreamEndsWhenItsCredentialIsRevoked(t *testing.T) {
 }
 
 // relentless is an agent that always has an event and does not look at its context.
-type relentless struct{ event fold.Event }
+type relentless struct{ event folder.Event }
 
 func (e relentless) Invoke(context.Context, Request) (Stream, error) { return e, nil }
 func (e relentless) Next(context.Context) (Item, error)              { return Item{Event: e.event}, nil }
-func (relentless) End() fold.End                                     { return fold.End{} }
+func (relentless) End() folder.End                                   { return folder.End{} }
 func (relentless) Close() error                                      { return nil }
 
 func TestStreamOfAnAgentThatIgnoresItsContextEndsToo(t *testing.T) {
-	e, err := fold.NewEvent("message", topics.Raw(`{"text":"a"}`))
+	e, err := folder.NewEvent("message", topics.Raw(`{"text":"a"}`))
 	require.NoError(t, err)
 	now := clock.NewFake(noon)
 	s := newSite(t, relentless{e}, as(auth.Caller{Expires: noon.Add(time.Second)}), func(c *Config) { c.Clock, c.Keepalive = now, -1 })

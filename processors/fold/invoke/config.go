@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -66,9 +66,9 @@ func (c *Config) complete(check *bounds.Check) {
 }
 
 // folding are the options of the fold of a batch.
-func (c *Config) folding() []fold.Option {
+func (c *Config) folding() []folder.Option {
 	if c.StrictFold {
-		return []fold.Option{fold.Strict()}
+		return []folder.Option{folder.Strict()}
 	}
 	return nil
 }

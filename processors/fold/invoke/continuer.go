@@ -3,7 +3,7 @@ package invoke
 import (
 	"context"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,14 +25,14 @@ type Continuation struct {
 	// Decisions are those since the pause, one for each open interaction, in the order of the requests.
 	Decisions []Decision
 	// Events are the events of the turn so far.
-	Events []fold.Event
+	Events []folder.Event
 	// Answer is the request with the last answer. Its messages are the client's: use the arguments of Decisions.
 	Answer Request
 }
 
 // Decision is an interaction and its outcome. The arguments that may run are Interaction.Args, as the turn has stored them.
 type Decision struct {
-	Interaction fold.Interaction
+	Interaction folder.Interaction
 	// Outcome has the status GateApproved or GateDenied. An answered question is approved and has an Answer.
 	Outcome topics.GateOutcome
 }
@@ -42,10 +42,10 @@ func (d Decision) Approved() bool { return d.Outcome.Status == topics.GateApprov
 
 // Events returns events that show the decision to clients and to the model: the response to the request and, for a denied
 // call, its result. Agents can put them at the beginning of the stream.
-func (d Decision) Events() []fold.Event {
-	var list []fold.Event
+func (d Decision) Events() []folder.Event {
+	var list []folder.Event
 	add := func(kind string, data object) {
-		if e, err := fold.NewEvent(kind, data.value()); err == nil { // it fails for invalid or deep JSON, which this is not
+		if e, err := folder.NewEvent(kind, data.value()); err == nil { // it fails for invalid or deep JSON, which this is not
 			list = append(list, e)
 		}
 	}

@@ -8,7 +8,7 @@
 //
 // An Agent yields the events of turns. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
 // come back on {agent}-agent-events, from the turn group and its model workers, or from a runner. The fold group (package
-// fold/group) must run too: it decides how a turn ends, and each response of a pipeline reports what {agent}-batch-messages says.
+// fold) must run too: it decides how a turn ends, and each response of a pipeline reports what {agent}-batch-messages says.
 // NewBuffered keeps the turns of any other agent for clients that lost their connection.
 //
 // # Requests

@@ -8,14 +8,14 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // turn is a stream of given events.
 type turn struct {
-	before []fold.Event
+	before []folder.Event
 	events []string
 	paused bool
 }
@@ -29,16 +29,16 @@ func (t *turn) Next(context.Context) (invoke.Item, error) {
 	if len(t.events) == 0 {
 		return invoke.Item{}, io.EOF
 	}
-	e, err := fold.DecodeEvent(topics.Raw(t.events[0]))
+	e, err := folder.DecodeEvent(topics.Raw(t.events[0]))
 	t.events = t.events[1:]
 	return invoke.Item{Event: e}, err
 }
 
-func (t *turn) End() fold.End {
+func (t *turn) End() folder.End {
 	if t.paused {
-		return fold.End{}
+		return folder.End{}
 	}
-	return fold.End{StopReason: topics.Raw(`"end_turn"`)}
+	return folder.End{StopReason: topics.Raw(`"end_turn"`)}
 }
 func (*turn) Close() error { return nil }
 

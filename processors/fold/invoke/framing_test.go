@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 )
 
 const id = traceID + ".1."
@@ -165,7 +165,7 @@ func TestFailureInTheStreamIsAnEvent(t *testing.T) {
 		vercel string
 	}{
 		"the end says so": {
-			&script{end: fold.End{State: fold.Failed, Error: "no credit\nat x"}}, told,
+			&script{end: folder.End{State: folder.Failed, Error: "no credit\nat x"}}, told,
 			`{"type": "stream_end", "data": {"state": "failed", "reason": "agent_run_failed"}}`, "agent_run_failed",
 		},
 		"the stream breaks off": {
@@ -173,7 +173,7 @@ func TestFailureInTheStreamIsAnEvent(t *testing.T) {
 			`{"type": "stream_end", "data": {"state": "failed", "reason": "gap"}}`, "gap",
 		},
 		"an event told it": {
-			&script{events: scripted(t, withError).events, end: fold.End{State: fold.Failed, Error: "no credit"}}, "",
+			&script{events: scripted(t, withError).events, end: folder.End{State: folder.Failed, Error: "no credit"}}, "",
 			`{"type": "stream_end", "data": {"state": "failed", "reason": "agent_run_failed", "last_event_id": "` + id + `7"}}`,
 			runnerError,
 		},
@@ -182,7 +182,7 @@ func TestFailureInTheStreamIsAnEvent(t *testing.T) {
 			`{"type": "stream_end", "data": {"state": "failed", "reason": "agent_run_failed"}}`, "agent_run_failed",
 		},
 		"expired": {
-			&script{end: fold.End{State: fold.Expired}}, `{"type": "error", "data": {"message": "the turn expired"}}` + "\n",
+			&script{end: folder.End{State: folder.Expired}}, `{"type": "error", "data": {"message": "the turn expired"}}` + "\n",
 			`{"type": "stream_end", "data": {"state": "expired", "reason": "expired"}}`, "expired",
 		},
 	} {

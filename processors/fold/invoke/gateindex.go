@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -134,7 +134,7 @@ func (t gateTopics) gateOf(r processors.Inbound) (g knownGate, ok bool) {
 		o.Reason = o.Reason[:min(len(o.Reason), maxIndexedError)]
 		g.outcome = &o
 	}
-	if of, _, _, ok := fold.ParseGateCall(call); ok {
+	if of, _, _, ok := folder.ParseGateCall(call); ok {
 		turn = of
 	}
 	g.turn = turn // that of a gate which the turn itself has opened is in its record

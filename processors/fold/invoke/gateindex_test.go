@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -74,7 +74,7 @@ func TestOnlyGatesOfInteractionsAreIndexed(t *testing.T) {
 	c, err := topics.For("pilot")
 	require.NoError(t, err)
 	from := gateTopics{c.GateRequests, c.GateOutcomes}
-	call := fold.GateCall("t", 1, 0)
+	call := folder.GateCall("t", 1, 0)
 	id := topics.GateID("s", "t", call)
 	outcome := func(o topics.GateOutcome) processors.Inbound {
 		raw, err := c.GateOutcomes.Codec().Marshal(o)

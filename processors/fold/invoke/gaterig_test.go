@@ -12,7 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +40,7 @@ type pausedTurn struct {
 
 func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) *gates {
 	t.Helper()
-	g := &gates{broker: newBroker(t, func(c *group.Config) { c.Gates = true }), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
+	g := &gates{broker: newBroker(t, func(c *fold.Config) { c.Gates = true }), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
 	catalog := g.catalog
 	g.follow(func(r processors.Inbound) {
 		switch r.Topic {
@@ -107,7 +107,9 @@ func (g *gates) decide(d topics.GateDecision) {
 	}
 }
 
-func gateOf(turn string, n int) string { return topics.GateID("s-1", turn, fold.GateCall(turn, 1, n)) }
+func gateOf(turn string, n int) string {
+	return topics.GateID("s-1", turn, folder.GateCall(turn, 1, n))
+}
 
 // outcome ends a gate, once. When it was the last one of its turn, the turn goes on.
 func (g *gates) outcome(gate string, o topics.GateOutcome) {
@@ -122,7 +124,7 @@ func (g *gates) outcome(gate string, o topics.GateOutcome) {
 				continue
 			}
 			g.decided[gate] = true
-			o.GateID, o.SessionID, o.TurnID, o.CallID = gate, "s-1", turn, fold.GateCall(turn, 1, n)
+			o.GateID, o.SessionID, o.TurnID, o.CallID = gate, "s-1", turn, folder.GateCall(turn, 1, n)
 			out, err := processors.OutboundOf(g.catalog.GateOutcomes, "s-1", o, "")
 			if err == nil {
 				err = g.to.Publish(context.Background(), out)

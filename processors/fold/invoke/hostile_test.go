@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 )
 
 // byCookie authenticates a user by the cookie "user", as Agenta's web client does.
@@ -149,8 +149,8 @@ func (b *blocked) Next(ctx context.Context) (Item, error) {
 	}
 }
 
-func (*blocked) End() fold.End { return fold.End{} }
-func (*blocked) Close() error  { return nil }
+func (*blocked) End() folder.End { return folder.End{} }
+func (*blocked) Close() error    { return nil }
 
 func TestAuditNamesTheTurn(t *testing.T) {
 	var events []auth.AuditEvent

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,12 +46,12 @@ func (l *live) Next(ctx context.Context) (Item, error) {
 	}
 }
 
-func (l *live) End() fold.End { return fold.End{} }
-func (l *live) Close() error  { l.closed <- struct{}{}; return nil }
+func (l *live) End() folder.End { return folder.End{} }
+func (l *live) Close() error    { l.closed <- struct{}{}; return nil }
 
 func (l *live) say(t *testing.T, text string) {
 	t.Helper()
-	e, err := fold.NewEvent("message", topics.Raw(`{"text":"`+text+`"}`))
+	e, err := folder.NewEvent("message", topics.Raw(`{"text":"`+text+`"}`))
 	require.NoError(t, err)
 	l.items <- Item{Event: e}
 }
@@ -181,7 +181,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	resp := s.send(http.MethodPost, "/invoke", question, "Accept", "application/x-ndjson")
 	defer func() { _ = resp.Body.Close() }()
 	run := <-agent.begun
-	e, err := fold.NewEvent("message", topics.Raw(`{"text":"`+strings.Repeat("x", 1<<20)+`"}`))
+	e, err := folder.NewEvent("message", topics.Raw(`{"text":"`+strings.Repeat("x", 1<<20)+`"}`))
 	require.NoError(t, err)
 	for open := true; open; {
 		select {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +35,7 @@ func (l *liveTurn) comes(seq int64, event string) {
 
 // ends is the batch of the turn.
 func (l *liveTurn) ends(attempt, seq int64) {
-	l.box.put(sessionRecord{end: &turnEnd{turn: "t", attempt: attempt, seq: seq, state: fold.Complete}}, 1, l.pipeline.hub.limit)
+	l.box.put(sessionRecord{end: &turnEnd{turn: "t", attempt: attempt, seq: seq, state: folder.Complete}}, 1, l.pipeline.hub.limit)
 }
 
 // tells checks that the next events have these numbers.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -37,7 +37,7 @@ func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 			require.Equal(t, compacted(outputs), compacted(fromFrames.AppendEnvelope(nil)))
 			require.Equal(t, compacted(g.Batch), compacted(fromLines.AppendJSON(nil)))
 
-			fromLines.Messages = fold.Trim(fromLines.Messages)
+			fromLines.Messages = folder.Trim(fromLines.Messages)
 			require.Equal(t, compacted(at(t, trimmed.body, "data", "outputs")), compacted(fromLines.AppendEnvelope(nil)))
 		})
 	}
@@ -70,15 +70,15 @@ func TestDoorAnswersTheSameUnderAnyPath(t *testing.T) {
 }
 
 // folded folds a stream as a client does: it ignores unknown events.
-func folded(t *testing.T, raw []string) fold.Batch {
+func folded(t *testing.T, raw []string) folder.Batch {
 	t.Helper()
-	f := fold.NewFolder()
+	f := folder.NewFolder()
 	for _, r := range raw {
-		e, err := fold.DecodeEvent(topics.Raw(r))
+		e, err := folder.DecodeEvent(topics.Raw(r))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}
-	b, err := f.Batch(fold.End{})
+	b, err := f.Batch(folder.End{})
 	require.NoError(t, err)
 	return b
 }

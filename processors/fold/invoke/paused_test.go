@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -100,7 +100,7 @@ func TestPauseWithoutAQuestionEndsTheTurn(t *testing.T) {
 
 func TestFailedRunDoesNotPause(t *testing.T) {
 	agent := newTeller(t, paying, paidEnd)
-	agent.runs[0].end = fold.End{State: fold.Failed, StopReason: topics.Raw(`"paused"`)}
+	agent.runs[0].end = folder.End{State: folder.Failed, StopReason: topics.Raw(`"paused"`)}
 	d := newDesk(t, agent)
 	d.invoke(body("s-1", hi))
 	require.Equal(t, http.StatusConflict, d.invoke(yes).status)

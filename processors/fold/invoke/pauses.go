@@ -3,7 +3,7 @@ package invoke
 import (
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -11,8 +11,8 @@ import (
 // about which gates there are. It does no I/O.
 type pauses struct {
 	turn   string
-	folder *fold.Folder // of the events that concern interactions
-	asked  []int64      // by interaction: seq of the last record of the pause after it
+	folder *folder.Folder // of the events that concern interactions
+	asked  []int64        // by interaction: seq of the last record of the pause after it
 	// at is the seq of the last record of the pause, and since when that was written; 0 while the run goes on. stopped means
 	// that it is a terminal record.
 	at      int64
@@ -23,16 +23,16 @@ type pauses struct {
 	ended   bool // the turn has ended, or the terminal record of a turn with steps was added
 }
 
-func newPauses(turn string) *pauses { return &pauses{turn: turn, folder: fold.NewFolder()} }
+func newPauses(turn string) *pauses { return &pauses{turn: turn, folder: folder.NewFolder()} }
 
 // event adds the next event of the attempt. paused reports whether the run has paused at it.
-func (p *pauses) event(e fold.Event, seq int64, now time.Time) (paused bool) {
+func (p *pauses) event(e folder.Event, seq int64, now time.Time) (paused bool) {
 	switch e.Type {
 	case "interaction_request", "interaction_response", "tool_call":
-		_ = p.folder.Add(e) // does not fail without fold.Strict
+		_ = p.folder.Add(e) // does not fail without folder.Strict
 	case "tool_result":
 		id, _ := e.Field("id") // its output is not needed
-		if short, err := fold.NewEvent(e.Type, newObject().with("id", id).value()); err == nil {
+		if short, err := folder.NewEvent(e.Type, newObject().with("id", id).value()); err == nil {
 			_ = p.folder.Add(short)
 		}
 	case "done":
@@ -63,12 +63,12 @@ func (p *pauses) record(e topics.AgentEvent, at time.Time) {
 
 // recordOfStep adds a record of a turn with steps. Only the turn's own requests have gates, which wait from the request on; a
 // worker could name any gate.
-func (p *pauses) recordOfStep(e topics.AgentEvent, event fold.Event, ok bool) {
+func (p *pauses) recordOfStep(e topics.AgentEvent, event folder.Event, ok bool) {
 	p.steps, p.ended = true, p.ended || e.Result != nil
 	if !ok || e.Author != topics.AuthorTurn {
 		return
 	}
-	_ = p.folder.Add(event) // does not fail without fold.Strict
+	_ = p.folder.Add(event) // does not fail without folder.Strict
 	for len(p.asked) < len(p.folder.Interactions()) {
 		p.asked = append(p.asked, e.Seq)
 	}
@@ -94,7 +94,7 @@ func (p *pauses) result(r topics.AgentResult, seq int64, now time.Time) (paused 
 func (p *pauses) pause(seq int64, now time.Time) bool {
 	list, waits := p.folder.Interactions(), false
 	for _, a := range list {
-		waits = waits || !a.Answered && len(p.turn) <= fold.MaxGateTurn
+		waits = waits || !a.Answered && len(p.turn) <= folder.MaxGateTurn
 	}
 	if !waits {
 		return false
@@ -120,7 +120,7 @@ func (p *pauses) gates(session, turn string, attempt int64, outcome func(gate st
 		}
 		g := gated{
 			Interaction: a, turn: turn, attempt: attempt, after: p.asked[i],
-			gate: topics.GateID(session, turn, fold.GateCall(turn, attempt, a.Index)),
+			gate: topics.GateID(session, turn, folder.GateCall(turn, attempt, a.Index)),
 		}
 		if p.steps {
 			g.gate = a.ID

@@ -12,14 +12,14 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestPipelineAnswersInEveryFormat(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
-	plain, err := fold.DecodeEvent(topics.Raw(`{"type":"message","text":"flat"}`))
+	plain, err := folder.DecodeEvent(topics.Raw(`{"type":"message","text":"flat"}`))
 	require.NoError(t, err)
 	events := append(scripted(t, hello).events, plain)
 	b.answering(func(m topics.Message) []topics.AgentEvent {

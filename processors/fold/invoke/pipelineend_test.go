@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,17 +21,17 @@ import (
 // the turn again, the batch of a request that is repeated, and the batch of the turn.
 func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 	t.Parallel()
-	said := func(n, size int) (events []fold.Event) {
+	said := func(n, size int) (events []folder.Event) {
 		for range n {
-			e, err := fold.NewEvent("message", []byte(`{"text":"`+strings.Repeat("x", size)+`"}`))
+			e, err := folder.NewEvent("message", []byte(`{"text":"`+strings.Repeat("x", size)+`"}`))
 			require.NoError(t, err)
 			events = append(events, e)
 		}
 		return events
 	}
-	delta := func(n int) []fold.Event { return said(n, 10) }
+	delta := func(n int) []folder.Event { return said(n, 10) }
 	// stepped returns the turn of a model's worker.
-	stepped := func(turn string, events []fold.Event) []topics.AgentEvent {
+	stepped := func(turn string, events []folder.Event) []topics.AgentEvent {
 		list := []topics.AgentEvent{ofTurn(1, 1, "step_start")}
 		for i, e := range events {
 			list = append(list, topics.AgentEvent{Step: 1, Attempt: 7, Seq: int64(i + 1), Event: topics.Raw(e.Wrapped())})
@@ -47,7 +47,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 	ok := topics.AgentResult{OK: true, StopReason: &endTurn}
 	part := func(list []topics.AgentEvent, n int) []topics.AgentEvent { return list[:n] }
 	for name, c := range map[string]struct {
-		config group.Config
+		config fold.Config
 		turn   func(turn string) []topics.AgentEvent
 		then   func(b *broker)
 		state  string
@@ -58,7 +58,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "failed", reason: topics.ReasonTooLarge,
 		},
 		"larger than a record": {
-			config: group.Config{TurnLimit: 8 << 20},
+			config: fold.Config{TurnLimit: 8 << 20},
 			turn:   func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, said(40, 30_000), ok) },
 			state:  "failed", reason: topics.ReasonTooLarge,
 		},
@@ -67,7 +67,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "failed", reason: topics.ReasonTooLarge,
 		},
 		"record of a worker missing": {
-			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
+			config: fold.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
 				list := stepped(turn, delta(5))
 				return append(list[:2:2], list[3:]...)
@@ -82,7 +82,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "complete",
 		},
 		"gap": {
-			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
+			config: fold.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
 				list := records("s-1", turn, 1, delta(5), ok)
 				return append(list[:2:2], list[3])
@@ -97,17 +97,17 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "failed", reason: topics.ReasonGap,
 		},
 		"first record missing": {
-			config: group.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
+			config: fold.Config{WindowCount: 256, WindowBytes: 256 << 10, WindowWait: 100 * time.Millisecond},
 			turn:   func(turn string) []topics.AgentEvent { return records("s-1", turn, 1, delta(5), ok)[1:3] },
 			state:  "failed", reason: topics.ReasonGap,
 		},
 		"silence": {
-			config: group.Config{Silence: 200 * time.Millisecond},
+			config: fold.Config{Silence: 200 * time.Millisecond},
 			turn:   func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
 			state:  "expired", reason: topics.ReasonSilence,
 		},
 		"too many turns": {
-			config: group.Config{OpenTurns: 1},
+			config: fold.Config{OpenTurns: 1},
 			turn:   func(turn string) []topics.AgentEvent { return part(records("s-1", turn, 1, delta(5), ok), 3) },
 			then:   func(b *broker) { b.write(part(records("s-1", "another", 1, delta(5), ok), 1)...) },
 			state:  "expired", reason: topics.ReasonTooManyTurns,
@@ -122,15 +122,15 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 			state: "cancelled", reason: topics.ReasonCancelled,
 		},
 		"done without a last record": {
-			config: group.Config{Grace: 100 * time.Millisecond},
+			config: fold.Config{Grace: 100 * time.Millisecond},
 			turn: func(turn string) []topics.AgentEvent {
-				return part(records("s-1", turn, 1, append(delta(2), fold.Done(nil)), ok), 3)
+				return part(records("s-1", turn, 1, append(delta(2), folder.Done(nil)), ok), 3)
 			},
 			state: "complete",
 		},
 		"a reason that is not a string": {
 			turn: func(turn string) []topics.AgentEvent {
-				return records("s-1", turn, 1, append(delta(2), fold.Done(topics.Raw("42"))), topics.AgentResult{OK: true})
+				return records("s-1", turn, 1, append(delta(2), folder.Done(topics.Raw("42"))), topics.AgentResult{OK: true})
 			},
 			state: "complete",
 		},
@@ -143,7 +143,7 @@ func TestEveryResponseReportsTheEndOfTheFoldGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBroker(t, func(config *group.Config) { *config = c.config })
+			b := newBroker(t, func(config *fold.Config) { *config = c.config })
 			began := make(chan struct{}, 1)
 			rows := make(chan struct{}, 1)
 			b.follow(func(r processors.Inbound) {
@@ -225,7 +225,7 @@ func TestEventsAfterTheEndOfATurnThatHadNoneAreNotShown(t *testing.T) {
 			}}, 1, l.pipeline.hub.limit)
 			_, err := l.Next(t.Context())
 			require.ErrorIs(t, err, io.EOF)
-			require.Equal(t, fold.Cancelled, l.End().State)
+			require.Equal(t, folder.Cancelled, l.End().State)
 		})
 	}
 }

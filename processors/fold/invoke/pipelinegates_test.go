@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -79,7 +79,7 @@ func TestMessageDuringAPauseOfAPipelineCanBeRefused(t *testing.T) {
 	require.Contains(t, paused.body, `"stopReason": "paused"`)
 	turn := paused.header.Get(HeaderTurn)
 	asked, err := processors.OutboundOf(g.catalog.GateRequests, "s-1", topics.GateRequest{ // as the fold group does
-		GateID: gateOf(turn, 0), SessionID: "s-1", TurnID: turn, CallID: fold.GateCall(turn, 1, 0), Kind: topics.GateTool, Tool: "pay",
+		GateID: gateOf(turn, 0), SessionID: "s-1", TurnID: turn, CallID: folder.GateCall(turn, 1, 0), Kind: topics.GateTool, Tool: "pay",
 	}, "")
 	require.NoError(t, err)
 	require.NoError(t, g.to.Publish(t.Context(), asked))
@@ -237,7 +237,7 @@ func TestPausesAgreeWithTheEvents(t *testing.T) {
 	p := newPauses("t")
 	now := time.Unix(1, 0)
 	event := func(seq int64, raw string) bool {
-		e, err := fold.DecodeEvent(topics.Raw(raw))
+		e, err := folder.DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
 		return p.event(e, seq, now)
 	}

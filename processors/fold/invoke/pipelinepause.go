@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +45,7 @@ func (s *pipelineStream) lastDone(e topics.AgentEvent) (Item, bool) {
 	}
 	s.pauses.stale = false
 	s.ready = append([]topics.AgentEvent{e}, s.ready...)
-	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: fold.Done(nil)}, true
+	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: folder.Done(nil)}, true
 }
 
 // gates returns the interactions of the turn with what is known about their gates now.
@@ -56,7 +56,7 @@ func (s *pipelineStream) gates() []gated {
 }
 
 // ending adds to the end of a turn which of its interactions are decided.
-func (s *pipelineStream) ending(end fold.End) fold.End {
+func (s *pipelineStream) ending(end folder.End) folder.End {
 	if s.pauses != nil {
 		end.Decided = decided(s.gates())
 	}
@@ -65,7 +65,7 @@ func (s *pipelineStream) ending(end fold.End) fold.End {
 
 // pause ends the stream at a pause.
 func (s *pipelineStream) pause() (Item, error) {
-	s.end = s.ending(fold.End{State: fold.Complete, StopReason: quote(stopPaused)})
+	s.end = s.ending(folder.End{State: folder.Complete, StopReason: quote(stopPaused)})
 	return Item{}, io.EOF
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,7 +27,7 @@ type broker struct {
 }
 
 // newBroker returns a broker on which the fold group runs.
-func newBroker(t testing.TB, change ...func(*group.Config)) *broker {
+func newBroker(t testing.TB, change ...func(*fold.Config)) *broker {
 	t.Helper()
 	b, err := embedded.Start(embedded.WithPartitions(3))
 	require.NoError(t, err)
@@ -42,11 +42,11 @@ func newBroker(t testing.TB, change ...func(*group.Config)) *broker {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	br := &broker{t, b.Addrs(), catalog, to}
-	var c group.Config
+	var c fold.Config
 	for _, f := range change {
 		f(&c)
 	}
-	br.runs(must(group.Graph("pilot", c)))
+	br.runs(must(fold.Graph("pilot", c)))
 	return br
 }
 
@@ -128,7 +128,7 @@ func (b *broker) write(events ...topics.AgentEvent) {
 }
 
 // records are a turn's events as records, with a terminal one.
-func records(session, turn string, attempt int64, events []fold.Event, result topics.AgentResult) []topics.AgentEvent {
+func records(session, turn string, attempt int64, events []folder.Event, result topics.AgentResult) []topics.AgentEvent {
 	var list []topics.AgentEvent
 	for i, e := range events {
 		list = append(list, topics.AgentEvent{

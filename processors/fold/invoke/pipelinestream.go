@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +45,7 @@ type pipelineStream struct {
 	lost         bool           // records are missing for good: no later ones are read
 	terminal     bool           // the terminal record was read
 	ended        *turnEnd       // the end of the turn, if the fold group has ended it
-	end          fold.End
+	end          folder.End
 
 	// With PipelineConfig.Gates only. written is about when the last record was written.
 	pauses   *pauses // nil otherwise
@@ -84,7 +84,7 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			}
 		}
 		if s.over() {
-			if s.lost && s.ended.state == fold.Complete { // the fold group could wait for longer
+			if s.lost && s.ended.state == folder.Complete { // the fold group could wait for longer
 				return Item{}, errGap
 			}
 			s.end = s.ending(s.ended.end())
@@ -116,11 +116,11 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 }
 
 // eventIn returns a record's event; ok is false for a user's record and for a record without a valid event.
-func eventIn(e topics.AgentEvent) (event fold.Event, ok bool) {
+func eventIn(e topics.AgentEvent) (event folder.Event, ok bool) {
 	if e.Author == topics.AuthorUser || e.Result != nil {
-		return fold.Event{}, false
+		return folder.Event{}, false
 	}
-	event, err := fold.DecodeEvent(e.Event)
+	event, err := folder.DecodeEvent(e.Event)
 	return event, err == nil
 }
 
@@ -207,7 +207,7 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 		s.awaitEnd(err)
 		return nil
 	case o.Error.Code == topics.CodeCancelled, o.Error.Code == topics.CodeParentCannotAsk: // before its first event
-		s.end = fold.End{State: fold.Cancelled, StopReason: quote(string(fold.Cancelled))}
+		s.end = folder.End{State: folder.Cancelled, StopReason: quote(string(folder.Cancelled))}
 		return io.EOF
 	default:
 		return err
@@ -330,7 +330,7 @@ var errNoEvents = &Error{
 // errNoBatch ends the stream of a turn with its last event whose end is not known.
 var errNoBatch = &Error{
 	Status: http.StatusBadGateway, Type: TypeUnknown, Code: "no_batch",
-	Text: "the agent has sent its last event, but the turn has no batch: see package fold/group",
+	Text: "the agent has sent its last event, but the turn has no batch: see package fold",
 }
 
 // errSilent ends the wait for an event. It is not the end of the turn: the client can resume.
@@ -339,7 +339,7 @@ var errSilent = &Error{
 }
 
 // End implements Stream.
-func (s *pipelineStream) End() fold.End { return s.end }
+func (s *pipelineStream) End() folder.End { return s.end }
 
 // Close implements Stream.
 func (s *pipelineStream) Close() error {

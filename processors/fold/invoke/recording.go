@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 )
 
 // recording holds the events of a turn.
@@ -18,12 +18,12 @@ type recording struct {
 
 	mu      sync.Mutex
 	attempt uint64 // from 1
-	events  []fold.Event
+	events  []folder.Event
 	size    int
 	changed chan struct{} // closed and replaced at every change
 	done    bool
 	err     error // the error that ended the run, or io.EOF
-	end     fold.End
+	end     folder.End
 	at      time.Time
 	asks    asks
 }
@@ -39,7 +39,7 @@ func newRecording(r Request, continues bool) *recording {
 	return rec
 }
 
-func (r *recording) add(e fold.Event, size int) (held int) {
+func (r *recording) add(e folder.Event, size int) (held int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -64,7 +64,7 @@ func (r *recording) announce() {
 }
 
 // close ends the turn and returns the size of what it no longer keeps.
-func (r *recording) close(err error, end fold.End, now time.Time) (freed int) {
+func (r *recording) close(err error, end folder.End, now time.Time) (freed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settle(err, end, now)
@@ -72,7 +72,7 @@ func (r *recording) close(err error, end fold.End, now time.Time) (freed int) {
 }
 
 // endAndClose closes a run's stream and returns its end.
-func endAndClose(err error, s Stream) (end fold.End, ended error) {
+func endAndClose(err error, s Stream) (end folder.End, ended error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			ended = fmt.Errorf("%w: %T", errPanic, thrown)
@@ -124,7 +124,7 @@ type playback struct {
 	rec     *recording
 	attempt uint64
 	next    int
-	end     fold.End
+	end     folder.End
 	from    EventID // of a client that continued the turn: it has the events up to this one
 }
 
@@ -171,7 +171,7 @@ func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
 }
 
 // End implements Stream.
-func (p *playback) End() fold.End { return p.end }
+func (p *playback) End() folder.End { return p.end }
 
 // Close implements Stream.
 func (*playback) Close() error { return nil }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -119,7 +119,7 @@ func TestVercelApprovalsAreReplies(t *testing.T) {
 
 func interactionOf(index int, id, call, tool, args string) gated {
 	return gated{
-		Interaction: fold.Interaction{
+		Interaction: folder.Interaction{
 			Index: index, ID: id, Kind: "user_approval", ToolUseID: call, Tool: tool, Names: []string{tool}, Args: topics.Raw(args),
 		},
 		open: true,

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // gated is an interaction of a turn with what is known about its gate.
 type gated struct {
-	fold.Interaction
+	folder.Interaction
 	gate    string // topics.GateID
 	turn    string
 	attempt int64

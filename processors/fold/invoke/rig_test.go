@@ -16,14 +16,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // script is an agent that plays events.
 type script struct {
-	events     []fold.Event
-	end        fold.End
+	events     []folder.Event
+	end        folder.End
 	err        error // returned after the events, instead of io.EOF
 	refuses    error // returned by Invoke
 	capability Capability
@@ -59,7 +59,7 @@ func (p *played) Next(ctx context.Context) (Item, error) {
 	return Item{}, io.EOF
 }
 
-func (p *played) End() fold.End { return p.script.end }
+func (p *played) End() folder.End { return p.script.end }
 
 func (p *played) Close() error { p.script.closed++; return nil }
 
@@ -71,7 +71,7 @@ func scripted(t testing.TB, lines string) *script {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		e, err := fold.DecodeEvent(topics.Raw(strings.TrimSpace(line)))
+		e, err := folder.DecodeEvent(topics.Raw(strings.TrimSpace(line)))
 		require.NoError(t, err)
 		s.events = append(s.events, e)
 	}
@@ -237,7 +237,7 @@ func corpus(t testing.TB) []golden {
 // out, as by fold.
 func (g golden) playable() bool {
 	for _, raw := range elementsOf(g.Events) {
-		if _, err := fold.DecodeEvent(raw); err != nil && kindOf(raw) == '{' {
+		if _, err := folder.DecodeEvent(raw); err != nil && kindOf(raw) == '{' {
 			return false
 		}
 	}
@@ -246,9 +246,9 @@ func (g golden) playable() bool {
 
 // script returns an agent that plays the turn, without elements that are not events.
 func (g golden) script() *script {
-	s := &script{end: fold.End{StopReason: g.StopReason}}
+	s := &script{end: folder.End{StopReason: g.StopReason}}
 	for _, raw := range elementsOf(g.Events) {
-		if e, err := fold.DecodeEvent(raw); err == nil {
+		if e, err := folder.DecodeEvent(raw); err == nil {
 			s.events = append(s.events, e)
 		}
 	}
@@ -260,7 +260,7 @@ func (g got) kind() string { return strconv.Itoa(g.status) + " " + g.header.Get(
 
 // attempts is a stream of two attempts at a turn.
 type attempts struct {
-	first, second []fold.Event
+	first, second []folder.Event
 	switched      bool
 	n             uint64
 }
@@ -282,5 +282,5 @@ func (a *attempts) Next(context.Context) (Item, error) {
 	return Item{}, io.EOF
 }
 
-func (*attempts) End() fold.End { return fold.End{} }
-func (*attempts) Close() error  { return nil }
+func (*attempts) End() folder.End { return folder.End{} }
+func (*attempts) Close() error    { return nil }

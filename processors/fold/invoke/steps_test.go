@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -121,42 +121,42 @@ func readSteps(t require.TestingT, records []topics.AgentEvent, wanted int64) (e
 
 // foldedByReader returns the batch of what a request reads.
 func foldedByReader(t require.TestingT, events []topics.AgentEvent) string {
-	folder, end := fold.NewFolder(), fold.End{}
+	f, end := folder.NewFolder(), folder.End{}
 	for _, e := range events {
 		if e.Result != nil {
-			end = fold.EndOf(*e.Result)
+			end = folder.EndOf(*e.Result)
 			continue
 		}
-		event, err := fold.DecodeEvent(e.Event)
+		event, err := folder.DecodeEvent(e.Event)
 		require.NoError(t, err)
-		require.NoError(t, folder.Add(event))
+		require.NoError(t, f.Add(event))
 	}
-	b, err := folder.Batch(end)
+	b, err := f.Batch(end)
 	require.NoError(t, err)
-	return string(fold.AppendMessages(nil, b.Messages)) + string(b.State)
+	return string(folder.AppendMessages(nil, b.Messages)) + string(b.State)
 }
 
 // foldedByGroup returns the batch that the fold group writes.
 func foldedByGroup(t require.TestingT, records []topics.AgentEvent) (string, topics.BatchMessage) {
-	var config group.Config
+	var config fold.Config
 	require.NoError(t, config.Complete())
 	var row *foldrow.Row
 	parts := map[uint32][]byte{}
 	var batches []topics.BatchMessage
 	for i, e := range records {
-		out, err := group.Apply(row, group.EventReceived{Session: "s", Event: e},
+		out, err := fold.Apply(row, fold.EventReceived{Session: "s", Event: e},
 			func(n uint32) ([]byte, error) { return parts[n], nil }, time.UnixMilli(int64(1_790_000_000_000+i)), config)
 		require.NoError(t, err)
 		for _, effect := range out.Effects {
 			switch effect := effect.(type) {
-			case group.PartWritten:
+			case fold.PartWritten:
 				parts[effect.Number] = effect.Value
-			case group.PartDeleted:
+			case fold.PartDeleted:
 				require.Contains(t, parts, effect.Number)
 				delete(parts, effect.Number)
-			case group.Emit:
-				batches = append(batches, topics.BatchMessage(effect.Value.(group.BatchMessage)))
-			case group.DeadLetter:
+			case fold.Emit:
+				batches = append(batches, topics.BatchMessage(effect.Value.(fold.BatchMessage)))
+			case fold.DeadLetter:
 				require.Fail(t, effect.Reason)
 			}
 		}

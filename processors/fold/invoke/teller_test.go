@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -87,7 +87,7 @@ func (a *teller) Continue(ctx context.Context, r Request, c Continuation) (Strea
 		a.fails = nil
 		return nil, err
 	}
-	var events []fold.Event
+	var events []folder.Event
 	for _, d := range c.Decisions {
 		events = append(events, d.Events()...)
 		if !d.Approved() || d.Interaction.ToolUseID == "" {
@@ -95,7 +95,7 @@ func (a *teller) Continue(ctx context.Context, r Request, c Continuation) (Strea
 		}
 		a.paid = append(a.paid, string(d.Interaction.Args))
 		output := newObject().text("id", d.Interaction.ToolUseID).text("output", "paid "+string(d.Interaction.Args))
-		e, err := fold.NewEvent("tool_result", output.value())
+		e, err := folder.NewEvent("tool_result", output.value())
 		if err != nil {
 			return nil, err
 		}

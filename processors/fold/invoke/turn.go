@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,12 +14,12 @@ import (
 // a done event if the terminal result names another stop reason.
 type turn struct {
 	stream Stream
-	joiner fold.SurrogateJoiner
+	joiner folder.SurrogateJoiner
 	queue  []Item
 	at     EventID    // ID of the last event
 	named  bool       // the agent has named the turn
 	reason topics.Raw // stop reason of the last done event; nil for none
-	end    fold.End
+	end    folder.End
 	ended  bool
 }
 
@@ -73,7 +73,7 @@ func (t *turn) take(item Item) {
 }
 
 // push queues events with the same ID. All but the last are partial; with more, the last is partial, too.
-func (t *turn) push(id EventID, events []fold.Event, more bool) {
+func (t *turn) push(id EventID, events []folder.Event, more bool) {
 	for i, e := range events {
 		t.queue = append(t.queue, Item{ID: id, Event: e, partial: more || i < len(events)-1})
 	}
@@ -87,7 +87,7 @@ func (t *turn) finish() {
 	next.Seq++
 	t.push(next, t.joiner.Flush(nil), true)
 	if t.corrects() {
-		t.take(Item{Event: fold.Done(t.end.StopReason)})
+		t.take(Item{Event: folder.Done(t.end.StopReason)})
 	}
 }
 
@@ -95,7 +95,7 @@ func (t *turn) finish() {
 func (t *turn) superseded(err error) {
 	var s *Superseded
 	if errors.As(err, &s) {
-		t.at, t.reason, t.joiner = s.By, nil, fold.SurrogateJoiner{}
+		t.at, t.reason, t.joiner = s.By, nil, folder.SurrogateJoiner{}
 	}
 }
 
@@ -120,15 +120,15 @@ func (t *turn) cancelled() bool {
 }
 
 // failure returns the error that a turn ended with, nil for none.
-func failure(end fold.End) *Error {
+func failure(end folder.End) *Error {
 	switch {
 	case end.Error != "" && end.Code != "": // of the turn, as in its output
 		return &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: end.Code, Text: end.Error}
 	case end.Error != "":
 		return &Error{Text: end.Error}
-	case end.State == fold.Failed:
+	case end.State == folder.Failed:
 		return &Error{Text: runText}
-	case end.State == fold.Expired:
+	case end.State == folder.Expired:
 		return &Error{Text: "the turn expired", Code: "expired"}
 	}
 	return nil
@@ -136,7 +136,7 @@ func failure(end fold.End) *Error {
 
 // outcome is the end of a stream.
 type outcome struct {
-	end       fold.End
+	end       folder.End
 	err       error // nil for a turn that did not fail
 	at        EventID
 	cancelled bool // the stop reason is "cancelled"
@@ -154,14 +154,14 @@ func (t *turn) outcome(err error) outcome {
 }
 
 // state returns the turn's state for the end of a stream.
-func (o outcome) state() fold.State {
+func (o outcome) state() folder.State {
 	switch {
-	case o.end.State != "" && o.end.State != fold.Open:
+	case o.end.State != "" && o.end.State != folder.Open:
 		return o.end.State
 	case o.err != nil:
-		return fold.Failed
+		return folder.Failed
 	case o.cancelled:
-		return fold.Cancelled
+		return folder.Cancelled
 	}
-	return fold.Complete
+	return folder.Complete
 }

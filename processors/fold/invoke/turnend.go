@@ -3,7 +3,7 @@ package invoke
 import (
 	"strconv"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,7 +14,7 @@ type turnEnd struct {
 	offset  int64 // of the batch message; the first one of a turn counts
 	attempt int64 // the batch has the events of this attempt up to seq
 	seq     int64
-	state   fold.State
+	state   folder.State
 	reason  string
 	stop    topics.Raw // the stop reason, nil for none or one that is not a string
 	text    string     // of the error, empty for none
@@ -26,7 +26,7 @@ const maxIndexedStop = 512
 // endIn returns the end in a batch message.
 func endIn(batch topics.Raw, offset int64) *turnEnd {
 	fields := topics.LookupAll(batch, "turn_id", "attempt", "seq", "state", "reason", "stop_reason", "error")
-	e := &turnEnd{turn: indexed(fields[0]), offset: offset, state: fold.State(indexed(fields[3])), reason: indexed(fields[4])}
+	e := &turnEnd{turn: indexed(fields[0]), offset: offset, state: folder.State(indexed(fields[3])), reason: indexed(fields[4])}
 	e.attempt, _ = strconv.ParseInt(string(fields[1]), 10, 64)
 	e.seq, _ = strconv.ParseInt(string(fields[2]), 10, 64)
 	// A reason that is not a string is that of an event, which the door reads too.
@@ -44,13 +44,13 @@ func (e *turnEnd) passedBy(attempt, seq int64) bool {
 }
 
 // end returns the end for the clients. An error event of a turn that did not fail is none of its end.
-func (e *turnEnd) end() fold.End {
-	end := fold.End{State: e.state, StopReason: e.stop}
+func (e *turnEnd) end() folder.End {
+	end := folder.End{State: e.state, StopReason: e.stop}
 	switch e.state {
-	case fold.Complete:
-	case fold.Cancelled:
+	case folder.Complete:
+	case folder.Cancelled:
 		if end.StopReason == nil {
-			end.StopReason = quote(string(fold.Cancelled))
+			end.StopReason = quote(string(folder.Cancelled))
 		}
 	default:
 		if end.Error = e.text; end.Error == "" {

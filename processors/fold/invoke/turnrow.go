@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/invokerow"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -110,7 +110,7 @@ func turnOf(session string, t *invokerow.Turn) *indexedTurn {
 	}
 	if e := t.End; e != nil {
 		known.end = &turnEnd{
-			turn: known.turn, offset: e.Offset, attempt: e.Attempt, seq: e.Seq, state: fold.State(e.State), reason: string(e.Reason),
+			turn: known.turn, offset: e.Offset, attempt: e.Attempt, seq: e.Seq, state: folder.State(e.State), reason: string(e.Reason),
 			stop: topics.Raw(e.Stop), text: string(e.Text),
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -88,7 +88,7 @@ func numberText(s string) string {
 }
 
 // blockID returns the id of a block. Blocks without an id and with null have the same id, as in fold.
-func blockID(e fold.Event) (id ident, ok bool) {
+func blockID(e folder.Event) (id ident, ok bool) {
 	value, ok := e.Field("id")
 	if !ok || kindOf(value) == 'n' {
 		return ident{"block", true}, true

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +31,7 @@ func newProjection() *projection {
 }
 
 // event returns the parts of the next event. They are valid until the next call.
-func (p *projection) event(e fold.Event) []topics.Raw {
+func (p *projection) event(e folder.Event) []topics.Raw {
 	p.parts = p.parts[:0]
 	if d := e.Data(); d != nil && kindOf(d) != '{' {
 		return nil // a malformed event, which fold leaves out, too
@@ -45,15 +45,15 @@ func (p *projection) event(e fold.Event) []topics.Raw {
 	return p.parts
 }
 
-var projections = map[string]func(*projection, fold.Event){
+var projections = map[string]func(*projection, folder.Event){
 	"message":             (*projection).message,
-	"message_start":       func(p *projection, e fold.Event) { p.blockStart(e, "text", p.open) },
-	"message_delta":       func(p *projection, e fold.Event) { p.blockDelta(e, "text", p.open) },
-	"message_end":         func(p *projection, e fold.Event) { p.blockEnd(e, "text", p.open) },
+	"message_start":       func(p *projection, e folder.Event) { p.blockStart(e, "text", p.open) },
+	"message_delta":       func(p *projection, e folder.Event) { p.blockDelta(e, "text", p.open) },
+	"message_end":         func(p *projection, e folder.Event) { p.blockEnd(e, "text", p.open) },
 	"thought":             (*projection).thought,
-	"thought_start":       func(p *projection, e fold.Event) { p.blockStart(e, "reasoning", p.thinking) },
-	"thought_delta":       func(p *projection, e fold.Event) { p.blockDelta(e, "reasoning", p.thinking) },
-	"thought_end":         func(p *projection, e fold.Event) { p.blockEnd(e, "reasoning", p.thinking) },
+	"thought_start":       func(p *projection, e folder.Event) { p.blockStart(e, "reasoning", p.thinking) },
+	"thought_delta":       func(p *projection, e folder.Event) { p.blockDelta(e, "reasoning", p.thinking) },
+	"thought_end":         func(p *projection, e folder.Event) { p.blockEnd(e, "reasoning", p.thinking) },
 	"tool_call":           (*projection).toolCall,
 	"tool_result":         (*projection).toolResult,
 	"interaction_request": (*projection).interaction,
@@ -74,20 +74,20 @@ func (p *projection) whole(kind, id string, value topics.Raw) {
 	p.add(part(kind+"-end").text("id", id))
 }
 
-func (p *projection) message(e fold.Event) {
+func (p *projection) message(e folder.Event) {
 	p.messages++
 	value, _ := e.Field("text")
 	p.whole("text", numbered("text", p.messages), value)
 	p.content = true
 }
 
-func (p *projection) thought(e fold.Event) {
+func (p *projection) thought(e folder.Event) {
 	p.thoughts++
 	value, _ := e.Field("text")
 	p.whole("reasoning", numbered("reasoning", p.thoughts), value)
 }
 
-func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) {
+func (p *projection) blockStart(e folder.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	if !ok {
 		return
@@ -97,7 +97,7 @@ func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) 
 }
 
 // blockDelta adds a delta, unless its block is not open or it is not a string: fold drops it, too.
-func (p *projection) blockDelta(e fold.Event, kind string, open map[ident]bool) {
+func (p *projection) blockDelta(e folder.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	started, isOpen := open[id]
 	delta, there := e.Field("delta")
@@ -117,7 +117,7 @@ func (p *projection) startAgain(id ident, kind string, open map[ident]bool) {
 	open[id] = true
 }
 
-func (p *projection) blockEnd(e fold.Event, kind string, open map[ident]bool) {
+func (p *projection) blockEnd(e folder.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	if !ok {
 		return
@@ -129,7 +129,7 @@ func (p *projection) blockEnd(e fold.Event, kind string, open map[ident]bool) {
 	p.add(part(kind+"-end").text("id", id.text))
 }
 
-func (p *projection) dataPart(e fold.Event) {
+func (p *projection) dataPart(e folder.Event) {
 	kind := "data-data"
 	if name, _ := e.Field("name"); kindOf(name) == '"' {
 		if s, _ := text(name); s != "" {
@@ -150,7 +150,7 @@ func (p *projection) dataPart(e fold.Event) {
 	p.add(o)
 }
 
-func (p *projection) file(e fold.Event) {
+func (p *projection) file(e folder.Event) {
 	url, _ := e.Field("url")
 	media, _ := e.Field("mediaType")
 	if !someText(url) || !someText(media) {
@@ -160,7 +160,7 @@ func (p *projection) file(e fold.Event) {
 	p.content = true
 }
 
-func (p *projection) attachment(e fold.Event) {
+func (p *projection) attachment(e folder.Event) {
 	data := newObject()
 	for _, name := range []string{"attachmentId", "outcome", "reasonCode", "workingPath"} {
 		if value, ok := e.Field(name); ok && kindOf(value) != 'n' {
@@ -172,7 +172,7 @@ func (p *projection) attachment(e fold.Event) {
 }
 
 // usageTotals keeps the last totals for the finish part.
-func (p *projection) usageTotals(e fold.Event) {
+func (p *projection) usageTotals(e folder.Event) {
 	p.usage = nil
 	for _, name := range []string{"input", "output", "total", "cost"} {
 		if value, ok := e.Field(name); ok && kindOf(value) != 'n' {
@@ -184,7 +184,7 @@ func (p *projection) usageTotals(e fold.Event) {
 	}
 }
 
-func (p *projection) failure(e fold.Event) {
+func (p *projection) failure(e folder.Event) {
 	message, _ := e.Field("message")
 	p.fail(runnerError, asText(message))
 }
@@ -196,7 +196,7 @@ func (p *projection) fail(code string, text topics.Raw) {
 	p.update(part("error").with("errorText", text))
 }
 
-func (p *projection) done(e fold.Event) {
+func (p *projection) done(e folder.Event) {
 	if reason, _ := e.Field("stopReason"); kindOf(reason) == '"' {
 		s, _ := text(reason)
 		p.reason = &s

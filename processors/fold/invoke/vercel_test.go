@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ func TestEventsBecomeParts(t *testing.T) {
 			p := newProjection()
 			parts := []topics.Raw{}
 			for _, raw := range elementsOf(at(t, c, "events")) {
-				e, err := fold.DecodeEvent(raw)
+				e, err := folder.DecodeEvent(raw)
 				require.NoError(t, err)
 				for _, part := range p.event(e) {
 					parts = append(parts, bytes.Clone(part))
@@ -171,7 +171,7 @@ func TestPartsConformToTheSchema(t *testing.T) {
 				all = append(all, bytes.Clone(part))
 			}
 		}
-		all = append(all, p.end(outcome{end: fold.End{}}, "t")...)
+		all = append(all, p.end(outcome{end: folder.End{}}, "t")...)
 		for _, part := range all {
 			kind, _ := text(member(part, "type"))
 			names, known := required[kind]

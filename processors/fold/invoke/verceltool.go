@@ -3,14 +3,14 @@ package invoke
 import (
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // unknownTool is the name of a tool without a name.
 const unknownTool = "unknown_tool"
 
-func (p *projection) toolCall(e fold.Event) {
+func (p *projection) toolCall(e folder.Event) {
 	value, _ := e.Field("id")
 	id, ok := idOf(value)
 	if !ok {
@@ -64,7 +64,7 @@ func (p *projection) render(id ident, render topics.Raw) {
 	p.update(part("data-render").with("data", newObject().text("toolCallId", id.text).with("render", render).value()))
 }
 
-func (p *projection) toolResult(e fold.Event) {
+func (p *projection) toolResult(e folder.Event) {
 	value, _ := e.Field("id")
 	id, ok := idOf(value)
 	c, shown := p.calls[id]
@@ -100,7 +100,7 @@ func (p *projection) toolResult(e fold.Event) {
 	}
 }
 
-func (p *projection) interaction(e fold.Event) {
+func (p *projection) interaction(e folder.Event) {
 	kind, _ := e.Field("kind")
 	value, _ := e.Field("id")
 	request, _ := idOf(value)

@@ -27,7 +27,7 @@ import (
 // event. If the brokers are unavailable, the events wait in memory. If an event is too large for a record, the turn writes the
 // events of the step from its response.
 //
-// Create the topic with topics.WithEvents. Do not combine Stream with group.Config.ThinkResponses, which answers the step, too.
+// Create the topic with topics.WithEvents. Do not combine Stream with fold.Config.ThinkResponses, which answers the step, too.
 // The caller owns the publisher and keeps it open until the worker's Run has returned.
 func Stream(agent string, to processors.Publisher, m Streamer, opts ...StreamOption) (Model, error) {
 	catalog, err := topics.For(agent)

@@ -11,8 +11,8 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -37,9 +37,9 @@ var updates = map[string]func(*Bridge, topics.Raw){
 
 // Update translates the params of a session/update notification. It fails with fold.ErrSyntax if they are not JSON. With
 // fold.ErrDepth it also returns the valid events.
-func (b *Bridge) Update(params topics.Raw) ([]fold.Event, error) {
+func (b *Bridge) Update(params topics.Raw) ([]folder.Event, error) {
 	if !valid(params) {
-		return nil, fold.ErrSyntax
+		return nil, folder.ErrSyntax
 	}
 	update := bridge.Get(params, "update")
 	if translate := updates[bridge.String(bridge.Get(update, "sessionUpdate"))]; translate != nil {
@@ -49,7 +49,7 @@ func (b *Bridge) Update(params topics.Raw) ([]fold.Event, error) {
 }
 
 // Notification is Update for the SDK's type. It also fails if the notification cannot be encoded.
-func (b *Bridge) Notification(n acp.SessionNotification) ([]fold.Event, error) {
+func (b *Bridge) Notification(n acp.SessionNotification) ([]folder.Event, error) {
 	params, err := json.Marshal(n)
 	if err != nil {
 		return nil, fmt.Errorf("acp: notification: %w", err)
@@ -59,9 +59,9 @@ func (b *Bridge) Notification(n acp.SessionNotification) ([]fold.Event, error) {
 
 // Answer translates the result of session/prompt, which ends the turn, with its token usage if present. It fails as Update
 // does.
-func (b *Bridge) Answer(result topics.Raw) ([]fold.Event, error) {
+func (b *Bridge) Answer(result topics.Raw) ([]folder.Event, error) {
 	if !valid(result) {
-		return nil, fold.ErrSyntax
+		return nil, folder.ErrSyntax
 	}
 	b.turn.Close()
 	usage := bridge.Get(result, "usage")
@@ -72,7 +72,7 @@ func (b *Bridge) Answer(result topics.Raw) ([]fold.Event, error) {
 }
 
 // Response is Answer for the SDK's type.
-func (b *Bridge) Response(r acp.PromptResponse) ([]fold.Event, error) {
+func (b *Bridge) Response(r acp.PromptResponse) ([]folder.Event, error) {
 	result, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("acp: response: %w", err)
@@ -81,7 +81,7 @@ func (b *Bridge) Response(r acp.PromptResponse) ([]fold.Event, error) {
 }
 
 // Fail ends a turn whose prompt failed, with an error text.
-func (b *Bridge) Fail(message string) ([]fold.Event, error) {
+func (b *Bridge) Fail(message string) ([]folder.Event, error) {
 	b.turn.Fail(message)
 	return b.turn.Take()
 }

@@ -8,12 +8,12 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge/acp"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func data(events []fold.Event) string {
+func data(events []folder.Event) string {
 	var lines []string
 	for _, e := range events {
 		lines = append(lines, string(e.Data()))
@@ -122,7 +122,7 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b acp.Bridge
-			var all []fold.Event
+			var all []folder.Event
 			for _, u := range c.updates {
 				events, err := b.Update(update(u))
 				require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestPermissionsAreRequests(t *testing.T) {
 	require.Equal(t, `{"type":"interaction_response","id":"t","kind":"user_approval",`+
 		`"payload":{"approved":true,"toolCallId":"t"}}`, data(answered))
 
-	batch, err := fold.Fold(append(events, fold.Done(topics.Raw(`"paused"`))))
+	batch, err := folder.Fold(append(events, folder.Done(topics.Raw(`"paused"`))))
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"interaction_request","id":"t","kind":"user_approval","payload":{"toolCallId":"t",`+
 		`"toolCall":{"toolCallId":"t","title":"Run rm"},"availableReplies":["once","reject"],`+
@@ -172,19 +172,19 @@ func TestPermissionsAreRequests(t *testing.T) {
 		`{"optionId":"3","name":"Never","kind":"reject_always"},{"optionId":"4","name":"?","kind":"new"}]},`+
 		`"tool":"Run rm"}`,
 		string(batch.PendingInteraction))
-	batch, err = fold.Fold(append(events, answered...))
+	batch, err = folder.Fold(append(events, answered...))
 	require.NoError(t, err)
 	require.Empty(t, batch.Pending)
 }
 
 func TestInvalidJSONFails(t *testing.T) {
 	var b acp.Bridge
-	for _, call := range []func(topics.Raw) ([]fold.Event, error){
+	for _, call := range []func(topics.Raw) ([]folder.Event, error){
 		b.Update, b.Answer,
-		func(v topics.Raw) ([]fold.Event, error) { return b.Permission("", v) },
+		func(v topics.Raw) ([]folder.Event, error) { return b.Permission("", v) },
 	} {
 		_, err := call(topics.Raw(`{"update":`))
-		require.ErrorIs(t, err, fold.ErrSyntax)
+		require.ErrorIs(t, err, folder.ErrSyntax)
 	}
 }
 
@@ -196,7 +196,7 @@ func FuzzUpdate(f *testing.F) {
 		var b acp.Bridge
 		for range 2 {
 			events, _ := b.Update(params)
-			_, err := fold.Fold(events, fold.Strict())
+			_, err := folder.Fold(events, folder.Strict())
 			require.NoError(t, err)
 		}
 		_, _ = b.Permission("", params)
@@ -206,19 +206,19 @@ func FuzzUpdate(f *testing.F) {
 
 func ExampleBridge() {
 	var b acp.Bridge
-	folder := fold.NewFolder()
-	add := func(events []fold.Event, err error) {
+	f := folder.NewFolder()
+	add := func(events []folder.Event, err error) {
 		if err != nil {
 			panic(err)
 		}
 		for _, e := range events {
-			_ = folder.Add(e)
+			_ = f.Add(e)
 		}
 	}
 	add(b.Update(topics.Raw(
 		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}`)))
 	add(b.Answer(topics.Raw(`{"stopReason":"end_turn"}`)))
-	batch, err := folder.Batch(fold.End{})
+	batch, err := f.Batch(folder.End{})
 	if err != nil {
 		panic(err)
 	}

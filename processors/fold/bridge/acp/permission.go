@@ -3,8 +3,8 @@ package acp
 import (
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,9 +15,9 @@ var replies = map[string]string{
 
 // Permission translates the params of session/request_permission into an approval request. id is the request's id; if it
 // is empty, the tool call's id is used. It fails as Update does.
-func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) {
+func (b *Bridge) Permission(id string, params topics.Raw) ([]folder.Event, error) {
 	if !valid(params) {
-		return nil, fold.ErrSyntax
+		return nil, folder.ErrSyntax
 	}
 	call := bridge.Get(params, "toolCall")
 	callID := bridge.Get(call, "toolCallId")
@@ -49,7 +49,7 @@ func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) 
 }
 
 // Decision adds the user's answer to an approval request.
-func (b *Bridge) Decision(id, toolCallID string, approved bool) ([]fold.Event, error) {
+func (b *Bridge) Decision(id, toolCallID string, approved bool) ([]folder.Event, error) {
 	payload := bridge.Fields{}.Flag("approved", approved).Text("toolCallId", b.turn.EventID(toolCallID))
 	b.turn.Emit("interaction_response",
 		bridge.Fields{}.Text("id", id).Text("kind", "user_approval").Value("payload", payload.Object()))

@@ -1,4 +1,4 @@
-// Package merge orders the records of a turn whose steps have writers of their own: see package fold/group. The fold group and
+// Package merge orders the records of a turn whose steps have writers of their own: see package fold. The fold group and
 // the door of /invoke merge by these rules, and each keeps the records in its own way. It does no I/O.
 package merge
 

@@ -1,0 +1,290 @@
+package delegation
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// world is one session's partition of each input topic, targets and a turn that answer, and the group that reads the topics in
+// any order. Records stay where they are when the group crashes; the row and the positions return to those of the last cut.
+type world struct {
+	*harness
+	logs    [5][]Event // calls, replies, outputs, controls, peer replies
+	next    [5]int     // position in each log
+	saved   []byte     // the row of the last cut
+	savedAt [5]int     // and its positions
+	crashes int
+	purges  int
+	tasks   []Emit             // all messages of tasks that were ever sent
+	written map[string][]Value // what others are told, by ID
+	order   []string           // the IDs of callback messages, without repeats
+	called  map[string]bool    // IDs of the calls that were read
+	large   bool
+	lost    bool // an end was dead-lettered for lack of room
+}
+
+const (
+	logCalls = iota
+	logReplies
+	logOutputs
+	logControls
+	logPeers
+)
+
+func newWorld(t tb) *world {
+	return &world{
+		harness: newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }),
+		written: map[string][]Value{}, called: map[string]bool{},
+	}
+}
+
+// newFullWorld returns a world whose row has room for a few results.
+func newFullWorld(t tb) *world {
+	w := newWorld(t)
+	w.config.RecordLimit, w.config.RowLimit, w.large = 128<<10, 64<<10, true
+	return w
+}
+
+func (w *world) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+
+// read applies the next record of a log, if there is one.
+func (w *world) read(log int) {
+	if w.next[log] == len(w.logs[log]) {
+		return
+	}
+	e := w.logs[log][w.next[log]]
+	w.next[log]++
+	w.apply(e)
+}
+
+// apply applies an event and keeps what it writes.
+func (w *world) apply(e Event) {
+	if c, ok := e.(Called); ok {
+		w.called[c.ID] = true
+	}
+	for _, effect := range w.handle(e) {
+		m, ok := effect.(Emit)
+		if !ok && w.large {
+			w.lost = true // an end that came before its call after a crash: the row may have no room for all of them
+			continue
+		}
+		require.True(w.tb, ok, "%v", effect)
+		switch v := m.Value.(type) {
+		case ReplySent:
+			r := w.reply(v.Reply)
+			r.ID = m.ID
+			w.write(logReplies, r)
+			continue
+		case TaskSent, PeerAsked:
+			w.tasks = append(w.tasks, m)
+		case CallbackSent:
+			if w.written[m.ID] == nil {
+				w.order = append(w.order, m.ID)
+			}
+		}
+		w.written[m.ID] = append(w.written[m.ID], m.Value)
+	}
+}
+
+// wait moves the clock by d and fires the deadline of the row if it is due.
+func (w *world) wait(d time.Duration) {
+	w.now = w.now.Add(d)
+	if at, ok := w.due(); ok && !at.After(w.now) {
+		w.apply(DeadlineCame{w.key})
+	}
+}
+
+func (w *world) cut() { w.saved, w.savedAt = bytes.Clone(w.row), w.next }
+
+func (w *world) crash() {
+	w.row, w.next = bytes.Clone(w.saved), w.savedAt
+	w.crashes++
+}
+
+// calls are those of the turns. The call of an ID is the same each time.
+var calls = []string{
+	`{"agent_id":"research","message":"x"}`, `{"agent_id":"books","message":"y","timeout_seconds":20}`,
+	`{"agent_id":"research","message":"z"}`, `{"agent_id":"peer:hq-2","message":"x"}`, `{"agent_id":"nobody","message":"x"}`,
+}
+
+// moves are moves without crashes and purges; with more reads than writes, so that positions advance.
+var moves = []string{
+	"call", "call", "call", "cancel", "target", "target", "target", "turn", "turn", "again", "wait",
+	"read", "read", "read", "read", "read", "read", "read", "read",
+}
+
+// move makes one random move.
+func (w *world) move(t *rapid.T, moves []string) {
+	turn := rapid.IntRange(0, 5).Draw(t, "turn")
+	switch move := rapid.SampledFrom(moves).Draw(t, "move"); move {
+	case "call":
+		i := rapid.IntRange(0, len(calls)-1).Draw(t, "call")
+		use := fmt.Sprint("call_", i%2) // models use them again
+		e := w.callOf(SendTool, use, calls[i])
+		if turn%3 != 0 {
+			e = w.callOf(SendTool, use, calls[i], from(chat(fmt.Sprint("t", turn), fmt.Sprint("U", turn))))
+		}
+		e.ID = fmt.Sprintf("turn-%d/%d", turn, i)
+		if !w.wasWritten(e.ID) { // its record has one timestamp
+			w.write(logCalls, e)
+		}
+	case "cancel":
+		e := w.cancellation(fmt.Sprint("cancel_", turn), fmt.Sprint("call_", turn%2))
+		if !w.wasWritten(e.ID) {
+			w.write(logCalls, e)
+		}
+	case "target":
+		if len(w.tasks) > 0 {
+			w.answer(t, rapid.SampledFrom(w.tasks).Draw(t, "task"))
+		}
+	case "turn":
+		if len(w.order) > 0 {
+			request, _, _ := strings.Cut(strings.TrimSuffix(rapid.SampledFrom(w.order).Draw(t, "callback"), "/message"), "\x00")
+			w.write(logOutputs, w.output(request, "presented"))
+		}
+	case "purge":
+		w.purges++
+		w.write(logControls, w.control(topics.ActionPurge))
+	case "again":
+		log := rapid.IntRange(0, len(w.logs)-1).Draw(t, "log")
+		if n := w.next[log]; n > 0 && log != logControls {
+			w.apply(w.logs[log][rapid.IntRange(0, n-1).Draw(t, "record")])
+		}
+	case "wait":
+		w.wait(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 30 * time.Second, 10 * time.Minute}).Draw(t, "time"))
+	case "drain":
+		w.drain(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
+	case "cut":
+		w.cut()
+	case "crash":
+		w.crash()
+	default:
+		w.read(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
+	}
+	w.now = w.now.Add(time.Millisecond)
+}
+
+func (w *world) wasWritten(id string) bool {
+	return slices.ContainsFunc(w.logs[logCalls], func(e Event) bool { return e.(Called).ID == id })
+}
+
+// answer writes an end of a task. A target may answer more than once, and differently.
+func (w *world) answer(t *rapid.T, m Emit) {
+	text := fmt.Sprint(len(w.logs[logReplies]), len(w.logs[logPeers]))
+	if w.large {
+		text += strings.Repeat("r", rapid.IntRange(0, 40<<10).Draw(t, "size"))
+	}
+	switch v := m.Value.(type) {
+	case TaskSent:
+		r := w.completed(v, text)
+		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
+			r.Reply.Status, r.Reply.Code = topics.DelegationFailed, "think_failed"
+		}
+		w.write(logReplies, r)
+	case PeerAsked:
+		w.write(logPeers, w.peerReply(topics.PeerReply{
+			TaskID: v.TaskID, PeerID: v.PeerID, State: topics.PeerDone, Hash: v.Hash,
+			Body: topics.Raw(`{"status":"success","result":"` + text + `"}`),
+		}))
+	}
+}
+
+// drain reads all records of a log.
+func (w *world) drain(log int) {
+	for w.next[log] < len(w.logs[log]) {
+		w.read(log)
+	}
+}
+
+// finish reads all records, the logs in any order, and lets deadlines pass until nothing is open and nothing waits.
+func (w *world) finish(t *rapid.T) {
+	order := rapid.Permutation([]int{logCalls, logReplies, logOutputs, logControls, logPeers}).Draw(t, "order")
+	for range 10_000 {
+		for _, log := range order {
+			w.drain(log)
+		}
+		open := slices.ContainsFunc(w.state().GetTasks(), isOpen)
+		if !open && w.next[logReplies] == len(w.logs[logReplies]) && w.state().GetInFlight() == nil {
+			return
+		}
+		w.wait(time.Minute)
+	}
+	require.Fail(w.tb, "it does not end")
+}
+
+// check checks that every delegation has ended in one way, and that it was announced once if it has an origin.
+func (w *world) check() {
+	w.tb.Helper()
+	for id := range w.called {
+		if (w.purges > 0 || w.large) && strings.HasPrefix(id, "turn/cancel") {
+			continue // the turn of the call is purged too; or the delegation is forgotten for another one
+		}
+		require.NotEmpty(w.tb, w.written[id+"/result"], "call %s has an answer", id)
+	}
+	announced, ends := 0, 0
+	for id, list := range w.written {
+		if !strings.HasSuffix(id, "/end") && !strings.HasSuffix(id, "/open") {
+			continue
+		}
+		d := topics.Delegation(list[0].(StatusWritten))
+		if strings.HasSuffix(id, "/open") && w.large {
+			continue // after a crash, a call that had room may have none
+		}
+		if strings.HasSuffix(id, "/open") {
+			require.NotEmpty(w.tb, w.written[strings.TrimSuffix(id, "open")+"end"], "%s has an end", id)
+			continue
+		}
+		ends++
+		if d.Channel != "" {
+			announced++
+		}
+	}
+	for id, list := range w.written {
+		for _, v := range list {
+			if d, ok := v.(StatusWritten); ok && w.purges > 0 && !w.lost {
+				require.Equal(w.tb, list[0].(StatusWritten).Status, d.Status, id)
+				continue // whether it is announced depends on when the purge is read
+			}
+			if _, ok := v.(CallAnswered); ok && (w.large || w.purges > 0) {
+				continue // a call without room may have it after a crash; the turn of one that cancels may be purged
+			}
+			if _, ok := v.(CallbackSent); ok && (w.large || w.purges > 0) {
+				continue // its text may be cut more; the IDs of a purged session are free again after an hour
+			}
+			if _, ok := v.(StatusWritten); ok && w.lost {
+				continue
+			}
+			if d, ok := v.(StatusWritten); ok && w.large {
+				require.Equal(w.tb, list[0].(StatusWritten).Status, d.Status, id)
+				continue
+			}
+			require.Equal(w.tb, list[0], v, "%s is written in one way", id)
+		}
+	}
+	if w.purges == 0 {
+		require.Len(w.tb, w.order, announced, "every result with an origin is announced once")
+	}
+	seen := map[string]bool{}
+	for _, id := range w.order {
+		c := callbackOf(w.tb, w.written[id][0].(CallbackSent))
+		require.False(w.tb, seen[c.request], "%s is announced once", id)
+		seen[c.request] = true
+		require.Equal(w.tb, "U"+strings.TrimPrefix(c.origin.Thread, "t"), c.origin.User)
+	}
+	for id := range w.called {
+		end := w.written["delegation/"+digestOf(ofTask, w.key, "front", id)+"/end"]
+		said := w.written["callback/"+digestOf(ofCallback, w.key, "front", id)+"/message"]
+		if len(end) > 0 && len(said) > 0 && !w.lost {
+			require.Equal(w.tb, end[0].(StatusWritten).Status, callbackOf(w.tb, said[0].(CallbackSent)).note.Status)
+		}
+	}
+	require.LessOrEqual(w.tb, len(w.order), ends)
+}

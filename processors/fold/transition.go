@@ -1,0 +1,93 @@
+package fold
+
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+)
+
+// Outcome is the result of applying an input.
+type Outcome struct {
+	// Changed reports that the row must be written, or deleted if Row is nil. If it is false, do not write the row.
+	Changed bool
+	// Row is the new row, if Changed is set.
+	Row *foldrow.Row
+	// Effects are executed before the row is written, except that parts are deleted after it.
+	Effects []Effect
+}
+
+// Parts reads a part of the row. It returns nil for a missing part. A nil Parts means that the table does not support
+// parts; they are then stored in the row.
+type Parts func(number uint32) ([]byte, error)
+
+// Apply is the state machine: it applies an input to the row of its session. A nil row is a session without state. Apply
+// changes row, which must not be used afterwards; it does not change the input. It is deterministic: the outcome depends
+// only on the arguments and on the parts that it reads. An error is always an error of parts, and there is no outcome.
+//
+// An input that was applied before does not change the row and has no effects, except that an invalid record is
+// dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
+func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, config Config) (Outcome, error) {
+	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, config: config}
+	if s.row == nil {
+		s.row = &foldrow.Row{Version: rowVersion}
+	}
+	in.apply(s)
+	switch {
+	case s.err != nil:
+		return Outcome{}, s.err
+	case !s.changed:
+		return Outcome{Effects: s.effects}, nil
+	case s.erased:
+		return Outcome{Changed: row != nil, Effects: s.allEffects()}, nil
+	}
+	s.row.Version, s.row.DeadlineMs = formatOf(s.row), s.deadline()
+	return Outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
+}
+
+// transition is a row to which an input is being applied.
+type transition struct {
+	row     *foldrow.Row
+	key     string
+	parts   Parts
+	now     time.Time
+	config  Config
+	effects []Effect
+	written []PartWritten
+	deleted []uint32
+	changed bool  // the row must be written
+	erased  bool  // the row must be deleted
+	purges  bool  // the session is purged
+	err     error // error of parts
+}
+
+func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
+
+// find returns the open turn with that id, nil if there is none.
+func (s *transition) find(id string) *foldrow.Turn {
+	for _, t := range s.row.Open {
+		if t.Id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// begin opens a turn.
+func (s *transition) begin(id string, attempt int64) *foldrow.Turn {
+	if len(s.row.Open) >= s.config.OpenTurns {
+		s.close(s.leastRecentlyActive(), tooManyTurns)
+	}
+	s.shrink(turnCost)
+	t := &foldrow.Turn{Id: id, Attempt: uint64(attempt)}
+	s.row.Open = append(s.row.Open, t)
+	return t
+}
+
+// restart drops the events of the older attempt and withdraws its gates. The request that the turn answers is kept.
+func (s *transition) restart(t *foldrow.Turn, attempt int64) {
+	s.dropEvents(t)
+	s.withdrawGates(t)
+	t.Asked, t.GatesMs, t.Paused, t.Stopped = 0, 0, false, false
+	t.Attempt, t.Seq, t.Parts, t.PartsSize, t.Tail = uint64(attempt), 0, nil, 0, nil
+	t.Held, t.HeldSize, t.GapMs, t.Done, t.Refused = nil, 0, 0, false, 0
+}
