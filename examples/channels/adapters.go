@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/discord"
 	"github.com/turntable-streams/turntable/processors/channel/email"
@@ -19,7 +20,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel/slack"
 	"github.com/turntable-streams/turntable/processors/channel/teams"
 	"github.com/turntable-streams/turntable/processors/channel/telegram"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/channel/webhook"
 )
 
@@ -111,12 +111,12 @@ func readAdapters(path string) (f adapterFile, err error) {
 type accounts struct {
 	*app
 	to   adapter.Receiver
-	all  []transport.Account
+	all  []channel.AccountAdapter
 	errs []error
 }
 
 // addAdapters makes the adapters of the file. Platforms reach those with a door at /{channel}/{name}.
-func (a *app) addAdapters(to adapter.Receiver) ([]transport.Account, error) {
+func (a *app) addAdapters(to adapter.Receiver) ([]channel.AccountAdapter, error) {
 	f, err := readAdapters(a.flags.adapters)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (c *accounts) add(name string, a adapter.Adapter, err error) bool {
 		c.errs = append(c.errs, err)
 		return false
 	}
-	c.all = append(c.all, transport.Account{Name: name, Adapter: a})
+	c.all = append(c.all, channel.AccountAdapter{Name: name, Adapter: a})
 	return true
 }
 

@@ -20,9 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/delivery"
@@ -40,7 +38,7 @@ import (
 type app struct {
 	flags  flags
 	logger *zap.Logger
-	live   *settings.File
+	live   *channel.SettingsFile
 	to     *processors.KafkaPublisher
 	groups []appGroup
 	// parts run until their context ends.
@@ -94,7 +92,7 @@ func runApp(ctx context.Context, f flags, out, errs io.Writer) (err error) {
 
 func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 	a = &app{flags: f, logger: logger, mux: http.NewServeMux()}
-	if a.live, err = settings.Open(f.settings, settings.WithLogger(logger)); err != nil {
+	if a.live, err = channel.OpenSettings(f.settings, logger); err != nil {
 		return nil, err
 	}
 	to, err := processors.NewPublisher(f.brokers, processors.WithLogger(logger))
@@ -121,7 +119,7 @@ func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 	if err := a.addWorkers(); err != nil {
 		return nil, err
 	}
-	receiver, err := bridge.New(a.live.Settings, a.to, []topics.Catalog{talking}, bridge.Config{Logger: logger})
+	receiver, err := channel.NewBridge(a.live.Settings, a.to, []topics.Catalog{talking}, channel.BridgeConfig{Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +184,8 @@ func (a *app) addWorkers() error {
 	return nil
 }
 
-func (a *app) addSink(accounts []transport.Account) error {
-	posts, err := transport.New(concierge, a.live.Settings, accounts)
+func (a *app) addSink(accounts []channel.AccountAdapter) error {
+	posts, err := channel.NewTransport(concierge, a.live.Settings, accounts, channel.TransportConfig{})
 	if err != nil {
 		return err
 	}

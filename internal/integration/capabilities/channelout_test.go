@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
@@ -45,7 +45,7 @@ func TestAnswerContinuesAtTheChunkThatFailedInAnotherProcess(t *testing.T) {
 	require.Equal(t, topics.OutcomeDelivered, final.Outcome)
 	require.Equal(t, numbers, f.main.texts())
 	require.Equal(t, []adapter.Sent{{ID: "1.000"}, {ID: "2.000"}, {ID: "3.000"}, {ID: "4.000"}, {ID: "5.000"}}, report(t, final).Sent)
-	require.Equal(t, transport.StatusSent, report(t, final).Status)
+	require.Equal(t, channel.StatusSent, report(t, final).Status)
 	three := f.main.requests("three")
 	require.Len(t, three, 3)
 	require.Contains(t, three[0].metadata, final.DeliveryID+"/2")
@@ -117,13 +117,13 @@ func TestRequeuedAnswerContinuesAtItsOrigin(t *testing.T) {
 	dead := f.finals(1)[0]
 	require.Equal(t, topics.OutcomeDead, dead.Outcome)
 	require.Contains(t, *dead.Reason, "is_archived")
-	require.Equal(t, transport.StatusPartial, report(t, dead).Status)
+	require.Equal(t, channel.StatusPartial, report(t, dead).Status)
 	require.Len(t, report(t, dead).Sent, 2)
 
 	f.configure("other")
 	require.NoError(t, delivery.Requeue(t.Context(), f.to, f.agent, session, dead.DeliveryID))
 	removed := f.finals(2)[1]
-	require.Contains(t, *removed.Reason, transport.ReasonNoChannel)
+	require.Contains(t, *removed.Reason, channel.ReasonNoChannel)
 	require.Len(t, report(t, removed).Sent, 2)
 	require.Len(t, f.main.requests("three"), 1)
 
@@ -143,6 +143,6 @@ func TestEmptyAnswerEndsAsSuppressedAndPostsNothing(t *testing.T) {
 	f.output("main", "C1", "t1", " \u200b\n")
 	final := f.finals(1)[0]
 	require.Equal(t, topics.OutcomeSuppressed, final.Outcome)
-	require.Equal(t, transport.StatusSuppressed, report(t, final).Status)
+	require.Equal(t, channel.StatusSuppressed, report(t, final).Status)
 	require.Empty(t, f.main.asked)
 }

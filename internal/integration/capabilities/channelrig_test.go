@@ -16,9 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/slack"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
@@ -87,9 +86,9 @@ func (p *platform) requests(word string) (found []post) {
 type channelRig struct {
 	*world
 	to          *processors.KafkaPublisher
-	live        atomic.Pointer[settings.Settings]
+	live        atomic.Pointer[channel.Settings]
 	main, other *platform
-	accounts    []transport.Account
+	accounts    []channel.AccountAdapter
 
 	receipts []topics.Receipt
 }
@@ -107,7 +106,7 @@ func newChannelRig(t *testing.T) *channelRig {
 		})
 		require.NoError(t, err)
 		t.Cleanup(a.Close)
-		f.accounts = append(f.accounts, transport.Account{Name: name, Adapter: a})
+		f.accounts = append(f.accounts, channel.AccountAdapter{Name: name, Adapter: a})
 	}
 	quick := delivery.Service{Initial: 10 * time.Millisecond, Longest: 100 * time.Millisecond}
 	for name, graph := range map[string]func(string, delivery.Config) (*goka.GroupGraph, error){
@@ -127,9 +126,9 @@ func newChannelRig(t *testing.T) *channelRig {
 
 // configure puts settings with these accounts of Slack in force.
 func (f *channelRig) configure(accounts ...string) {
-	s := &settings.Settings{}
+	s := &channel.Settings{}
 	for _, name := range accounts {
-		s.Accounts = append(s.Accounts, settings.Account{Channel: slack.Channel, Name: name})
+		s.Accounts = append(s.Accounts, channel.Account{Channel: slack.Channel, Name: name})
 	}
 	f.live.Store(s)
 }
@@ -137,9 +136,9 @@ func (f *channelRig) configure(accounts ...string) {
 // sink starts a sink with a transport of its own, like another process.
 func (f *channelRig) sink(c sink.Config) (stop func()) {
 	f.tb.Helper()
-	tr, err := transport.New(f.agent, f.live.Load, f.accounts)
+	tr, err := channel.NewTransport(f.agent, f.live.Load, f.accounts, channel.TransportConfig{})
 	require.NoError(f.tb, err)
-	c.Transports = map[string]sink.Transport{transport.Kind: tr}
+	c.Transports = map[string]sink.Transport{channel.Kind: tr}
 	s, err := sink.New(f.agent, f.to, c)
 	require.NoError(f.tb, err)
 	return f.start(func(ctx context.Context) error { return s.Run(ctx, f.brokers) })
@@ -177,9 +176,9 @@ func (f *channelRig) finals(n int) (finals []topics.Receipt) {
 }
 
 // report reads what a final receipt says of the messages of the platform.
-func report(t *testing.T, r topics.Receipt) transport.Report {
+func report(t *testing.T, r topics.Receipt) channel.Report {
 	t.Helper()
-	got, ok := transport.ReadReport(r.Response)
+	got, ok := channel.ReadReport(r.Response)
 	require.True(t, ok, "%s", r.Response)
 	return got
 }

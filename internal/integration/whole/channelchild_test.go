@@ -11,8 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -27,13 +26,13 @@ var channelNames = []string{"slack", "email", "telegram", "webhook"}
 const chunkLimit = 120
 
 // channelSettings has one account on each channel, which takes all messages.
-func channelSettings(agent string, channels ...string) (*settings.Settings, error) {
+func channelSettings(agent string, channels ...string) (*channel.Settings, error) {
 	var b strings.Builder
 	b.WriteString("agents: [{name: " + agent + "}]\naccounts:\n")
 	for _, c := range channels {
 		b.WriteString("- {channel: " + c + ", name: main, agent: " + agent + ", group: all}\n")
 	}
-	return settings.Parse([]byte(b.String()))
+	return channel.ParseSettings([]byte(b.String()))
 }
 
 // runChannels is the processes that are killed. Each runs the turns and delegations of two agents, and the deliveries of the one
@@ -72,11 +71,11 @@ func runChannels(ctx context.Context, c child) error {
 			}
 		}
 	}
-	var accounts []transport.Account
+	var accounts []channel.AccountAdapter
 	for _, name := range channelNames {
-		accounts = append(accounts, transport.Account{Name: "main", Adapter: poster{name, c.Platform, chunkLimit}})
+		accounts = append(accounts, channel.AccountAdapter{Name: "main", Adapter: poster{name, c.Platform, chunkLimit}})
 	}
-	posts, err := transport.New(agent, func() *settings.Settings { return current }, accounts)
+	posts, err := channel.NewTransport(agent, func() *channel.Settings { return current }, accounts, channel.TransportConfig{})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -56,8 +56,8 @@ func TestEmptyResultIsSuppressed(t *testing.T) {
 		o := dm("slack", "ada")
 		d.say(o, "delegate nothing")
 		r := d.receipt(func(r topics.Receipt) bool {
-			report, ok := transport.ReadReport(r.Response)
-			return ok && report.Status == transport.StatusSuppressed && r.Final
+			report, ok := channel.ReadReport(r.Response)
+			return ok && report.Status == channel.StatusSuppressed && r.Final
 		})
 		require.Equal(t, topics.OutcomeSuppressed, r.Outcome)
 		d.say(o, "and?")
@@ -94,11 +94,11 @@ func TestLongResultIsPostedInOrderInItsThread(t *testing.T) {
 		}
 		require.Greater(t, len(keys), 3)
 		r := d.receipt(func(r topics.Receipt) bool {
-			report, ok := transport.ReadReport(r.Response)
+			report, ok := channel.ReadReport(r.Response)
 			return ok && r.Final && report.Chunks == len(keys)
 		})
-		report, _ := transport.ReadReport(r.Response)
-		require.Equal(t, transport.StatusSent, report.Status)
+		report, _ := channel.ReadReport(r.Response)
+		require.Equal(t, channel.StatusSent, report.Status)
 		require.Len(t, report.Sent, len(keys), "with the IDs of the platform")
 	})
 }

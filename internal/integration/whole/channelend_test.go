@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -37,7 +37,7 @@ func TestResultForARemovedChannelIsADeadDelivery(t *testing.T) {
 			dead = valuesOf(d.world, d.catalogs[d.front].DeliveryDLQ)
 			return len(dead) > 0
 		})
-		require.Equal(t, "refused: "+transport.ReasonNoChannel, dead[0].Reason)
+		require.Equal(t, "refused: "+channel.ReasonNoChannel, dead[0].Reason)
 		require.Contains(t, dead[0].Delivery.Body.String(), "result of one")
 		origin, err := topics.DecodeOrigin(topics.OriginOf(dead[0].Delivery.Channel))
 		require.NoError(t, err)

@@ -15,9 +15,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -66,7 +65,7 @@ type handoffWorld struct {
 	worker      string
 	delegations int
 	platform    *platform
-	bridge      *bridge.Bridge
+	bridge      *channel.Bridge
 	dirs        []string
 }
 
@@ -74,7 +73,7 @@ func newHandoffWorld(t *testing.T, guarantee processors.Guarantee, delegations i
 	s := &handoffWorld{
 		world: newWorld(t, guarantee, topics.WithChannels()), worker: testbroker.AgentOf(t), delegations: delegations, platform: newPlatform(t),
 	}
-	s.bridge = must(bridge.New(settings.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}, bridge.Config{}))
+	s.bridge = must(channel.NewBridge(channel.Fixed(must(channelSettings(s.agent, channelNames...))), s.to, []topics.Catalog{s.catalog}, channel.BridgeConfig{}))
 	s.dirs = s.world.dirs(channelInstances)
 	// Messages are sent as soon as the processes have started, which does not mean that they have created the topics.
 	require.NoError(t, processors.EnsureTopics(s.ctx, s.brokers, processors.WithTopics(s.catalog), processors.WithPartitions(partitions)))

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/email"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 )
 
 // postOffice is the mail server that answers are sent to.
@@ -107,7 +107,7 @@ func mailed(d *channelWorld) (address string, office *postOffice) {
 		cancel()
 		require.NoError(d.t, <-ended)
 	})
-	d.accounts = append(d.accounts, transport.Account{Name: "main", Adapter: out})
+	d.accounts = append(d.accounts, channel.AccountAdapter{Name: "main", Adapter: out})
 	return l.Addr().String(), office
 }
 

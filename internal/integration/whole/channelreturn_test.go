@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -162,7 +162,7 @@ func TestRepeatedEventDelegatesOnce(t *testing.T) {
 		same := func(in *adapter.Inbound) { in.Event, in.Origin.MessageID = "same", "m" }
 		d.say(o, "delegate one", same)
 		var err error
-		d.bridge, err = bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalogs[d.front]}, bridge.Config{})
+		d.bridge, err = channel.NewBridge(d.live.Load, d.to, []topics.Catalog{d.catalogs[d.front]}, channel.BridgeConfig{})
 		require.NoError(t, err)
 		d.say(o, "delegate one", same)
 		d.say(o, "done?")

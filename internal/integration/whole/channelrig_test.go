@@ -16,10 +16,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -36,10 +34,10 @@ type channelWorld struct {
 	*world
 	front, back string
 	catalogs    map[string]topics.Catalog
-	live        atomic.Pointer[settings.Settings]
-	bridge      *bridge.Bridge
+	live        atomic.Pointer[channel.Settings]
+	bridge      *channel.Bridge
 	wall        *wall
-	accounts    []transport.Account
+	accounts    []channel.AccountAdapter
 	delegation  delegation.Config // of the front agent
 	policy      *approval.Policy
 	scripts     map[string]think.Func // by agent; without one, its model does not run
@@ -67,9 +65,9 @@ func newChannelWorld(t *testing.T, guarantee processors.Guarantee) *channelWorld
 	d.holdBack()
 	d.release()
 	d.configure("slack", "telegram", "irc")
-	d.bridge = must(bridge.New(d.live.Load, d.to, []topics.Catalog{d.catalog}, bridge.Config{}))
+	d.bridge = must(channel.NewBridge(d.live.Load, d.to, []topics.Catalog{d.catalog}, channel.BridgeConfig{}))
 	for _, name := range []string{"slack", "telegram", "irc"} {
-		d.accounts = append(d.accounts, transport.Account{Name: "main", Adapter: painter{name, d.wall}})
+		d.accounts = append(d.accounts, channel.AccountAdapter{Name: "main", Adapter: painter{name, d.wall}})
 	}
 	d.scripts[d.front], d.scripts[d.back] = d.handOff, d.work
 	return d
@@ -88,7 +86,7 @@ func (d *channelWorld) configure(channels ...string) {
 			fmt.Fprintf(&b, "- {name: %s, group: all, channel: %s}\n", name, c)
 		}
 	}
-	s, err := settings.Parse([]byte(b.String()))
+	s, err := channel.ParseSettings([]byte(b.String()))
 	require.NoError(d.t, err)
 	d.live.Store(s)
 }
@@ -109,7 +107,7 @@ func (d *channelWorld) start() *channelWorld {
 		d.model(name, script)
 	}
 	s := must(sink.New(d.front, d.to, sink.Config{
-		Transports: map[string]sink.Transport{topics.KindChannel: must(transport.New(d.front, d.live.Load, d.accounts))},
+		Transports: map[string]sink.Transport{topics.KindChannel: must(channel.NewTransport(d.front, d.live.Load, d.accounts, channel.TransportConfig{}))},
 	}))
 	d.serve(func(ctx context.Context) error { return s.Run(ctx, d.brokers) })
 	if d.policy != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel/transport"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/voice"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -51,7 +51,7 @@ func TestVoiceResultIsSpoken(t *testing.T) {
 		spoken, err := voice.New(voice.Config{Account: "main", Synthesizer: synthesizer{}}, d.bridge)
 		require.NoError(t, err)
 		t.Cleanup(spoken.Close)
-		d.accounts = append(d.accounts, transport.Account{Name: "main", Adapter: spoken})
+		d.accounts = append(d.accounts, channel.AccountAdapter{Name: "main", Adapter: spoken})
 		d.start()
 		ada := voice.Caller{ID: "+491234", Name: "Ada"}
 		lines := map[string]*line{"CA1": {}, "CA2": {}, "CA3": {}}

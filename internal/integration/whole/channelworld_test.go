@@ -11,8 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
-	"github.com/turntable-streams/turntable/processors/channel/settings"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -53,8 +52,8 @@ type harbor struct {
 	t           *rapid.T
 	front, back topics.Catalog
 	now         time.Time
-	settings    *settings.Settings
-	bridge      *bridge.Bridge
+	settings    *channel.Settings
+	bridge      *channel.Bridge
 	lanes       map[lane][]*entry
 	order       []lane // of creation
 	readers     []*reader
@@ -96,7 +95,7 @@ func newHarbor(t *rapid.T) *harbor {
 // restartBridge replaces the bridge by one that remembers nothing.
 func (h *harbor) restartBridge() {
 	var err error
-	h.bridge, err = bridge.New(settings.Fixed(h.settings), h, []topics.Catalog{h.front}, bridge.Config{Clock: clock.NewFake(h.now)})
+	h.bridge, err = channel.NewBridge(channel.Fixed(h.settings), h, []topics.Catalog{h.front}, channel.BridgeConfig{Clock: clock.NewFake(h.now)})
 	require.NoError(h.t, err)
 }
 

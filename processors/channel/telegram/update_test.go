@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/processors/channel/bridge"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -100,7 +100,7 @@ func TestForwardedTextIsNotThePersons(t *testing.T) {
 		in, ok := read(t, `{"update_id":1,"message":{"message_id":5,`+fromAnn+`,"chat":{"id":9,"type":"private"},`+members+`}}`)
 		require.True(t, ok, members)
 		require.Equal(t, foreign, in.Foreign, members)
-		_, command := bridge.ParseCommand(in)
+		_, command := channel.ParseCommand(in)
 		require.Equal(t, !foreign, command, members)
 	}
 }

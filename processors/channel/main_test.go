@@ -1,0 +1,13 @@
+package channel
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...) }
