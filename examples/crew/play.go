@@ -9,18 +9,17 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/processors/crew/crewtest/tsagent"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // scripted returns the command lines of the scripted agents. The tester is written in TypeScript if that is possible.
 func (s *stage) scripted(ctx context.Context) (map[string][]string, error) {
-	var script *tsagent.Agent
-	switch agent, err := tsagent.Install(ctx, ""); {
+	var script *crewtest.TypeScript
+	switch agent, err := crewtest.InstallTypeScript(ctx, ""); {
 	case err == nil:
 		script = agent
 		s.screen.line("tester", "runs on the TypeScript SDK of ACP, the others on the Go SDK")
-	case errors.Is(err, tsagent.ErrNoNode):
+	case errors.Is(err, crewtest.ErrNoNode):
 		s.screen.line("tester", "runs on the Go SDK of ACP, as the others: node or npm is missing for the TypeScript SDK")
 	default:
 		s.screen.line("tester", "runs on the Go SDK of ACP, as the others: the TypeScript SDK cannot be installed")

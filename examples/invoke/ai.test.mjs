@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import * as ai from 'ai';
 import * as strict from 'ai-strict';
 
-const corpus = new URL('../../processors/fold/testdata/turns.jsonl', import.meta.url).pathname;
+const corpus = new URL('../../processors/fold/folder/testdata/turns.jsonl', import.meta.url).pathname;
 const program = process.env.INVOKE ?? new URL('../../bin/invoke', import.meta.url).pathname;
 const turns = readFileSync(corpus, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
   .filter((turn) => Array.isArray(turn.events) && !turn.error);

@@ -25,7 +25,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -78,7 +77,7 @@ type instance struct {
 	address  string
 	brokers  []string
 	invoices int
-	settings *peersettings.File
+	settings *peer.SettingsFile
 	keys     *auth.APIKeys
 	logger   *zap.Logger
 }

@@ -25,7 +25,7 @@ type member struct {
 	file     peersFile
 }
 
-// peersFile is a configuration file of package peer/settings.
+// peersFile is a file of peer.OpenSettings.
 type peersFile struct {
 	Peers struct {
 		Enabled       bool       `json:"enabled"`

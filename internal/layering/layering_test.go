@@ -212,7 +212,7 @@ var bridges = map[string]string{"processors/memoir/model": "turn", "processors/c
 
 // transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
 // capability, and the tests that run the sink with them.
-var transports = []string{"processors/peer/transport", "processors/channel/transport"}
+var transports = []string{"processors/peer/transport", "processors/channel"}
 
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {

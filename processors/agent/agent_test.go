@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -111,7 +111,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"Parts: unknown part":                                        {Parts: 128},
 		`Tools[1]: there is another tool with the name "find_order"`: {Tools: []tools.Tool{find, find}},
 		`Tools[0]: there is another tool with the name "delegate_to_peer"`: {
-			Tools: []tools.Tool{{Name: "delegate_to_peer", Func: find.Func}}, Peers: func() *settings.Settings { return new(settings.Settings) },
+			Tools: []tools.Tool{{Name: "delegate_to_peer", Func: find.Func}}, Peers: func() *peer.Settings { return new(peer.Settings) },
 		},
 		"Tools[0]: no name or no function": {Tools: []tools.Tool{{}}},
 		"StateDir: ":                       {StateDir: file},

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
-	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -54,9 +54,9 @@ type Config struct {
 	// Delegates are the agents of the same brokers that this one may give tasks to, and that may give it some (default none).
 	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool delegation.SendTool.
 	Delegates []string
-	// Peers returns the other instances to exchange tasks with, for example peersettings.File.Settings (default: none). It is
+	// Peers returns the other instances to exchange tasks with, for example peer.SettingsFile.Settings (default: none). It is
 	// called for each task. The model calls the tool of peer.Tool.
-	Peers func() *peersettings.Settings
+	Peers func() *peer.Settings
 	// Turn configures the turn, for what has no field here.
 	Turn turn.Config
 

@@ -29,7 +29,7 @@ accounts:
 agents:
   - {name: front, description: Answers first.}
 default_agent: front
-`)) // or settings.Open, which reads a file again when it changes
+`)) // or channel.OpenSettings, which reads a file again when it changes
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,5 +25,5 @@ default_agent: front
 	fmt.Println(err)
 	// Output:
 	// Answer briefly. respond all
-	// settings: bad settings: line 1: default_agent: not in agents
+	// channel: bad settings: line 1: default_agent: not in agents
 }

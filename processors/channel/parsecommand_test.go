@@ -59,7 +59,10 @@ func TestCommandsAreReadOnlyFromTheText(t *testing.T) {
 		in.Text, in.Decision = command, &adapter.Decision{GateID: command}
 		_, ok = parseCommand(in)
 		require.False(t, ok)
-		in.Decision = nil
+		in.Decision, in.Foreign = nil, true
+		_, ok = parseCommand(in)
+		require.False(t, ok, "another one wrote the text")
+		in.Foreign = false
 		c, ok := parseCommand(in)
 		require.True(t, ok)
 		require.True(t, strings.HasPrefix(command, "/"+string(c.Name)))

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrSettings is wrapped by errors about the content of a file.
-var ErrSettings = errors.New("settings: bad settings")
+var ErrSettings = errors.New("channel: bad settings")
 
 // Bounds of a file.
 const (

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/processors/crew/crewtest/tsagent"
 )
 
 // withSDKs runs a test with the agents of both SDKs.
@@ -26,8 +25,8 @@ func withSDKs(t *testing.T, test func(t *testing.T, command func(crewtest.Script
 		})
 	})
 	t.Run("typescript", func(t *testing.T) {
-		a, err := tsagent.Install(t.Context(), "")
-		if errors.Is(err, tsagent.ErrNoNode) {
+		a, err := crewtest.InstallTypeScript(t.Context(), "")
+		if errors.Is(err, crewtest.ErrNoNode) {
 			t.Skipf("the agent on the TypeScript SDK of ACP is not tested: %v", err)
 		}
 		require.NoError(t, err)

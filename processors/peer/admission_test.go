@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
-func load(t *testing.T, peers string) *settings.Settings {
+func load(t *testing.T, peers string) *peer.Settings {
 	t.Helper()
-	s, err := settings.Parse([]byte(`{"peers":`+peers+`}`), os.LookupEnv)
+	s, err := peer.ParseSettings([]byte(`{"peers":`+peers+`}`), os.LookupEnv)
 	require.NoError(t, err)
 	return s
 }
@@ -23,7 +23,7 @@ func TestChecksBeforeTheBodyInTheirOrder(t *testing.T) {
 	on, off := load(t, `{"enabled":true,`+tokens), load(t, `{"enabled":false,`+tokens)
 	for _, c := range []struct {
 		name   string
-		s      *settings.Settings
+		s      *peer.Settings
 		header []string
 		room   bool
 		status int
@@ -42,7 +42,7 @@ func TestChecksBeforeTheBodyInTheirOrder(t *testing.T) {
 		{"token with a space", on, []string{"Bearer two words"}, true, 0, ""},
 	} {
 		acquired := 0
-		in, refusal := admission.Admit(c.s, c.header, func(in settings.Inbound) bool {
+		in, refusal := admission.Admit(c.s, c.header, func(in peer.Inbound) bool {
 			acquired++
 			require.Equal(t, "partner-b", in.ID, c.name)
 			return c.room
@@ -70,7 +70,7 @@ func TestChecksAfterTheBodyInTheirOrder(t *testing.T) {
 	loop := peerwire.Path{Hops: 9, Chain: []string{"hq-1", "a-1"}}
 	for _, c := range []struct {
 		name   string
-		in     settings.Inbound
+		in     peer.Inbound
 		agent  string
 		path   peerwire.Path
 		agents admission.Agents

@@ -7,7 +7,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/envoption"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 // ErrConfig is wrapped by the errors of Graph about a Config. They name each field that is missing or out of its bounds.
@@ -20,7 +19,7 @@ const ToolName = "delegate_to_peer"
 type Config struct {
 	// Settings returns the settings in force, for example settings.File.Settings. Required. The function is called in the goroutines
 	// of partitions when a task begins or ends.
-	Settings func() *settings.Settings
+	Settings func() *Settings
 	// Agents are further agents of this instance: the tasks of peers may be for them, and their tool calls are read. Their topics must
 	// exist, with as many partitions as those of the group's agent.
 	Agents []string

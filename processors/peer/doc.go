@@ -22,7 +22,7 @@
 // # The life of a task
 //
 // The model of the dispatcher calls the tool delegate_to_peer (Tool returns its definition), or a program posts to the door's
-// proxy. Graph checks the configuration (package settings), writes the audit record sent, and asks the sink for an attempt. An
+// proxy. Graph checks the configuration (Settings), writes the audit record sent, and asks the sink for an attempt. An
 // attempt is one HTTP request with one deadline. If the peer is offline or busy, the next attempt waits for a deadline of the
 // row: no goroutine sleeps, and other tasks are not delayed. The task ends with the peer's reply, or with send_failed at its
 // own deadline (Config.TaskTime). The turn gets the tool's result, in which the peer's text is bounded and marked as untrusted.

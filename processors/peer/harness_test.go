@@ -9,7 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,8 +24,8 @@ type harness struct {
 	tb       tb
 	topics   topics.Catalog
 	config   Config
-	settings *settings.Settings // in force
-	key      string             // the session
+	settings *Settings // in force
+	key      string    // the session
 	now      time.Time
 	row      []byte
 	label    *harness // the row of partner-b's approvals
@@ -37,16 +36,16 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 	require.NoError(t, err)
 	p := &harness{
 		tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
-		settings: &settings.Settings{
-			Enabled: true, InstanceID: "hq-1", MaxHops: settings.DefaultMaxHops,
-			Outbound: []settings.Outbound{
+		settings: &Settings{
+			Enabled: true, InstanceID: "hq-1", MaxHops: defaultMaxHops,
+			Outbound: []Outbound{
 				{ID: "tenant-a", Timeout: time.Minute},
 				{ID: "tenant-b", Timeout: 10 * time.Second, AllowedAgents: []string{"front"}},
 			},
-			Inbound: []settings.Inbound{{ID: "partner-b"}},
+			Inbound: []Inbound{{ID: "partner-b"}},
 		},
 	}
-	p.config.Settings = func() *settings.Settings { return p.settings }
+	p.config.Settings = func() *Settings { return p.settings }
 	require.NoError(t, p.config.complete())
 	for _, f := range change {
 		f(&p.config)
@@ -55,7 +54,7 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 }
 
 // configure changes the configuration in force.
-func (p *harness) configure(change func(*settings.Settings)) {
+func (p *harness) configure(change func(*Settings)) {
 	next := *p.settings
 	change(&next)
 	p.settings = &next
@@ -157,7 +156,7 @@ func (p *harness) handle(e event) effects {
 	had := state != nil
 	reads := 0
 	config := p.config
-	config.Settings = func() *settings.Settings { reads++; return p.settings }
+	config.Settings = func() *Settings { reads++; return p.settings }
 	out := apply(state, e, p.now, config)
 	require.LessOrEqual(p.tb, reads, 1, "an event sees one configuration")
 	switch {

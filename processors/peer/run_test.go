@@ -9,7 +9,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -285,17 +284,17 @@ func TestContentThatDoesNotFitIntoARecordEndsTheRun(t *testing.T) {
 
 func TestInstanceWithoutAnIDHasNoAudit(t *testing.T) {
 	p := newReceiver(t)
-	p.configure(func(s *settings.Settings) { *s = settings.Settings{} })
+	p.configure(func(s *Settings) { *s = Settings{} })
 	es := p.handle(p.runCommand("w1"))
 	require.Empty(t, events(es))
 	require.Len(t, valuesOf[messageSent](es), 1)
-	p.configure(func(s *settings.Settings) { s.InstanceID = "hq-2" })
+	p.configure(func(s *Settings) { s.InstanceID = "hq-2" })
 	require.Empty(t, events(p.settle(p.answer("42 rows"))), "the run has begun without one")
 }
 
 func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
 	require.True(t, strings.HasPrefix(peerwire.SessionID("", ""), sessionPrefix))
-	s := settings.Settings{Inbound: []settings.Inbound{{ID: "a", AllowedTools: []string{ToolName}}}}
+	s := Settings{Inbound: []Inbound{{ID: "a", AllowedTools: []string{ToolName}}}}
 	require.True(t, s.MayDelegate("a"), "the settings know the tool's name")
 }
 

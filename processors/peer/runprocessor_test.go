@@ -10,7 +10,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -32,8 +31,8 @@ type instance struct {
 	table    *processortest.GroupTable[*peerrow.State]
 }
 
-func configuration() *settings.Settings {
-	return &settings.Settings{Enabled: true, InstanceID: "hq-1", MaxHops: 4, Inbound: []settings.Inbound{{ID: "partner-b"}}}
+func configuration() *peer.Settings {
+	return &peer.Settings{Enabled: true, InstanceID: "hq-1", MaxHops: 4, Inbound: []peer.Inbound{{ID: "partner-b"}}}
 }
 
 func newInstance(t *testing.T, config peer.Config) *instance {

@@ -10,7 +10,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -36,21 +35,21 @@ type twoInstances struct {
 func newTwoInstances(t *testing.T) *twoInstances {
 	t.Helper()
 	var graphs []*goka.GroupGraph
-	start := func(agent string, s settings.Settings) topics.Catalog {
+	start := func(agent string, s peer.Settings) topics.Catalog {
 		c, err := topics.For(agent, topics.WithPeers())
 		require.NoError(t, err)
-		tasks, err := peer.Graph(agent, peer.Config{Settings: func() *settings.Settings { return &s }})
+		tasks, err := peer.Graph(agent, peer.Config{Settings: func() *peer.Settings { return &s }})
 		require.NoError(t, err)
 		chain, err := peer.ChainGraph(agent)
 		require.NoError(t, err)
 		graphs = append(graphs, tasks, chain)
 		return c
 	}
-	hq := start("harbor", settings.Settings{
-		Enabled: true, InstanceID: "hq-1", MaxHops: 4, Outbound: []settings.Outbound{{ID: "tenant-a", Timeout: time.Minute}},
+	hq := start("harbor", peer.Settings{
+		Enabled: true, InstanceID: "hq-1", MaxHops: 4, Outbound: []peer.Outbound{{ID: "tenant-a", Timeout: time.Minute}},
 	})
-	client := start("quay", settings.Settings{
-		Enabled: true, InstanceID: "a-1", MaxHops: 4, Inbound: []settings.Inbound{{ID: "partner-hq"}},
+	client := start("quay", peer.Settings{
+		Enabled: true, InstanceID: "a-1", MaxHops: 4, Inbound: []peer.Inbound{{ID: "partner-hq"}},
 	})
 	d := processortest.New(t, noon, graphs...)
 	return &twoInstances{

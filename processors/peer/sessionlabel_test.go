@@ -6,14 +6,13 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
 	for _, label := range []string{"partner--b", "partner---b", "partner-b-", "--", "partner-with-a-very-long-label-x--b"} {
 		p := newHarness(t)
-		p.configure(func(s *settings.Settings) {
-			s.Inbound = []settings.Inbound{{ID: label, AllowedTools: []string{ToolName}}}
+		p.configure(func(s *Settings) {
+			s.Inbound = []Inbound{{ID: label, AllowedTools: []string{ToolName}}}
 		})
 		p.key = peerwire.SessionID(label, "t-9")
 		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{

@@ -9,7 +9,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,8 +19,8 @@ func TestChecksOfATask(t *testing.T) {
 			EndedMs: p.now.UnixMilli(), ExpiresMs: p.now.UnixMilli(),
 		}})
 	}
-	allow := func(s *settings.Settings) {
-		s.Inbound = []settings.Inbound{{ID: "partner-b", AllowedTools: []string{ToolName}}}
+	allow := func(s *Settings) {
+		s.Inbound = []Inbound{{ID: "partner-b", AllowedTools: []string{ToolName}}}
 	}
 	for name, test := range map[string]struct {
 		change func(*harness)
@@ -37,7 +36,7 @@ func TestChecksOfATask(t *testing.T) {
 		}, asking, ""},
 		"task of a peer that is forgotten": {func(p *harness) { p.key = peerwire.SessionID("partner-b", "up") }, asking, peerwire.CodeToolForbidden},
 		"disabled": {func(p *harness) {
-			p.configure(func(s *settings.Settings) { s.Enabled = false })
+			p.configure(func(s *Settings) { s.Enabled = false })
 		}, asking, peerwire.CodeDisabled},
 		"unknown peer":    {nil, `{"peerId":"nobody","content":"x"}`, peerwire.CodeUnknownPeer},
 		"no agent":        {nil, `{"peerId":"tenant-b","content":"x"}`, peerwire.CodeAgentForbidden},
@@ -66,7 +65,7 @@ func TestChecksOfATask(t *testing.T) {
 		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, peerwire.CodeTooLarge},
 		"forbidden before disabled": {func(p *harness) {
 			p.key = "s1--sub"
-			p.configure(func(s *settings.Settings) { s.Enabled = false })
+			p.configure(func(s *Settings) { s.Enabled = false })
 		}, asking, peerwire.CodeToolForbidden},
 		"agent before loop": {func(p *harness) {
 			run(t, p, 9, "hq-1")
@@ -94,7 +93,7 @@ func TestChecksOfATask(t *testing.T) {
 
 func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 	p := newHarness(t)
-	p.configure(func(s *settings.Settings) { s.Inbound[0].AllowedTools = []string{ToolName} })
+	p.configure(func(s *Settings) { s.Inbound[0].AllowedTools = []string{ToolName} })
 	p.set(&peerrow.State{Version: peerrow.Version, Run: &peerrow.Run{
 		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: peerrow.Run_RUNNING,
 		ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
@@ -107,7 +106,7 @@ func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 
 func TestInstanceWithoutAnIDHasNoAuditOfTasks(t *testing.T) {
 	p := newHarness(t)
-	p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, "" })
+	p.configure(func(s *Settings) { s.Enabled, s.InstanceID = false, "" })
 	es := p.settle(p.delegation(callID, asking))
 	require.Empty(t, events(es))
 	requireFailed(t, es, peerwire.CodeDisabled)
@@ -169,11 +168,11 @@ func TestCallWithTheTaskIDOfAnotherOneIsAConflict(t *testing.T) {
 
 func TestForeignCallWithoutAnID(t *testing.T) {
 	p := newHarness(t)
-	p.configure(func(s *settings.Settings) { s.Outbound = []settings.Outbound{{ID: "tenant-a"}} })
+	p.configure(func(s *Settings) { s.Outbound = []Outbound{{ID: "tenant-a"}} })
 	call := p.delegation("", asking)
 	es := p.handle(call)
 	a := attemptOf(t, es)
-	require.Equal(t, settings.DefaultTimeout, sent(t, a).Timeout)
+	require.Equal(t, DefaultTimeout, sent(t, a).Timeout)
 	require.Empty(t, p.handle(call))
 	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
 	es = p.settle(p.replied(a))

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,7 +57,7 @@ func TestEndThatIsReadBeforeItsCall(t *testing.T) {
 
 			p.row = nil
 			p.now = p.now.Add(time.Minute)
-			p.configure(func(s *settings.Settings) { s.Outbound = s.Outbound[1:] })
+			p.configure(func(s *Settings) { s.Outbound = s.Outbound[1:] })
 			require.Empty(t, p.handle(settle))
 			require.Empty(t, p.handle(settle))
 			require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 // Bounds of what the row keeps about tasks.
@@ -83,11 +82,11 @@ func (t *transition) forgetTask() bool {
 func (t *transition) taskReserves() int { return t.openTasks() * taskReserve }
 
 // timeoutOf returns how long an attempt may take whose request does not say it.
-func timeoutOf(o settings.Outbound) time.Duration {
+func timeoutOf(o Outbound) time.Duration {
 	if o.Timeout > 0 {
 		return o.Timeout
 	}
-	return settings.DefaultTimeout
+	return DefaultTimeout
 }
 
 func msTime(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

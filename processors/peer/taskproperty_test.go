@@ -13,7 +13,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -193,7 +192,7 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 		w.crash()
 	case "restart": // another instance, with another configuration
 		enabled, peers := rapid.Bool().Draw(t, "enabled"), rapid.IntRange(0, 2).Draw(t, "peers")
-		w.configure(func(s *settings.Settings) {
+		w.configure(func(s *Settings) {
 			s.Enabled, s.Outbound = enabled, newHarness(w.tb).settings.Outbound[:peers]
 		})
 	default:

@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -86,7 +85,7 @@ func readInput(raw topics.Raw) (in toolInput, err error) {
 		if err != nil {
 			return in, inputError("timeoutMs is out of range")
 		}
-		ms = min(max(math.Trunc(ms), float64(settings.MinTimeout.Milliseconds())), float64(settings.MaxTimeout.Milliseconds()))
+		ms = min(max(math.Trunc(ms), float64(MinTimeout.Milliseconds())), float64(MaxTimeout.Milliseconds()))
 		in.timeout = time.Duration(ms) * time.Millisecond
 	default:
 		return in, inputError("timeoutMs is no number")

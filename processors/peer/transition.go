@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 // The order of records in one partition, that of the session in peer-commands, decides how a task ends. The group therefore
@@ -53,8 +52,8 @@ func apply(state *peerrow.State, event event, now time.Time, config Config) resu
 // transition is a session's row while one event is applied to it.
 type transition struct {
 	row      *peerrow.State
-	key      string             // the session ID
-	settings *settings.Settings // what current returned, nil before
+	key      string    // the session ID
+	settings *Settings // what current returned, nil before
 	now      time.Time
 	config   Config
 	effects  []effect
@@ -63,7 +62,7 @@ type transition struct {
 }
 
 // configuration returns the configuration in force. It is the same for the whole event, also if the file changes meanwhile.
-func (t *transition) configuration() *settings.Settings {
+func (t *transition) configuration() *Settings {
 	if t.settings == nil {
 		t.settings = t.config.Settings()
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/crewhttp"
 	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	peersettings "github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -147,17 +147,17 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	for n := range 10 {
 		tokens = append(tokens, token{ID: mallory(n), Token: mallory(n), MaxConcurrent: 1})
 	}
-	for n := range peersettings.MaxConcurrent - len(tokens) {
+	for n := range peer.MaxConcurrent - len(tokens) {
 		name := fmt.Sprintf("honest-%d", n)
 		tokens = append(tokens, token{ID: name, Token: name, MaxConcurrent: 1})
 	}
 	raw, err := json.Marshal(map[string]any{"peers": map[string]any{
-		"enabled": true, "instanceId": agent, "inboundTokens": tokens, "inboundMaxConcurrent": peersettings.MaxConcurrent,
+		"enabled": true, "instanceId": agent, "inboundTokens": tokens, "inboundMaxConcurrent": peer.MaxConcurrent,
 	}})
 	if err != nil {
 		return nil, err
 	}
-	s, err := peersettings.Parse(raw, func(string) (string, bool) { return "", false })
+	s, err := peer.ParseSettings(raw, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func peersDoor(brokers []string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return peerhttp.New(replies, peers{c, to}, func() *peersettings.Settings { return s }, peerhttp.Config{})
+	return peerhttp.New(replies, peers{c, to}, func() *peer.Settings { return s }, peerhttp.Config{})
 }
 
 // peers is the group of tasks: each ends when it has begun.

@@ -16,7 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -320,7 +319,7 @@ func configurations(_ *world, t *testing.T) {
 		`{"enabled":true,"instanceId":" ","inboundTokens":[{"id":"a","token":"T","allowedAgentIds":[5]}]}`: "instanceId",
 	} {
 		_, err := parse(peers)
-		require.ErrorIs(t, err, settings.ErrSettings)
+		require.ErrorIs(t, err, peer.ErrSettings)
 		require.ErrorContains(t, err, member)
 	}
 	s, err := parse(`{"enabled":true,"instanceId":"a","outbound":[{"id":"a","baseUrl":"http://x","token":"T"}],"defaultOutboundTimeoutMs":7000}`)

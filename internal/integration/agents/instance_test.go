@@ -19,7 +19,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -34,7 +33,7 @@ type instance struct {
 	catalog topics.Catalog
 	brokers []string
 	to      *processors.KafkaPublisher
-	config  atomic.Pointer[settings.Settings]
+	config  atomic.Pointer[peer.Settings]
 	doors   []*httptest.Server
 
 	script script
@@ -141,7 +140,7 @@ func (i *instance) door() {
 // configure replaces the settings. Arguments are those of fmt.Sprintf.
 func (i *instance) configure(peers string, args ...any) {
 	i.t.Helper()
-	s, err := settings.Parse(fmt.Appendf(nil, `{"peers":`+peers+`}`, args...), func(string) (string, bool) { return "", false })
+	s, err := peer.ParseSettings(fmt.Appendf(nil, `{"peers":`+peers+`}`, args...), func(string) (string, bool) { return "", false })
 	require.NoError(i.t, err)
 	i.config.Store(s)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -152,8 +152,8 @@ func (w *world) call(session, input string) topics.ToolUseResult {
 }
 
 // parse reads settings.
-func parse(peers string) (*settings.Settings, error) {
-	return settings.Parse([]byte(`{"peers":`+peers+`}`), func(string) (string, bool) { return "", false })
+func parse(peers string) (*peer.Settings, error) {
+	return peer.ParseSettings([]byte(`{"peers":`+peers+`}`), func(string) (string, bool) { return "", false })
 }
 
 // quoted returns a text as a JSON string.

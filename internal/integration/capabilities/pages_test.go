@@ -21,8 +21,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
 
@@ -73,7 +73,7 @@ func siteDoors(t *testing.T, authenticated bool) map[string]siteDoor {
 	chats := must(turnhttp.New("pilot", to, turnhttp.Config{Door: door}))
 	gate := must(gatehttp.New(gateIndex, to, gatehttp.Config{Door: door}))
 	board := must(crewhttp.New(crewIndex, to, crewhttp.Config{Door: door}))
-	peer := must(peerhttp.New(replies, to, func() *settings.Settings { return &settings.Settings{} }, peerhttp.Config{Door: door, OpenProxy: !authenticated}))
+	peer := must(peerhttp.New(replies, to, func() *peer.Settings { return &peer.Settings{} }, peerhttp.Config{Door: door, OpenProxy: !authenticated}))
 	return map[string]siteDoor{
 		"chat":        {chats, "POST", turnhttp.ChatPath, false, authenticated},
 		"callback":    {chats, "POST", turnhttp.ToolResponsePath, false, true},

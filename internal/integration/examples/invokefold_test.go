@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const corpus = "../../../processors/fold/testdata/turns.jsonl"
+const corpus = "../../../processors/fold/folder/testdata/turns.jsonl"
 
 func filter(t *testing.T, in io.Reader, args ...string) []string {
 	t.Helper()

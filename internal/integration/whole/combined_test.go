@@ -27,7 +27,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/peer"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -176,14 +175,14 @@ func (c *combined) config() agent.Config {
 }
 
 // peers runs another instance, and returns the settings with which the agent exchanges tasks with it.
-func (c *combined) peers() func() *settings.Settings {
+func (c *combined) peers() func() *peer.Settings {
 	const here, there = "token-of-the-agent-for-its-peer", "token-of-the-peer-for-the-agent"
-	of := func(id, peerID, url, out, in string) func() *settings.Settings {
+	of := func(id, peerID, url, out, in string) func() *peer.Settings {
 		sum := sha256.Sum256([]byte(in))
-		s := must(settings.Parse(fmt.Appendf(nil, `{"peers":{"enabled":true,"instanceId":%q,"instanceName":%q,
+		s := must(peer.ParseSettings(fmt.Appendf(nil, `{"peers":{"enabled":true,"instanceId":%q,"instanceName":%q,
 			"outbound":[{"id":%q,"baseUrl":%q,"token":%q}],"inboundTokens":[{"id":%q,"tokenSha256":%q}]}}`,
 			id, id, peerID, url, out, peerID, hex.EncodeToString(sum[:])), func(string) (string, bool) { return "", false }))
-		return func() *settings.Settings { return s }
+		return func() *peer.Settings { return s }
 	}
 	var doors lateHandler
 	server := httptest.NewServer(&doors)

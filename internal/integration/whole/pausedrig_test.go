@@ -25,7 +25,7 @@ import (
 // when all its requests have outcomes.
 type pausedWorld struct {
 	*world
-	config      fold.Config
+	config       fold.Config
 	gates, folds *running
 
 	mu      sync.Mutex

@@ -19,7 +19,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -38,9 +37,9 @@ type payer struct {
 func newPayer(t *testing.T, guarantee processors.Guarantee, config peer.Config) *payer {
 	t.Helper()
 	p := &payer{world: newWorld(t, guarantee, topics.WithPeers(), topics.WithGates())}
-	s := must(settings.Parse([]byte(`{"peers":{"enabled":true,"instanceId":"tenant-1","inboundTokens":[{"id":"hq","token":"`+peerToken+`"}]}}`),
+	s := must(peer.ParseSettings([]byte(`{"peers":{"enabled":true,"instanceId":"tenant-1","inboundTokens":[{"id":"hq","token":"`+peerToken+`"}]}}`),
 		func(string) (string, bool) { return "", false }))
-	current := func() *settings.Settings { return s }
+	current := func() *peer.Settings { return s }
 	policy := approval.Policy{Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask, Message: "May this be paid?"}}}
 	p.run("turns", must(turn.Graph(p.agent, turn.Config{Approval: &policy})))
 	p.run("gates", must(gate.Graph(p.agent, gate.Config{Policy: policy})))

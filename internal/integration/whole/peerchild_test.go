@@ -16,7 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/worker"
@@ -34,7 +33,7 @@ const (
 // tasks, and that of the receiver serves the door.
 func runPeer(ctx context.Context, c child) error {
 	agent, brokers, logger := c.Agent, c.Brokers, kill.Logger(zap.WarnLevel)
-	file, err := settings.Open(filepath.Join(filepath.Dir(c.Dir), peerSettingsFile+"."+c.Role), settings.Config{})
+	file, err := peer.OpenSettings(filepath.Join(filepath.Dir(c.Dir), peerSettingsFile+"."+c.Role), peer.SettingsConfig{})
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func runPeer(ctx context.Context, c child) error {
 }
 
 func sendTasks(
-	ctx context.Context, group *errgroup.Group, brokers []string, agent string, to processors.Publisher, file *settings.File, logger *zap.Logger,
+	ctx context.Context, group *errgroup.Group, brokers []string, agent string, to processors.Publisher, file *peer.SettingsFile, logger *zap.Logger,
 ) error {
 	requests := transport.New(file.Settings, transport.Config{})
 	defer requests.Close()

@@ -13,7 +13,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -26,9 +25,9 @@ func instance(
 	ctx context.Context, tb testing.TB, group *errgroup.Group, brokers []string, agent string, more []*goka.GroupGraph, configuration string,
 ) string {
 	tb.Helper()
-	s, err := settings.Parse([]byte(configuration), func(string) (string, bool) { return "", false })
+	s, err := peer.ParseSettings([]byte(configuration), func(string) (string, bool) { return "", false })
 	require.NoError(tb, err)
-	current := func() *settings.Settings { return s }
+	current := func() *peer.Settings { return s }
 	catalog, err := topics.For(agent, topics.WithPeers(), topics.WithDeliveries())
 	require.NoError(tb, err)
 	to, err := processors.NewPublisher(brokers)

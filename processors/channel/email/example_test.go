@@ -10,7 +10,7 @@ import (
 )
 
 // A program receives mail from a mailbox, or as an SMTP server behind the organization's own, and answers through its
-// submission server. In a program the receiver is the bridge of package processors/channel/bridge.
+// submission server. In a program the receiver is a channel.Bridge.
 func Example() {
 	receiver := adapter.ReceiverFunc(func(_ context.Context, in adapter.Inbound) error {
 		fmt.Println(in.Origin.User, in.Text)

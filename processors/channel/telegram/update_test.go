@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
-	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
@@ -100,8 +99,6 @@ func TestForwardedTextIsNotThePersons(t *testing.T) {
 		in, ok := read(t, `{"update_id":1,"message":{"message_id":5,`+fromAnn+`,"chat":{"id":9,"type":"private"},`+members+`}}`)
 		require.True(t, ok, members)
 		require.Equal(t, foreign, in.Foreign, members)
-		_, command := channel.ParseCommand(in)
-		require.Equal(t, !foreign, command, members)
 	}
 }
 

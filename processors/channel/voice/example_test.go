@@ -26,7 +26,7 @@ func (line) Play(_ context.Context, audio []byte) error {
 	return nil
 }
 
-// In a program the receiver is the bridge of package processors/channel/bridge, and answers come from the sink.
+// In a program the receiver is a channel.Bridge, and answers come from the sink.
 func Example() {
 	var asked topics.Origin
 	calls, err := voice.New(voice.Config{Account: "hotline", Synthesizer: provider{}},

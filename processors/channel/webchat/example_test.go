@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// In a program the receiver is the bridge of package processors/channel/bridge, Authenticate is one of auth.APIKeys or jwt.Tokens,
+// In a program the receiver is a channel.Bridge, Authenticate is one of auth.APIKeys or jwt.Tokens,
 // and answers come from the sink.
 func Example() {
 	received := make(chan topics.Origin, 1)

@@ -2,6 +2,6 @@
 // real agent.
 //
 // The agent of this package is the calling binary itself, on the Go SDK of ACP: a TestMain or a main function calls Main first,
-// and Command returns the command line with which the binary is an agent. The package tsagent has the same agent on the
+// and Command returns the command line with which the binary is an agent. InstallTypeScript installs the same agent on the
 // TypeScript SDK, as another implementation of the protocol.
 package crewtest

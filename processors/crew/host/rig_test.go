@@ -16,7 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
-	"github.com/turntable-streams/turntable/processors/crew/crewtest/tsagent"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -139,8 +138,8 @@ func goAgent(t *testing.T, s crewtest.Script) []string {
 func bothAgents(t *testing.T, test func(t *testing.T, command func(*testing.T, crewtest.Script) []string)) {
 	t.Run("go", func(t *testing.T) { test(t, goAgent) })
 	t.Run("typescript", func(t *testing.T) {
-		a, err := tsagent.Install(t.Context(), "")
-		if errors.Is(err, tsagent.ErrNoNode) {
+		a, err := crewtest.InstallTypeScript(t.Context(), "")
+		if errors.Is(err, crewtest.ErrNoNode) {
 			t.Skipf("the host is not tested with an agent of the TypeScript SDK of ACP: %v", err)
 		}
 		require.NoError(t, err)

@@ -220,7 +220,7 @@ var rawValues = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.De
 
 func corpus(t testing.TB) []golden {
 	t.Helper()
-	file, err := os.ReadFile("../testdata/turns.jsonl")
+	file, err := os.ReadFile("../folder/testdata/turns.jsonl")
 	require.NoError(t, err)
 	var turns []golden
 	for line := range bytes.Lines(file) {

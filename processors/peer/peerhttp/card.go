@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // card answers with the description of this instance, which is public.
@@ -24,6 +24,6 @@ func (h *Handler) card(r *request, _ string) answer {
 }
 
 // delegable reports whether a peer may delegate to an agent.
-func delegable(s *settings.Settings, agent string) bool {
-	return s.Enabled && slices.ContainsFunc(s.Inbound, func(in settings.Inbound) bool { return in.MayUse(agent) })
+func delegable(s *peer.Settings, agent string) bool {
+	return s.Enabled && slices.ContainsFunc(s.Inbound, func(in peer.Inbound) bool { return in.MayUse(agent) })
 }

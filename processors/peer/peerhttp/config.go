@@ -10,8 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 // ErrConfig is wrapped by the errors of New, NewReplies and Replies.Run.
@@ -84,7 +84,7 @@ func (c *Config) entrances(check *bounds.Check, agent string) (peers, callers *e
 		proxy.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrNoCredential }
 	}
 	tokens.Authenticate = nil
-	const bodies = (settings.MaxConcurrent + 1) * (peerwire.MaxBody + 1) // the slots of tasks bound them
+	const bodies = (peer.MaxConcurrent + 1) * (peerwire.MaxBody + 1) // the slots of tasks bound them
 	peers = entrance.New(check, entrance.Config{
 		Door: tokens, Name: peersEntrance, Agent: agent, CORS: cors, Defaults: auth.Limits{BodyBytes: bodies, CallerBodyBytes: bodies},
 		Tokens: true, Media: []string{entrance.AnyMedia}, // peers say what they like of their bodies, which their tokens come with

@@ -7,14 +7,14 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // delegation is a task of a peer that is accepted.
 type delegation struct {
-	in       settings.Inbound
+	in       peer.Inbound
 	req      peerwire.Request
 	agent    string
 	prefer   preference
@@ -35,7 +35,7 @@ func (h *Handler) delegate(r *request, _ string) answer {
 	if late := r.Suspect(); late != nil {
 		return h.turnAway(r, "", late)
 	}
-	d.in, refusal = admission.Admit(r.settings, r.Header.Values("Authorization"), func(in settings.Inbound) bool {
+	d.in, refusal = admission.Admit(r.settings, r.Header.Values("Authorization"), func(in peer.Inbound) bool {
 		d.lease = h.slots.acquire(in, r.settings.InboundMaxConcurrent)
 		return d.lease != nil
 	})
@@ -68,7 +68,7 @@ func (h *Handler) delegate(r *request, _ string) answer {
 }
 
 // admit lets a peer with a valid token through the entrance.
-func (r *request) admit(in settings.Inbound) *entrance.Refusal {
+func (r *request) admit(in peer.Inbound) *entrance.Refusal {
 	if refusal := r.Accept(subjectOf(in.ID)); refusal != nil {
 		return refusal
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -47,7 +47,7 @@ type Handler struct {
 	events   topics.Topic[topics.PeerAudit]
 	replies  *Replies
 	to       processors.Publisher
-	settings func() *settings.Settings
+	settings func() *peer.Settings
 	config   Config
 	agents   admission.Agents
 	slots    *slots
@@ -59,7 +59,7 @@ type Handler struct {
 // New returns the HTTP handler of an instance. Commands are written to the publisher, for the group of the agent of replies.
 // current returns the settings in force, for example settings.File.Settings; it is called once for each request. The error
 // wraps ErrConfig and joins all problems.
-func New(replies *Replies, to processors.Publisher, current func() *settings.Settings, c Config) (*Handler, error) {
+func New(replies *Replies, to processors.Publisher, current func() *peer.Settings, c Config) (*Handler, error) {
 	var check bounds.Check
 	if replies == nil {
 		check.Wrong("replies", "is nil")
@@ -115,7 +115,7 @@ type request struct {
 	*http.Request
 	*entrance.Visit
 	w        http.ResponseWriter
-	settings *settings.Settings // in force when it came
+	settings *peer.Settings // in force when it came
 }
 
 // route is what a path stands for.

@@ -9,15 +9,15 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/httpserver"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 // A service accepts the tasks of its peers, and sends those of its own callers. The group of tasks (package peer) and the sink
 // may run in other processes.
 func Example() {
 	brokers := []string{"localhost:9092"}
-	file, err := settings.Open("config.json", settings.Config{})
+	file, err := peer.OpenSettings("config.json", peer.SettingsConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/admission"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,7 +23,7 @@ func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommand
 	if late := r.Suspect(); late != nil {
 		return h.turnAway(r, "", late)
 	}
-	in, refusal := admission.Admit(r.settings, r.Header.Values("Authorization"), func(settings.Inbound) bool { return true })
+	in, refusal := admission.Admit(r.settings, r.Header.Values("Authorization"), func(peer.Inbound) bool { return true })
 	if refusal != nil {
 		return h.refuse(r, in.ID, peerwire.Request{}, refusal)
 	}

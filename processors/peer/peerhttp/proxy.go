@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,11 +65,11 @@ func (h *Handler) forward(r *request, _ string) answer {
 }
 
 // timeoutTo is how long a task for a peer may take that does not say so. The group refuses peers that do not exist.
-func timeoutTo(s *settings.Settings, peerID string) time.Duration {
+func timeoutTo(s *peer.Settings, peerID string) time.Duration {
 	if p, ok := s.Peer(peerID); ok {
 		return p.Timeout
 	}
-	return settings.DefaultTimeout
+	return peer.DefaultTimeout
 }
 
 // sessionOf returns the session of a task: that which the request names, or one of the caller for the task.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // forwarding is the body of a request to ProxyPath.
@@ -110,7 +110,7 @@ func timeoutOf(v jsontext.Value) time.Duration {
 	if v.Kind() != '0' || err != nil {
 		return 0
 	}
-	ms = min(max(math.Trunc(ms), float64(settings.MinTimeout.Milliseconds())), float64(settings.MaxTimeout.Milliseconds()))
+	ms = min(max(math.Trunc(ms), float64(peer.MinTimeout.Milliseconds())), float64(peer.MaxTimeout.Milliseconds()))
 	return time.Duration(ms) * time.Millisecond
 }
 

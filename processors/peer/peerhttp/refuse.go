@@ -13,15 +13,15 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
 )
 
 const (
 	// refusedTimeout is how long the answer to a refused request waits for the record of the refusal.
 	refusedTimeout = 5 * time.Second
 	// maxBuckets bounds the labels whose refusals are counted: configurations change.
-	maxBuckets = 2 * settings.MaxEntries
+	maxBuckets = 2 * peer.MaxEntries
 )
 
 // refuse answers a request of a peer that is refused, after the record of it was written. inboundID is the label of its token,

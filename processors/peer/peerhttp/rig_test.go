@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +40,7 @@ type rig struct {
 	handler  *Handler
 	replies  *Replies
 	http     *httptest.Server
-	settings atomic.Pointer[settings.Settings]
+	settings atomic.Pointer[peer.Settings]
 	read     atomic.Int64 // calls of the settings
 }
 
@@ -60,7 +60,7 @@ func (g *group) door(at *clock.Fake, change ...func(*Config)) *rig {
 	require.NoError(g.t, err)
 	close(d.replies.ready)
 	g.set(func(g *group) { g.doors = append(g.doors, d.replies) })
-	current := func() *settings.Settings {
+	current := func() *peer.Settings {
 		d.read.Add(1)
 		return d.settings.Load()
 	}
@@ -78,7 +78,7 @@ func (g *group) door(at *clock.Fake, change ...func(*Config)) *rig {
 // configure replaces the settings.
 func (d *rig) configure(peers string) {
 	d.t.Helper()
-	s, err := settings.Parse([]byte(`{"peers":`+peers+`}`), func(string) (string, bool) { return "", false })
+	s, err := peer.ParseSettings([]byte(`{"peers":`+peers+`}`), func(string) (string, bool) { return "", false })
 	require.NoError(d.t, err)
 	d.settings.Store(s)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // slots bounds the tasks of peers that run for requests of this process: for each token, and for all. A request takes a slot
@@ -45,7 +45,7 @@ type lease struct {
 
 // acquire takes a slot for a request; nil if there is none for the token, or none at all. As many requests as the token has tasks
 // get a lease without a slot, which is for a repeated request: a dispatcher that restarts repeats all of them.
-func (s *slots) acquire(in settings.Inbound, all int) *lease {
+func (s *slots) acquire(in peer.Inbound, all int) *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own, tasks, now := 0, 0, s.clock.Now()

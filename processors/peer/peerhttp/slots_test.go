@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -175,7 +175,7 @@ func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 		task := func() running { return running{taskID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "task")} }
 		t.Repeat(map[string]func(*rapid.T){
 			"acquire": func(t *rapid.T) {
-				in := settings.Inbound{MaxConcurrent: rapid.IntRange(1, 3).Draw(t, "own")}
+				in := peer.Inbound{MaxConcurrent: rapid.IntRange(1, 3).Draw(t, "own")}
 				in.TokenSHA256[0] = byte(rapid.IntRange(0, 1).Draw(t, "token"))
 				before := s.len()
 				switch l := s.acquire(in, all); {
@@ -244,7 +244,7 @@ func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 			l.end()
 		}
 		c.Advance(10)
-		s.acquire(settings.Inbound{MaxConcurrent: 1}, 1).end()
+		s.acquire(peer.Inbound{MaxConcurrent: 1}, 1).end()
 		require.Zero(t, s.len())
 	})
 }

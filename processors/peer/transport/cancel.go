@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -65,7 +65,7 @@ func (t *Transport) cancel(ctx context.Context, d topics.Delivery, body peerwire
 
 // tell tells a peer that a task is no longer wanted, if its card says that it can be told. A peer that does not know the task was
 // told successfully.
-func (t *Transport) tell(ctx context.Context, peer settings.Outbound, taskID string) outcome {
+func (t *Transport) tell(ctx context.Context, peer peer.Outbound, taskID string) outcome {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	card, broken := t.card(ctx, peer, tellTimeout/2)

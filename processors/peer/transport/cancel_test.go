@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 func TestCancelEndsTheRunningAttemptAndTellsThePeer(t *testing.T) {
@@ -92,7 +92,7 @@ func TestPeerIsToldOfACancelThatRanElsewhere(t *testing.T) {
 	p.show(answer(500, ""))
 	require.Equal(t, peerwire.CodePeerRefused, exchange(t, p.sender(), attempt(cancelOf)).Code)
 	require.Equal(t, 1, p.count("DELETE"))
-	none := sender(t, func() *settings.Settings { return &settings.Settings{Enabled: true} })
+	none := sender(t, func() *peer.Settings { return &peer.Settings{Enabled: true} })
 	require.Equal(t, peerwire.CodeUnknownPeer, exchange(t, none, attempt(cancelOf)).Code)
 }
 

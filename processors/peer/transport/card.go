@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 const (
 	// cardTime is for how long a card is used, and maxCards how many are kept.
 	cardTime = time.Minute
-	maxCards = 2 * settings.MaxEntries
+	maxCards = 2 * peer.MaxEntries
 	// cardTimeout bounds how long a card is waited for.
 	cardTimeout = 10 * time.Second
 )
@@ -48,7 +48,7 @@ func (c *cards) put(base string, card peerwire.Card, now time.Time) {
 
 // card returns the card of a peer, read within the last minute. A peer that answers without a card has the zero card, without
 // capabilities. broken is the outcome of an attempt that needs the card if the peer does not answer, or is busy.
-func (t *Transport) card(ctx context.Context, peer settings.Outbound, most time.Duration) (card peerwire.Card, broken *outcome) {
+func (t *Transport) card(ctx context.Context, peer peer.Outbound, most time.Duration) (card peerwire.Card, broken *outcome) {
 	now := t.clock.Now()
 	if card, ok := t.cards.get(peer.BaseURL, now); ok {
 		return card, nil

@@ -10,14 +10,14 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/transport"
 )
 
 // A process sends the tasks of the agent support to peers. Any number of such processes share the work.
 func Example() {
 	brokers := []string{"localhost:9092"}
-	file, err := settings.Open("config.json", settings.Config{})
+	file, err := peer.OpenSettings("config.json", peer.SettingsConfig{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -125,11 +125,11 @@ func (p *instance) count(prefix string) (n int) {
 }
 
 // configured returns settings with the peer "a" at a base URL.
-func configured(base string) func() *settings.Settings {
-	s := &settings.Settings{Enabled: true, InstanceID: "hq-1", Outbound: []settings.Outbound{{
-		ID: "a", BaseURL: base, Token: settings.NewSecret(token), Timeout: limit,
+func configured(base string) func() *peer.Settings {
+	s := &peer.Settings{Enabled: true, InstanceID: "hq-1", Outbound: []peer.Outbound{{
+		ID: "a", BaseURL: base, Token: peer.NewSecret(token), Timeout: limit,
 	}}}
-	return func() *settings.Settings { return s }
+	return func() *peer.Settings { return s }
 }
 
 // sender returns a transport to the peer.
@@ -137,7 +137,7 @@ func (p *instance) sender(change ...func(*Config)) *Transport {
 	return sender(p.t, configured(p.base), change...)
 }
 
-func sender(t testing.TB, current func() *settings.Settings, change ...func(*Config)) *Transport {
+func sender(t testing.TB, current func() *peer.Settings, change ...func(*Config)) *Transport {
 	var c Config
 	for _, f := range change {
 		f(&c)

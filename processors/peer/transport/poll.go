@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // poll asks how a task is until it has ended, or ctx ends. The peer has accepted the task. Every poll has the peer's token of the
 // configuration at that time: tokens are replaced while tasks run. A peer that was removed, or moved, is not asked any more.
-func (t *Transport) poll(ctx context.Context, peer settings.Outbound, taskID string) outcome {
+func (t *Transport) poll(ctx context.Context, peer peer.Outbound, taskID string) outcome {
 	pause := t.pause
 	for {
 		latest, ok := t.peer(peer.ID)
@@ -53,7 +53,7 @@ func (t *Transport) poll(ctx context.Context, peer settings.Outbound, taskID str
 
 // ask makes one poll, which the peer holds for wait seconds. The outcome is nil if the task runs on as far as is known; the next
 // poll must then be later by again.
-func (t *Transport) ask(ctx context.Context, peer settings.Outbound, taskID string, wait int) (o *outcome, again time.Duration) {
+func (t *Transport) ask(ctx context.Context, peer peer.Outbound, taskID string, wait int) (o *outcome, again time.Duration) {
 	inner, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Second+pollMargin)
 	defer cancel()
 	r, err := t.request(inner, http.MethodGet, peer, taskPath(taskID)+"?wait="+strconv.Itoa(wait)+"s", nil)

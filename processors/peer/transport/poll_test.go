@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // accepted answers 202 with a location.
@@ -68,15 +68,15 @@ func TestPollThatIsRefusedEndsTheAttempt(t *testing.T) {
 // An operator replaces a token on both sides, or removes a peer, while a task runs.
 func TestPollsFollowTheConfiguration(t *testing.T) {
 	p := newInstance(t)
-	var current atomic.Pointer[settings.Settings]
+	var current atomic.Pointer[peer.Settings]
 	current.Store(configured(p.base)())
-	change := func(peers ...settings.Outbound) {
-		current.Store(&settings.Settings{Enabled: true, InstanceID: "hq-1", Outbound: peers})
+	change := func(peers ...peer.Outbound) {
+		current.Store(&peer.Settings{Enabled: true, InstanceID: "hq-1", Outbound: peers})
 	}
 	p.delegate = accepted("tasks/t%2F9")
 	p.tasks = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer "+token {
-			change(settings.Outbound{ID: "a", BaseURL: p.base, Token: settings.NewSecret("T1-s3cret"), Timeout: limit})
+			change(peer.Outbound{ID: "a", BaseURL: p.base, Token: peer.NewSecret("T1-s3cret"), Timeout: limit})
 			accepted("")(w, r)
 			return
 		}
@@ -86,7 +86,7 @@ func TestPollsFollowTheConfiguration(t *testing.T) {
 	e := exchange(t, sender(t, current.Load), attempt())
 	require.False(t, e.failed, e.Failure)
 
-	for _, peers := range [][]settings.Outbound{nil, {{ID: "a", BaseURL: "http://other.example", Token: settings.NewSecret(token)}}} {
+	for _, peers := range [][]peer.Outbound{nil, {{ID: "a", BaseURL: "http://other.example", Token: peer.NewSecret(token)}}} {
 		current.Store(configured(p.base)())
 		p.on(accepted("tasks/t%2F9"))
 		polls := p.count("GET /api/peer/tasks")
@@ -101,7 +101,7 @@ func TestPollsFollowTheConfiguration(t *testing.T) {
 
 	current.Store(configured(p.base)())
 	p.tasks = func(w http.ResponseWriter, r *http.Request) {
-		change(settings.Outbound{ID: "a", BaseURL: p.base, Token: settings.NewSecret("T1-s3cret"), Timeout: limit})
+		change(peer.Outbound{ID: "a", BaseURL: p.base, Token: peer.NewSecret("T1-s3cret"), Timeout: limit})
 		if r.Header.Get("Authorization") == "Bearer "+token {
 			accepted("")(w, r)
 			return

@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // The paths of a peer, after its base URL.
@@ -31,7 +31,7 @@ const (
 const maxError = 64 << 10
 
 // post sends a task and returns its outcome.
-func (t *Transport) post(ctx context.Context, peer settings.Outbound, task peerwire.Request) outcome {
+func (t *Transport) post(ctx context.Context, peer peer.Outbound, task peerwire.Request) outcome {
 	r, err := t.request(ctx, http.MethodPost, peer, delegatePath, task.Body())
 	if err != nil {
 		return failed(peerwire.CodeUnreachable, "request cannot be made", final)
@@ -66,7 +66,7 @@ func own(base string, response *http.Response) bool {
 }
 
 // request returns a request with the peer's token.
-func (t *Transport) request(ctx context.Context, method string, peer settings.Outbound, path string, body []byte) (*http.Request, error) {
+func (t *Transport) request(ctx context.Context, method string, peer peer.Outbound, path string, body []byte) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {
 		content = bytes.NewReader(body)

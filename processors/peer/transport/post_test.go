@@ -17,7 +17,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 func TestRequestHasTheFormThatPeersRead(t *testing.T) {
@@ -275,7 +275,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 func TestConfigurationDecidesAtEachAttempt(t *testing.T) {
 	p := newInstance(t)
 	s := configured(p.base)()
-	tr := sender(t, func() *settings.Settings { return s })
+	tr := sender(t, func() *peer.Settings { return s })
 	require.False(t, exchange(t, tr, attempt()).failed)
 
 	unknown := func(n int64) {
@@ -284,15 +284,15 @@ func TestConfigurationDecidesAtEachAttempt(t *testing.T) {
 		require.Equal(t, []any{peerwire.CodeUnknownPeer, true, false}, []any{e.Code, e.Final, e.Reached})
 	}
 	restricted := *s
-	restricted.Outbound = []settings.Outbound{s.Outbound[0]}
+	restricted.Outbound = []peer.Outbound{s.Outbound[0]}
 	restricted.Outbound[0].AllowedAgents = []string{"front"}
 	s = &restricted
 	e := exchange(t, tr, attempt(number(2)))
 	require.Equal(t, []any{peerwire.CodeAgentForbidden, true, false}, []any{e.Code, e.Final, e.Reached})
 
-	s = &settings.Settings{Enabled: true}
+	s = &peer.Settings{Enabled: true}
 	unknown(3)
-	s = &settings.Settings{Outbound: restricted.Outbound}
+	s = &peer.Settings{Outbound: restricted.Outbound}
 	unknown(4)
 	s = nil
 	unknown(5)

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 func TestRepeatedTaskIsNotSentToAPeerThatIsNotIdempotent(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAttemptAfterOneThatWasInterruptedBeforeItWasSentIsNotARepeatedOne(t *te
 func TestPanicLeavesNoAttemptThatIsWaitedFor(t *testing.T) {
 	p, broken := newInstance(t), true
 	current := configured(p.base)
-	tr := sender(t, func() *settings.Settings {
+	tr := sender(t, func() *peer.Settings {
 		if broken {
 			panic("s3cret")
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +22,7 @@ const Kind = topics.KindPeer
 // Transport sends tasks to peers. It reuses connections and is safe for concurrent use. Use it with sink.Config.Peers, and use one
 // for all sinks of a process: it remembers which attempts were made.
 type Transport struct {
-	current func() *settings.Settings
+	current func() *peer.Settings
 	client  *http.Client
 	clock   processors.Clock
 	cards   cards
@@ -43,7 +43,7 @@ type Config struct {
 // New returns a transport that sends tasks to the peers of a configuration. The function is called for each attempt and
 // each poll, by several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
 // the transport is no longer used.
-func New(current func() *settings.Settings, c Config) *Transport {
+func New(current func() *peer.Settings, c Config) *Transport {
 	t := &Transport{current: current, client: sink.NewClient(), clock: cmp.Or[processors.Clock](c.Clock, clock.System()), pause: firstPause}
 	if c.TLS != nil {
 		t.client.Transport.(*http.Transport).TLSClientConfig = c.TLS.Clone()
@@ -151,7 +151,7 @@ func (t *Transport) attempt(ctx context.Context, peerID string, a peerwire.Attem
 }
 
 // withoutToken returns an outcome whose text does not have the peer's token, which a peer may echo.
-func withoutToken(o outcome, peer settings.Outbound) outcome {
+func withoutToken(o outcome, peer peer.Outbound) outcome {
 	if token := peer.Token.Reveal(); token != "" {
 		o.answer.Detail = strings.ReplaceAll(o.answer.Detail, token, peer.Token.String())
 	}
@@ -159,13 +159,13 @@ func withoutToken(o outcome, peer settings.Outbound) outcome {
 }
 
 // peer returns the peer with an ID, if it is configured now.
-func (t *Transport) peer(id string) (settings.Outbound, bool) {
+func (t *Transport) peer(id string) (peer.Outbound, bool) {
 	if t.current == nil {
-		return settings.Outbound{}, false
+		return peer.Outbound{}, false
 	}
 	s := t.current()
 	if s == nil {
-		return settings.Outbound{}, false
+		return peer.Outbound{}, false
 	}
 	return s.Peer(id)
 }

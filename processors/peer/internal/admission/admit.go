@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // Admit makes the checks of a request that come before its body is read, in the order in which a peer may rely on them:
@@ -13,17 +13,17 @@ import (
 // authorization are the values of the header Authorization. acquire takes a place, if there is one, and reports whether it
 // did; it is called last, once. The caller gives the place back when the request has been answered. The refusal is nil if the
 // request is admitted.
-func Admit(s *settings.Settings, authorization []string, acquire func(settings.Inbound) bool) (settings.Inbound, *peerwire.Refusal) {
+func Admit(s *peer.Settings, authorization []string, acquire func(peer.Inbound) bool) (peer.Inbound, *peerwire.Refusal) {
 	if !s.Enabled {
-		return settings.Inbound{}, peerwire.Disabled()
+		return peer.Inbound{}, peerwire.Disabled()
 	}
 	token, ok := peerwire.Bearer(authorization)
 	if !ok {
-		return settings.Inbound{}, peerwire.MissingToken()
+		return peer.Inbound{}, peerwire.MissingToken()
 	}
 	in, ok := s.Accept(token)
 	if !ok {
-		return settings.Inbound{}, peerwire.UnknownToken()
+		return peer.Inbound{}, peerwire.UnknownToken()
 	}
 	if !acquire(in) {
 		return in, peerwire.ConcurrencyLimit()
@@ -41,7 +41,7 @@ type Agents struct {
 // Check makes the checks of a request that come after its body was read (peerwire.ReadRequest): the token may use the agent, the
 // agent exists, and the task has neither passed this instance nor too many others. It returns the agent that the task is for.
 // The refusal is nil if the task is accepted. A token with a list of agents is told only about those.
-func Check(s *settings.Settings, in settings.Inbound, req peerwire.Request, agents Agents) (agentID string, refusal *peerwire.Refusal) {
+func Check(s *peer.Settings, in peer.Inbound, req peerwire.Request, agents Agents) (agentID string, refusal *peerwire.Refusal) {
 	agentID = req.AgentID
 	if agentID == "" {
 		agentID = agents.Default

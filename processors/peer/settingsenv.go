@@ -1,4 +1,4 @@
-package settings
+package peer
 
 import "strings"
 
@@ -12,7 +12,7 @@ var variables = []struct{ name, member string }{
 	{"PEER_MAX_HOPS", "maxHops"},
 }
 
-// EnvironmentNames returns the names of the variables that take precedence over the file. A blank variable counts as unset.
+// SettingsEnvironment returns the names of the variables that take precedence over the file. A blank variable counts as unset.
 //
 //	PEER_ENABLED                      enabled
 //	PEER_INSTANCE_ID                  instanceId
@@ -22,7 +22,7 @@ var variables = []struct{ name, member string }{
 //	PEER_MAX_HOPS                     maxHops
 //
 // The variables that tokenEnv names are read too.
-func EnvironmentNames() []string {
+func SettingsEnvironment() []string {
 	names := make([]string, len(variables))
 	for i, v := range variables {
 		names[i] = v.name
@@ -31,7 +31,7 @@ func EnvironmentNames() []string {
 }
 
 // environment replaces members by variables. Mistakes are reported under the name of the member.
-func (p *parser) environment(o *object) {
+func (p *parser) environment(o *settingsObject) {
 	for _, v := range variables {
 		text, _ := p.lookup(v.name)
 		if text = strings.TrimSpace(text); text != "" {

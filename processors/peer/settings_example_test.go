@@ -1,15 +1,15 @@
-package settings_test
+package peer_test
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // A configuration from a file. Each request looks at the current one.
-func ExampleOpen() {
+func ExampleOpenSettings() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		panic(err)
@@ -24,7 +24,7 @@ func ExampleOpen() {
 	}
 
 	write(`{"id":"partner-b","token":"T1","allowedAgentIds":["front"]}`)
-	file, err := settings.Open(path, settings.Config{})
+	file, err := peer.OpenSettings(path, peer.SettingsConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -40,17 +40,17 @@ func ExampleOpen() {
 	// false
 }
 
-func ExampleParse() {
-	_, err := settings.Parse([]byte(`{"peers":{
+func ExampleParseSettings() {
+	_, err := peer.ParseSettings([]byte(`{"peers":{
 		"inboundTokens": [{"id":"partner-b","token":"T1","allowedAgentIds":"front"}]
 	}}`), os.LookupEnv)
 	fmt.Println(err)
-	// Output: settings: bad configuration: peers.inboundTokens[0].allowedAgentIds: want an array of texts
+	// Output: peer: bad settings: peers.inboundTokens[0].allowedAgentIds: want an array of texts
 }
 
 // The tasks of a peer do not get the tool delegate_to_peer unless the entry of its token names it.
 func ExampleSettings_MayDelegate() {
-	s, err := settings.Parse([]byte(`{"peers":{"inboundTokens":[
+	s, err := peer.ParseSettings([]byte(`{"peers":{"inboundTokens":[
 		{"id":"partner-b","token":"T1"},
 		{"id":"partner-c","token":"T2","allowedTools":["delegate_to_peer"]}
 	]}}`), os.LookupEnv)
@@ -63,7 +63,7 @@ func ExampleSettings_MayDelegate() {
 }
 
 func ExampleSettings_Peer() {
-	s, err := settings.Parse([]byte(`{"peers":{"enabled":true,"instanceId":"hq-1","outbound":[
+	s, err := peer.ParseSettings([]byte(`{"peers":{"enabled":true,"instanceId":"hq-1","outbound":[
 		{"id":"tenant-a","baseUrl":"https://a.example/","token":"T1"}
 	]}}`), os.LookupEnv)
 	if err != nil {

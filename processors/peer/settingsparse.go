@@ -1,4 +1,4 @@
-package settings
+package peer
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ import (
 // maxDepth is the largest nesting depth of a file.
 const maxDepth = 64
 
-// Parse reads a configuration. lookup reads environment variables: it is os.LookupEnv, or reads a map in a test. A file
+// ParseSettings reads a configuration. lookup reads environment variables: it is os.LookupEnv, or reads a map in a test. A file
 // without the member peers has the defaults, which are not enabled. The error wraps ErrSettings and names every mistake, with
 // its entry and member.
-func Parse(content []byte, lookup func(string) (string, bool)) (*Settings, error) {
-	if len(content) > MaxSize {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrSettings, MaxSize)
+func ParseSettings(content []byte, lookup func(string) (string, bool)) (*Settings, error) {
+	if len(content) > maxSettingsSize {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrSettings, maxSettingsSize)
 	}
 	if codec.Deeper(content, maxDepth) {
 		return nil, fmt.Errorf("%w: nested deeper than %d levels", ErrSettings, maxDepth)
@@ -59,13 +59,13 @@ func lineOf(content []byte, err error) string {
 }
 
 // peers returns the member peers of a file.
-func (p *parser) peers(content []byte) *object {
+func (p *parser) peers(content []byte) *settingsObject {
 	top, err := members(content)
 	if err != nil {
 		p.fail("file", "want one JSON object, without duplicate members"+lineOf(content, err))
-		return &object{p: p}
+		return &settingsObject{p: p}
 	}
-	peers := &object{p: p, path: "peers"}
+	peers := &settingsObject{p: p, path: "peers"}
 	missing := !slices.ContainsFunc(top, func(m member) bool { return m.name == "peers" })
 	for _, m := range top {
 		if missing && (m.name == "inboundTokens" || m.name == "outbound" || m.name == "instanceId") {
@@ -81,14 +81,14 @@ func (p *parser) peers(content []byte) *object {
 	return peers
 }
 
-func (p *parser) settings(o *object) *Settings {
+func (p *parser) settings(o *settingsObject) *Settings {
 	o.known("enabled", "instanceId", "instanceName", "outbound", "inboundTokens", "defaultOutboundTimeoutMs",
 		"inboundMaxConcurrent", "maxHops")
 	p.environment(o)
 	s := &Settings{
 		Enabled: o.boolean("enabled"), InstanceID: o.name("instanceId"), InstanceName: o.name("instanceName"),
-		InboundMaxConcurrent: int(o.number("inboundMaxConcurrent", DefaultMaxConcurrent, 1, MaxConcurrent)),
-		MaxHops:              int(o.number("maxHops", DefaultMaxHops, 1, MaxHops)),
+		InboundMaxConcurrent: int(o.number("inboundMaxConcurrent", defaultMaxConcurrent, 1, MaxConcurrent)),
+		MaxHops:              int(o.number("maxHops", defaultMaxHops, 1, MaxHops)),
 	}
 	if s.Enabled && s.InstanceID == "" {
 		o.fail("instanceId", "blank; want an ID that no other instance has, because enabled is true")
@@ -116,7 +116,7 @@ func put[T any](list []T, v T, same func(a, b T) bool) []T {
 	return append(list, v)
 }
 
-func (p *parser) outbound(o *object, timeout time.Duration) Outbound {
+func (p *parser) outbound(o *settingsObject, timeout time.Duration) Outbound {
 	o.known("id", "baseUrl", "token", "tokenEnv", "description", "allowedAgentIds", "timeoutMs")
 	return Outbound{
 		ID: o.required("id", o.name("id")), BaseURL: o.baseURL("baseUrl"), Token: NewSecret(o.outboundToken()),
@@ -125,7 +125,7 @@ func (p *parser) outbound(o *object, timeout time.Duration) Outbound {
 	}
 }
 
-func (p *parser) inbound(o *object, concurrent int) Inbound {
+func (p *parser) inbound(o *settingsObject, concurrent int) Inbound {
 	o.known("id", "token", "tokenSha256", "allowedAgentIds", "maxConcurrent", "allowedTools", "callbackService")
 	return Inbound{
 		ID: o.required("id", o.name("id")), TokenSHA256: o.inboundHash(), AllowedAgents: o.names("allowedAgentIds"),
@@ -134,7 +134,7 @@ func (p *parser) inbound(o *object, concurrent int) Inbound {
 	}
 }
 
-func (o *object) outboundToken() string {
+func (o *settingsObject) outboundToken() string {
 	token, variable := o.text("token"), o.text("tokenEnv")
 	switch {
 	case token != "" && variable != "":
@@ -153,7 +153,7 @@ func (o *object) outboundToken() string {
 	return ""
 }
 
-func (o *object) inboundHash() (sum [sha256.Size]byte) {
+func (o *settingsObject) inboundHash() (sum [sha256.Size]byte) {
 	token, digits := o.text("token"), o.text("tokenSha256")
 	switch {
 	case token != "" && digits != "":
@@ -172,9 +172,9 @@ func (o *object) inboundHash() (sum [sha256.Size]byte) {
 }
 
 // usable checks that a header can carry a token.
-func (o *object) usable(name, token string) string {
-	if len(token) > MaxToken {
-		o.fail(name, fmt.Sprintf("longer than %d bytes", MaxToken))
+func (o *settingsObject) usable(name, token string) string {
+	if len(token) > maxToken {
+		o.fail(name, fmt.Sprintf("longer than %d bytes", maxToken))
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
 		o.fail(name, "a character of it is not printable ASCII, so that no header can carry it")
@@ -182,7 +182,7 @@ func (o *object) usable(name, token string) string {
 	return token
 }
 
-func (o *object) baseURL(name string) string {
+func (o *settingsObject) baseURL(name string) string {
 	text := o.text(name)
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||

@@ -1,4 +1,4 @@
-package settings
+package peer
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is an object of the file, whose members are read by name. A member that is null is absent.
-type object struct {
+// settingsObject is an settingsObject of the file, whose members are read by name. A member that is null is absent.
+type settingsObject struct {
 	p       *parser
 	path    string
 	members []member
@@ -24,10 +24,10 @@ type member struct {
 	value jsontext.Value
 }
 
-func (o *object) fail(name, text string) { o.p.fail(o.path+"."+name, text) }
+func (o *settingsObject) fail(name, text string) { o.p.fail(o.path+"."+name, text) }
 
 // known rejects members with other names. A name may be a token at the wrong place, so the error does not have it.
-func (o *object) known(names ...string) {
+func (o *settingsObject) known(names ...string) {
 	for i, m := range o.members {
 		if !slices.Contains(names, m.name) {
 			o.p.fail(o.path, fmt.Sprintf("member %d is unknown; want %s", i+1, strings.Join(names, ", ")))
@@ -36,7 +36,7 @@ func (o *object) known(names ...string) {
 }
 
 // value returns the value of a member, or nil.
-func (o *object) value(name string) jsontext.Value {
+func (o *settingsObject) value(name string) jsontext.Value {
 	for _, m := range o.members {
 		if m.name == name && m.value.Kind() != 'n' {
 			return m.value
@@ -46,26 +46,26 @@ func (o *object) value(name string) jsontext.Value {
 }
 
 // set gives a member another value: that of the environment.
-func (o *object) set(name, text string) {
+func (o *settingsObject) set(name, text string) {
 	quoted, _ := jsontext.AppendQuote(nil, text)
 	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m member) bool { return m.name == name })
 	o.members = append(o.members, member{name: name, value: quoted})
 }
 
 // text reads a text, trimmed; empty if it is absent.
-func (o *object) text(name string) string {
+func (o *settingsObject) text(name string) string {
 	v := o.value(name)
 	if v == nil {
 		return ""
 	}
-	text, ok := textOf(v)
+	text, ok := trimmedText(v)
 	if !ok {
 		o.fail(name, "want a text")
 	}
 	return strings.TrimSpace(text)
 }
 
-func textOf(v jsontext.Value) (string, bool) {
+func trimmedText(v jsontext.Value) (string, bool) {
 	if v.Kind() != '"' {
 		return "", false
 	}
@@ -74,7 +74,7 @@ func textOf(v jsontext.Value) (string, bool) {
 }
 
 // name reads an ID, a label or a name.
-func (o *object) name(name string) string {
+func (o *settingsObject) name(name string) string {
 	text := o.text(name)
 	if bad := badName(text); bad != "" {
 		o.fail(name, bad)
@@ -83,8 +83,8 @@ func (o *object) name(name string) string {
 }
 
 func badName(text string) string {
-	if len(text) > MaxName {
-		return fmt.Sprintf("longer than %d bytes", MaxName)
+	if len(text) > maxName {
+		return fmt.Sprintf("longer than %d bytes", maxName)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "a character of it is not printable"
@@ -92,7 +92,7 @@ func badName(text string) string {
 	return ""
 }
 
-func (o *object) required(name, text string) string {
+func (o *settingsObject) required(name, text string) string {
 	if text == "" {
 		o.fail(name, "blank")
 	}
@@ -100,13 +100,13 @@ func (o *object) required(name, text string) string {
 }
 
 // boolean reads a boolean, or a text that is one; false if it is absent.
-func (o *object) boolean(name string) bool {
+func (o *settingsObject) boolean(name string) bool {
 	v := o.value(name)
 	if v == nil {
 		return false
 	}
 	word := string(v)
-	if text, ok := textOf(v); ok {
+	if text, ok := trimmedText(v); ok {
 		word = strings.ToLower(strings.TrimSpace(text))
 	}
 	if word != "true" && word != "false" {
@@ -116,13 +116,13 @@ func (o *object) boolean(name string) bool {
 }
 
 // number reads a number, or a text that is one, truncates it, and cuts it to its bounds. A number below 1 is rejected.
-func (o *object) number(name string, absent, least, most int64) int64 {
+func (o *settingsObject) number(name string, absent, least, most int64) int64 {
 	v := o.value(name)
 	if v == nil {
 		return absent
 	}
 	word := string(v)
-	if text, ok := textOf(v); ok {
+	if text, ok := trimmedText(v); ok {
 		word = strings.TrimSpace(text)
 	}
 	x, err := strconv.ParseFloat(word, 64)
@@ -138,13 +138,13 @@ func (o *object) number(name string, absent, least, most int64) int64 {
 }
 
 // duration reads a number of milliseconds.
-func (o *object) duration(name string, absent time.Duration) time.Duration {
+func (o *settingsObject) duration(name string, absent time.Duration) time.Duration {
 	ms := o.number(name, absent.Milliseconds(), MinTimeout.Milliseconds(), MaxTimeout.Milliseconds())
 	return time.Duration(ms) * time.Millisecond
 }
 
 // elements reads an array. A member that is absent has no elements; null is not an array.
-func (o *object) elements(name, want string) (list []jsontext.Value) {
+func (o *settingsObject) elements(name, want string) (list []jsontext.Value) {
 	i := slices.IndexFunc(o.members, func(m member) bool { return m.name == name })
 	if i < 0 {
 		return nil
@@ -168,9 +168,9 @@ func (o *object) elements(name, want string) (list []jsontext.Value) {
 }
 
 // entries reads an array of objects.
-func (o *object) entries(name string) (list []*object) {
+func (o *settingsObject) entries(name string) (list []*settingsObject) {
 	for i, v := range o.elements(name, "objects") {
-		entry := &object{p: o.p, path: fmt.Sprintf("%s.%s[%d]", o.path, name, i)}
+		entry := &settingsObject{p: o.p, path: fmt.Sprintf("%s.%s[%d]", o.path, name, i)}
 		var err error
 		if entry.members, err = members(v); err != nil {
 			o.p.fail(entry.path, "want an object")
@@ -182,10 +182,10 @@ func (o *object) entries(name string) (list []*object) {
 }
 
 // names reads a list of agent IDs or tools. A list that would allow more than the reader of the file thinks is rejected.
-func (o *object) names(name string) (ids []string) {
+func (o *settingsObject) names(name string) (ids []string) {
 	for i, v := range o.elements(name, "texts") {
 		element := fmt.Sprintf("%s[%d]", name, i)
-		text, ok := textOf(v)
+		text, ok := trimmedText(v)
 		id := strings.TrimSpace(text)
 		switch {
 		case !ok:

@@ -1,4 +1,4 @@
-package settings_test
+package peer_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 // What is loaded is safe to use, and what is not is reported without values.
@@ -20,26 +20,26 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(content))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		s, err := settings.Parse(content, none)
+		s, err := peer.ParseSettings(content, none)
 		if err != nil {
-			require.ErrorIs(t, err, settings.ErrSettings)
+			require.ErrorIs(t, err, peer.ErrSettings)
 			return
 		}
 		require.False(t, s.Enabled && s.InstanceID == "")
-		require.True(t, s.InboundMaxConcurrent >= 1 && s.InboundMaxConcurrent <= settings.MaxConcurrent)
-		require.True(t, s.MaxHops >= 1 && s.MaxHops <= settings.MaxHops)
+		require.True(t, s.InboundMaxConcurrent >= 1 && s.InboundMaxConcurrent <= peer.MaxConcurrent)
+		require.True(t, s.MaxHops >= 1 && s.MaxHops <= peer.MaxHops)
 		for _, o := range s.Outbound {
 			require.NotEmpty(t, o.ID)
 			require.NotEmpty(t, o.Token.Reveal())
 			require.True(t, strings.HasPrefix(strings.ToLower(o.BaseURL), "http"))
-			require.True(t, o.Timeout >= settings.MinTimeout && o.Timeout <= settings.MaxTimeout)
+			require.True(t, o.Timeout >= peer.MinTimeout && o.Timeout <= peer.MaxTimeout)
 			require.NotContains(t, o.AllowedAgents, "")
 		}
 		for _, in := range s.Inbound {
 			require.NotEmpty(t, in.ID)
 			require.NotContains(t, in.AllowedAgents, "")
 			require.NotContains(t, in.AllowedTools, "")
-			require.True(t, in.MaxConcurrent >= 1 && in.MaxConcurrent <= settings.MaxConcurrent)
+			require.True(t, in.MaxConcurrent >= 1 && in.MaxConcurrent <= peer.MaxConcurrent)
 		}
 	})
 }

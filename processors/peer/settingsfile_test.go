@@ -1,4 +1,4 @@
-package settings_test
+package peer_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 const before, after = `{"peers":{"enabled":true,"instanceId":"a","inboundTokens":[{"id":"b","token":"T1"},{"id":"b","token":"T2"}]}}`,
@@ -23,7 +23,7 @@ func write(t *testing.T, path, content string) {
 	require.NoError(t, os.Rename(path+".next", path))
 }
 
-func accepts(f *settings.File, token string) bool {
+func accepts(f *peer.SettingsFile, token string) bool {
 	_, ok := f.Settings().Accept(token)
 	return ok
 }
@@ -31,7 +31,7 @@ func accepts(f *settings.File, token string) bool {
 func TestRevokedTokenIsRefusedInTheNextRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.Config{Environment: none})
+	f, err := peer.OpenSettings(path, peer.SettingsConfig{Environment: none})
 	require.NoError(t, err)
 	running := f.Settings()
 	for range 20 { // the files have the same size and may have the same modification time
@@ -51,7 +51,7 @@ func TestUnusableFileKeepsTheFormerConfiguration(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.Config{Environment: none, Logger: zap.New(core)})
+	f, err := peer.OpenSettings(path, peer.SettingsConfig{Environment: none, Logger: zap.New(core)})
 	require.NoError(t, err)
 	write(t, path, `{"peers":{"enabled":true,"inboundTokens":[{"id":"b","token":"tok-6c1d0f"}]}}`)
 	for range 3 {
@@ -71,7 +71,7 @@ func TestUnusableFileKeepsTheFormerConfiguration(t *testing.T) {
 func TestConcurrentRequestsSeeTheFileAsItIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
 	write(t, path, before)
-	f, err := settings.Open(path, settings.Config{Environment: none})
+	f, err := peer.OpenSettings(path, peer.SettingsConfig{Environment: none})
 	require.NoError(t, err)
 	write(t, path, after)
 	var requests sync.WaitGroup
@@ -89,10 +89,10 @@ func TestConcurrentRequestsSeeTheFileAsItIs(t *testing.T) {
 
 func TestOpenRejectsFilesAndOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	_, err := settings.Open(path, settings.Config{})
+	_, err := peer.OpenSettings(path, peer.SettingsConfig{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	write(t, path, `{"peers":{"enabled":true}}`)
-	_, err = settings.Open(path, settings.Config{Environment: none})
-	require.ErrorIs(t, err, settings.ErrSettings)
+	_, err = peer.OpenSettings(path, peer.SettingsConfig{Environment: none})
+	require.ErrorIs(t, err, peer.ErrSettings)
 	require.ErrorContains(t, err, path)
 }

@@ -1,6 +1,4 @@
-// Package tsagent has the agent of crewtest on the TypeScript SDK of ACP, as another implementation of the protocol. It needs
-// node of version 20 or later, and npm to install the SDK once.
-package tsagent
+package crewtest
 
 import (
 	"context"
@@ -12,23 +10,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-
-	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 )
 
 //go:embed agent.mjs package.json package-lock.json
 var files embed.FS
 
-// ErrNoNode is wrapped by the error of Install if node or npm is missing.
-var ErrNoNode = errors.New("tsagent: needs node and npm")
+// ErrNoNode is wrapped by the error of InstallTypeScript if node or npm is missing.
+var ErrNoNode = errors.New("crewtest: needs node and npm")
 
-// Agent is an installed agent.
-type Agent struct{ node, main string }
+// TypeScript is the installed agent on the TypeScript SDK of ACP, as another implementation of the protocol. It needs node of version 20
+// or later, and npm to install the SDK once.
+type TypeScript struct{ node, main string }
 
-// Install installs the agent and its SDK, in the versions of package-lock.json and without scripts of packages, in a directory
+// InstallTypeScript installs the agent and its SDK, in the versions of package-lock.json and without scripts of packages, in a directory
 // below dir that is used again. dir is the user's cache directory if it is empty. It may be called by several processes at
 // once. It needs the npm registry the first time.
-func Install(ctx context.Context, dir string) (*Agent, error) {
+func InstallTypeScript(ctx context.Context, dir string) (*TypeScript, error) {
 	node, noNode := exec.LookPath("node")
 	npm, noNPM := exec.LookPath("npm")
 	if noNode != nil || noNPM != nil {
@@ -37,55 +34,55 @@ func Install(ctx context.Context, dir string) (*Agent, error) {
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("tsagent: %w", err)
+			return nil, fmt.Errorf("crewtest: %w", err)
 		}
 		dir = filepath.Join(cache, "turntable")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("tsagent: %w", err)
+		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	digest := sha256.New()
 	names := []string{"agent.mjs", "package.json", "package-lock.json"}
 	for _, name := range names {
 		raw, err := files.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("tsagent: %w", err)
+			return nil, fmt.Errorf("crewtest: %w", err)
 		}
 		digest.Write(raw)
 	}
 	home := filepath.Join(dir, "tsagent-"+hex.EncodeToString(digest.Sum(nil)[:8]))
-	a := &Agent{node: node, main: filepath.Join(home, "agent.mjs")}
+	a := &TypeScript{node: node, main: filepath.Join(home, "agent.mjs")}
 	if _, err := os.Stat(home); err == nil {
 		return a, nil
 	}
 	// The directory gets its name when it is complete.
 	temp, err := os.MkdirTemp(dir, "tsagent-new-")
 	if err != nil {
-		return nil, fmt.Errorf("tsagent: %w", err)
+		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	for _, name := range names {
 		raw, _ := files.ReadFile(name)
 		if err := os.WriteFile(filepath.Join(temp, name), raw, 0o644); err != nil {
-			return nil, fmt.Errorf("tsagent: %w", err)
+			return nil, fmt.Errorf("crewtest: %w", err)
 		}
 	}
 	c := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	c.Dir = temp
 	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("tsagent: npm ci: %w: %s", err, out)
+		return nil, fmt.Errorf("crewtest: npm ci: %w: %s", err, out)
 	}
 	if err := os.Rename(temp, home); err != nil {
 		if _, installed := os.Stat(home); installed == nil {
 			return a, nil // by another process
 		}
-		return nil, fmt.Errorf("tsagent: %w", err)
+		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	return a, nil
 }
 
 // Command writes the script to a file in dir and returns the command line of an agent that does it. Piece has no effect.
-func (a *Agent) Command(dir string, s crewtest.Script) ([]string, error) {
+func (a *TypeScript) Command(dir string, s Script) ([]string, error) {
 	path, err := s.Save(dir)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package settings_test
+package peer_test
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer"
 )
 
 func none(string) (string, bool) { return "", false }
@@ -21,9 +21,9 @@ func environment(variables map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { v, ok := variables[name]; return v, ok }
 }
 
-func parse(t *testing.T, peers string) *settings.Settings {
+func parse(t *testing.T, peers string) *peer.Settings {
 	t.Helper()
-	s, err := settings.Parse([]byte(`{"peers":`+peers+`}`), none)
+	s, err := peer.ParseSettings([]byte(`{"peers":`+peers+`}`), none)
 	require.NoError(t, err, peers)
 	return s
 }
@@ -38,16 +38,16 @@ func TestFileIsReadWhole(t *testing.T) {
 		"inboundTokens":[{"id":"partner-b","tokenSha256":"`+hex.EncodeToString(sum[:])+`","allowedAgentIds":["front","back"],
 			"maxConcurrent":2,"allowedTools":[" delegate_to_peer "],"callbackService":" partner-b-callback "},{"id":"partner-c","token":" T 3 "}],
 		"defaultOutboundTimeoutMs":30000,"inboundMaxConcurrent":9,"maxHops":2}`)
-	require.Equal(t, &settings.Settings{
+	require.Equal(t, &peer.Settings{
 		Enabled: true, InstanceID: "hq-1", InstanceName: "HQ",
-		Outbound: []settings.Outbound{
+		Outbound: []peer.Outbound{
 			{
-				ID: "tenant-a", BaseURL: "https://a.example/x", Token: settings.NewSecret("T1"), Description: "d",
+				ID: "tenant-a", BaseURL: "https://a.example/x", Token: peer.NewSecret("T1"), Description: "d",
 				AllowedAgents: []string{"front"}, Timeout: 5 * time.Second,
 			},
-			{ID: "tenant-b", BaseURL: "http://127.0.0.1:8080", Token: settings.NewSecret("T1"), Timeout: 30 * time.Second},
+			{ID: "tenant-b", BaseURL: "http://127.0.0.1:8080", Token: peer.NewSecret("T1"), Timeout: 30 * time.Second},
 		},
-		Inbound: []settings.Inbound{
+		Inbound: []peer.Inbound{
 			{
 				ID: "partner-b", TokenSHA256: sum, AllowedAgents: []string{"front", "back"}, MaxConcurrent: 2,
 				AllowedTools: []string{"delegate_to_peer"}, CallbackService: "partner-b-callback",
@@ -63,29 +63,29 @@ func TestDefaults(t *testing.T) {
 		`{}`, `{"peers":null}`, `{"peers":{}}`, `{"other":[1]}`, " {}\r\n",
 		`{"peers":{"enabled":null,"instanceId":null,"defaultOutboundTimeoutMs":null,"inboundTokens":[],"outbound":[]}}`,
 	} {
-		s, err := settings.Parse([]byte(content), none)
+		s, err := peer.ParseSettings([]byte(content), none)
 		require.NoError(t, err, content)
-		require.Equal(t, &settings.Settings{InboundMaxConcurrent: 4, MaxHops: 4}, s, content)
+		require.Equal(t, &peer.Settings{InboundMaxConcurrent: 4, MaxHops: 4}, s, content)
 	}
 }
 
 // An absent timeout must not become the shortest one.
 func TestPeerWithoutATimeoutHasTheDefaultOne(t *testing.T) {
-	const peer = `{"id":"a","baseUrl":"https://a.example","token":"T1"%s}`
+	const outbound = `{"id":"a","baseUrl":"https://a.example","token":"T1"%s}`
 	for member, want := range map[string]time.Duration{
 		``: time.Minute, `,"timeoutMs":null`: time.Minute, `,"timeoutMs":1`: time.Second, `,"timeoutMs":1000`: time.Second,
 		`,"timeoutMs":1500.9`: 1500 * time.Millisecond, `,"timeoutMs":" 2e3 "`: 2 * time.Second,
 		`,"timeoutMs":600000`: 10 * time.Minute, `,"timeoutMs":1e300`: 10 * time.Minute,
 	} {
-		s := parse(t, `{"outbound":[`+fmt.Sprintf(peer, member)+`]}`)
+		s := parse(t, `{"outbound":[`+fmt.Sprintf(outbound, member)+`]}`)
 		require.Equal(t, want, s.Outbound[0].Timeout, member)
 	}
 	for _, member := range []string{`0`, `-1`, `0.9`, `"0"`} {
-		_, err := settings.Parse([]byte(`{"peers":{"outbound":[`+fmt.Sprintf(peer, "")+`,`+
-			fmt.Sprintf(peer, `,"timeoutMs":`+member)+`]}}`), none)
-		require.ErrorIs(t, err, settings.ErrSettings)
+		_, err := peer.ParseSettings([]byte(`{"peers":{"outbound":[`+fmt.Sprintf(outbound, "")+`,`+
+			fmt.Sprintf(outbound, `,"timeoutMs":`+member)+`]}}`), none)
+		require.ErrorIs(t, err, peer.ErrSettings)
 		require.EqualError(t, err,
-			"settings: bad configuration: peers.outbound[1].timeoutMs: want at least 1; without it, it is 60000", member)
+			"peer: bad settings: peers.outbound[1].timeoutMs: want at least 1; without it, it is 60000", member)
 	}
 }
 
@@ -156,8 +156,8 @@ func TestListsOfAgents(t *testing.T) {
 		{[]string{"main"}, " ", false},
 		{[]string{"main"}, "Main", false},
 	} {
-		require.Equal(t, c.want, settings.Outbound{AllowedAgents: c.list}.MayUse(c.agent), "%v", c)
-		require.Equal(t, c.want, settings.Inbound{AllowedAgents: c.list}.MayUse(c.agent), "%v", c)
+		require.Equal(t, c.want, peer.Outbound{AllowedAgents: c.list}.MayUse(c.agent), "%v", c)
+		require.Equal(t, c.want, peer.Inbound{AllowedAgents: c.list}.MayUse(c.agent), "%v", c)
 	}
 	require.Empty(t, parse(t, `{"inboundTokens":[{"id":"a","token":"T","allowedAgentIds":[]}]}`).Inbound[0].AllowedAgents)
 }
@@ -234,9 +234,9 @@ func TestMistakesAreRejectedByName(t *testing.T) {
 		{`{"outbound":[{"id":"a","baseUrl":"https://a.example","token":"T1","tokenEnv":"X"}]}`, "peers.outbound[0].tokenEnv: want either"},
 		{`{"outbound":[{"id":"a","token":"T1"}]}`, "peers.outbound[0].baseUrl: want an http or https URL"},
 	} {
-		_, err := settings.Parse([]byte(`{"peers":`+c.peers+`}`), none)
-		require.ErrorIs(t, err, settings.ErrSettings, c.peers)
-		require.ErrorContains(t, err, "settings: bad configuration: "+c.want, c.peers)
+		_, err := peer.ParseSettings([]byte(`{"peers":`+c.peers+`}`), none)
+		require.ErrorIs(t, err, peer.ErrSettings, c.peers)
+		require.ErrorContains(t, err, "peer: bad settings: "+c.want, c.peers)
 	}
 	for _, url := range []string{
 		"", "a.example", "ftp://a.example", "https://", "https:///x", "https:a.example", "https://:443", "https://a.example?x=1",
@@ -244,7 +244,7 @@ func TestMistakesAreRejectedByName(t *testing.T) {
 		"https://a.example:port", "https://a b.example", "https://a.example/\u00e9", "https://a.example/\tx", "//a.example", "HTTPS//a",
 	} {
 		quoted, _ := jsontext.AppendQuote(nil, url)
-		_, err := settings.Parse([]byte(`{"peers":{"outbound":[{"id":"a","token":"T1","baseUrl":`+string(quoted)+`}]}}`), none)
+		_, err := peer.ParseSettings([]byte(`{"peers":{"outbound":[{"id":"a","token":"T1","baseUrl":`+string(quoted)+`}]}}`), none)
 		require.ErrorContains(t, err, "peers.outbound[0].baseUrl: want an http or https URL without user, query and fragment", url)
 	}
 }
@@ -254,13 +254,13 @@ func TestFilesThatAreNoConfigurationAreRejected(t *testing.T) {
 		``, ` `, `null`, `[]`, `{`, `{"peers":{}`, `{} {}`, `{}x`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}",
 		strings.Repeat(`{"a":`, 65) + `1` + strings.Repeat(`}`, 65), `{"a":"` + strings.Repeat("x", 1<<20) + `"}`,
 	} {
-		_, err := settings.Parse([]byte(content), none)
-		require.ErrorIs(t, err, settings.ErrSettings, "%.60s", content)
+		_, err := peer.ParseSettings([]byte(content), none)
+		require.ErrorIs(t, err, peer.ErrSettings, "%.60s", content)
 	}
 }
 
 func TestAllMistakesAreReported(t *testing.T) {
-	_, err := settings.Parse([]byte(`{"peers":{"enabled":true,"outbound":[{}],"inboundTokens":[{}]}}`), none)
+	_, err := peer.ParseSettings([]byte(`{"peers":{"enabled":true,"outbound":[{}],"inboundTokens":[{}]}}`), none)
 	for _, want := range []string{
 		"peers.instanceId", "peers.outbound[0].id", "peers.outbound[0].baseUrl", "peers.outbound[0].token",
 		"peers.inboundTokens[0].id", "peers.inboundTokens[0].token",
@@ -272,7 +272,7 @@ func TestAllMistakesAreReported(t *testing.T) {
 func TestEnvironmentTakesPrecedence(t *testing.T) {
 	const content = `{"peers":{"enabled":false,"instanceId":"file","instanceName":"file","maxHops":"bad",
 		"outbound":[{"id":"a","baseUrl":"https://a.example","tokenEnv":"TENANT_A_TOKEN"}]}}`
-	s, err := settings.Parse([]byte(content), environment(map[string]string{
+	s, err := peer.ParseSettings([]byte(content), environment(map[string]string{
 		"PEER_ENABLED": "TRUE", "PEER_INSTANCE_ID": " env ", "PEER_INSTANCE_NAME": " ", "PEER_MAX_HOPS": "7",
 		"PEER_DEFAULT_OUTBOUND_TIMEOUT_MS": "2000", "PEER_INBOUND_MAX_CONCURRENT": "8", "TENANT_A_TOKEN": " T9\n",
 	}))
@@ -285,9 +285,9 @@ func TestEnvironmentTakesPrecedence(t *testing.T) {
 	require.Equal(t, 2*time.Second, s.Outbound[0].Timeout)
 	require.Equal(t, "T9", s.Outbound[0].Token.Reveal())
 
-	_, err = settings.Parse([]byte(`{}`), environment(map[string]string{"PEER_MAX_HOPS": "many"}))
+	_, err = peer.ParseSettings([]byte(`{}`), environment(map[string]string{"PEER_MAX_HOPS": "many"}))
 	require.ErrorContains(t, err, "peers.maxHops: want a number")
-	require.Len(t, settings.EnvironmentNames(), 6)
+	require.Len(t, peer.SettingsEnvironment(), 6)
 }
 
 func TestErrorsAndFormattedSettingsContainNoToken(t *testing.T) {
@@ -302,7 +302,7 @@ func TestErrorsAndFormattedSettingsContainNoToken(t *testing.T) {
 	}
 	for _, place := range places {
 		place = fmt.Sprintf(place, token)
-		_, err := settings.Parse([]byte(`{"peers":`+place+`}`), none)
+		_, err := peer.ParseSettings([]byte(`{"peers":`+place+`}`), none)
 		require.Error(t, err, place)
 		require.NotContains(t, err.Error(), token, place)
 	}
@@ -310,7 +310,7 @@ func TestErrorsAndFormattedSettingsContainNoToken(t *testing.T) {
 	s := parse(t, `{"enabled":true,"instanceId":"a","outbound":[{"id":"a","baseUrl":"https://a.example","token":"`+token+`"}]}`)
 	encoded, err := json.Marshal(s.Outbound[0].Token)
 	require.NoError(t, err)
-	hidden := struct{ inner settings.Outbound }{s.Outbound[0]}
+	hidden := struct{ inner peer.Outbound }{s.Outbound[0]}
 	for _, text := range []string{
 		fmt.Sprintf("%v %+v %#v", *s, s.Outbound, s.Outbound[0]), fmt.Sprintf("%v %+v %#v", hidden, hidden, hidden),
 		fmt.Sprint(s.Outbound[0].Token), string(encoded),
@@ -318,7 +318,7 @@ func TestErrorsAndFormattedSettingsContainNoToken(t *testing.T) {
 		require.NotContains(t, text, token)
 	}
 	require.Contains(t, string(encoded), "[secret]")
-	require.Empty(t, settings.Secret{}.Reveal())
+	require.Empty(t, peer.Secret{}.Reveal())
 }
 
 func TestErrorNamesTheLineThatIsNotJSON(t *testing.T) {
@@ -327,8 +327,8 @@ func TestErrorNamesTheLineThatIsNotJSON(t *testing.T) {
 		"{\n \"peers\": {\n  \"S3CRET\": 1,\n  \"S3CRET\": 2\n }}": "; see line 4",
 		"{\n \"peers\": {},\n}":                                    "; see line 2",
 	} {
-		_, err := settings.Parse([]byte(content), func(string) (string, bool) { return "", false })
-		require.ErrorIs(t, err, settings.ErrSettings)
+		_, err := peer.ParseSettings([]byte(content), func(string) (string, bool) { return "", false })
+		require.ErrorIs(t, err, peer.ErrSettings)
 		require.Contains(t, err.Error(), want, content)
 		require.NotContains(t, err.Error(), "S3CRET")
 	}
@@ -337,9 +337,9 @@ func TestErrorNamesTheLineThatIsNotJSON(t *testing.T) {
 // Such a file would otherwise be one that is not enabled.
 func TestConfigurationOutsideOfPeersIsRejected(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
-	_, err := settings.Parse([]byte(`{"enabled":true,"instanceId":"hq-1"}`), none)
-	require.ErrorIs(t, err, settings.ErrSettings)
+	_, err := peer.ParseSettings([]byte(`{"enabled":true,"instanceId":"hq-1"}`), none)
+	require.ErrorIs(t, err, peer.ErrSettings)
 	require.ErrorContains(t, err, "instanceId: want it in the member peers")
-	_, err = settings.Parse([]byte(`{"instanceId":"another program's","peers":{}}`), none)
+	_, err = peer.ParseSettings([]byte(`{"instanceId":"another program's","peers":{}}`), none)
 	require.NoError(t, err)
 }
