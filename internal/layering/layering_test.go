@@ -111,7 +111,8 @@ type layer struct {
 func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
-		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/approval", "processors/approval/policyfile":
+		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/internal/tableindex",
+		"processors/approval", "processors/approval/policyfile":
 		return true
 	}
 	return false

@@ -107,7 +107,7 @@ func (h *Handler) serve(r *request, id string) answer {
 	switch {
 	case len(id) > maxID:
 		return notFound()
-	case !h.index.isReady():
+	case !h.index.follows.IsReady():
 		return notReady()
 	case id == "":
 		return h.list(r)
@@ -132,7 +132,7 @@ func (h *Handler) list(r *request) answer {
 	if rejection, ok := h.enter(r, session); !ok {
 		return rejection
 	}
-	if err := h.index.catchUp(r.Context()); err != nil {
+	if err := h.index.records.CatchUp(r.Context()); err != nil {
 		return h.unreadable(err)
 	}
 	return listAnswer(h.index.of(session, limit))
@@ -143,7 +143,7 @@ func (h *Handler) get(r *request, id string) answer {
 	session := r.URL.Query().Get("session_id")
 	found := h.find(r, session, id)
 	if len(found) == 0 || !found[0].ended() {
-		if err := h.index.catchUp(r.Context()); err != nil {
+		if err := h.index.records.CatchUp(r.Context()); err != nil {
 			return h.unreadable(err)
 		}
 		found = h.find(r, session, id)

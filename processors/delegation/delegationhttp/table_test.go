@@ -19,10 +19,10 @@ func TestTableIsBounded(t *testing.T) {
 	}
 	require.Equal(t, 10, x.recent.Len())
 	require.Len(t, x.byID, 10)
-	require.Nil(t, x.find("s0", "c0"))
-	require.NotNil(t, x.find("s0", "c99"))
+	require.False(t, x.recent.Contains(key{"s0", "c0"}))
+	require.True(t, x.recent.Contains(key{"s0", "c99"}))
 	x.add(topics.Delegation{SessionID: "s", CallbackID: "old"}, 0, 100, now.Add(-time.Hour), now)
-	require.Nil(t, x.find("s", "old"), "it is older than the look-back")
+	require.False(t, x.recent.Contains(key{"s", "old"}), "it is older than the look-back")
 	x.add(topics.Delegation{SessionID: "s", CallbackID: "ahead"}, 0, 100, now.Add(time.Hour), now)
 	x.expire(now.Add(time.Hour))
 	require.Zero(t, x.recent.Len())
@@ -35,7 +35,8 @@ func TestTableKeepsNoResults(t *testing.T) {
 	x := newTable(10, time.Hour)
 	now := time.Now()
 	x.add(topics.Delegation{SessionID: "s", CallbackID: "a", Status: topics.DelegationFailed, Result: "r", Error: "e"}, 0, 0, now, now)
-	require.Empty(t, x.find("s", "a").Result+x.find("s", "a").Error)
+	e, _ := x.recent.Peek(key{"s", "a"})
+	require.Empty(t, e.Result+e.Error)
 }
 
 // Whatever the order and the repeats, a delegation has ended once its end was added, and the maps agree.
@@ -54,14 +55,14 @@ func TestEndedDelegationsStayEnded(t *testing.T) {
 				d.Status = topics.DelegationCompleted
 			}
 			x.add(d, 0, int64(i), now, now)
-			key := d.SessionID + id
-			newest[key] = max(newest[key], d.StartedMS)
+			name := d.SessionID + id
+			newest[name] = max(newest[name], d.StartedMS)
 			if d.Status != topics.DelegationOpen {
-				ended[fmt.Sprint(key, d.StartedMS)] = true
+				ended[fmt.Sprint(name, d.StartedMS)] = true
 			}
-			e := x.find(d.SessionID, id)
-			require.Equal(t, newest[key], e.StartedMS)
-			require.Equal(t, ended[fmt.Sprint(key, newest[key])], e.ended())
+			e, _ := x.recent.Peek(key{d.SessionID, id})
+			require.Equal(t, newest[name], e.StartedMS)
+			require.Equal(t, ended[fmt.Sprint(name, newest[name])], e.ended())
 			n := 0
 			for _, of := range x.sessions {
 				n += len(of)

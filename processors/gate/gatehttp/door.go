@@ -151,7 +151,7 @@ func (h *Handler) serve(r *request, rt route) answer {
 	switch {
 	case len(rt.id) > maxID:
 		return notFound()
-	case !h.index.isReady():
+	case !h.index.follows.IsReady():
 		return notReady()
 	}
 	return rt.serve(h, r, rt.id)
@@ -162,7 +162,7 @@ func (h *Handler) serve(r *request, rt route) answer {
 func (h *Handler) find(r *request, id string) (session string, rejection answer, ok bool) {
 	session, known := h.index.sessionOf(id)
 	if !known || !r.Caller.Allowed(session) {
-		if err := h.index.catchUp(r.Context(), h.index.topic); err != nil {
+		if err := h.index.rows.CatchUp(r.Context()); err != nil {
 			return "", h.unreadable(err), false
 		}
 		session, known = h.index.sessionOf(id)
@@ -208,7 +208,7 @@ func (h *Handler) await(ctx context.Context, done <-chan struct{}, wait time.Dur
 		return true
 	case <-timer.C():
 	case <-ctx.Done():
-	case <-h.index.ended:
+	case <-h.index.follows.Ended:
 	}
 	return false
 }

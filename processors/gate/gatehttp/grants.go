@@ -65,7 +65,7 @@ func (h *Handler) grants(r *request, session string) (stored []*gaterow.Grant, r
 		if refusal := r.Session(session); refusal != nil {
 			return nil, refused(r.w, refusal), false
 		}
-		if err := h.index.catchUp(r.Context(), h.index.topic); err != nil {
+		if err := h.index.rows.CatchUp(r.Context()); err != nil {
 			return nil, h.unreadable(err), false
 		}
 		row, err := h.index.row(r.Context(), r.Key(), session)
@@ -80,7 +80,7 @@ func (h *Handler) grants(r *request, session string) (stored []*gaterow.Grant, r
 	if !r.governs() {
 		return nil, r.forbid("Forbidden: the approvals of the agent need the right to control all sessions"), false
 	}
-	if err := h.index.catchUp(r.Context(), h.index.grants); err != nil {
+	if err := h.index.standing.CatchUp(r.Context()); err != nil {
 		return nil, h.unreadable(err), false
 	}
 	return h.index.standingGrants(), answer{}, true

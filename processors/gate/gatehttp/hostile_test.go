@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 )
 
 func TestCallersNeedTheRightOfTheirRequest(t *testing.T) {
@@ -221,14 +223,13 @@ func TestRequestWaitsForTheStandingApprovals(t *testing.T) {
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(Config{Door: auth.Door{Authenticate: callers}})
-	late, err := processors.NewTableFollower(f.brokers, []string{d.index.grants}, d.index.onGrants)
-	require.NoError(t, err)
-	d.index.mu.Lock()
+	late := &tableindex.Source{Topics: d.index.standing.Topics, Handle: d.index.onGrants}
+	follows := tableindex.New(ErrConfig, ErrNotReady, late)
 	d.index.standing = late
-	d.index.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
-	go func() { ran <- late.Run(ctx) }()
+	go func() { ran <- follows.Run(ctx, f.brokers, zap.NewNop(), nil) }()
+	require.Eventually(t, func() bool { return late.Follower() != nil }, waitLimit, time.Millisecond)
 	require.Equal(t, 404, d.do("DELETE", "/api/gates/grants/none", "", as("boss all *")).status)
 	cancel()
 	require.NoError(t, <-ran)

@@ -7,18 +7,16 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,10 +29,8 @@ var (
 )
 
 const (
-	// catchUpTimeout bounds how long a request waits for the newest rows before a gate is said to be unknown.
-	catchUpTimeout = 5 * time.Second
-	// maxRowReads is how many rows are read from the brokers at the same time.
-	maxRowReads = 8
+	// rowTimeout bounds how long a request waits for a row.
+	rowTimeout = 5 * time.Second
 	// maxAgents bounds the rows of standing approvals. Usually there is one: that of the index's agent.
 	maxAgents = 100
 )
@@ -47,19 +43,13 @@ const (
 // read from the brokers when they are needed.
 type Index struct {
 	agent  string
-	topic  string // of the rows
-	grants string // of the standing approvals
 	config Config
 
-	reading *entrance.Slots
-	shown   *seen.Log // of whole requests
-	started atomic.Bool
-	ready   chan struct{}
-	ended   chan struct{} // closed when Run ends
+	follows        *tableindex.Index
+	rows, standing *tableindex.Source // standing: the table of grants may not exist
+	shown          *seen.Log          // of whole requests
 
 	mu       sync.Mutex
-	rows     *processors.Follower // nil before Run
-	standing *processors.Follower
 	table    *table
 	watchers map[string]map[*watcher]struct{}
 	approved map[string][]*gaterow.Grant // the standing approvals, by the agent that asks: the row's key
@@ -76,11 +66,14 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	return &Index{
-		agent: agent, topic: string(goka.GroupTable(catalog.GateGroup())), grants: string(catalog.GateGrantTable()), config: c,
-		reading: entrance.NewSlots(maxRowReads), shown: seen.NewLog(), ready: make(chan struct{}), ended: make(chan struct{}),
-		table: newTable(c.GateLimit, c.RowMemory), watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
-	}, nil
+	x := &Index{
+		agent: agent, config: c, shown: seen.NewLog(), table: newTable(c.GateLimit, c.RowMemory),
+		watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
+	}
+	x.rows = &tableindex.Source{Topics: []string{string(goka.GroupTable(catalog.GateGroup()))}, Handle: x.onRow}
+	x.standing = &tableindex.Source{Topics: []string{string(catalog.GateGrantTable())}, Handle: x.onGrants, Optional: true}
+	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.rows, x.standing)
+	return x, nil
 }
 
 // Run reads the tables until ctx ends and then returns nil; requests that wait for an outcome are then answered. It reads committed records only, from the beginning, and
@@ -88,52 +81,12 @@ func NewIndex(agent string, c Config) (*Index, error) {
 // connection options of processors.New. Run may be called once. A second call, and invalid options, return errors that
 // wrap ErrConfig.
 func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	if !x.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
-	}
-	defer close(x.ended)
-	logged := append([]processors.Option{processors.WithLogger(x.config.Logger)}, opts...)
-	rows, err := processors.NewTableFollower(brokers, []string{x.topic}, x.onRow, logged...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	// The table of grants has a follower of its own, because it may not exist.
-	quiet := append(append([]processors.Option{}, opts...), processors.WithLogger(zap.NewNop()))
-	standing, err := processors.NewTableFollower(brokers, []string{x.grants}, x.onGrants, quiet...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	x.mu.Lock()
-	x.rows, x.standing = rows, standing
-	x.mu.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return rows.Run(ctx) })
-	group.Go(func() error { return standing.Run(ctx) })
-	group.Go(func() error {
-		select {
-		case <-rows.Ready():
-			close(x.ready)
-		case <-ctx.Done():
-			return nil
-		}
-		x.reread(ctx)
-		return nil
-	})
-	return group.Wait()
+	return x.follows.Run(ctx, brokers, x.config.Logger, opts, x.reread)
 }
 
 // Ready returns a channel that is closed once the index has read all gates whose rows were committed when Run connected.
 // Before, the doors answer with 503.
-func (x *Index) Ready() <-chan struct{} { return x.ready }
-
-func (x *Index) isReady() bool {
-	select {
-	case <-x.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (x *Index) Ready() <-chan struct{} { return x.follows.Ready }
 
 // Len returns how many gates are open.
 func (x *Index) Len() int {
@@ -196,30 +149,6 @@ func (x *Index) standingGrants() (all []*gaterow.Grant) {
 	return all
 }
 
-// catchUp blocks until the index has every row that was committed when catchUp was called.
-func (x *Index) catchUp(ctx context.Context, topic string) error {
-	x.mu.Lock()
-	from := x.rows
-	if topic == x.grants {
-		from = x.standing
-	}
-	x.mu.Unlock()
-	if from == nil {
-		return ErrNotReady
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
-	defer cancel()
-	select {
-	case <-from.Ready(): // that of the standing approvals can be later than Ready of the index
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrNotReady, ctx.Err())
-	}
-	if err := from.CatchUpTopic(ctx, topic); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
-	}
-	return nil
-}
-
 // sessionOf returns the session of a gate; ok is false if the index does not have it.
 func (x *Index) sessionOf(id string) (session string, ok bool) {
 	x.mu.Lock()
@@ -241,7 +170,7 @@ func (x *Index) complete() bool {
 // row returns the newest row of a session for a caller; nil if the session has neither gates nor grants. It may read the
 // row from the brokers.
 func (x *Index) row(ctx context.Context, caller, session string) (*row, error) {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
 	for {
 		x.mu.Lock()
@@ -250,7 +179,8 @@ func (x *Index) row(ctx context.Context, caller, session string) (*row, error) {
 			x.mu.Unlock()
 			return nil, nil
 		}
-		r, at, broken := x.table.use(e), e.place, e.broken
+		r, _ := x.table.cached.Get(session)
+		at, broken := e.place, e.broken
 		x.mu.Unlock()
 		switch {
 		case r != nil:
@@ -263,7 +193,7 @@ func (x *Index) row(ctx context.Context, caller, session string) (*row, error) {
 			return r, err
 		}
 		// The broker no longer has the record, so it has a newer one of the session.
-		if err := x.catchUp(ctx, x.topic); err != nil {
+		if err := x.rows.CatchUp(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -272,29 +202,16 @@ func (x *Index) row(ctx context.Context, caller, session string) (*row, error) {
 // load reads a row from the brokers, and keeps it in memory unless a newer one has been written. It returns nil if the
 // brokers do not have the row.
 func (x *Index) load(ctx context.Context, caller, session string, at place) (*row, error) {
-	if err := x.reading.Acquire(ctx, caller); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+	record, ok, err := x.rows.Read(ctx, caller, at.partition, at.offset)
+	u := updateOf(record)
+	if !ok || err != nil || u.state == nil || u.session != session {
+		return nil, err
 	}
-	defer x.reading.Release()
-	var found *row
-	x.mu.Lock()
-	from := x.rows
-	x.mu.Unlock()
-	_, err := from.ReplayRange(ctx, x.topic, at.partition, at.offset, at.offset+1,
-		func(_ context.Context, r processors.Inbound) bool {
-			state, err := gaterow.Table.Unmarshal(r.Value)
-			if err == nil && string(r.Key) == session && r.Offset == at.offset {
-				found = rowOf(update{session: session, place: at, state: state, size: len(r.Value)})
-			}
-			return false
-		})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
-	}
+	found := rowOf(u)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e := x.table.sessions[session]; found != nil && e != nil && e.place == at {
-		x.table.cache(e, found)
+	if e := x.table.sessions[session]; e != nil && e.place == at {
+		x.table.cache(session, found)
 	}
 	return found, nil
 }

@@ -208,7 +208,7 @@ func TestInvalidConfigurationIsReported(t *testing.T) {
 	_, err = New(nil, nil, Config{})
 	require.ErrorContains(t, err, "index is nil")
 	require.ErrorContains(t, err, "publisher is nil")
-	require.True(t, strings.HasPrefix(x.topic, "pilot-gate"))
+	require.True(t, strings.HasPrefix(x.rows.Topics[0], "pilot-gate"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, x.Run(ctx, []string{"localhost:1"}))

@@ -26,8 +26,13 @@ const (
 	maxTouched = 100_000
 )
 
-// reread reads what the table has left out, when there is room, until ctx ends.
+// reread reads what the table has left out, when there is room, from when the index is ready until ctx ends.
 func (x *Index) reread(ctx context.Context) {
+	select {
+	case <-x.follows.Ready:
+	case <-ctx.Done():
+		return
+	}
 	wait := rereadAfter
 	for clock.Sleep(ctx, x.config.Clock, wait) {
 		switch tried, less := x.rereadOnce(ctx); {
@@ -43,12 +48,13 @@ func (x *Index) reread(ctx context.Context) {
 // there is no room. less reports whether less is left out after it.
 func (x *Index) rereadOnce(ctx context.Context) (tried, less bool) {
 	x.mu.Lock()
-	again, from := x.table.beginRereading(), x.rows
+	again := x.table.beginRereading()
 	x.mu.Unlock()
 	if again == nil {
 		return false, false
 	}
-	_, err := from.ReplayRange(ctx, x.topic, again.partition, again.begin, again.end,
+	topic := x.rows.Topics[0]
+	_, err := x.rows.Follower().ReplayRange(ctx, topic, again.partition, again.begin, again.end,
 		func(_ context.Context, r processors.Inbound) bool {
 			u := updateOf(r)
 			x.mu.Lock()
@@ -61,7 +67,7 @@ func (x *Index) rereadOnce(ctx context.Context) (tried, less bool) {
 	changes, less := x.table.endRereading(again, err == nil)
 	x.show(changes)
 	if err != nil && ctx.Err() == nil {
-		x.config.Logger.Warn("gate door cannot read again the rows that it has left out", zap.String("topic", x.topic),
+		x.config.Logger.Warn("gate door cannot read again the rows that it has left out", zap.String("topic", topic),
 			zap.Int32("partition", again.partition), zap.Int64("offset", again.begin), zap.Error(err))
 	}
 	return true, less

@@ -2,8 +2,10 @@ package gatehttp
 
 import (
 	"cmp"
-	"container/list"
+	"math"
 	"slices"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -17,10 +19,10 @@ type table struct {
 
 	sessions map[string]*entry
 	byID     map[string]*known
-	pending  []*known   // the open gates, in the order of their requests
-	ended    *list.List // of *known: the others, in the order in which the index saw their outcomes
-	cached   *list.List // of *entry with a row, the one that was not used for the longest time first
-	size     int        // of the cached rows
+	pending  []*known                       // the open gates, in the order of their requests
+	ended    *simplelru.LRU[string, *known] // the others, in the order in which the index saw their outcomes, by ID
+	cached   *simplelru.LRU[string, *row]   // the newest rows that are in memory, by session
+	size     int                            // of the cached rows
 	next     map[int32]int64
 	// left is the offset of the first row of which something was left out because there was too much, by partition.
 	left map[int32]int64
@@ -30,10 +32,13 @@ type table struct {
 }
 
 func newTable(gates, bytes int) *table {
-	return &table{
-		gates: gates, bytes: bytes, sessions: map[string]*entry{}, byID: map[string]*known{}, ended: list.New(),
-		cached: list.New(), next: map[int32]int64{}, left: map[int32]int64{},
+	t := &table{
+		gates: gates, bytes: bytes, sessions: map[string]*entry{}, byID: map[string]*known{}, next: map[int32]int64{},
+		left: map[int32]int64{},
 	}
+	t.ended, _ = simplelru.NewLRU[string, *known](math.MaxInt, nil) // its only error is a size of 0
+	t.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ string, r *row) { t.size -= r.size })
+	return t
 }
 
 // place is where a record is in the table's topic.
@@ -50,8 +55,6 @@ type entry struct {
 	grants  bool
 	broken  bool // the row cannot be decoded
 	partial bool // gates of the row were left out
-	row     *row // nil if it is not in memory
-	cached  *list.Element
 }
 
 // row is what the door shows of a row. It is constant.
@@ -67,7 +70,6 @@ type known struct {
 	id, session string
 	opened      int64
 	open        bool
-	element     *list.Element // in table.ended
 	over        chan struct{} // closed when the gate is no longer open; nil if no request waits
 }
 
@@ -121,7 +123,7 @@ func (t *table) leave(at place) {
 
 // remove removes a session without gates.
 func (t *table) remove(e *entry) {
-	t.uncache(e)
+	t.cached.Remove(e.session)
 	t.setBroken(e, false)
 	delete(t.sessions, e.session)
 }
@@ -142,7 +144,7 @@ func (t *table) put(u update) (changes []change) {
 		e = &entry{session: u.session}
 		t.sessions[u.session] = e
 	}
-	t.uncache(e)
+	t.cached.Remove(e.session)
 	e.place, e.partial = u.place, false
 	t.setBroken(e, u.broken)
 	if u.broken {
@@ -162,7 +164,7 @@ func (t *table) put(u update) (changes []change) {
 	case len(e.gates) == 0 && !e.grants:
 		t.remove(e)
 	default:
-		t.cache(e, r)
+		t.cache(e.session, r)
 	}
 	return changes
 }
@@ -196,13 +198,13 @@ func (t *table) replace(e *entry, s *gaterow.State, r *row) (ended []change) {
 		case k == nil:
 			k = &known{id: g.Id, session: e.session, opened: g.OpenedMs}
 			t.byID[g.Id] = k
-			k.element = t.ended.PushBack(k)
+			t.ended.Add(k.id, k)
 			ended = append(ended, change{e.session, g.Id, false, r.view(g.Id)})
 		case k.session != e.session:
 			continue
 		case k.open:
 			t.end(k)
-			k.element = t.ended.PushBack(k)
+			t.ended.Add(k.id, k)
 			ended = append(ended, change{e.session, g.Id, false, r.view(g.Id)})
 		}
 		kept[g.Id] = true
@@ -268,17 +270,14 @@ func (t *table) forget(k *known) {
 	if k.open {
 		t.end(k)
 	}
-	if k.element != nil {
-		t.ended.Remove(k.element)
-		k.element = nil
-	}
+	t.ended.Remove(k.id)
 	delete(t.byID, k.id)
 }
 
 // makeRoom forgets the oldest gates that have ended, until there are not too many.
 func (t *table) makeRoom() {
 	for len(t.byID)+len(t.sessions) > t.gates && t.ended.Len() > 0 {
-		k := t.ended.Front().Value.(*known)
+		_, k, _ := t.ended.GetOldest()
 		t.forget(k)
 		e := t.sessions[k.session]
 		e.gates = slices.DeleteFunc(e.gates, func(o *known) bool { return o == k })
@@ -310,26 +309,10 @@ func (t *table) drop(partition int32) (ended []change) {
 }
 
 // cache keeps the row of a session, and drops the rows that were not used for the longest time.
-func (t *table) cache(e *entry, r *row) {
-	t.uncache(e)
-	e.row, e.cached = r, t.cached.PushBack(e)
+func (t *table) cache(session string, r *row) {
+	t.cached.Remove(session)
+	t.cached.Add(session, r)
 	for t.size += r.size; t.size > t.bytes && t.cached.Len() > 1; {
-		t.uncache(t.cached.Front().Value.(*entry))
+		t.cached.RemoveOldest()
 	}
-}
-
-func (t *table) uncache(e *entry) {
-	if e.row != nil {
-		t.size -= e.row.size
-		t.cached.Remove(e.cached)
-		e.row, e.cached = nil, nil
-	}
-}
-
-// use returns the row of a session in memory; nil if it is not there.
-func (t *table) use(e *entry) *row {
-	if e.row != nil {
-		t.cached.MoveToBack(e.cached)
-	}
-	return e.row
 }

@@ -121,7 +121,7 @@ func TestRowThatCannotBeDecodedKeepsItsPlace(t *testing.T) {
 	x.apply(update{session: "s", place: place{0, 5}, broken: true})
 	require.True(t, x.incomplete())
 	require.True(t, x.sessions["s"].broken)
-	require.Nil(t, x.sessions["s"].row, "an older row is not shown")
+	require.False(t, x.cached.Contains("s"), "an older row is not shown")
 	require.Equal(t, []string{"closed a"}, kinds(x.apply(update{session: "s", place: place{0, 6}, state: state(endedGate("a", 1))})))
 	require.False(t, x.sessions["s"].broken)
 	require.False(t, x.incomplete(), "the row was written again")
@@ -175,9 +175,9 @@ func TestTableIsThatOfTheNewestRows(t *testing.T) {
 			require.Len(t, x.byID, wantAll)
 			require.Equal(t, wantAll-len(wantOpen), x.ended.Len())
 			require.True(t, slices.IsSortedFunc(x.pending, func(a, b *known) int { return a.before(b.opened, b.id) }))
-			for _, e := range x.sessions {
-				if e.row != nil {
-					size += e.row.size
+			for session := range x.sessions {
+				if r, ok := x.cached.Peek(session); ok {
+					size += r.size
 				}
 			}
 			require.Equal(t, size, x.size)

@@ -44,7 +44,7 @@ func (x *Index) Watch(
 // watch returns the row of a session, nil for none, and passes every later change to changed.
 func (x *Index) watch(ctx context.Context, caller, session string, changed func(change)) (*row, func(), error) {
 	select {
-	case <-x.ready:
+	case <-x.follows.Ready:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}

@@ -50,7 +50,7 @@ func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (top
 			left, leaving = nil, t.C()
 		case <-leaving:
 			return topics.PeerReply{}, gone
-		case <-h.replies.ended:
+		case <-h.replies.follows.Ended:
 			return topics.PeerReply{}, stopped
 		}
 	}
@@ -83,7 +83,7 @@ func (h *Handler) poll(ctx context.Context, w *waiter, most time.Duration) (topi
 			}
 		case <-ctx.Done():
 			return topics.PeerReply{}, gone
-		case <-h.replies.ended:
+		case <-h.replies.follows.Ended:
 			if !running {
 				return topics.PeerReply{}, stopped
 			}

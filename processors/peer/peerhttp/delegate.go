@@ -46,7 +46,7 @@ func (h *Handler) delegate(r *request, _ string) answer {
 	if refusal := r.admit(d.in); refusal != nil {
 		return h.turnAway(r, d.in.ID, refusal)
 	}
-	if !h.replies.serving() {
+	if !h.replies.follows.Serves() {
 		return h.refuse(r, d.in.ID, peerwire.Request{}, unavailable("Replies cannot be followed yet."))
 	}
 	body, late := r.ReadBody(r.w)

@@ -226,7 +226,7 @@ func TestDoorThatStopsAnswersWhoWaits(t *testing.T) {
 	d := newRig(t)
 	answer := d.later(t.Context(), "POST", DelegatePath, requestOf("t"), t2)
 	d.commanded(topics.PeerRun, 1)
-	close(d.replies.ended)
+	close(d.replies.follows.Ended)
 	require.Equal(t, 503, (<-answer).status)
 	require.Equal(t, []topics.PeerCommandKind{topics.PeerRun}, d.group.kinds(), "the task continues, for the request that is repeated")
 	require.Equal(t, 503, d.delegate(requestOf("t"), t2).status)
@@ -247,7 +247,7 @@ func TestRunOfAServerThatStopsIsNotCancelled(t *testing.T) {
 		require.NoError(t, d.clock.WaitTickers(t.Context(), 1))
 		stop()
 		require.NoError(t, d.clock.WaitTickers(t.Context(), 2))
-		close(d.replies.ended)
+		close(d.replies.follows.Ended)
 		d.eventually(func() bool { return d.handler.peers.Len()+d.handler.callers.Len() == 0 })
 		require.Equal(t, []topics.PeerCommandKind{kind}, d.group.kinds())
 	}
@@ -261,7 +261,7 @@ func TestAsynchronousRequestsOfADoorThatStopsAreToldThatTheTaskRuns(t *testing.T
 	require.NoError(t, d.clock.WaitTickers(t.Context(), 4))
 	sent := d.later(t.Context(), "POST", ProxyPath, task1, asJSON, "Prefer: respond-async, wait=25")
 	require.NoError(t, d.clock.WaitTickers(t.Context(), 6))
-	close(d.replies.ended)
+	close(d.replies.follows.Ended)
 	g := <-post
 	require.Equal(t, []any{202, "tasks/t"}, []any{g.status, g.header.Get("Location")})
 	require.Equal(t, 202, (<-poll).status)
@@ -270,7 +270,7 @@ func TestAsynchronousRequestsOfADoorThatStopsAreToldThatTheTaskRuns(t *testing.T
 
 func TestDoorWithoutRepliesIsNotReady(t *testing.T) {
 	d := newRig(t)
-	d.replies.ready = make(chan struct{})
+	d.replies.follows.Ready = make(chan struct{})
 	for _, g := range []got{
 		d.delegate(requestOf("t"), t2), d.do("GET", TasksPath+"t", "", t2), d.proxy(`{"peerId":"tenant-a","content":"x"}`),
 	} {

@@ -34,7 +34,7 @@ func (h *Handler) inspect(r *request, taskID string, kinds ...topics.PeerCommand
 	switch {
 	case !ok:
 		return refused(invalid("wait is not a time such as 25s."))
-	case !h.replies.serving():
+	case !h.replies.follows.Serves():
 		return refused(unavailable("Replies cannot be followed yet."))
 	}
 	session := peerwire.SessionID(in.ID, taskID)

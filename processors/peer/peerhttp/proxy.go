@@ -32,7 +32,7 @@ func (h *Handler) forward(r *request, _ string) answer {
 	switch {
 	case !r.settings.Enabled:
 		return refused(peerwire.Disabled())
-	case !h.replies.serving():
+	case !h.replies.follows.Serves():
 		return refused(unavailable("Replies cannot be followed yet."))
 	}
 	body, late := r.ReadBody(r.w)

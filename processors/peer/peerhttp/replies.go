@@ -5,13 +5,12 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,9 +21,7 @@ type Replies struct {
 	agent   string
 	topic   topics.Topic[topics.PeerReply]
 	logger  *zap.Logger
-	started atomic.Bool
-	ready   chan struct{}
-	ended   chan struct{} // closed when the context of Run ends, or Run returns
+	follows *tableindex.Index
 
 	mu       sync.Mutex
 	waiting  map[task]map[*waiter]struct{}
@@ -42,10 +39,9 @@ func NewReplies(agent string, c Config) (*Replies, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	return &Replies{
-		agent: agent, topic: catalog.PeerReplies, logger: c.Logger, ready: make(chan struct{}), ended: make(chan struct{}),
-		waiting: map[task]map[*waiter]struct{}{},
-	}, nil
+	r := &Replies{agent: agent, topic: catalog.PeerReplies, logger: c.Logger, waiting: map[task]map[*waiter]struct{}{}}
+	r.follows = tableindex.New(ErrConfig, nil, &tableindex.Source{Topics: []string{r.topic.Name()}, Handle: r.onRecord, New: true})
+	return r, nil
 }
 
 // Run reads the topic from its end until ctx ends and then returns nil; requests that wait are then answered with 503, and
@@ -53,47 +49,11 @@ func NewReplies(agent string, c Config) (*Replies, error) {
 // unavailable and for a topic that does not exist. opts are the connection options of processors.New. Run may be called once.
 // A second call, and invalid options, return errors that wrap ErrConfig.
 func (r *Replies) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	if !r.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
-	}
-	end := sync.OnceFunc(func() { close(r.ended) })
-	defer end()
-	defer context.AfterFunc(ctx, end)() // at once: the follower takes a moment to end
-	logged := append([]processors.Option{processors.WithLogger(r.logger)}, opts...)
-	follower, err := processors.NewFollower(brokers, []string{r.topic.Name()}, r.onRecord, logged...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return follower.Run(ctx) })
-	group.Go(func() error {
-		select {
-		case <-follower.Ready():
-			close(r.ready)
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	return group.Wait()
+	return r.follows.Run(ctx, brokers, r.logger, opts)
 }
 
 // Ready returns a channel that is closed once Run sees every reply that is written. Before, the door answers with 503.
-func (r *Replies) Ready() <-chan struct{} { return r.ready }
-
-// serving reports whether a request that waits now would be answered.
-func (r *Replies) serving() bool {
-	select {
-	case <-r.ended:
-		return false
-	default:
-	}
-	select {
-	case <-r.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (r *Replies) Ready() <-chan struct{} { return r.follows.Ready }
 
 // task identifies a task as the group does: by its session, which is the key of its records, and in it by its ID and a label. The
 // other label is empty.

@@ -24,7 +24,7 @@ func TestRepliesOfBrokersReachWhoWaits(t *testing.T) {
 
 	replies, err := NewReplies(agent, Config{})
 	require.NoError(t, err)
-	require.False(t, replies.serving())
+	require.False(t, replies.follows.Serves())
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- replies.Run(ctx, brokers) }()
@@ -33,7 +33,7 @@ func TestRepliesOfBrokersReachWhoWaits(t *testing.T) {
 	case <-time.After(waitLimit):
 		require.FailNow(t, "the replies are not ready")
 	}
-	require.True(t, replies.serving())
+	require.True(t, replies.follows.Serves())
 	w, stop := replies.wait(task{session: "s", inboundID: "b", taskID: "t"}, "h")
 	defer stop()
 	out, err := processors.OutboundOf(catalog.PeerReplies, "s", topics.PeerReply{TaskID: "t", InboundID: "b", State: topics.PeerDone, Hash: "h", Body: topics.Raw(`{"a":1}`)}, "")
@@ -47,6 +47,6 @@ func TestRepliesOfBrokersReachWhoWaits(t *testing.T) {
 	}
 	cancel()
 	require.NoError(t, <-ran)
-	require.False(t, replies.serving())
+	require.False(t, replies.follows.Serves())
 	require.ErrorIs(t, replies.Run(t.Context(), brokers), ErrConfig, "a second time")
 }

@@ -58,7 +58,7 @@ func (g *group) door(at *clock.Fake, change ...func(*Config)) *rig {
 	var err error
 	d.replies, err = NewReplies("front", Config{})
 	require.NoError(g.t, err)
-	close(d.replies.ready)
+	close(d.replies.follows.Ready)
 	g.set(func(g *group) { g.doors = append(g.doors, d.replies) })
 	current := func() *peer.Settings {
 		d.read.Add(1)
