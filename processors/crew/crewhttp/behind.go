@@ -130,7 +130,7 @@ func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error
 		case <-moved:
 		case <-ctx.Done():
 			return nil
-		case <-x.ended:
+		case <-x.follows.Ended:
 			return ErrNotReady
 		}
 	}

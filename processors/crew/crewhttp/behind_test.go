@@ -154,16 +154,16 @@ func TestRowIsLookedForAfterItIsSet(t *testing.T) {
 func TestRequestsDoNotWaitForADoorThatEnds(t *testing.T) {
 	r := newRig(t)
 	r.event("agent:spawned", "agent/a", "c", "p", `{"agentId":"a"}`)
-	a := r.whileWaiting("GET", "/api/agents/a", "", func() { close(r.index.ended) })
+	a := r.whileWaiting("GET", "/api/agents/a", "", func() { close(r.index.follows.Ended) })
 	require.Equal(t, http.StatusServiceUnavailable, a.status)
 }
 
 func TestRowsThatAreLeftOutAndReplayedEventsAreNotWaitedFor(t *testing.T) {
 	r := newRig(t)
-	ready := r.index.ready
-	r.index.ready = make(chan struct{})
+	ready := r.index.follows.Ready
+	r.index.follows.Ready = make(chan struct{})
 	r.event("agent:spawned", "agent/old", "c", "p", `{"agentId":"old"}`)
-	r.index.ready = ready
+	r.index.follows.Ready = ready
 	require.Equal(t, http.StatusNotFound, r.do("GET", "/api/agents/old", "").status)
 	r.event("agent:spawned", "agent/a", "c", "p", `{"agentId":"a"}`)
 	r.index.full = true

@@ -172,7 +172,7 @@ func (h *Handler) serve(r *request, rt route) answer {
 		}
 		r.body = body
 	}
-	if !h.index.isReady() {
+	if !h.index.follows.IsReady() {
 		return notReady()
 	}
 	return rt.serve(h, r)

@@ -2,12 +2,10 @@ package crewhttp
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -21,53 +19,12 @@ const pastTimeout = 20 * time.Second
 // are the connection options of processors.New. Run may be called once. A second call, and invalid options, return errors that
 // wrap ErrConfig.
 func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	if !x.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
-	}
-	defer close(x.ended)
-	defer x.stop()
-	logged := append([]processors.Option{processors.WithLogger(x.config.Logger)}, opts...)
-	tables, err := processors.NewTableFollower(brokers, x.tableTopics(), x.onRow, logged...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	p := &past{index: x, over: make(chan struct{})}
-	events, err := processors.NewFollower(brokers, []string{x.catalog.CrewEvents.Name()}, p.onEvent, logged...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	x.mu.Lock()
-	x.tables, x.requests = tables, tables
-	x.mu.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
-	p.stopped = ctx.Done()
-	group.Go(func() error { return tables.Run(ctx) })
-	group.Go(func() error { return events.Run(ctx) })
-	group.Go(func() error {
-		x.flushLate(ctx)
-		return nil
-	})
-	group.Go(func() error {
-		select {
-		case <-events.Ready():
-			p.read(ctx, events)
-		case <-ctx.Done():
-		}
-		p.end()
-		select {
-		case <-tables.Ready():
-			close(x.ready)
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	return group.Wait()
+	return x.follows.Run(ctx, brokers, x.config.Logger, opts, x.flushLate)
 }
 
 // past reads the events that were written before Run, while new events wait.
 type past struct {
-	index   *Index
-	stopped <-chan struct{}
+	index *Index
 
 	once sync.Once
 	over chan struct{} // closed when the past is read
@@ -87,7 +44,7 @@ func (p *past) onEvent(r processors.Inbound) {
 		case <-p.over:
 		case <-timer.C:
 			p.end()
-		case <-p.stopped:
+		case <-p.index.follows.Ended:
 		}
 		timer.Stop()
 	}
@@ -99,6 +56,7 @@ func (p *past) onEvent(r processors.Inbound) {
 
 // read passes the events of the last time to the index. Without them clients cannot resume, but see what is new.
 func (p *past) read(ctx context.Context, events *processors.Follower) {
+	defer p.end()
 	x := p.index
 	topic := x.catalog.CrewEvents.Name()
 	partitions, err := events.Partitions(topic)

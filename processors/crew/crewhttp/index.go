@@ -2,20 +2,20 @@ package crewhttp
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/crewbody"
-	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -29,13 +29,13 @@ type Index struct {
 	catalog topics.Catalog
 	config  Config
 
-	started atomic.Bool
-	ready   chan struct{}
-	ended   chan struct{} // closed when Run ends
-	late    chan struct{} // capacity 1: text waits to be shown
+	follows        *tableindex.Index
+	events, tables *tableindex.Source
+	catchUp        func(context.Context) error // with the tables: see tableindex.Source
+	requests       requestReader
+	late           chan struct{} // capacity 1: text waits to be shown
 
 	mu           sync.Mutex
-	tables       *processors.Follower // nil before Run
 	agents       map[string]*agentRow
 	gone         *list.List // of *agentRow: those that have ended, the one that was changed first in front
 	crews        map[string]*crewRow
@@ -47,9 +47,8 @@ type Index struct {
 	unshown      []*stream // with text that waits to be shown
 	bus          busHistory
 	outcomes     outcomes
-	asked        []*asked      // oldest first
-	shown        *seen.Log     // of whole permission requests
-	requests     requestReader // nil before Run
+	asked        []*asked  // oldest first
+	shown        *seen.Log // of whole permission requests
 	clients      map[*client]struct{}
 	stopped      bool
 }
@@ -118,27 +117,24 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	return &Index{
-		catalog: catalog, config: c, ready: make(chan struct{}), ended: make(chan struct{}), late: make(chan struct{}, 1),
+	x := &Index{
+		catalog: catalog, config: c, late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
 		expected: map[string]expected{},
 		streams:  newStreams(c.History, c.TextBuffer), outcomes: newOutcomes(), clients: map[*client]struct{}{},
 		shown: seen.NewLog(),
-	}, nil
+	}
+	p := &past{index: x, over: make(chan struct{})}
+	x.events = &tableindex.Source{Topics: []string{catalog.CrewEvents.Name()}, Handle: p.onEvent, New: true, Then: p.read}
+	x.tables = &tableindex.Source{Topics: x.tableTopics(), Handle: x.onRow}
+	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.events, x.tables)
+	x.follows.Stop, x.catchUp, x.requests = x.stop, x.tables.CatchUp, x.tables
+	return x, nil
 }
 
 // Ready returns a channel that is closed once the index has read all rows that were committed when Run connected, and the
 // events of the last time (Config.History). Before, a Handler answers with 503.
-func (x *Index) Ready() <-chan struct{} { return x.ready }
-
-func (x *Index) isReady() bool {
-	select {
-	case <-x.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (x *Index) Ready() <-chan struct{} { return x.follows.Ready }
 
 // room reports whether there is room for a new row. It forgets an agent that has ended if it must.
 func (x *Index) room() bool {
@@ -238,7 +234,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 	if s == nil {
 		return
 	}
-	if x.isReady() { // what is replayed is old
+	if x.follows.IsReady() { // what is replayed is old
 		s.applied = x.config.Clock.Now()
 	}
 	x.withdraw(e)

@@ -2,38 +2,15 @@ package crewhttp
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
-
-// catchUpTimeout bounds how long a request waits for the newest rows before something is said to be unknown.
-const catchUpTimeout = 5 * time.Second
-
-// catchUp blocks until the index has every row that was committed when catchUp was called.
-func (x *Index) catchUp(ctx context.Context) error {
-	x.mu.Lock()
-	tables := x.tables
-	x.mu.Unlock()
-	if tables == nil {
-		return nil // an index that is filled by a test
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
-	defer cancel()
-	for _, topic := range x.tableTopics() {
-		if err := tables.CatchUpTopic(ctx, topic); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotReady, err)
-		}
-	}
-	return nil
-}
 
 // agent returns the row of an agent; nil for an unknown one.
 func (x *Index) agent(id string) *agentRow {

@@ -171,7 +171,7 @@ func (h *Handler) outcome(ctx context.Context, ended <-chan outcome) (o outcome,
 		return o, true
 	case <-timer.C():
 	case <-ctx.Done():
-	case <-h.index.ended:
+	case <-h.index.follows.Ended:
 	}
 	return o, false
 }

@@ -215,7 +215,7 @@ func TestCallersNeedTheRightAndTheCrew(t *testing.T) {
 
 func TestRequestsAreAnsweredWith503BeforeTheIndexIsReady(t *testing.T) {
 	r := newRig(t)
-	r.index.ready = make(chan struct{})
+	r.index.follows.Ready = make(chan struct{})
 	require.Equal(t, 503, r.do("GET", "/api/agents", "").status)
 	_, response, err := r.dial("/ws")
 	require.Error(t, err)
@@ -232,5 +232,5 @@ func TestWindowForgetsAfterItsPeriod(t *testing.T) {
 	for i := range maxWindows + 10 {
 		w.take(fmt.Sprint(i), noon)
 	}
-	require.Len(t, w.byKey, maxWindows)
+	require.Equal(t, maxWindows, w.byKey.Len())
 }

@@ -73,7 +73,8 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 	require.NoError(t, err)
 	r.door, err = New(r.index, r.sent, c)
 	require.NoError(t, err)
-	close(r.index.ready)
+	close(r.index.follows.Ready)
+	r.index.catchUp = func(context.Context) error { return nil }
 	r.http = httptest.NewServer(r.door)
 	t.Cleanup(r.http.Close)
 	t.Cleanup(r.index.stop)

@@ -57,7 +57,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		}
 		write(w, refused(w, refusal))
 		return
-	case !unauthorized && !h.index.isReady():
+	case !unauthorized && !h.index.follows.IsReady():
 		write(w, notReady())
 		return
 	}

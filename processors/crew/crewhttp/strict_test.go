@@ -1,7 +1,6 @@
 package crewhttp
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -19,12 +17,8 @@ import (
 func TestAgentOfAnotherCrewIsLookedForLikeAnUnknownOne(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("secret", "theirs", "")
-	tables, err := processors.NewTableFollower([]string{"127.0.0.1:1"}, r.index.tableTopics(), func(processors.Inbound) {})
-	require.NoError(t, err)
-	r.index.tables = tables
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	require.Error(t, r.index.catchUp(ctx))
+	r.index.catchUp = r.index.tables.CatchUp
+	require.Error(t, r.index.catchUp(t.Context()))
 	const mine = "Bearer eve.read-write-answer-control.mine"
 	for _, path := range []string{"GET /api/agents/", "POST /api/agents/%/message", "POST /api/agents/%/permission", "DELETE /api/agents/"} {
 		method, path, _ := strings.Cut(path, " ")

@@ -21,7 +21,7 @@ const (
 	maxSkew = 2 * time.Minute
 )
 
-// requestReader reads the records of a key. *processors.Follower implements it.
+// requestReader reads the records of a key: see processors.Follower.
 type requestReader interface {
 	Replay(ctx context.Context, topic, key string, since time.Time, take func(context.Context, processors.Inbound) bool) (int64, error)
 }
@@ -62,12 +62,6 @@ func (x *Index) linkedView(a view.Agent) view.Agent {
 
 // whole returns the arguments of the gate of a request; nil if the topic no longer has it.
 func (x *Index) whole(ctx context.Context, agent string, asked view.PermissionAsked) (args topics.Raw, err error) {
-	x.mu.Lock()
-	from := x.requests
-	x.mu.Unlock()
-	if from == nil {
-		return nil, ErrNotReady
-	}
 	at, err := time.Parse(time.RFC3339, asked.Timestamp)
 	if err != nil {
 		at = x.config.Clock.Now().Add(-x.config.History.Window)
@@ -76,7 +70,7 @@ func (x *Index) whole(ctx context.Context, agent string, asked view.PermissionAs
 	defer cancel()
 	// The event that names a request and the request are written to two topics at once: either can be visible first.
 	for {
-		args, err = x.findRequest(ctx, from, agent, asked, at)
+		args, err = x.findRequest(ctx, agent, asked, at)
 		if args != nil || err != nil || x.config.Clock.Now().Sub(at) >= requestTimeout {
 			return args, err
 		}
@@ -89,10 +83,10 @@ func (x *Index) whole(ctx context.Context, agent string, asked view.PermissionAs
 }
 
 func (x *Index) findRequest(
-	ctx context.Context, from requestReader, agent string, asked view.PermissionAsked, at time.Time,
+	ctx context.Context, agent string, asked view.PermissionAsked, at time.Time,
 ) (args topics.Raw, err error) {
 	topic := x.catalog.GateRequests
-	_, err = from.Replay(ctx, topic.Name(), agent, at.Add(-maxSkew), func(_ context.Context, r processors.Inbound) bool {
+	_, err = x.requests.Replay(ctx, topic.Name(), agent, at.Add(-maxSkew), func(_ context.Context, r processors.Inbound) bool {
 		if r.Value == nil {
 			return true
 		}

@@ -104,7 +104,7 @@ func TestWholeRequestThatCannotBeReadIsNotApproved(t *testing.T) {
 	r.index.requests = requests{r, nil}
 	r.clock.Advance(time.Minute)
 	require.Equal(t, 404, r.do("GET", "/api/agents/a/permissions/g", "").status)
-	r.index.requests = nil
+	r.index.requests = r.index.tables
 	require.Equal(t, 503, r.do("GET", "/api/agents/a/permissions/g", "").status)
 	require.Equal(t, 409, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g"}`).status)
 }

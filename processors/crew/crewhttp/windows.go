@@ -1,9 +1,10 @@
 package crewhttp
 
 import (
-	"container/list"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // The limits of one caller.
@@ -22,20 +23,18 @@ type windows struct {
 	period time.Duration
 
 	mu    sync.Mutex
-	byKey map[string]*window
-	used  *list.List // of *window, the last one used last
+	byKey *simplelru.LRU[string, *window]
 }
 
 // window is when a caller did something: a ring of the last n times.
 type window struct {
-	key     string
-	times   []time.Time
-	next    int
-	element *list.Element
+	times []time.Time
+	next  int
 }
 
 func newWindows(n int, period time.Duration) *windows {
-	return &windows{n: n, period: period, byKey: map[string]*window{}, used: list.New()}
+	known, _ := simplelru.NewLRU[string, *window](maxWindows, nil) // its only error is a size of 0
+	return &windows{n: n, period: period, byKey: known}
 }
 
 // take counts one time of a caller. If it returns a time, the limit is reached, nothing was counted, and the caller may try
@@ -43,16 +42,11 @@ func newWindows(n int, period time.Duration) *windows {
 func (w *windows) take(key string, now time.Time) (wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := w.byKey[key]
-	if k == nil {
-		k = &window{key: key}
-		k.element = w.used.PushBack(k)
-		w.byKey[key] = k
-		if w.used.Len() > maxWindows {
-			delete(w.byKey, w.used.Remove(w.used.Front()).(*window).key)
-		}
+	k, ok := w.byKey.Get(key)
+	if !ok {
+		k = &window{}
+		w.byKey.Add(key, k)
 	}
-	w.used.MoveToBack(k.element)
 	if len(k.times) < w.n {
 		k.times = append(k.times, now)
 		return 0
