@@ -100,7 +100,7 @@ func TestServerWaitsForItsTopics(t *testing.T) {
 	go func() { ran <- server.Run(ctx, broker.Addrs()) }()
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
-	require.False(t, isReady(server))
+	require.False(t, server.follows.IsReady())
 	require.NoError(t, topics.EnsureCluster(t.Context(), broker.Addrs(), kafka.Config(), catalog))
 	awaitReady(t, server)
 	cancel()

@@ -58,9 +58,7 @@ func (s *fakeFollower) Replay(
 }
 
 func (s *fixture) setFollower(f *fakeFollower) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.main, s.legacy = f, f
+	s.follower = func(feed) follower { return f }
 }
 
 func (b *browser) require(want ...string) []got {

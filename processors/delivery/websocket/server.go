@@ -2,19 +2,18 @@ package websocket
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,13 +27,11 @@ type Server struct {
 	door    *entrance.Entrance
 	signer  signer
 	reading *entrance.Slots // of reads from the topics
-	started atomic.Bool
-	ready   chan struct{}
-
-	mu sync.Mutex
-	// The followers are nil before Run. The topic session-context has its own, because it may not exist: only FlightDeck
-	// creates it, and a follower waits for all its topics.
-	main, legacy follower
+	follows *tableindex.Index
+	// The topic session-context has its own source, because it may not exist: only FlightDeck creates it, and a follower waits for
+	// all its topics.
+	main, legacy *tableindex.Source
+	follower     func(feed) follower // that of its source; nil before Run
 }
 
 // New returns a server for an agent. It opens no connection. Without Config.Authenticate any client may subscribe to every
@@ -53,13 +50,17 @@ func New(agent string, c Config) (*Server, error) {
 	names, signer := feedsOf(catalog), newSigner(agent, c.ResumeKeys)
 	s := &Server{
 		agent: agent, names: names, config: &c, hub: newHub(&c, signer, names), signer: signer,
-		reading: entrance.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
+		reading: entrance.NewSlots(maxTopicReads), door: door,
 		accept: &ws.AcceptOptions{
 			OriginPatterns: c.Origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
 			Subprotocols: []string{auth.Subprotocol},
 		},
 	}
+	s.legacy = &tableindex.Source{Topics: []string{names[feedSessionContext]}, Handle: s.hub.onRecord, New: true, Optional: true}
+	s.main = &tableindex.Source{Topics: slices.Delete(slices.Clone(names[:]), int(feedSessionContext), int(feedSessionContext)+1), Handle: s.hub.onRecord, New: true}
+	s.follows, s.follower = tableindex.New(ErrConfig, nil, s.main, s.legacy), s.running
+	s.follows.Stop = s.hub.close
 	if c.Authenticate == nil {
 		c.Logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (set Authenticate)", zap.String("agent", agent))
 	}
@@ -157,64 +158,19 @@ func (s *subscriber) stop() {
 // records. It waits for brokers that are unavailable and for topics that do not exist. opts are the connection options of
 // processors.New. Run may be called once. A second call, and invalid options, return errors that wrap ErrConfig.
 func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	if !s.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
-	}
-	defer s.hub.close()
-	var names []string
-	for feed, name := range s.names {
-		if feed != int(feedSessionContext) {
-			names = append(names, name)
-		}
-	}
-	logged := append([]processors.Option{processors.WithLogger(s.config.Logger)}, opts...)
-	main, err := processors.NewFollower(brokers, names, s.hub.onRecord, logged...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	quiet := append(append([]processors.Option{}, opts...), processors.WithLogger(zap.NewNop()))
-	legacy, err := processors.NewFollower(brokers, []string{s.names[feedSessionContext]}, s.hub.onRecord, quiet...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	s.mu.Lock()
-	s.main, s.legacy = main, legacy
-	s.mu.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return main.Run(ctx) })
-	group.Go(func() error { return legacy.Run(ctx) })
-	group.Go(func() error {
-		s.hub.flushDue(ctx)
-		return nil
-	})
-	group.Go(func() error {
-		select {
-		case <-main.Ready():
-			close(s.ready)
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	return group.Wait()
+	return s.follows.Run(ctx, brokers, s.config.Logger, opts, s.hub.flushDue)
 }
 
 // Ready returns a channel that is closed when Run reads all topics. Clients see the records that are written after that.
-func (s *Server) Ready() <-chan struct{} { return s.ready }
+func (s *Server) Ready() <-chan struct{} { return s.follows.Ready }
 
-func isReady(f interface{ Ready() <-chan struct{} }) bool {
-	select {
-	case <-f.Ready():
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *Server) follower(f feed) follower {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Server) running(f feed) follower {
+	source := s.main
 	if f == feedSessionContext {
-		return s.legacy
+		source = s.legacy
 	}
-	return s.main
+	if from := source.Follower(); from != nil {
+		return from
+	}
+	return nil
 }

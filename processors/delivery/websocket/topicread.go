@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 )
 
 // topicRead reads the records that one client missed from all feeds, concurrently.
@@ -32,7 +33,7 @@ func (t *topicRead) read(ctx context.Context, from follower, f feed, topic strin
 		t.fail(reasonAway)
 		return
 	}
-	if f == feedSessionContext && !isReady(from) {
+	if f == feedSessionContext && !tableindex.Closed(from.Ready()) {
 		return // the topic may not exist: only FlightDeck creates it
 	}
 	wait := time.NewTimer(readyTimeout)
