@@ -111,7 +111,7 @@ type layer struct {
 func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
-		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/internal/tableindex",
+		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/internal/tableindex", "processors/internal/socket",
 		"processors/approval", "processors/approval/policyfile":
 		return true
 	}
@@ -253,7 +253,7 @@ var confined = []struct {
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
-		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
+		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/internal/socket", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "processors/gate/gatehttp", "processors/peer/peerhttp", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
 		"processors/delegation/delegationhttp", "processors/channel/internal/platform", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",

@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -51,7 +52,7 @@ func New(c Config, r adapter.Receiver) (*Server, error) {
 // cancelled: its clients have no "accepted" and send it again.
 func (s *Server) Close() {
 	s.stop()
-	s.hub.close(func(c *client) { c.end(ws.StatusGoingAway, "server is stopping") })
+	s.hub.close(func(c *client) { c.End(ws.StatusGoingAway, socket.ReasonStopping) })
 }
 
 // ServeHTTP implements http.Handler for any path. It blocks until the client has disconnected. It answers 401 if the caller is not
@@ -70,35 +71,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newClient(&s.config, v.Caller)
-	upgrade := &statusRecorder{ResponseWriter: w}
-	conn, err := ws.Accept(upgrade, r, &ws.AcceptOptions{OriginPatterns: s.config.Origins, Subprotocols: []string{auth.Subprotocol}})
-	if err != nil { // Accept has written the response
-		v.Refuse(&entrance.Refusal{Status: upgrade.status, Text: "the origin of the page is not trusted"})
+	conn := socket.Accept(w, r, v, s.config.Origins)
+	if conn == nil {
 		return
 	}
-	c.conn = conn
 	c.reply(response{Type: "connected", User: c.user})
 	if !s.hub.join(c) {
-		_ = conn.Close(ws.StatusGoingAway, "server is stopping")
+		_ = conn.Close(ws.StatusGoingAway, socket.ReasonStopping)
 		return
 	}
 	defer s.hub.leave(c)
-	c.serve(func(ctx context.Context, frame []byte) { s.receive(ctx, c, frame) })
+	c.Serve(conn, func(frame []byte) { s.receive(c, frame) }, c.idle)
 }
-
-// statusRecorder stores the status of a response that the connection is not upgraded with.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (s *statusRecorder) WriteHeader(status int) {
-	s.status = status
-	s.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets the upgrade find the connection.
-func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func usable(account, user string) bool {
 	return topics.Origin{Channel: Channel, Account: account, Recipient: user, User: user}.Check() == nil
@@ -110,7 +94,10 @@ func refuse(w http.ResponseWriter, r *entrance.Refusal) {
 }
 
 // receive handles a frame of a client.
-func (s *Server) receive(ctx context.Context, c *client, frame []byte) {
+func (s *Server) receive(c *client, frame []byte) {
+	if !c.hear() {
+		return
+	}
 	r, bad := parse(frame)
 	switch {
 	case bad != nil:
@@ -122,15 +109,15 @@ func (s *Server) receive(ctx context.Context, c *client, frame []byte) {
 	case !c.events.AllowN(s.config.Clock.Now(), 1):
 		c.reply(problem(r.ID, codeRate, "too many messages: send it again in a minute"))
 		return
-	case r.Type == "decision" && !c.caller.Can(auth.Answer):
+	case r.Type == "decision" && !c.Caller.Can(auth.Answer):
 		c.reply(problem(r.ID, codeForbidden, "you may not decide"))
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.ReceiveTimeout)
+	ctx, cancel := context.WithTimeout(c.Context, s.config.ReceiveTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	in := r.inbound(s.config.Account, c.user)
-	if !c.caller.Can(auth.Answer) { // the text may be a command that decides
+	if !c.Caller.Can(auth.Answer) { // the text may be a command that decides
 		in.Origin.Proof = topics.ProofNone
 	}
 	if err := s.pass(ctx, c, in); err != nil {
@@ -168,8 +155,8 @@ func (s *Server) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error
 	}
 	sockets := s.hub.of(c.To.Recipient)
 	frame, written, waiting := answer(c).encode(), make(chan bool, len(sockets)), 0
-	for _, socket := range sockets {
-		if socket.offer(item{frame: frame, written: written}) {
+	for _, c := range sockets {
+		if c.offer(socket.Frame{Text: frame, Done: func(ok bool) { written <- ok }}) {
 			waiting++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 func as(caller auth.Caller) func(*Config) {
@@ -41,7 +42,7 @@ func TestConnectionIsClosedWhenItsCredentialExpires(t *testing.T) {
 	b.next()
 	require.NoError(t, s.clock.WaitTickers(t.Context(), 1))
 	s.clock.Advance(90 * time.Second)
-	require.Equal(t, ws.CloseError{Code: 4401, Reason: reasonExpired}, b.ending())
+	require.Equal(t, ws.CloseError{Code: 4401, Reason: socket.ReasonExpired}, b.ending())
 	_, response, err := s.dial("/")
 	require.Error(t, err)
 	require.Equal(t, http.StatusUnauthorized, response.StatusCode)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // Unlike here, FlightDeck sends events to all clients, and answers to all clients if none has subscribed.
@@ -107,7 +108,7 @@ func TestClientThatSubscribesWhileTheLastOneLeavesIsServed(t *testing.T) {
 		both.Go(func() { h.subscribe(comes, "s") })
 		both.Wait()
 		s.take("message-input", "s", int64(round), `{}`)
-		_, got := comes.queue.take()
+		_, got := comes.Take()
 		require.True(t, got, "round %d", round)
 		h.leave(comes)
 	}
@@ -125,7 +126,7 @@ func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
 			defer s.hub.mu.Unlock()
 			for c := range s.hub.clients {
 				select {
-				case <-c.ending:
+				case <-c.Ending:
 					some = true
 				default:
 				}
@@ -136,7 +137,7 @@ func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
 			s.take("message-input", "s", i, big)
 			quick.next()
 		}
-		require.Equal(t, ws.CloseError{Code: ws.StatusTryAgainLater, Reason: reasonSlow}, slow.ending())
+		require.Equal(t, ws.CloseError{Code: ws.StatusTryAgainLater, Reason: socket.ReasonSlow}, slow.ending())
 		require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, waitLimit, time.Millisecond)
 		quick.none("s")
 	})

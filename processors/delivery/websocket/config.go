@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // ErrConfig is wrapped by the errors of New and Run about an invalid agent name, configuration or connection setting.
@@ -73,16 +74,8 @@ type Replay struct {
 	MaxAge time.Duration
 }
 
-// limits bounds the number and the total size of frames.
-type limits struct{ frames, bytes int }
-
-// allow reports whether the limits allow so many frames and bytes. A single frame may have any size.
-func (l limits) allow(frames, bytes int) bool {
-	return frames <= l.frames && (bytes <= l.bytes || frames <= 1)
-}
-
 // queue is what may be queued for a client.
-func (c *Config) queue() limits { return limits{c.QueueFrames, c.QueueBytes} }
+func (c *Config) queue() socket.Limits { return socket.Limits{Frames: c.QueueFrames, Bytes: c.QueueBytes} }
 
 func (c *Config) complete(check *bounds.Check) {
 	bounds.AtLeast(check, "Concurrency", &c.Concurrency, 10_000, 1)

@@ -17,17 +17,3 @@ func refuse(w http.ResponseWriter, r *entrance.Refusal) {
 	r.SetHeader(w.Header())
 	http.Error(w, r.Text, r.Status)
 }
-
-// statusRecorder stores the status of a response that the connection is not upgraded with.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (s *statusRecorder) WriteHeader(status int) {
-	s.status = status
-	s.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController and the upgrade find the connection.
-func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }

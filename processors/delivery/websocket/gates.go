@@ -8,6 +8,7 @@ import (
 	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,7 +39,7 @@ func (f *gateFeed) run(ctx context.Context, from Gates, logger *zap.Logger) {
 	if err != nil {
 		if ctx.Err() == nil {
 			logger.Warn("the gates of a session cannot be shown", zap.Error(err))
-			f.client.end(ws.StatusTryAgainLater, "the gates of the session cannot be read now")
+			f.client.End(ws.StatusTryAgainLater, "the gates of the session cannot be read now")
 		}
 		return
 	}
@@ -65,7 +66,7 @@ func (f *gateFeed) run(ctx context.Context, from Gates, logger *zap.Logger) {
 // send returns when a frame was written. It returns false if ctx ends before.
 func (f *gateFeed) send(ctx context.Context, text []byte) bool {
 	written := make(chan struct{}, 1)
-	if !f.client.queue.wait(ctx.Done(), item{text, written}) {
+	if !f.client.Wait(ctx.Done(), noted(text, written)) {
 		return false
 	}
 	select {
@@ -74,6 +75,15 @@ func (f *gateFeed) send(ctx context.Context, text []byte) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// noted returns a frame that sends to written, which has a capacity of 1, when it was written.
+func noted(text []byte, written chan<- struct{}) socket.Frame {
+	return socket.Frame{Text: text, Done: func(ok bool) {
+		if ok {
+			socket.Signal(written)
+		}
+	}}
 }
 
 func (f *gateFeed) take() (held [][]byte) {
@@ -88,12 +98,12 @@ func (f *gateFeed) show(opened bool, gate []byte) {
 	text := gateFrame(f.session, opened, gate)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.client.config.queue().allow(len(f.held)+1, f.bytes+len(text)) {
-		f.client.end(ws.StatusTryAgainLater, reasonSlow)
+	if !f.client.config.queue().Allow(len(f.held)+1, f.bytes+len(text)) {
+		f.client.End(ws.StatusTryAgainLater, socket.ReasonSlow)
 		return
 	}
 	f.held, f.bytes = append(f.held, text), f.bytes+len(text)
-	signal(f.more)
+	socket.Signal(f.more)
 }
 
 // gateFrame returns the frame of a gate, without the bearer tokens that its arguments may have.

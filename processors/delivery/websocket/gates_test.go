@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // fakeGates is a source of gates that the test changes.
@@ -185,11 +186,11 @@ func TestClientForWhichTooManyChangesOfGatesWaitIsDisconnected(t *testing.T) {
 		f.show(true, []byte(`{}`))
 	}
 	select {
-	case <-c.ending:
+	case <-c.Ending:
 		require.FailNow(t, "there was room")
 	default:
 	}
 	f.show(true, []byte(`{}`))
-	<-c.ending
-	require.Equal(t, reasonSlow, c.reason)
+	<-c.Ending
+	require.Equal(t, socket.ReasonSlow, c.Reason)
 }

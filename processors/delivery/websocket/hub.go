@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	ws "github.com/coder/websocket"
+
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // hub holds the subscriptions and distributes frames. One lock guards all of it and no operation blocks while holding it.
@@ -67,7 +69,7 @@ func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true
 	for c := range h.clients {
-		c.end(ws.StatusGoingAway, reasonStopping)
+		c.End(ws.StatusGoingAway, socket.ReasonStopping)
 	}
 	h.mu.Unlock()
 	h.serving.Wait()
@@ -130,7 +132,7 @@ func (h *hub) unsubscribe(c *client) {
 		return
 	}
 	oldest := h.accounts.byIdle.owners[0].idle.Front().Value.(*session)
-	h.flush(oldest, h.config.Clock.Now(), limits{})
+	h.flush(oldest, h.config.Clock.Now(), socket.Limits{})
 	for len(oldest.recent) > 0 {
 		h.forget(oldest)
 	}
@@ -161,15 +163,15 @@ func (h *hub) release(c *client, end replayEnd, stop <-chan struct{}) {
 			return
 		}
 		for _, frame := range held {
-			if !end.includes(frame) && !c.queue.wait(stop, item{text: frame.text}) {
+			if !end.includes(frame) && !c.Wait(stop, socket.Frame{Text: frame.text}) {
 				return
 			}
 		}
 	}
 }
 
-// deliver queues an item for all clients of a session and returns for how many.
-func (h *hub) deliver(session string, i item) (clients int) {
+// deliver queues a frame for all clients of a session and returns for how many.
+func (h *hub) deliver(session string, f socket.Frame) (clients int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[session]
@@ -177,10 +179,8 @@ func (h *hub) deliver(session string, i item) (clients int) {
 		return 0
 	}
 	for c := range s.subscribers {
-		if c.queue.put(i) {
+		if c.Show(f) {
 			clients++
-		} else {
-			c.end(ws.StatusTryAgainLater, reasonSlow)
 		}
 	}
 	return clients

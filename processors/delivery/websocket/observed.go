@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // maxObserved bounds the sessions in observed.
@@ -52,7 +53,7 @@ func (h *hub) observe(id string, at time.Time) *session {
 	now := h.config.Clock.Now()
 	if h.observed.recent.Len() >= maxObserved {
 		oldest := h.observed.recent.Front().Value.(*session)
-		h.flush(oldest, now, limits{})
+		h.flush(oldest, now, socket.Limits{})
 		h.observed.remove(oldest.id)
 	}
 	if at.After(now) {

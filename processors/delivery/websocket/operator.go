@@ -4,11 +4,11 @@ import (
 	"crypto/rand"
 	"net/http"
 
-	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // everySession is the session_id of an operator's subscription.
@@ -36,8 +36,7 @@ func (s *subscriber) watch(sub subscription) {
 		return
 	}
 	s.stop()
-	if sub.last != "" && !s.client.queue.put(item{text: resumed(sub.session, 0, reasonOperator)}) {
-		s.client.end(ws.StatusTryAgainLater, reasonSlow)
+	if sub.last != "" && !s.client.Show(socket.Frame{Text: resumed(sub.session, 0, reasonOperator)}) {
 		return
 	}
 	s.server.hub.watch(s.client)

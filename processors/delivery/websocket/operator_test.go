@@ -158,12 +158,16 @@ func TestSlowOperatorDelaysNoOne(t *testing.T) {
 		}
 	}
 	select {
-	case <-slow.ending:
+	case <-slow.Ending:
 	default:
 		require.FailNow(t, "the slow operator was not disconnected")
 	}
-	require.Equal(t, ws.StatusTryAgainLater, slow.code)
-	require.LessOrEqual(t, len(slow.queue.items), 8)
+	require.Equal(t, ws.StatusTryAgainLater, slow.Code)
+	for range 8 {
+		slow.Take()
+	}
+	_, more := slow.Take()
+	require.False(t, more)
 }
 
 func TestOperatorIsDisconnectedWhenItsCredentialExpires(t *testing.T) {

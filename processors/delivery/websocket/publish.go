@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,9 +59,9 @@ func (h *hub) follows(session string) bool {
 }
 
 // flush sends the records of a session that need not wait.
-func (h *hub) flush(s *session, now time.Time, l limits) {
+func (h *hub) flush(s *session, now time.Time, l socket.Limits) {
 	if h.held > maxHeld {
-		l = limits{}
+		l = socket.Limits{}
 	}
 	for r, ok := s.waiting.next(now, l); ok; r, ok = s.waiting.next(now, l) {
 		h.held -= r.size()
@@ -108,7 +109,7 @@ func (h *hub) send(s *session, r rendered) {
 		}
 		for c := range h.others(s, frame) {
 			if c.session != s {
-				c.show(frame)
+				c.Show(socket.Frame{Text: frame.text})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // The reasons in "resumed" frames why a client does not receive what it missed.
@@ -43,11 +44,11 @@ func (s *Server) resume(ctx context.Context, c *client, sub subscription) {
 		return
 	}
 	for _, frame := range missed {
-		if !c.queue.wait(ctx.Done(), item{text: frame.text}) {
+		if !c.Wait(ctx.Done(), socket.Frame{Text: frame.text}) {
 			return
 		}
 	}
-	if c.queue.wait(ctx.Done(), item{text: resumed(sub.session, len(missed), reason)}) {
+	if c.Wait(ctx.Done(), socket.Frame{Text: resumed(sub.session, len(missed), reason)}) {
 		s.hub.release(c, end, ctx.Done())
 	}
 }
@@ -70,7 +71,8 @@ func (s *Server) readMissed(ctx context.Context, caller string, sub subscription
 		return nil, replayEnd{}, reasonTooLong
 	}
 	defer s.reading.Release()
-	r := &topicRead{sub: sub, signer: s.signer, last: last, limits: limits{s.config.Replay.Frames, s.config.Replay.Bytes}, cancel: cancel}
+	most := socket.Limits{Frames: s.config.Replay.Frames, Bytes: s.config.Replay.Bytes}
+	r := &topicRead{sub: sub, signer: s.signer, last: last, limits: most, cancel: cancel}
 	r.end.at = now
 	var reading sync.WaitGroup
 	for feed := range feedCount {

@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,7 +24,6 @@ type Server struct {
 	names   [feedCount]string
 	config  *Config
 	hub     *hub
-	accept  *ws.AcceptOptions
 	door    *entrance.Entrance
 	signer  signer
 	reading *entrance.Slots // of reads from the topics
@@ -51,11 +51,6 @@ func New(agent string, c Config) (*Server, error) {
 	s := &Server{
 		agent: agent, names: names, config: &c, hub: newHub(&c, signer, names), signer: signer,
 		reading: entrance.NewSlots(maxTopicReads), door: door,
-		accept: &ws.AcceptOptions{
-			OriginPatterns: c.Origins,
-			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
-			Subprotocols: []string{auth.Subprotocol},
-		},
 	}
 	s.legacy = &tableindex.Source{Topics: []string{names[feedSessionContext]}, Handle: s.hub.onRecord, New: true, Optional: true}
 	s.main = &tableindex.Source{Topics: slices.Delete(slices.Clone(names[:]), int(feedSessionContext), int(feedSessionContext)+1), Handle: s.hub.onRecord, New: true}
@@ -89,16 +84,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.hub.leave(c)
-	answer := &statusRecorder{ResponseWriter: w}
-	conn, err := ws.Accept(answer, r, s.accept)
-	if err != nil { // Accept has written the response
-		v.Refuse(&entrance.Refusal{Status: answer.status, Text: "the origin of the page is not trusted"})
+	conn := socket.Accept(w, r, v, s.config.Origins)
+	if conn == nil {
 		return
 	}
-	c.conn = conn
 	subscriber := &subscriber{server: s, client: c, visit: v}
 	defer subscriber.stop()
-	c.serve(subscriber.receive)
+	c.Serve(conn, subscriber.receive)
 }
 
 // subscriber handles the frames that a client sends.
@@ -139,8 +131,8 @@ func (s *subscriber) receive(frame []byte) {
 
 // refuse sends a "refused" frame.
 func (s *subscriber) refuse(session string, refusal *entrance.Refusal) {
-	if !s.client.queue.put(item{text: refused(session, refusal)}) {
-		s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
+	if !s.client.Put(socket.Frame{Text: refused(session, refusal)}) {
+		s.client.End(ws.StatusPolicyViolation, "too many requests that are refused")
 	}
 }
 

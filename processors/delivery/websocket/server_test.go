@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 func TestAnyPathIsServed(t *testing.T) {
@@ -100,7 +101,7 @@ func TestStopSendsQueuedFramesBeforeDisconnecting(t *testing.T) {
 	for range 20 {
 		b.next()
 	}
-	away := ws.CloseError{Code: ws.StatusGoingAway, Reason: reasonStopping}
+	away := ws.CloseError{Code: ws.StatusGoingAway, Reason: socket.ReasonStopping}
 	require.Equal(t, away, b.ending())
 	require.Equal(t, away, idle.ending())
 	<-stopped

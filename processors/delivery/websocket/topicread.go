@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 )
 
@@ -16,7 +17,7 @@ type topicRead struct {
 	sub    subscription
 	signer signer
 	last   eventID
-	limits limits
+	limits socket.Limits
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
@@ -77,7 +78,7 @@ func (t *topicRead) keep(f feed, r rendered) (more bool) {
 	defer t.mu.Unlock()
 	t.count++
 	t.bytes += len(r.event) + len(r.chat)
-	if t.count > t.limits.frames || t.bytes > t.limits.bytes {
+	if t.count > t.limits.Frames || t.bytes > t.limits.Bytes {
 		t.reason = cmp.Or(t.reason, reasonTooMuch)
 		t.cancel()
 		return false

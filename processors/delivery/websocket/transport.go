@@ -21,7 +21,7 @@ func (s *Server) Deliver(ctx context.Context, d topics.Delivery) error {
 	m := members(body, "content", "timestamp", "cost")
 	text := completed(chatResponse(answerID(d.SessionID, d.DeliveryID), m), d.SessionID, "")
 	written := make(chan struct{}, 1)
-	if s.hub.deliver(d.SessionID, item{text, written}) == 0 {
+	if s.hub.deliver(d.SessionID, noted(text, written)) == 0 {
 		return &sink.Failure{Reason: "no client here has subscribed"}
 	}
 	wait := time.NewTimer(s.config.WriteTimeout)

@@ -3,6 +3,8 @@ package websocket
 import (
 	"slices"
 	"time"
+
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 )
 
 // waitingLimits bounds the records of one session that wait for their causes.
-var waitingLimits = limits{64, 1 << 20}
+var waitingLimits = socket.Limits{Frames: 64, Bytes: 1 << 20}
 
 // waiting orders the records of one session by cause. The topics are read independently, so a record can arrive before the
 // record that caused it. It then waits for its cause, at most causeWait, and not if more wait than its limits allow. The
@@ -49,7 +51,7 @@ func (w *waiting) add(r rendered, now time.Time) {
 
 // next returns the record to send next: the first to arrive of those whose causes were sent, or one that has waited too long or
 // exceeds the limits. ok is false if all records must wait.
-func (w *waiting) next(now time.Time, l limits) (r rendered, ok bool) {
+func (w *waiting) next(now time.Time, l socket.Limits) (r rendered, ok bool) {
 	ready, oldest := -1, -1
 	for f, queue := range w.queues {
 		if len(queue) == 0 {
@@ -67,7 +69,7 @@ func (w *waiting) next(now time.Time, l limits) (r rendered, ok bool) {
 		return w.take(feed(ready)), true
 	case oldest < 0:
 		return rendered{}, false
-	case !now.Before(w.queues[oldest][0].until) || w.count > l.frames || w.bytes > l.bytes:
+	case !now.Before(w.queues[oldest][0].until) || w.count > l.Frames || w.bytes > l.Bytes:
 		return w.take(w.root(feed(oldest))), true
 	default:
 		return rendered{}, false

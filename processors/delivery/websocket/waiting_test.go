@@ -302,11 +302,11 @@ func TestWaitingRecordsAreBounded(t *testing.T) {
 	}
 	for range 100 {
 		add(`{"results":[{"tool_use_id":"never"}]}`)
-		require.LessOrEqual(t, w.count, waitingLimits.frames)
+		require.LessOrEqual(t, w.count, waitingLimits.Frames)
 	}
-	require.Equal(t, 100-waitingLimits.frames, sent)
+	require.Equal(t, 100-waitingLimits.Frames, sent)
 	add(fmt.Sprintf(`{"results":[{"tool_use_id":"never"}],"x":%q}`, make([]byte, 1<<20)))
-	require.LessOrEqual(t, w.bytes, waitingLimits.bytes)
+	require.LessOrEqual(t, w.bytes, waitingLimits.Bytes)
 	for i := range 1000 {
 		w.take(func() feed {
 			w.add(rendered{feed: feedThink, cause: causality{turn: name(i + 1), gives: []name{name(i + 1)}}}, noon)
