@@ -49,7 +49,7 @@ func (s *session) postpone(w wish, frame []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.busy {
-		if !w.replays() || !s.client.queue.replaying() && s.heavy.AllowN(s.handler.config.Clock.Now(), 1) {
+		if !w.replays() || s.client.replaying.Load() == 0 && s.heavy.AllowN(s.handler.config.Clock.Now(), 1) {
 			return false
 		}
 		b.busy = true
@@ -57,7 +57,7 @@ func (s *session) postpone(w wish, frame []byte) bool {
 	}
 	bytes := b.bytes + int64(len(frame))
 	if (bytes-1)/maxBacklog >= s.handler.config.FrameLimit { // bytes > maxBacklog * inbound, which may overflow
-		s.client.end(ws.StatusTryAgainLater, reasonBacklog)
+		s.client.End(ws.StatusTryAgainLater, reasonBacklog)
 		return true
 	}
 	b.frames, b.bytes = append(b.frames, slices.Clone(frame)), bytes // without the spare capacity of the read buffer
@@ -93,18 +93,20 @@ func (s *session) carryOutBacklog() {
 		if w.replays() {
 			s.slow()
 		}
-		if s.client.ended() {
+		select {
+		case <-s.client.Ending:
 			s.backlog.drop()
 			return
+		default:
+			s.carryOut(w)
 		}
-		s.carryOut(w)
 	}
 }
 
 // slow waits until the client has read the replay that it asked for before, so that at most one waits for it. It also makes a
 // client wait that asks for replays too often. It returns early when the client ends.
 func (s *session) slow() {
-	s.client.queue.awaitReplay(s.client.ending)
+	s.client.awaitReplay()
 	now := s.handler.config.Clock.Now()
 	wait := s.heavy.ReserveN(now, 1).DelayFrom(now)
 	if wait <= 0 {
@@ -114,6 +116,6 @@ func (s *session) slow() {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-	case <-s.client.ending:
+	case <-s.client.Ending:
 	}
 }

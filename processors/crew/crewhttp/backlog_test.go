@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // unread makes the only client of a rig look like one that has not read the last frame of a replay. read ends that.
@@ -21,18 +22,11 @@ func (r *rig) unread() (read func()) {
 	r.index.mu.Lock()
 	defer r.index.mu.Unlock()
 	require.Len(r.t, r.index.clients, 1)
-	var q *queue
 	for c := range r.index.clients {
-		q = c.queue
+		c.replaying.Add(1)
+		read = func() { c.replayed(true) }
 	}
-	change := func(n int) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.replayed += n
-		signal(q.caught)
-	}
-	change(1)
-	return func() { change(-1) }
+	return read
 }
 
 // The goroutine that reads frames also reads pongs: a slow client must not be disconnected because it asks for more.
@@ -43,7 +37,7 @@ func TestPongsAreReadWhileAResumeWaitsForAReplay(t *testing.T) {
 	pings := make(chan struct{}, 1)
 	conn, _, err := ws.Dial(t.Context(), "ws"+strings.TrimPrefix(r.http.URL, "http")+"/ws", &ws.DialOptions{
 		OnPingReceived: func(context.Context, []byte) bool {
-			signal(pings)
+			socket.Signal(pings)
 			return true
 		},
 	})
@@ -152,11 +146,20 @@ func (r *rig) receiver() *session {
 	}
 }
 
-// waiting returns how many frames of replays wait.
-func (q *queue) waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.replayed
+// take removes the first frame as if it were written.
+func (c *client) take() (text []byte, ok bool) {
+	f, ok := c.Take()
+	if text = f.Text; f.Encode != nil {
+		text = f.Encode()
+	}
+	if f.Done != nil {
+		f.Done(true)
+	}
+	return text, ok
+}
+
+func queueOf(frames, bytes int) *client {
+	return newClient(&Config{QueueFrames: frames, QueueBytes: bytes}, auth.Caller{}, "id")
 }
 
 // A client that asks again and again without reading does not collect replays.
@@ -167,20 +170,23 @@ func TestOneReplayWaitsForAClientAtATime(t *testing.T) {
 		r.status("a", view.Idle)
 	}
 	s := r.receiver()
-	q := s.client.queue
+	q := s.client
 	for range 3 {
 		s.receive([]byte(resumption("a")))
 	}
 	for range 3 {
-		<-q.more
-		for left := 10; left > 0; left-- {
-			require.Equal(t, left, q.waiting())
-			_, _ = q.take()
+		took := func() bool { _, ok := q.take(); return ok }
+		require.Eventually(t, took, waitLimit, time.Millisecond)
+		for left := 9; left > 0; left-- {
+			require.EqualValues(t, left, q.replaying.Load())
+			require.True(t, took())
 		}
 	}
-	s.client.end(0, "")
+	s.client.End(0, "")
 	s.release()
-	require.Empty(t, q.more)
+	require.Zero(t, q.replaying.Load())
+	_, more := q.take()
+	require.False(t, more)
 }
 
 func TestFramesThatWaitAreDroppedWhenTheirClientDisconnects(t *testing.T) {
@@ -192,9 +198,9 @@ func TestFramesThatWaitAreDroppedWhenTheirClientDisconnects(t *testing.T) {
 		s.receive([]byte(resumption("a")))
 	}
 	s.receive([]byte(`{"type":"subscribe"}`))
-	s.client.end(0, "")
+	s.client.End(0, "")
 	s.release()
-	require.Equal(t, 2, s.client.queue.waiting(), "one replay")
+	require.EqualValues(t, 2, s.client.replaying.Load(), "one replay")
 	require.False(t, s.client.all)
 	require.Empty(t, s.backlog.frames)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // maxShown is how many agents an init frame has: those that have not ended, then the newest others.
@@ -44,7 +45,7 @@ func (x *Index) stop() {
 	defer x.mu.Unlock()
 	x.stopped = true
 	for c := range x.clients {
-		c.end(ws.StatusGoingAway, reasonStopping)
+		c.End(ws.StatusGoingAway, socket.ReasonStopping)
 	}
 }
 
@@ -89,7 +90,7 @@ func (x *Index) greet(c *client) {
 			r.repeat(x, c, s, seqs[subject])
 		}
 	}
-	c.queue.putReplay(r)
+	c.replay(r)
 }
 
 const (

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
@@ -32,7 +31,6 @@ type Handler struct {
 	config    Config
 	requests  *entrance.Entrance
 	sockets   *entrance.Entrance
-	accept    *ws.AcceptOptions
 	messages  *windows // of each caller
 	spawns    *windows
 	publishes publishTimes
@@ -58,11 +56,6 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 		topics: index.catalog, index: index, to: to, config: c,
 		messages: newWindows(maxMessages, messagesWindow), spawns: newWindows(maxSpawns, spawnsWindow),
 		publishes: publishTimes{request: publishTimeout, frame: framePublishTimeout},
-		accept: &ws.AcceptOptions{
-			OriginPatterns: c.Origins,
-			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
-			Subprotocols: []string{auth.Subprotocol},
-		},
 	}
 	h.requests, h.sockets = c.entrances(&check, agent)
 	if err := check.Err(ErrConfig); err != nil {

@@ -29,7 +29,7 @@ type hold struct {
 
 func (s *session) openQueue(wish) error {
 	switch {
-	case !s.client.caller.Can(auth.Answer):
+	case !s.client.Caller.Can(auth.Answer):
 		return errForbidden
 	case s.hold != nil:
 		return nil
@@ -58,7 +58,7 @@ func (h *hold) keep(ctx context.Context) {
 		s.handler.index.mu.Lock()
 		project := s.client.project
 		s.handler.index.mu.Unlock()
-		for _, c := range s.handler.index.crewsOf(s.client.caller, "") {
+		for _, c := range s.handler.index.crewsOf(s.client.Caller, "") {
 			if id, _ := c.Project(); project == "" || id == "" || id == project {
 				h.held[c.id] = struct{}{}
 			}

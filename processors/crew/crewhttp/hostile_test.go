@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // A client that does not read is disconnected, and delays no other.
@@ -47,12 +48,12 @@ func TestClientWithoutRoomIsToldWhy(t *testing.T) {
 	for range 3 {
 		c.show([]byte("{}"))
 	}
-	<-c.ending
-	require.Equal(t, ws.StatusTryAgainLater, c.code)
-	require.Equal(t, reasonSlow, c.reason)
-	q := newQueue(queueLimits{2, 10})
-	require.True(t, q.put(make([]byte, 1000)), "a single frame may have any size")
-	require.False(t, q.put([]byte("x")))
+	<-c.Ending
+	require.Equal(t, ws.StatusTryAgainLater, c.Code)
+	require.Equal(t, socket.ReasonSlow, c.Reason)
+	q := queueOf(2, 10)
+	require.True(t, q.Put(socket.Frame{Text: make([]byte, 1000)}), "a single frame may have any size")
+	require.False(t, q.Put(socket.Frame{Text: []byte("x")}))
 }
 
 func TestIdleSocketsDoNotStarveACaller(t *testing.T) {

@@ -38,7 +38,7 @@ type wish struct {
 // receive handles a frame, or adds it to the backlog. It does not wait for the client to read.
 func (s *session) receive(frame []byte) {
 	if !s.frames.AllowN(s.handler.config.Clock.Now(), 1) {
-		s.client.end(ws.StatusPolicyViolation, reasonTooMany)
+		s.client.End(ws.StatusPolicyViolation, reasonTooMany)
 		return
 	}
 	var kind struct {
@@ -168,7 +168,7 @@ func (s *session) resume(w wish) error {
 		replayed += r.repeat(x, c, stream, w.From[subject])
 	}
 	r.add(object("type", "resumed", "replayed", replayed))
-	c.queue.putReplay(r)
+	c.replay(r)
 	return nil
 }
 
@@ -177,7 +177,7 @@ var errForbidden = errors.New("forbidden")
 // input gives an agent text as it is, before what else waits for it.
 func (s *session) input(w wish) error {
 	switch {
-	case !s.client.caller.Can(auth.Write):
+	case !s.client.Caller.Can(auth.Write):
 		return errForbidden
 	case w.Text == "" || len(w.Text) > maxText:
 		return errors.New("text is empty or too long")
@@ -198,7 +198,7 @@ func (s *session) input(w wish) error {
 // permit answers a permission request: the newest one of the agent without an ID. An answer to none has no effect.
 func (s *session) permit(w wish) error {
 	switch {
-	case !s.client.caller.Can(auth.Answer):
+	case !s.client.Caller.Can(auth.Answer):
 		return errForbidden
 	case w.Approved == nil || len(w.Reason) > maxPath:
 		return errors.New("approved is missing")
@@ -219,7 +219,7 @@ func (s *session) permit(w wish) error {
 		return nil
 	}
 	read := s.handler.index.shown.Has(s.visit.Key(), asked.ID)
-	d, err := w.decision(row.view.ID, asked, read, s.client.caller, "door/"+rand.Text())
+	d, err := w.decision(row.view.ID, asked, read, s.client.Caller, "door/"+rand.Text())
 	if err != nil {
 		return fmt.Errorf("permission request %s: %w", asked.ID, err)
 	}

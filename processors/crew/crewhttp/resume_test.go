@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // resumption is the frame with which a client resumes from the beginning of agents.
@@ -51,15 +52,16 @@ func TestClientResumesMoreEventsThanItsQueueHolds(t *testing.T) {
 
 // The queue limits what arrives while a replay waits, and no more.
 func TestLiveFramesStayInOrderBehindAReplay(t *testing.T) {
-	q := newQueue(queueLimits{2, 10})
+	q := queueOf(2, 10)
+	put := func(text string) bool { return q.Put(socket.Frame{Text: []byte(text)}) }
 	r := &replay{}
 	for i := range 100 {
 		r.add(fmt.Appendf(nil, "replayed %02d", i))
 	}
-	require.True(t, q.put([]byte("before")))
-	q.putReplay(r)
-	require.True(t, q.put([]byte("live")))
-	require.False(t, q.put([]byte("late")), "two frames wait beside the replay")
+	require.True(t, put("before"))
+	q.replay(r)
+	require.True(t, put("live"))
+	require.False(t, put("late"), "two frames wait beside the replay")
 	order := []string{"before"}
 	for _, m := range r.frames {
 		order = append(order, string(m.frame))
@@ -71,8 +73,10 @@ func TestLiveFramesStayInOrderBehindAReplay(t *testing.T) {
 	}
 	_, ok := q.take()
 	require.False(t, ok)
-	require.Zero(t, q.counted+q.bytes+q.replayed)
-	q.awaitReplay(nil)
+	require.True(t, put("room again"))
+	require.True(t, put(""))
+	require.Zero(t, q.replaying.Load())
+	q.awaitReplay()
 }
 
 func TestReplayBeyondItsBytesNamesTheSubjectsThatAreLeftOut(t *testing.T) {

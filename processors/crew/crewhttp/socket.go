@@ -12,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 const (
@@ -26,20 +27,6 @@ const (
 	heavyBurst     = 20
 	maxSlow        = time.Second
 )
-
-// statusRecorder stores the status of a response with which the connection is not upgraded.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-func (s *statusRecorder) WriteHeader(status int) {
-	s.status = status
-	s.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController and the upgrade find the connection.
-func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // serveSocket serves a WebSocket until its client has disconnected. A client that is not authenticated is told by the status of
 // the close frame, because scripts cannot read the status of a refused handshake.
@@ -61,10 +48,8 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		write(w, notReady())
 		return
 	}
-	response := &statusRecorder{ResponseWriter: w}
-	conn, err := ws.Accept(response, r, h.accept)
-	if err != nil { // Accept has written the response
-		v.Refuse(&entrance.Refusal{Status: response.status, Text: "the origin of the page is not trusted"})
+	conn := socket.Accept(w, r, v, h.config.Origins)
+	if conn == nil {
 		return
 	}
 	if unauthorized {
@@ -72,15 +57,14 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newClient(&h.config, v.Caller, rand.Text())
-	c.conn = conn
 	if !h.index.admit(c) {
-		_ = conn.Close(ws.StatusGoingAway, reasonStopping)
+		_ = conn.Close(ws.StatusGoingAway, socket.ReasonStopping)
 		return
 	}
 	defer h.index.leave(c)
 	s := &session{handler: h, client: c, visit: v, frames: rate.NewLimiter(framesPerSecond, frameBurst), heavy: rate.NewLimiter(heavyPerSecond, heavyBurst)}
 	defer s.release()
-	c.serve(s.receive)
+	c.Serve(conn, s.receive)
 }
 
 // errUnknownAgent is the answer to a frame about an agent that does not exist or is not the caller's.
@@ -112,7 +96,7 @@ func (s *session) releaseHold() {
 
 // row returns the row of an agent that the caller may use.
 func (s *session) row(id string) (*agentRow, error) {
-	row, _, _ := s.handler.index.agentOf(context.Background(), s.client.caller, id) // what is not seen then is unknown
+	row, _, _ := s.handler.index.agentOf(context.Background(), s.client.Caller, id) // what is not seen then is unknown
 	if row == nil {
 		return nil, errUnknownAgent
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
 // busy is an agent with as many tool calls as are shown, whose texts have words that secrets begin with.
@@ -49,19 +50,21 @@ func TestClientOfManyBusyAgentsConnectsQuickly(t *testing.T) {
 
 // The init frame may have any size, and what follows it is limited as without it.
 func TestInitFrameDoesNotCountAsWaiting(t *testing.T) {
-	q := newQueue(queueLimits{3, 10})
+	q := queueOf(3, 10)
+	put := func(bytes int) bool { return q.Put(socket.Frame{Text: make([]byte, bytes)}) }
 	state := &replay{}
 	state.add(make([]byte, 1000))
-	q.putReplay(state)
-	require.True(t, q.put(make([]byte, 10)))
-	require.False(t, q.put([]byte("x")))
+	q.replay(state)
+	require.True(t, put(10))
+	require.False(t, put(1))
 	frame, ok := q.take()
 	require.True(t, ok)
 	require.Len(t, frame, 1000)
-	require.Equal(t, 10, q.bytes)
-	require.False(t, q.put([]byte("x")))
+	require.False(t, put(1))
 	_, _ = q.take()
-	require.Zero(t, q.bytes)
+	require.True(t, put(9))
+	require.True(t, put(1))
+	require.False(t, put(1))
 }
 
 // Words that only look like a part of a secret do not make the patterns run, which takes 40 times as long as to look for hints.
