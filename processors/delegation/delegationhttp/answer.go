@@ -2,12 +2,8 @@ package delegationhttp
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
@@ -47,48 +43,17 @@ func shown(d topics.Delegation) Delegation {
 
 func isoOf(ms int64) string { return topics.Timestamp(time.UnixMilli(ms)) }
 
-// answer is an HTTP response.
-type answer struct {
-	status     int
-	body       []byte // JSON; nil for no body
-	retryAfter time.Duration
-}
-
-// retryAfter is the Retry-After of a door whose index is not ready.
-const retryAfter = time.Second
-
-func (a answer) write(w http.ResponseWriter) {
-	h := w.Header()
-	if a.body != nil {
-		h.Set("Content-Type", "application/json")
-	}
-	if a.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(a.retryAfter.Seconds())))
-	}
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(a.status)
-	// An error means that the client has disconnected.
-	_, _ = w.Write(a.body)
-}
-
-// lenient writes texts that are not UTF-8, with replacements.
-var lenient = jsontext.AllowInvalidUTF8(true)
-
-func jsonAnswer(value any) answer {
-	body, err := json.Marshal(value, lenient)
-	if err != nil {
-		return errorAnswer(http.StatusInternalServerError, "Internal server error")
-	}
-	return answer{status: http.StatusOK, body: body}
-}
+type (
+	answer  = entrance.Answer
+	request = entrance.Request
+)
 
 func delegationAnswer(d topics.Delegation) answer {
 	v := shown(d)
 	if d.Status == topics.DelegationCompleted {
 		v.Result = &d.Result
 	}
-	return jsonAnswer(v)
+	return entrance.OK(v)
 }
 
 func listAnswer(entries []entry) answer {
@@ -96,28 +61,13 @@ func listAnswer(entries []entry) answer {
 	for _, e := range entries {
 		list = append(list, shown(e.Delegation))
 	}
-	return jsonAnswer(map[string][]Delegation{"delegations": list})
-}
-
-func errorAnswer(status int, text string) answer {
-	quoted, _ := jsontext.AppendQuote([]byte(`{"error":`), text)
-	return answer{status: status, body: append(quoted, '}')}
+	return entrance.OK(map[string][]Delegation{"delegations": list})
 }
 
 // notFound is the answer about a delegation that does not exist, and about one that the caller may not see.
-func notFound() answer { return errorAnswer(http.StatusNotFound, "Unknown delegation") }
+func notFound() answer { return entrance.Failed(http.StatusNotFound, "Unknown delegation") }
 
-func notReady() answer {
-	a := errorAnswer(http.StatusServiceUnavailable, "The delegations are not known yet")
-	a.retryAfter = retryAfter
-	return a
-}
-
-// refused returns the answer to a request that its entrance refused.
-func refused(w http.ResponseWriter, r *entrance.Refusal) answer {
-	r.SetHeader(w.Header())
-	return errorAnswer(r.Status, r.Text)
-}
+func notReady() answer { return entrance.NotReady("The delegations are not known yet") }
 
 // copied returns a delegation whose texts do not keep its record in memory.
 func copied(d topics.Delegation) topics.Delegation {

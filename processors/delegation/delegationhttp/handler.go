@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -57,62 +55,28 @@ func New(index *Index, c Config) (*Handler, error) {
 	return &Handler{index: index, config: c, entrance: e}, nil
 }
 
-// request is one request and its visit.
-type request struct {
-	*http.Request
-	*entrance.Visit
-	w http.ResponseWriter
-}
-
-// idOf returns the ID in a path, empty for the list; ok is false for an unknown path.
-func idOf(escaped string) (id string, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, DelegationsPath)
-	if !ok || rest == "" {
-		return "", ok
-	}
-	if rest[0] != '/' || strings.Contains(rest[1:], "/") {
-		return "", false
-	}
-	id, err := url.PathUnescape(rest[1:])
-	return id, err == nil && id != ""
-}
-
 // ServeHTTP implements http.Handler. It answers other paths with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id, ok := idOf(r.URL.EscapedPath())
-	if !ok {
+	rt, parts, known := entrance.Find([]entrance.Route{
+		{Method: http.MethodGet, Path: "", Rights: auth.Read, Serve: h.list},
+		{Method: http.MethodGet, Path: "/*", Rights: auth.Read, Serve: h.get},
+	}, DelegationsPath, r.Method, r.URL.EscapedPath())
+	if !known {
 		http.NotFound(w, r)
 		return
 	}
-	v, refusal := h.entrance.Open(w, r)
-	defer v.Close()
-	if refusal != nil {
-		refused(w, refusal).write(w)
-		return
-	}
-	h.serve(&request{r, v, w}, id).write(w)
+	h.entrance.Serve(w, r, rt, parts, h.check, "Cache-Control", "no-store", "X-Content-Type-Options", "nosniff")
 }
 
-func (h *Handler) serve(r *request, id string) answer {
-	switch r.Method {
-	case http.MethodOptions:
-		return answer{status: http.StatusNoContent}
-	case http.MethodGet:
-	default:
-		return errorAnswer(http.StatusMethodNotAllowed, "Method not allowed")
-	}
-	if refusal := r.Authenticate(auth.Read); refusal != nil {
-		return refused(r.w, refusal)
-	}
+// check rejects a request about an ID that no delegation has, and any while the index is not ready.
+func (h *Handler) check(r *request) (rejection answer, ok bool) {
 	switch {
-	case len(id) > maxID:
-		return notFound()
+	case len(r.Parts) > 0 && len(r.Parts[0]) > maxID:
+		return notFound(), false
 	case !h.index.follows.IsReady():
-		return notReady()
-	case id == "":
-		return h.list(r)
+		return notReady(), false
 	}
-	return h.get(r, id)
+	return answer{}, true
 }
 
 // list answers with the delegations of a session.
@@ -120,12 +84,12 @@ func (h *Handler) list(r *request) answer {
 	query := r.URL.Query()
 	session, limit := query.Get("session_id"), defaultPage
 	if session == "" {
-		return errorAnswer(http.StatusBadRequest, "session_id is required")
+		return entrance.Failed(http.StatusBadRequest, "session_id is required")
 	}
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return errorAnswer(http.StatusBadRequest, "limit is no number above 0")
+			return entrance.Failed(http.StatusBadRequest, "limit is no number above 0")
 		}
 		limit = min(n, maxPage)
 	}
@@ -139,8 +103,8 @@ func (h *Handler) list(r *request) answer {
 }
 
 // get answers with one delegation.
-func (h *Handler) get(r *request, id string) answer {
-	session := r.URL.Query().Get("session_id")
+func (h *Handler) get(r *request) answer {
+	session, id := r.URL.Query().Get("session_id"), r.Parts[0]
 	found := h.find(r, session, id)
 	if len(found) == 0 || !found[0].ended() {
 		if err := h.index.records.CatchUp(r.Context()); err != nil {
@@ -152,7 +116,7 @@ func (h *Handler) get(r *request, id string) answer {
 	case len(found) == 0:
 		return notFound()
 	case len(found) > 1:
-		return errorAnswer(http.StatusConflict, "Several sessions have a delegation with this ID: name one with session_id")
+		return entrance.Failed(http.StatusConflict, "Several sessions have a delegation with this ID: name one with session_id")
 	}
 	e := found[0]
 	if rejection, ok := h.enter(r, e.SessionID); !ok {
@@ -190,7 +154,7 @@ func (h *Handler) enter(r *request, session string) (rejection answer, ok bool) 
 	case refusal.Status == http.StatusForbidden:
 		return notFound(), false
 	}
-	return refused(r.w, refusal), false
+	return refusal.Answer(), false
 }
 
 // unreadable returns the answer to a request for which the brokers cannot be asked.

@@ -18,36 +18,37 @@ import (
 const via = "http"
 
 // decide writes a decision and answers with the outcome of its gate.
-func (h *Handler) decide(r *request, id string) answer {
-	body, refusal := r.ReadBody(r.w)
+func (h *Handler) decide(r *request) answer {
+	id := r.Parts[0]
+	body, refusal := r.ReadBody(r.W)
 	if refusal != nil {
-		return refused(r.w, refusal)
+		return refusal.Answer()
 	}
 	wait, ok := waitOf(r.URL.Query(), h.config.DecisionWait)
 	if !ok {
 		return badWait()
 	}
-	key, ok := idempotencyKey(r.Request)
+	key, ok := entrance.IdempotencyKey(r.Request)
 	if !ok {
-		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
+		return entrance.Failed(http.StatusBadRequest, "Idempotency-Key is not usable")
 	}
 	d, err := parseDecision(body)
 	if err != nil {
-		return errorAnswer(http.StatusBadRequest, err.Error())
+		return entrance.Failed(http.StatusBadRequest, err.Error())
 	}
 	session, rejection, ok := h.find(r, id)
 	if !ok {
 		return rejection
 	}
 	if err := checkKnown(d); err != nil {
-		return errorAnswer(http.StatusUnprocessableEntity, err.Error())
+		return entrance.Failed(http.StatusUnprocessableEntity, err.Error())
 	}
-	if d.Scope == topics.ScopeAgent && !r.governs() {
-		return r.forbid("Forbidden: an approval for all sessions of the agent needs the right to control them")
+	if d.Scope == topics.ScopeAgent && !governs(r) {
+		return forbid(r, "Forbidden: an approval for all sessions of the agent needs the right to control them")
 	}
 	d.GateID, d.SessionID, d.By, d.Via = id, session, r.Caller.Name(), via
 	if d.DecisionID, err = h.identify(d, key); err != nil {
-		return errorAnswer(http.StatusBadRequest, "Body cannot be written as a decision")
+		return entrance.Failed(http.StatusBadRequest, "Body cannot be written as a decision")
 	}
 	row, err := h.index.row(r.Context(), r.Key(), session)
 	if err != nil {
@@ -64,18 +65,18 @@ func (h *Handler) decide(r *request, id string) answer {
 	shown := h.index.shown.Has(r.Key(), id) || h.index.shown.Has(r.Key(), v.GateID) // the arguments are the same
 	blind := d.ArgsSHA256 == "" && !seen.Whole(v.Args) && !shown
 	if d.Verdict == topics.VerdictApprove && d.EditedArgs == nil && blind {
-		return answer{status: http.StatusConflict, body: object("error", seen.Refusal, "url", GatesPath+"/"+url.PathEscape(v.GateID))}
+		return answer{Status: http.StatusConflict, Body: entrance.Object("error", seen.Refusal, "url", GatesPath+"/"+url.PathEscape(v.GateID))}
 	}
 	out, err := processors.OutboundOf(h.topics.GateDecisions, session, d, d.DecisionID)
 	if err != nil {
-		return internalError()
+		return entrance.Internal()
 	}
 	over := h.index.over(v.GateID) // before the record is written, so that a gate that is forgotten at once is seen too
-	if rejection, ok := h.publish(r, out); !ok {
-		return rejection
+	if refusal := r.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	a := h.outcome(r, d, v, over, func(over <-chan struct{}) bool { return over == nil || h.await(r.Context(), over, wait) })
-	r.Record(auth.AuditAnswer, session, id, a.status)
+	r.Record(auth.AuditAnswer, session, id, a.Status)
 	return a
 }
 
@@ -112,14 +113,14 @@ func check(v *gate.View, d topics.GateDecision) (rejection answer, ok bool) {
 		a := gateAnswer(http.StatusPreconditionFailed, "args_sha256 is not that of the gate", d.DecisionID, v)
 		return a, false
 	}
-	return errorAnswer(http.StatusUnprocessableEntity, err.Error()), false
+	return entrance.Failed(http.StatusUnprocessableEntity, err.Error()), false
 }
 
 // settled answers a decision about a gate that has ended. The view is nil if its outcome is no longer kept.
 func settled(d topics.GateDecision, v *gate.View) answer {
 	switch {
 	case v == nil:
-		return errorAnswer(http.StatusConflict, "The gate has ended, and its outcome is no longer kept")
+		return entrance.Failed(http.StatusConflict, "The gate has ended, and its outcome is no longer kept")
 	case v.Outcome == nil: // not reached
 		return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
 	case v.Outcome.DecisionID == d.DecisionID && v.Outcome.Status == wanted(d.Verdict):
@@ -137,8 +138,8 @@ func wanted(v topics.GateVerdict) topics.GateStatus {
 }
 
 // governs reports whether the caller may control all sessions of the agent. It tries a session that does not exist.
-func (r *request) governs() bool { return r.Caller.Can(auth.Control) && r.Caller.Allowed(rand.Text()) }
+func governs(r *request) bool { return r.Caller.Can(auth.Control) && r.Caller.Allowed(rand.Text()) }
 
-func (r *request) forbid(text string) answer {
-	return refused(r.w, r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}))
+func forbid(r *request, text string) answer {
+	return r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}).Answer()
 }

@@ -2,18 +2,14 @@ package gatehttp
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -118,32 +114,8 @@ func (h *Handler) identify(d topics.GateDecision, key string) (string, error) {
 	return derived("gate decision", h.topics.Agent, key, string(raw)), nil
 }
 
-// idempotencyHeader is the HTTP header with the key by which repeats of a request are recognized.
-const idempotencyHeader = "Idempotency-Key"
-
-// idempotencyKey returns the key of a request, or an empty text if it has none. ok is false if the key is too long or has
-// characters that are not printable.
-func idempotencyKey(r *http.Request) (key string, ok bool) {
-	key = r.Header.Get(idempotencyHeader)
-	if len(key) > maxID || !utf8.ValidString(key) {
-		return "", false
-	}
-	for _, c := range key {
-		if !unicode.IsPrint(c) {
-			return "", false
-		}
-	}
-	return key, true
-}
-
 // derived returns an ID that depends only on its arguments.
 func derived(parts ...string) string {
-	hash := sha256.New()
-	var length [8]byte
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		hash.Write(length[:])
-		hash.Write([]byte(p))
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:16])
+	d := digests.Of("", parts...)
+	return hex.EncodeToString(d[:])
 }

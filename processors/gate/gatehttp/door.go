@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,8 +25,6 @@ const (
 )
 
 const (
-	// publishTimeout is how long a request waits for the acknowledgement of the brokers.
-	publishTimeout = 30 * time.Second
 	// maxScans is how many requests list the gates of all sessions at the same time.
 	maxScans = 2
 	// maxID is the length of the longest ID of a gate, in bytes.
@@ -43,6 +40,7 @@ type Handler struct {
 	to       processors.Publisher
 	config   Config
 	entrance *entrance.Entrance
+	routes   []entrance.Route
 	scans    *entrance.Slots
 }
 
@@ -72,89 +70,43 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 	if c.Authenticate == nil {
 		c.Logger.Warn("gate door is open: requests are not authenticated and may decide every gate", zap.String("agent", index.agent))
 	}
-	return &Handler{
+	h := &Handler{
 		topics: catalog, index: index, to: to, config: c, entrance: e, scans: entrance.NewSlots(maxScans),
-	}, nil
+	}
+	h.routes = h.allRoutes()
+	return h, nil
 }
 
-// request is one request and its visit.
-type request struct {
-	*http.Request
-	*entrance.Visit
-	w http.ResponseWriter
-}
-
-// route is what a path stands for.
-type route struct {
-	method string
-	rights auth.Rights
-	serve  func(h *Handler, r *request, id string) answer
-	id     string
-}
-
-// routeOf returns what a path stands for; ok is false for an unknown one.
-func routeOf(escaped string) (rt route, ok bool) {
-	rest, ok := strings.CutPrefix(escaped, GatesPath)
-	if !ok || rest == "" {
-		return route{http.MethodGet, auth.Read, (*Handler).list, ""}, ok
+// allRoutes are the requests at GatesPath and below.
+func (h *Handler) allRoutes() []entrance.Route {
+	return []entrance.Route{
+		{Method: http.MethodGet, Path: "", Rights: auth.Read, Serve: h.list},
+		{Method: http.MethodGet, Path: "/grants", Rights: auth.Control, Serve: h.listGrants},
+		{Method: http.MethodDelete, Path: "/grants/*", Rights: auth.Control, Serve: h.revoke},
+		{Method: http.MethodGet, Path: "/*", Rights: auth.Read, Serve: h.get},
+		{Method: http.MethodPost, Path: "/*/decision", Rights: auth.Answer, Serve: h.decide},
 	}
-	parts := strings.Split(rest, "/")[1:]
-	if rest[0] != '/' {
-		return route{}, false
-	}
-	for i, p := range parts {
-		text, err := url.PathUnescape(p)
-		if err != nil || text == "" {
-			return route{}, false
-		}
-		parts[i] = text
-	}
-	switch {
-	case len(parts) == 1 && parts[0] == "grants":
-		return route{http.MethodGet, auth.Control, (*Handler).listGrants, ""}, true
-	case len(parts) == 2 && parts[0] == "grants":
-		return route{http.MethodDelete, auth.Control, (*Handler).revoke, parts[1]}, true
-	case len(parts) == 1:
-		return route{http.MethodGet, auth.Read, (*Handler).get, parts[0]}, true
-	case len(parts) == 2 && parts[1] == "decision":
-		return route{http.MethodPost, auth.Answer, (*Handler).decide, parts[0]}, true
-	}
-	return route{}, false
 }
 
 // ServeHTTP implements http.Handler. It answers other paths with 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rt, ok := routeOf(r.URL.EscapedPath())
-	if !ok {
+	rt, parts, known := entrance.Find(h.routes, GatesPath, r.Method, r.URL.EscapedPath())
+	if !known {
 		http.NotFound(w, r)
 		return
 	}
-	v, refusal := h.entrance.Open(w, r)
-	defer v.Close()
-	if refusal != nil {
-		refused(w, refusal).write(w)
-		return
-	}
-	h.serve(&request{r, v, w}, rt).write(w)
+	h.entrance.Serve(w, r, rt, parts, h.check, "Cache-Control", "no-store")
 }
 
-func (h *Handler) serve(r *request, rt route) answer {
+// check rejects a request about an ID that no gate has, and any while the index is not ready.
+func (h *Handler) check(r *request) (rejection answer, ok bool) {
 	switch {
-	case r.Method == http.MethodOptions:
-		return answer{status: http.StatusNoContent}
-	case r.Method != rt.method:
-		return errorAnswer(http.StatusMethodNotAllowed, "Method not allowed")
-	}
-	if refusal := r.Authenticate(rt.rights); refusal != nil {
-		return refused(r.w, refusal)
-	}
-	switch {
-	case len(rt.id) > maxID:
-		return notFound()
+	case len(r.Parts) > 0 && len(r.Parts[0]) > maxID:
+		return notFound(), false
 	case !h.index.follows.IsReady():
-		return notReady()
+		return notReady(), false
 	}
-	return rt.serve(h, r, rt.id)
+	return answer{}, true
 }
 
 // find enters the session of a gate. ok is false if the request must be answered with rejection. A gate that the caller may
@@ -177,7 +129,7 @@ func (h *Handler) find(r *request, id string) (session string, rejection answer,
 		return "", notFound(), false
 	}
 	if refusal := r.Session(session); refusal != nil {
-		return "", refused(r.w, refusal), false
+		return "", refusal.Answer(), false
 	}
 	return session, answer{}, true
 }
@@ -224,21 +176,5 @@ func waitOf(query url.Values, unset time.Duration) (time.Duration, bool) {
 }
 
 func badWait() answer {
-	return errorAnswer(http.StatusBadRequest, "wait is not a time such as 55s")
-}
-
-// publish writes the record of a request. A disconnect of the client does not cancel it: it may be written already.
-func (h *Handler) publish(r *request, record processors.Outbound) (rejection answer, ok bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
-	defer cancel()
-	err := h.to.Publish(ctx, record)
-	switch {
-	case err == nil:
-		return answer{}, true
-	case errors.Is(err, processors.ErrTooLarge):
-		return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record"), false
-	}
-	h.config.Logger.Error("request failed: its record may not have been written", zap.String("door", "gate"),
-		zap.String("agent", h.topics.Agent), zap.String("topic", record.Topic), zap.Error(err))
-	return internalError(), false
+	return entrance.Failed(http.StatusBadRequest, "wait is not a time such as 55s")
 }

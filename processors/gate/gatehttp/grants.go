@@ -4,11 +4,10 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,7 +27,7 @@ type Grant struct {
 }
 
 // listGrants answers with the standing approvals of a session, or with those of the agent.
-func (h *Handler) listGrants(r *request, _ string) answer {
+func (h *Handler) listGrants(r *request) answer {
 	session := r.URL.Query().Get("session_id")
 	stored, rejection, ok := h.grants(r, session)
 	if !ok {
@@ -52,18 +51,14 @@ func (h *Handler) listGrants(r *request, _ string) answer {
 		}
 		grants = append(grants, shown)
 	}
-	body, err := json.Marshal(map[string][]Grant{"grants": grants}, asWritten)
-	if err != nil {
-		return internalError()
-	}
-	return answer{status: http.StatusOK, body: body}
+	return entrance.OK(map[string][]Grant{"grants": grants})
 }
 
 // grants returns the standing approvals of a session, or of the agent if session is empty.
 func (h *Handler) grants(r *request, session string) (stored []*gaterow.Grant, rejection answer, ok bool) {
 	if session != "" {
 		if refusal := r.Session(session); refusal != nil {
-			return nil, refused(r.w, refusal), false
+			return nil, refusal.Answer(), false
 		}
 		if err := h.index.rows.CatchUp(r.Context()); err != nil {
 			return nil, h.unreadable(err), false
@@ -77,8 +72,8 @@ func (h *Handler) grants(r *request, session string) (stored []*gaterow.Grant, r
 		}
 		return row.grants, answer{}, true
 	}
-	if !r.governs() {
-		return nil, r.forbid("Forbidden: the approvals of the agent need the right to control all sessions"), false
+	if !governs(r) {
+		return nil, forbid(r, "Forbidden: the approvals of the agent need the right to control all sessions"), false
 	}
 	if err := h.index.standing.CatchUp(r.Context()); err != nil {
 		return nil, h.unreadable(err), false
@@ -87,7 +82,8 @@ func (h *Handler) grants(r *request, session string) (stored []*gaterow.Grant, r
 }
 
 // revoke ends a standing approval. It answers when the brokers have the record.
-func (h *Handler) revoke(r *request, id string) answer {
+func (h *Handler) revoke(r *request) answer {
+	id := r.Parts[0]
 	session := r.URL.Query().Get("session_id")
 	stored, rejection, ok := h.grants(r, session)
 	if !ok {
@@ -95,7 +91,7 @@ func (h *Handler) revoke(r *request, id string) answer {
 	}
 	i := slices.IndexFunc(stored, func(g *gaterow.Grant) bool { return g.Id == id })
 	if i < 0 {
-		return errorAnswer(http.StatusNotFound, "Unknown grant")
+		return entrance.Failed(http.StatusNotFound, "Unknown grant")
 	}
 	by, agent := r.Caller.Name(), stored[i].Agent
 	cause := derived("grant revocation", h.topics.Agent, session, id, by)
@@ -108,11 +104,11 @@ func (h *Handler) revoke(r *request, id string) answer {
 		}, cause)
 	}
 	if err != nil {
-		return internalError()
+		return entrance.Internal()
 	}
-	if rejection, ok := h.publish(r, out); !ok {
-		return rejection
+	if refusal := r.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	r.Record(auth.AuditRevoke, session, id, http.StatusAccepted)
-	return answer{status: http.StatusAccepted, body: object("status", "accepted", "grant_id", id)}
+	return answer{Status: http.StatusAccepted, Body: entrance.Object("status", "accepted", "grant_id", id)}
 }

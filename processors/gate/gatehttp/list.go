@@ -1,6 +1,7 @@
 package gatehttp
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 const (
@@ -21,7 +23,8 @@ const (
 )
 
 // get answers with one gate. With wait, it waits for the outcome.
-func (h *Handler) get(r *request, id string) answer {
+func (h *Handler) get(r *request) answer {
+	id := r.Parts[0]
 	wait, ok := waitOf(r.URL.Query(), 0)
 	if !ok {
 		return badWait()
@@ -33,7 +36,7 @@ func (h *Handler) get(r *request, id string) answer {
 	if over := h.index.over(id); over != nil {
 		h.await(r.Context(), over, wait)
 		if r.Caller.Ended(h.config.Clock.Now()) {
-			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
+			return entrance.Failed(http.StatusUnauthorized, "Unauthorized")
 		}
 	}
 	row, err := h.index.row(r.Context(), r.Key(), session)
@@ -44,22 +47,22 @@ func (h *Handler) get(r *request, id string) answer {
 	if v == nil { // purged in the meantime
 		return notFound()
 	}
-	return answer{status: http.StatusOK, body: h.index.shownTo(r.Key(), v)}
+	return answer{Status: http.StatusOK, Body: h.index.shownTo(r.Key(), v)}
 }
 
 // list answers with the gates of a session, or with the open gates of all sessions that the caller may use.
-func (h *Handler) list(r *request, _ string) answer {
+func (h *Handler) list(r *request) answer {
 	q := r.URL.Query()
 	wait, ok := waitOf(q, 0)
 	switch status := q.Get("status"); {
 	case !ok:
 		return badWait()
 	case status != "" && status != string(gate.StatusPending):
-		return errorAnswer(http.StatusBadRequest, "status is neither absent nor pending")
+		return entrance.Failed(http.StatusBadRequest, "status is neither absent nor pending")
 	case q.Get("session_id") != "":
 		return h.listSession(r, q.Get("session_id"), status != "", wait)
 	case status == "" || wait > 0:
-		return errorAnswer(http.StatusBadRequest, "Without session_id, status must be pending and wait absent")
+		return entrance.Failed(http.StatusBadRequest, "Without session_id, status must be pending and wait absent")
 	}
 	return h.listPending(r, q)
 }
@@ -67,7 +70,7 @@ func (h *Handler) list(r *request, _ string) answer {
 // listSession answers with the gates of one session. With wait, it waits until there is one.
 func (h *Handler) listSession(r *request, session string, pendingOnly bool, wait time.Duration) answer {
 	if refusal := r.Session(session); refusal != nil {
-		return refused(r.w, refusal)
+		return refusal.Answer()
 	}
 	shown := func(row *row) (views [][]byte) {
 		for i := range row.all() {
@@ -91,14 +94,14 @@ func (h *Handler) listSession(r *request, session string, pendingOnly bool, wait
 	views := shown(row)
 	if len(views) == 0 && h.await(r.Context(), changed, wait) {
 		if r.Caller.Ended(h.config.Clock.Now()) {
-			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
+			return entrance.Failed(http.StatusUnauthorized, "Unauthorized")
 		}
 		if row, err = h.index.row(r.Context(), r.Key(), session); err != nil {
 			return h.unreadable(err)
 		}
 		views = shown(row)
 	}
-	return answer{status: http.StatusOK, body: h.page(views, "")}
+	return answer{Status: http.StatusOK, Body: h.page(views, "")}
 }
 
 // listPending answers with a page of the open gates of all sessions that the caller may use, in the order of their requests.
@@ -106,7 +109,7 @@ func (h *Handler) listPending(r *request, q url.Values) answer {
 	limit, okLimit := limitOf(q.Get("limit"))
 	opened, id, okAfter := cursorOf(q.Get("after"))
 	if !okLimit || !okAfter {
-		return errorAnswer(http.StatusBadRequest, "limit or after is not usable")
+		return entrance.Failed(http.StatusBadRequest, "limit or after is not usable")
 	}
 	if err := h.scans.Acquire(r.Context(), r.Key()); err != nil {
 		return notReady()
@@ -121,7 +124,7 @@ func (h *Handler) listPending(r *request, q url.Values) answer {
 				continue
 			}
 			if len(views) == limit || size > maxListBytes {
-				return answer{status: http.StatusOK, body: h.page(views, last)}
+				return answer{Status: http.StatusOK, Body: h.page(views, last)}
 			}
 			row, err := h.index.row(r.Context(), r.Key(), k.session)
 			if err != nil {
@@ -133,7 +136,7 @@ func (h *Handler) listPending(r *request, q url.Values) answer {
 			}
 		}
 		if len(part) < scanStep {
-			return answer{status: http.StatusOK, body: h.page(views, "")}
+			return answer{Status: http.StatusOK, Body: h.page(views, "")}
 		}
 	}
 }
@@ -151,21 +154,15 @@ func (x *Index) after(opened int64, id string, n int) []*known {
 
 // page returns a page of gates as JSON. next is where the next page begins, empty for the last one.
 func (h *Handler) page(views [][]byte, next string) []byte {
-	b := []byte(`{"gates":[`)
-	for i, v := range views {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, v...)
-	}
-	b = append(b, ']')
+	gates := append(append([]byte{'['}, bytes.Join(views, []byte{','})...), ']')
+	members := []any{"gates", gates}
 	if next != "" {
-		b = appendMember(append(b, ','), "next", next)
+		members = append(members, "next", next)
 	}
 	if !h.index.complete() {
-		b = append(b, `,"incomplete":true`...)
+		members = append(members, "incomplete", true)
 	}
-	return append(b, '}')
+	return entrance.Object(members...)
 }
 
 func limitOf(text string) (int, bool) {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -125,7 +126,7 @@ func (x *Index) changeShownTo(caller string, c change) []byte {
 	if c.view != nil {
 		return x.shownTo(caller, c.view)
 	}
-	return object("gate_id", c.id, "session_id", c.session)
+	return entrance.Object("gate_id", c.id, "session_id", c.session)
 }
 
 // shownTo returns a view as JSON for a caller, and notes that the caller was shown the whole request.
@@ -145,7 +146,7 @@ var asWritten = json.JoinOptions(
 func viewJSON(v *gate.View) []byte {
 	b, err := json.Marshal(v, asWritten)
 	if err != nil {
-		return object("gate_id", v.GateID, "session_id", v.SessionID)
+		return entrance.Object("gate_id", v.GateID, "session_id", v.SessionID)
 	}
 	return b
 }

@@ -9,5 +9,7 @@
 //	Session       the ID is usable (400), the caller may use the session (403), the session is within its limits (429)
 //	Close         frees what the request occupied
 //
+// Serve does that for a door with routes, and answers with their functions.
+//
 // The rules are in limiter.go, budget.go and failures.go; they have no clock and no I/O.
 package entrance

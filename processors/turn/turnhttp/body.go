@@ -21,11 +21,11 @@ var errBody = errors.New("turnhttp: body is not JSON")
 func readBody(w http.ResponseWriter, v *entrance.Visit) (value topics.Raw, rejection answer, ok bool) {
 	raw, refusal := v.ReadBody(w)
 	if refusal != nil {
-		return nil, refused(w, refusal), false
+		return nil, refusal.Answer(), false
 	}
 	value, err := firstValue(raw)
 	if err != nil {
-		return nil, internalError(), false
+		return nil, entrance.Internal(), false
 	}
 	return value, answer{}, true
 }

@@ -37,21 +37,21 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
 	v, refusal := h.chats.Open(w, r)
 	defer v.Close()
 	if refusal != nil {
-		refused(w, refusal).write(w)
+		refusal.Answer().Write(w)
 		return
 	}
-	h.chat(w, r, v).write(w)
+	h.chat(w, r, v).Write(w)
 }
 
 func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit) answer {
 	switch {
 	case strings.EqualFold(r.Method, http.MethodOptions):
-		return answer{status: http.StatusNoContent}
+		return answer{Status: http.StatusNoContent}
 	case r.Method != http.MethodPost:
-		return methodNotAllowed()
+		return entrance.Failed(http.StatusMethodNotAllowed, "Method not allowed")
 	}
 	if refusal := v.Authenticate(auth.Write); refusal != nil {
-		return refused(w, refusal)
+		return refusal.Answer()
 	}
 	body, rejection, ok := readBody(w, v)
 	if !ok {
@@ -59,14 +59,14 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit
 	}
 	q, wrong := h.readChat(body, v.Caller)
 	if wrong != "" {
-		return errorAnswer(http.StatusBadRequest, wrong)
+		return entrance.Failed(http.StatusBadRequest, wrong)
 	}
 	if refusal := v.Session(q.session); refusal != nil {
-		return refused(w, refusal)
+		return refusal.Answer()
 	}
-	key, ok := idempotencyKey(r)
+	key, ok := entrance.IdempotencyKey(r)
 	if !ok {
-		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
+		return entrance.Failed(http.StatusBadRequest, "Idempotency-Key is not usable")
 	}
 	if key == "" {
 		return h.send(r, v, q)
@@ -151,10 +151,10 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	}
 	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id(limits.MessageID))
 	if err != nil {
-		return h.unpublished("chat", err)
+		return v.Unwritten(err).Answer()
 	}
 	if len(q.session)+len(message.Value) > h.config.RecordLimit-turnRoom {
-		return tooLarge()
+		return entrance.TooLarge().Answer()
 	}
 	if message.Headers == nil {
 		message.Headers = goka.Headers{}
@@ -169,19 +169,19 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 		}
 		out, err := processors.OutboundOf(h.topics.ReplyTo, q.session, route, id)
 		if err != nil {
-			return h.unpublished("chat", err)
+			return v.Unwritten(err).Answer()
 		}
 		message.Headers[topics.HeaderRoute] = topics.WithoutToken(route.Raw, topics.RouteID(q.session, id))
 		records = []processors.Outbound{out, message}
 	}
-	if err := h.publish(r, records...); err != nil {
-		return h.unpublished("chat", err)
+	if refusal := v.Publish(h.to, records...); refusal != nil {
+		return refusal.Answer()
 	}
 	v.Record(auth.AuditWrite, q.session, q.request, http.StatusOK)
 	if q.request == "" {
-		return answer{http.StatusOK, object("status", "ok", "session_id", q.session)}
+		return answer{Status: http.StatusOK, Body: entrance.Object("status", "ok", "session_id", q.session)}
 	}
-	return answer{http.StatusOK, object("status", "ok", "session_id", q.session, "request_id", q.request)}
+	return answer{Status: http.StatusOK, Body: entrance.Object("status", "ok", "session_id", q.session, "request_id", q.request)}
 }
 
 // id returns the turntable.id of the question's record of a kind; empty if the question has no cause.
@@ -194,9 +194,9 @@ func (q question) id(kind string) string {
 
 func (h *Handler) message(q question) topics.Message {
 	role, at := "user", topics.Timestamp(h.config.Clock.Now())
-	metadata := object("locale", "en-US", "client", "web")
+	metadata := entrance.Object("locale", "en-US", "client", "web")
 	if q.request != "" {
-		metadata = object("locale", "en-US", "client", "web", "request_id", q.request)
+		metadata = entrance.Object("locale", "en-US", "client", "web", "request_id", q.request)
 	}
 	return topics.Message{
 		SessionID: &q.session, UserID: &q.user, Role: &role, Content: jsonText(q.content), Timestamp: &at,

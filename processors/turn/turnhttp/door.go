@@ -1,12 +1,10 @@
 package turnhttp
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -23,9 +21,6 @@ const (
 	ChatPath         = "/api/chat"
 	ToolResponsePath = "/api/tools/response"
 )
-
-// publishTimeout is how long a request waits for the acknowledgement of the brokers.
-const publishTimeout = 30 * time.Second
 
 // Handler is the HTTP handler of an agent: ChatPath receives messages, ToolResponsePath receives the results of
 // asynchronous tools. It answers with success only after the brokers have acknowledged the records.
@@ -110,26 +105,4 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) serves(r *http.Request, path string) bool {
 	return r.URL.Path == path || h.config.PathPrefixes && strings.HasPrefix(r.URL.Path, path)
-}
-
-// publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be
-// written already.
-func (h *Handler) publish(r *http.Request, records ...processors.Outbound) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
-	defer cancel()
-	return h.to.Publish(ctx, records...)
-}
-
-// unpublished returns the answer to a request whose records may not have been written.
-func (h *Handler) unpublished(door string, err error) answer {
-	if errors.Is(err, processors.ErrTooLarge) {
-		return tooLarge()
-	}
-	h.config.Logger.Error("request failed: records may not have been written", zap.String("door", door),
-		zap.String("agent", h.topics.Agent), zap.Error(err))
-	return internalError()
-}
-
-func tooLarge() answer {
-	return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record")
 }

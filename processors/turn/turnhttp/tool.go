@@ -33,32 +33,32 @@ func (h *Handler) serveToolResponse(w http.ResponseWriter, r *http.Request) {
 	v, refusal := h.results.Open(w, r)
 	defer v.Close()
 	if refusal != nil {
-		refused(w, refusal).write(w)
+		refusal.Answer().Write(w)
 		return
 	}
-	h.toolResponse(w, r, v).write(w)
+	h.toolResponse(w, r, v).Write(w)
 }
 
 func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entrance.Visit) answer {
 	if r.Method != http.MethodPost {
-		return methodNotAllowed()
+		return entrance.Failed(http.StatusMethodNotAllowed, "Method not allowed")
 	}
 	claims, err := h.tokens.Verify(bearer(r), h.config.Clock.Now())
 	if err != nil {
 		return unverified(w, r, v, err)
 	}
 	if refusal := v.Admit(auth.Caller{Subject: "callback " + claims.SessionID}); refusal != nil {
-		return refused(w, refusal)
+		return refusal.Answer()
 	}
 	body, rejection, ok := readBody(w, v)
 	if !ok {
 		return rejection
 	}
 	result := resultFor(claims, body, h.config.Clock.Now())
-	key, ok := idempotencyKey(r)
+	key, ok := entrance.IdempotencyKey(r)
 	switch {
 	case !ok:
-		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
+		return entrance.Failed(http.StatusBadRequest, "Idempotency-Key is not usable")
 	case key == "":
 		return h.answerCall(r, v, claims, result, h.resultID(claims, "", body))
 	}
@@ -90,13 +90,13 @@ func (h *Handler) resultID(claims token.Claims, key string, body []byte) string 
 func unverified(w http.ResponseWriter, r *http.Request, v *entrance.Visit, err error) answer {
 	var rejection token.Rejection
 	if !errors.As(err, &rejection) {
-		return internalError()
+		return entrance.Internal()
 	}
 	refusal := &entrance.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)}
 	if bearer(r) == "" {
-		return refused(w, v.Refuse(refusal))
+		return v.Refuse(refusal).Answer()
 	}
-	return refused(w, v.Fail("", refusal))
+	return v.Fail("", refusal).Answer()
 }
 
 // bearer returns the bearer token of a request, or an empty text if it has none.
@@ -119,13 +119,13 @@ func (h *Handler) answerCall(
 	call := fingerprintOf("used token", claims.SessionID, claims.ToolUseID, claims.CallID, issued)
 	a, repeated, err := h.used.Do(r.Context(), call, func() (answer, bool) {
 		a := h.writeResult(r, v, claims, result, id)
-		return a, a.accepted()
+		return a, accepted(a)
 	})
 	switch {
 	case err != nil:
-		return internalError()
+		return entrance.Internal()
 	case repeated:
-		return errorAnswer(http.StatusUnauthorized, "Token has been used")
+		return entrance.Failed(http.StatusUnauthorized, "Token has been used")
 	}
 	return a
 }
@@ -134,18 +134,18 @@ func (h *Handler) writeResult(
 	r *http.Request, v *entrance.Visit, claims token.Claims, result topics.ToolUseResult, id string,
 ) answer {
 	out, err := processors.OutboundOf(h.topics.ToolUseResult, claims.SessionID, result, id)
-	if err == nil {
-		if claims.ToolID == nil {
-			// FlightDeck omits the field here. The first match is the field: inside a text the quotes would be escaped.
-			out.Value = bytes.Replace(out.Value, []byte(`,"tool_id":null`), nil, 1)
-		}
-		err = h.publish(r, out)
-	}
 	if err != nil {
-		return h.unpublished("tool response", err)
+		return v.Unwritten(err).Answer()
+	}
+	if claims.ToolID == nil {
+		// FlightDeck omits the field here. The first match is the field: inside a text the quotes would be escaped.
+		out.Value = bytes.Replace(out.Value, []byte(`,"tool_id":null`), nil, 1)
+	}
+	if refusal := v.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	v.Record(auth.AuditAnswer, claims.SessionID, claims.ToolUseID, http.StatusAccepted)
-	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
+	return answer{Status: http.StatusAccepted, Body: entrance.Object("status", "accepted", "tool_use_id", claims.ToolUseID)}
 }
 
 // resultFor returns the result with this body for the call of the token.
