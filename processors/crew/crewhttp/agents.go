@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,22 +21,22 @@ func (h *Handler) listAgents(r *request) answer {
 	h.index.mu.Lock()
 	agents, left := h.index.shownAgents(wanted)
 	h.index.mu.Unlock()
-	a := shown(agents)
+	a := entrance.OK(agents)
 	if left {
-		r.w.Header().Set("X-Incomplete", "true")
+		r.W.Header().Set("X-Incomplete", "true")
 	}
 	return a
 }
 
 func (h *Handler) getAgent(r *request) answer {
-	row, rejection, ok := h.agent(r, r.parts[0])
+	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
 	}
-	return shown(h.index.shownAgent(row))
+	return entrance.OK(h.index.shownAgent(row))
 }
 
-func (h *Handler) listRoles(*request) answer { return shown(h.config.Roles) }
+func (h *Handler) listRoles(*request) answer { return entrance.OK(h.config.Roles) }
 
 // spawn asks for an agent. Members that do what other requests do with the right Control need that right here too: autopilot
 // answers all permission requests, cwd leaves the directory that the crew is configured with, and sessionId continues a session
@@ -53,7 +54,7 @@ func (h *Handler) spawn(r *request) answer {
 		SessionID string `json:"sessionId"`
 		Autopilot bool   `json:"autopilot"`
 		NoRestart bool   `json:"noRestart"`
-	}](r.body)
+	}](r.Body)
 	if err != nil {
 		return badBody(err)
 	}
@@ -63,7 +64,7 @@ func (h *Handler) spawn(r *request) answer {
 	known := slices.ContainsFunc(h.config.Roles, func(role topics.CrewRole) bool { return role.ID == b.RoleID })
 	switch {
 	case !known:
-		return errorAnswer(http.StatusBadRequest, "roleId is not the ID of a role")
+		return entrance.Failed(http.StatusBadRequest, "roleId is not the ID of a role")
 	case len(b.Task)+len(b.Context) > maxText || len(b.Cwd) > maxPath || len(b.Model)+len(b.Provider)+len(b.SessionID) > 3*maxID ||
 		b.ParentID != "" && !usable(b.ParentID):
 		return badBody(errBody)
@@ -71,7 +72,7 @@ func (h *Handler) spawn(r *request) answer {
 	if (b.Autopilot || b.Cwd != "" || b.SessionID != "") && !r.Caller.Can(auth.Control) {
 		return forbidden(r, "Forbidden: autopilot, cwd and sessionId need the right control")
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -89,11 +90,11 @@ func (h *Handler) spawn(r *request) answer {
 func (h *Handler) told(
 	r *request, toCrew bool, body func(row *agentRow) (crewbody.Body, answer, bool),
 ) answer {
-	row, rejection, ok := h.agent(r, r.parts[0])
+	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -110,7 +111,7 @@ func (h *Handler) told(
 func (h *Handler) terminate(r *request) answer {
 	b, err := read[struct {
 		Reason string `json:"reason"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || len(b.Reason) > maxText {
 		return badBody(errBody)
 	}
@@ -120,7 +121,7 @@ func (h *Handler) terminate(r *request) answer {
 }
 
 func (h *Handler) restart(r *request) answer {
-	if _, err := read[struct{}](r.body); err != nil {
+	if _, err := read[struct{}](r.Body); err != nil {
 		return badBody(err)
 	}
 	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
@@ -131,7 +132,7 @@ func (h *Handler) restart(r *request) answer {
 func (h *Handler) interrupt(r *request) answer {
 	b, err := read[struct {
 		Text string `json:"text"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
@@ -144,7 +145,7 @@ func (h *Handler) interrupt(r *request) answer {
 func (h *Handler) input(r *request) answer {
 	b, err := read[struct {
 		Text string `json:"text"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || strings.TrimSpace(b.Text) == "" || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
@@ -160,7 +161,7 @@ func (h *Handler) autopilot(r *request) answer {
 	b, err := read[struct {
 		On      *bool `json:"on"`
 		Enabled *bool `json:"enabled"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || (b.On == nil) == (b.Enabled == nil) {
 		return badBody(errBody)
 	}
@@ -176,7 +177,7 @@ func (h *Handler) autopilot(r *request) answer {
 // mayTell checks that an agent is one to which messages are delivered, and the caller's limit of messages.
 func (h *Handler) mayTell(r *request, row *agentRow) (rejection answer, ok bool) {
 	if view.Ended(row.view.Status) {
-		return errorAnswer(http.StatusConflict, "The agent has ended"), false
+		return entrance.Failed(http.StatusConflict, "The agent has ended"), false
 	}
 	return h.mayWrite(r)
 }

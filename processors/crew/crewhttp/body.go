@@ -3,7 +3,6 @@ package crewhttp
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"unicode"
 	"unicode/utf8"
 
@@ -55,16 +54,4 @@ func usable(id string) bool {
 		}
 	}
 	return true
-}
-
-// idempotencyHeader is the HTTP header with the key by which repeats of a request are recognized.
-const idempotencyHeader = "Idempotency-Key"
-
-// idempotencyKey returns the key of a request, or an empty text if it has none.
-func idempotencyKey(r *http.Request) (string, error) {
-	key := r.Header.Get(idempotencyHeader)
-	if key != "" && !usable(key) {
-		return "", errKey
-	}
-	return key, nil
 }

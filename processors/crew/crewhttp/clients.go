@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
@@ -84,7 +85,7 @@ func (x *Index) greet(c *client) {
 		members = append(members, "incomplete", true)
 	}
 	r := newReplay(c.config)
-	r.add(object(members...))
+	r.add(entrance.Object(members...))
 	for _, subject := range slices.Sorted(maps.Keys(seqs)) {
 		if s := x.streams.bySubject[subject]; s != nil {
 			r.repeat(x, c, s, seqs[subject])

@@ -115,7 +115,7 @@ func (c *Config) under(path string) string { return strings.TrimSuffix(c.Prefix,
 func (c *Config) entrances(check *bounds.Check, agent string) (requests, sockets *entrance.Entrance) {
 	e := entrance.Config{
 		Door: c.Door, Name: "crew", Agent: agent, Defaults: auth.Limits{Session: auth.Share{Open: 64, PerSecond: 50, Burst: 200}},
-		CORS: entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS", Headers: []string{"Authorization", idempotencyHeader}},
+		CORS: entrance.CORS{Methods: "GET, POST, DELETE, OPTIONS", Headers: []string{"Authorization", entrance.IdempotencyHeader}},
 	}
 	requests = entrance.New(check, e)
 	e.Name, e.Concurrency, e.CORS = "crew socket", c.ClientLimit, entrance.CORS{}

@@ -46,12 +46,12 @@ func TestInvalidConfigurationIsReported(t *testing.T) {
 func TestDocumentationNamesEveryPath(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
-	for _, rt := range routes {
-		first, _, _ := strings.Cut(rt.path, "*")
+	for _, rt := range (&Handler{}).allRoutes() {
+		first, _, _ := strings.Cut(rt.Path, "*")
 		if first != "agents/" { // those of an agent are listed with {id}
-			require.Contains(t, string(doc), "/"+strings.TrimSuffix(first, "/"), rt.path)
+			require.Contains(t, string(doc), "/"+strings.TrimSuffix(first, "/"), rt.Path)
 		}
-		last := rt.path[strings.LastIndexByte(rt.path, '/')+1:]
+		last := rt.Path[strings.LastIndexByte(rt.Path, '/')+1:]
 		if last != "*" {
 			require.Contains(t, string(doc), last)
 		}

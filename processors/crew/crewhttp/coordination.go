@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +23,7 @@ func (h *Handler) lock(r *request) answer {
 		FilePath string `json:"filePath"`
 		Reason   string `json:"reason"`
 		TTLMS    int64  `json:"ttlMs"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || !usable(b.AgentID) || b.FilePath == "" || len(b.FilePath) > maxPath || len(b.Reason) > maxPath || b.TTLMS < 0 {
 		return badBody(errBody)
 	}
@@ -34,11 +35,11 @@ func (h *Handler) lock(r *request) answer {
 	case !ok:
 		return rejection
 	case row.member.Repository == "":
-		return errorAnswer(http.StatusConflict, "The agent has no repository")
+		return entrance.Failed(http.StatusConflict, "The agent has no repository")
 	case view.Ended(row.view.Status):
-		return errorAnswer(http.StatusConflict, "The agent has ended")
+		return entrance.Failed(http.StatusConflict, "The agent has ended")
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -53,7 +54,7 @@ func (h *Handler) unlock(r *request) answer {
 		AgentID    string `json:"agentId"`
 		Repository string `json:"repository"`
 		Force      bool   `json:"force"`
-	}](r.body)
+	}](r.Body)
 	if err != nil {
 		return badBody(err)
 	}
@@ -61,7 +62,7 @@ func (h *Handler) unlock(r *request) answer {
 	b.AgentID = cmp.Or(q.Get("agentId"), b.AgentID)
 	b.Repository = cmp.Or(q.Get("repository"), b.Repository)
 	b.Force = b.Force || q.Get("force") == "true"
-	path := r.parts[0]
+	path := r.Parts[0]
 	if _, err := repository.Path(path); err != nil {
 		return badBody(err)
 	}
@@ -79,9 +80,9 @@ func (h *Handler) unlock(r *request) answer {
 		case err != nil:
 			return notReady()
 		case len(locks) == 0:
-			return errorAnswer(http.StatusNotFound, "Unknown lock")
+			return entrance.Failed(http.StatusNotFound, "Unknown lock")
 		case len(locks) > 1:
-			return errorAnswer(http.StatusConflict, "The path is locked in more than one repository: name repository or agentId")
+			return entrance.Failed(http.StatusConflict, "The path is locked in more than one repository: name repository or agentId")
 		}
 		b.AgentID, b.Repository = locks[0].AgentID, locks[0].Repository
 	}
@@ -90,9 +91,9 @@ func (h *Handler) unlock(r *request) answer {
 	case !ok:
 		return rejection
 	case row.member.Repository == "" || b.Repository != "" && b.Repository != row.member.Repository:
-		return errorAnswer(http.StatusNotFound, "Unknown lock")
+		return entrance.Failed(http.StatusNotFound, "Unknown lock")
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -119,12 +120,12 @@ func (h *Handler) configure(r *request) answer {
 		Host        string `json:"host"`
 		Cwd         string `json:"cwd"`
 		Repository  string `json:"repository"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || !usable(b.Host) || b.Cwd == "" || len(b.Cwd) > maxPath || b.Repository != "" && !usable(b.Repository) ||
 		b.ProjectID != "" && !usable(b.ProjectID) || len(b.ProjectName) > maxID {
 		return badBody(errBody)
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -143,7 +144,7 @@ func (h *Handler) configure(r *request) answer {
 func (h *Handler) pause(r *request) answer {
 	b, err := read[struct {
 		CrewID string `json:"crewId"`
-	}](r.body)
+	}](r.Body)
 	if err != nil {
 		return badBody(err)
 	}
@@ -151,25 +152,25 @@ func (h *Handler) pause(r *request) answer {
 	if err := h.index.catchUp(r.Context()); err != nil {
 		return notReady()
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
 	crews := h.index.crewsOf(r.Caller, b.CrewID)
 	if b.CrewID != "" && len(crews) == 0 {
-		return errorAnswer(http.StatusNotFound, "Unknown crew")
+		return entrance.Failed(http.StatusNotFound, "Unknown crew")
 	}
 	ids, records := []string{}, []processors.Outbound{}
 	for _, c := range crews {
 		out, err := inputTo(h.topics.CrewInputs, c.id, id, crewbody.SystemPaused{Paused: paused, By: nameOf(r.Caller)})
 		if err != nil {
-			return internalError()
+			return entrance.Internal()
 		}
 		ids, records = append(ids, c.id), append(records, out)
 	}
 	if len(records) > 0 {
-		if rejection, ok := h.written(r, records...); !ok {
-			return rejection
+		if refusal := r.Publish(h.to, records...); refusal != nil {
+			return refusal.Answer()
 		}
 		r.Record(auth.AuditWrite, b.CrewID, id, http.StatusAccepted)
 	}
@@ -185,12 +186,12 @@ func (h *Handler) disallowTool(r *request) answer { return h.grant(r, topics.Act
 func (h *Handler) grant(r *request, action string) answer {
 	b, err := read[struct {
 		RoleID string `json:"roleId"`
-	}](r.body)
+	}](r.Body)
 	if err != nil {
 		return badBody(err)
 	}
 	b.RoleID = cmp.Or(r.URL.Query().Get("roleId"), b.RoleID)
-	tool := r.parts[0]
+	tool := r.Parts[0]
 	switch {
 	case !governs(r.Caller):
 		return forbidden(r, "Forbidden: an approval for all agents of a role needs the right to control all crews")
@@ -204,16 +205,16 @@ func (h *Handler) grant(r *request, action string) answer {
 	if action == topics.ActionGrant {
 		g.Tool, did = tool, auth.AuditWrite
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
 	out, err := processors.OutboundOf(h.topics.GateGrants, b.RoleID, g, id)
 	if err != nil {
-		return internalError()
+		return entrance.Internal()
 	}
-	if rejection, ok := h.written(r, out); !ok {
-		return rejection
+	if refusal := r.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	r.Record(did, "", g.GrantID, http.StatusAccepted)
 	return accepted("grantId", g.GrantID, "roleId", b.RoleID, "tool", tool)

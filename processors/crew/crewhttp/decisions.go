@@ -22,7 +22,7 @@ const (
 )
 
 func forbidden(r *request, text string) answer {
-	return refused(r.w, r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}))
+	return r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}).Answer()
 }
 
 // decision finds a decision in the crews of a caller.
@@ -41,7 +41,7 @@ func (x *Index) decision(crews []namedCrew, id string) (crew string, d view.Deci
 func (h *Handler) decide(r *request) answer {
 	if _, err := read[struct {
 		Reason string `json:"reason"`
-	}](r.body); err != nil {
+	}](r.Body); err != nil {
 		return badBody(err)
 	}
 	action := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
@@ -51,12 +51,12 @@ func (h *Handler) decide(r *request) answer {
 		ok   bool
 	)
 	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
-		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
 		return ok
 	})
 	if err == nil && d.Status == recorded { // it may be resolved by now
 		if err = h.index.catchUp(r.Context()); err == nil {
-			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.parts[0])
+			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
 		}
 	}
 	if err != nil {
@@ -64,16 +64,16 @@ func (h *Handler) decide(r *request) answer {
 	}
 	switch {
 	case !ok:
-		return errorAnswer(http.StatusNotFound, "Unknown decision")
+		return entrance.Failed(http.StatusNotFound, "Unknown decision")
 	case d.Status == statuses[action]:
-		return shown(d)
+		return entrance.OK(d)
 	case d.Status != recorded:
-		return answer{status: http.StatusConflict, body: object("error", "The decision is resolved", "decision", d)}
+		return answer{Status: http.StatusConflict, Body: entrance.Object("error", "The decision is resolved", "decision", d)}
 	}
 	if refusal := r.Session(crew); refusal != nil {
-		return refused(r.w, refusal)
+		return refusal.Answer()
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -88,7 +88,7 @@ func (h *Handler) decideAll(r *request) answer {
 		Action      string   `json:"action"`
 		IDs         []string `json:"ids"`
 		DecisionIDs []string `json:"decisionIds"`
-	}](r.body)
+	}](r.Body)
 	ids := append(b.IDs, b.DecisionIDs...)
 	if err != nil || statuses[b.Action] == "" || len(ids) == 0 || len(ids) > maxBatch {
 		return badBody(errBody)
@@ -115,7 +115,7 @@ func (h *Handler) decideAll(r *request) answer {
 		}
 		byCrew[crew], taken = append(byCrew[crew], id), append(taken, id)
 	}
-	input, err := r.inputID(h.topics.Agent)
+	input, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
@@ -133,8 +133,8 @@ func (h *Handler) decideAll(r *request) answer {
 		records = append(records, out)
 	}
 	if len(records) > 0 {
-		if rejection, ok := h.written(r, records...); !ok {
-			return rejection
+		if refusal := r.Publish(h.to, records...); refusal != nil {
+			return refusal.Answer()
 		}
 		r.Record(auth.AuditWrite, "", input, http.StatusAccepted)
 	}

@@ -3,14 +3,12 @@ package crewhttp
 import (
 	"cmp"
 	"net/http"
-	"net/url"
-	"strings"
+	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,15 +23,15 @@ const maxID = 256
 // It is safe for concurrent use and need not be closed. The caller owns the index and the publisher. Connections and the headers
 // of requests are limited by the http.Server: use package processors/httpserver, and set no WriteTimeout below 60 s.
 type Handler struct {
-	topics    topics.Catalog
-	index     *Index
-	to        processors.Publisher
-	config    Config
-	requests  *entrance.Entrance
-	sockets   *entrance.Entrance
-	messages  *windows // of each caller
-	spawns    *windows
-	publishes publishTimes
+	topics   topics.Catalog
+	index    *Index
+	to       processors.Publisher
+	config   Config
+	requests *entrance.Entrance
+	sockets  *entrance.Entrance
+	messages *windows // of each caller
+	spawns   *windows
+	routes   []entrance.Route
 }
 
 // New returns the HTTP handler of the crews of an index. What callers ask for is written to the publisher. Without
@@ -55,8 +53,8 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 	h := &Handler{
 		topics: index.catalog, index: index, to: to, config: c,
 		messages: newWindows(maxMessages, messagesWindow), spawns: newWindows(maxSpawns, spawnsWindow),
-		publishes: publishTimes{request: publishTimeout, frame: framePublishTimeout},
 	}
+	h.routes = h.allRoutes()
 	h.requests, h.sockets = c.entrances(&check, agent)
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
@@ -67,106 +65,31 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 	return h, nil
 }
 
-// request is one request and its visit.
-type request struct {
-	*http.Request
-	*entrance.Visit
-	w     http.ResponseWriter
-	parts []string // of the path: what the * of a route stand for
-	body  []byte
-}
-
-// route is what a method and a path stand for. A * of the path stands for one part that is not empty.
-type route struct {
-	method, path string
-	rights       auth.Rights
-	serve        func(h *Handler, r *request) answer
-}
-
-// match returns what the * of a route's path stand for.
-func (rt route) match(parts []string) (stars []string, ok bool) {
-	want := strings.Split(rt.path, "/")
-	if len(want) != len(parts) {
-		return nil, false
-	}
-	for i, w := range want {
-		switch {
-		case w == "*":
-			stars = append(stars, parts[i])
-		case w != parts[i]:
-			return nil, false
-		}
-	}
-	return stars, true
-}
-
-// find returns the route of a method and a path without the prefix. known is false if no method has the path.
-func find(method, escaped string) (rt route, stars []string, ok, known bool) {
-	parts := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
-	for i, p := range parts {
-		text, err := url.PathUnescape(p)
-		if err != nil || text == "" || len(text) > maxPath {
-			return route{}, nil, false, false
-		}
-		parts[i] = text
-	}
-	for _, rt := range routes {
-		stars, fits := rt.match(parts)
-		if !fits {
-			continue
-		}
-		known = true
-		if rt.method == method {
-			return rt, stars, true, true
-		}
-	}
-	return route{}, nil, false, known
-}
-
 // ServeHTTP implements http.Handler. It blocks until a WebSocket client has disconnected. Other paths get 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == SocketPath {
 		h.serveSocket(w, withCredential(r, true))
 		return
 	}
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.config.under("/"))
-	if !ok {
-		write(w, errorAnswer(http.StatusNotFound, "Not found"))
+	rt, parts, known := entrance.Find(h.routes, h.config.under("/"), r.Method, r.URL.EscapedPath())
+	if !known || slices.ContainsFunc(parts, func(p string) bool { return len(p) > maxPath }) {
+		write(w, entrance.Failed(http.StatusNotFound, "Not found"))
 		return
 	}
-	rt, stars, fits, known := find(r.Method, rest)
-	if !known {
-		write(w, errorAnswer(http.StatusNotFound, "Not found"))
-		return
-	}
-	r = withCredential(r, false)
-	v, refusal := h.requests.Open(w, r)
-	defer v.Close()
-	switch {
-	case refusal != nil:
-		write(w, refused(w, refusal))
-	case r.Method == http.MethodOptions:
-		write(w, answer{status: http.StatusNoContent})
-	case !fits:
-		write(w, errorAnswer(http.StatusMethodNotAllowed, "Method not allowed"))
-	default:
-		write(w, h.serve(&request{Request: r, Visit: v, w: w, parts: stars}, rt))
-	}
+	h.requests.Serve(w, withCredential(r, false), rt, parts, h.read, "Cache-Control", "no-store")
 }
 
-func (h *Handler) serve(r *request, rt route) answer {
-	if refusal := r.Authenticate(rt.rights); refusal != nil {
-		return refused(r.w, refusal)
-	}
-	if rt.method != http.MethodGet {
-		body, refusal := r.ReadBody(r.w)
+// read reads the body of a request. It rejects all while the index is not ready.
+func (h *Handler) read(r *request) (rejection answer, ok bool) {
+	if r.Method != http.MethodGet {
+		body, refusal := r.ReadBody(r.W)
 		if refusal != nil {
-			return refused(r.w, refusal)
+			return refusal.Answer(), false
 		}
-		r.body = body
+		r.Body = body
 	}
 	if !h.index.follows.IsReady() {
-		return notReady()
+		return notReady(), false
 	}
-	return rt.serve(h, r)
+	return answer{}, true
 }

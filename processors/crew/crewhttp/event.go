@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -120,44 +121,9 @@ func textFrame(last *event, from int64, text string) []byte {
 	if from != last.Seq {
 		fields = append(fields, "fromSeq", from)
 	}
-	shown.Fields = object(fields...)
+	shown.Fields = entrance.Object(fields...)
 	return frameOf(shown)
 }
 
-// object returns a JSON object with the given members: alternating names and values. A value is a text, a number, a truth
-// value, JSON as topics.Raw or []byte, or anything that package json encodes.
-func object(members ...any) []byte {
-	b := []byte{'{'}
-	for i := 0; i < len(members); i += 2 {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b, _ = jsontext.AppendQuote(b, members[i].(string))
-		b = append(append(b, ':'), valueOf(members[i+1])...)
-	}
-	return append(b, '}')
-}
-
-func valueOf(v any) []byte {
-	switch v := v.(type) {
-	case []byte:
-		return v
-	case topics.Raw:
-		return v
-	case string:
-		b, _ := jsontext.AppendQuote(nil, v) // invalid UTF-8 is replaced
-		return b
-	}
-	raw, err := json.Marshal(v, asWritten)
-	if err != nil {
-		return []byte("null")
-	}
-	return raw
-}
-
-// asWritten keeps the values of rows as they were written. Empty lists are [] and not null.
-var asWritten = json.JoinOptions(
-	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
-
 // problem returns a frame about something that a client did wrong.
-func problem(text string) []byte { return object("type", "error", "message", text) }
+func problem(text string) []byte { return entrance.Object("type", "error", "message", text) }

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // group returns the crew of a group that a request names: crewId is needed only if several crews have a group of the name.
@@ -33,13 +34,13 @@ func (h *Handler) group(r *request, name, crew string) (id string, rejection ans
 	}
 	switch len(found) {
 	case 0:
-		return "", errorAnswer(http.StatusNotFound, "Unknown group"), false
+		return "", entrance.Failed(http.StatusNotFound, "Unknown group"), false
 	case 1:
 	default:
-		return "", errorAnswer(http.StatusConflict, "Several crews have a group of this name: name crewId"), false
+		return "", entrance.Failed(http.StatusConflict, "Several crews have a group of this name: name crewId"), false
 	}
 	if refusal := r.Session(found[0]); refusal != nil {
-		return "", refused(r.w, refusal), false
+		return "", refusal.Answer(), false
 	}
 	return found[0], answer{}, true
 }
@@ -50,7 +51,7 @@ func (h *Handler) groupSay(r *request) answer {
 		CrewID  string `json:"crewId"`
 		Content string `json:"content"`
 		Text    string `json:"text"`
-	}](r.body)
+	}](r.Body)
 	text := b.Content + b.Text
 	if err != nil || strings.TrimSpace(text) == "" || b.Content != "" && b.Text != "" || len(text) > maxText {
 		return badBody(errBody)
@@ -63,28 +64,28 @@ func (h *Handler) react(r *request) answer {
 	b, err := read[struct {
 		CrewID string `json:"crewId"`
 		Emoji  string `json:"emoji"`
-	}](r.body)
+	}](r.Body)
 	if err != nil || !usable(b.Emoji) || len(b.Emoji) > 64 {
 		return badBody(errBody)
 	}
-	return h.toGroup(r, b.CrewID, crewbody.GroupSay{MessageID: r.parts[1], Emoji: b.Emoji})
+	return h.toGroup(r, b.CrewID, crewbody.GroupSay{MessageID: r.Parts[1], Emoji: b.Emoji})
 }
 
 // unreact removes a person's reaction.
 func (h *Handler) unreact(r *request) answer {
-	if !usable(r.parts[2]) || len(r.parts[2]) > 64 {
+	if !usable(r.Parts[2]) || len(r.Parts[2]) > 64 {
 		return badBody(errBody)
 	}
-	return h.toGroup(r, "", crewbody.GroupSay{MessageID: r.parts[1], Emoji: r.parts[2], Remove: true})
+	return h.toGroup(r, "", crewbody.GroupSay{MessageID: r.Parts[1], Emoji: r.Parts[2], Remove: true})
 }
 
 func (h *Handler) toGroup(r *request, named string, say crewbody.GroupSay) answer {
-	say.Group, say.By = r.parts[0], nameOf(r.Caller)
+	say.Group, say.By = r.Parts[0], nameOf(r.Caller)
 	crew, rejection, ok := h.group(r, say.Group, named)
 	if !ok {
 		return rejection
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}

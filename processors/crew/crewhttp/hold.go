@@ -84,6 +84,6 @@ func (h *hold) tell(held bool) {
 		}
 	}
 	if len(records) > 0 {
-		_ = s.handler.publish(context.Background(), s.handler.publishes.frame, records...)
+		_ = s.handler.publish(records...)
 	}
 }

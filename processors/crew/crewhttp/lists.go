@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 const (
@@ -24,7 +25,9 @@ func limitOf(r *request) (int, bool) {
 	return min(n, maxPage), err == nil && n > 0
 }
 
-func badLimit() answer { return errorAnswer(http.StatusBadRequest, "limit is not a positive number") }
+func badLimit() answer {
+	return entrance.Failed(http.StatusBadRequest, "limit is not a positive number")
+}
 
 // crewsWanted returns the crews that a list is about: those of crewId and projectId, which are optional.
 func (h *Handler) crewsWanted(r *request) []namedCrew {
@@ -63,14 +66,14 @@ func (h *Handler) listCrews(r *request) answer {
 		id, name := c.Project()
 		crews = append(crews, crewView{c.id, id, name, c.Paused()})
 	}
-	return shown(crews)
+	return entrance.OK(crews)
 }
 
 func (h *Handler) listLocks(r *request) answer {
 	q := r.URL.Query()
 	h.index.mu.Lock()
 	defer h.index.mu.Unlock()
-	return shown(h.index.shownLocks(wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId"))))
+	return entrance.OK(h.index.shownLocks(wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId"))))
 }
 
 // listActivity answers with the newest activities, newest first.
@@ -91,7 +94,7 @@ func (h *Handler) listActivity(r *request) answer {
 	for i := range all {
 		all[i].Summary, all[i].Details = Redact(all[i].Summary), redactJSON(all[i].Details)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }
 
 // listDecisions answers with decisions, newest first.
@@ -106,13 +109,13 @@ func (h *Handler) listDecisions(r *request) answer {
 	for i := range all {
 		all[i].Title, all[i].Rationale = Redact(all[i].Title), Redact(all[i].Rationale)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }
 
 func (h *Handler) listGroups(r *request) answer {
 	q := r.URL.Query()
 	lead, member := q.Get("leadId"), q.Get("agentId")
-	return shown(gather(h, r, func(c namedCrew) []view.Group { return c.Groups() }, func(g view.Group) bool {
+	return entrance.OK(gather(h, r, func(c namedCrew) []view.Group { return c.Groups() }, func(g view.Group) bool {
 		return !g.Archived && (lead == "" || g.LeadID == lead) && (member == "" || slices.Contains(g.MemberIDs, member))
 	}))
 }
@@ -124,14 +127,14 @@ func (h *Handler) listGroupMessages(r *request) answer {
 		return badLimit()
 	}
 	lead := r.URL.Query().Get("leadId")
-	all := gather(h, r, func(c namedCrew) []view.GroupMessage { return c.Messages(r.parts[0]) },
+	all := gather(h, r, func(c namedCrew) []view.GroupMessage { return c.Messages(r.Parts[0]) },
 		func(m view.GroupMessage) bool { return lead == "" || m.LeadID == lead })
 	slices.SortStableFunc(all, func(a, b view.GroupMessage) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	all = all[max(0, len(all)-limit):]
 	for i := range all {
 		all[i].Content = Redact(all[i].Content)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }
 
 // listBus answers with the last messages between agents, oldest first: with agentId those from it, to it and to all.
@@ -147,7 +150,7 @@ func (h *Handler) listBus(r *request) answer {
 	for i := range all {
 		all[i].Content = Redact(all[i].Content)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }
 
 // listDelegations answers with delegations: with agentId those from it and to it.
@@ -160,7 +163,7 @@ func (h *Handler) listDelegations(r *request) answer {
 	for i := range all {
 		all[i].Task, all[i].Context, all[i].Result = Redact(all[i].Task), Redact(all[i].Context), Redact(all[i].Result)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }
 
 // listTasks answers with the tasks of leads.
@@ -174,5 +177,5 @@ func (h *Handler) listTasks(r *request) answer {
 		t := &all[i]
 		t.Title, t.Description, t.FailureReason = Redact(t.Title), Redact(t.Description), Redact(t.FailureReason)
 	}
-	return shown(all)
+	return entrance.OK(all)
 }

@@ -43,10 +43,10 @@ func (h *Handler) agent(r *request, id string) (row *agentRow, rejection answer,
 	case err != nil:
 		return nil, notReady(), false
 	case row == nil:
-		return nil, errorAnswer(http.StatusNotFound, "Unknown agent"), false
+		return nil, entrance.Failed(http.StatusNotFound, "Unknown agent"), false
 	}
 	if refusal := r.Session(row.view.CrewID); refusal != nil {
-		return nil, refused(r.w, refusal), false
+		return nil, refusal.Answer(), false
 	}
 	return row, answer{}, true
 }
@@ -54,10 +54,10 @@ func (h *Handler) agent(r *request, id string) (row *agentRow, rejection answer,
 // crew checks that a request may use a crew, which need not exist.
 func (h *Handler) crew(r *request, id string) (rejection answer, ok bool) {
 	if !usable(id) {
-		return errorAnswer(http.StatusBadRequest, "crewId is missing or is not usable"), false
+		return entrance.Failed(http.StatusBadRequest, "crewId is missing or is not usable"), false
 	}
 	if refusal := r.Session(id); refusal != nil {
-		return refused(r.w, refusal), false
+		return refusal.Answer(), false
 	}
 	return answer{}, true
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -78,7 +79,7 @@ func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
 		images = append(images, block{"image", mime, data})
 	}
 	if len(images) > 0 {
-		blocks = valueOf(images)
+		blocks = entrance.JSON(images)
 	}
 	return m, blocks, nil
 }
@@ -94,7 +95,7 @@ func mayInterrupt(r *request, m sent) (rejection answer, ok bool) {
 
 // message sends a person's message to an agent and to the agents that it mentions.
 func (h *Handler) message(r *request) answer {
-	m, blocks, err := readMessage(r.body)
+	m, blocks, err := readMessage(r.Body)
 	if err != nil {
 		return badBody(err)
 	}
@@ -113,14 +114,14 @@ func (h *Handler) message(r *request) answer {
 
 // broadcast sends a person's message to all running agents of a crew and to the agents that it mentions.
 func (h *Handler) broadcast(r *request) answer {
-	m, blocks, err := readMessage(r.body)
+	m, blocks, err := readMessage(r.Body)
 	if err != nil {
 		return badBody(err)
 	}
 	if rejection, ok := mayInterrupt(r, m); !ok {
 		return rejection
 	}
-	crew := r.parts[0]
+	crew := r.Parts[0]
 	if rejection, ok := h.crew(r, crew); !ok {
 		return rejection
 	}
@@ -129,9 +130,9 @@ func (h *Handler) broadcast(r *request) answer {
 		return notReady()
 	}
 	if !known() {
-		return errorAnswer(http.StatusNotFound, "Unknown crew")
+		return entrance.Failed(http.StatusNotFound, "Unknown crew")
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -92,18 +93,18 @@ func (x *Index) await(id string) (ended <-chan outcome, stop func()) {
 
 // permission answers a permission request of an agent.
 func (h *Handler) permission(r *request) answer {
-	p, err := read[permit](r.body)
+	p, err := read[permit](r.Body)
 	switch {
 	case err != nil || p.Approved == nil || len(p.Reason) > maxPath || len(p.OptionID) > maxID:
 		return badBody(errBody)
 	case !usable(p.RequestID):
-		return errorAnswer(http.StatusBadRequest, "requestId is missing: an answer is about one request")
+		return entrance.Failed(http.StatusBadRequest, "requestId is missing: an answer is about one request")
 	}
-	id, err := r.inputID(h.topics.Agent)
+	id, err := inputID(r, h.topics.Agent)
 	if err != nil {
 		return badBody(err)
 	}
-	row, rejection, ok := h.agent(r, r.parts[0])
+	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
 	}
@@ -119,30 +120,30 @@ func (h *Handler) permission(r *request) answer {
 	if !open {
 		select {
 		case o := <-ended:
-			if o.AgentID == r.parts[0] {
+			if o.AgentID == r.Parts[0] {
 				return p.settled(o, nameOf(r.Caller))
 			}
 		default:
 		}
-		return errorAnswer(http.StatusNotFound, "Unknown permission request")
+		return entrance.Failed(http.StatusNotFound, "Unknown permission request")
 	}
 	d, err := p.decision(row.view.ID, asked, h.index.shown.Has(r.Key(), asked.ID), r.Caller, id)
 	switch {
 	case errors.Is(err, errNotShown):
-		return answer{status: http.StatusConflict, body: object("error", err.Error(), "requestId", asked.ID, "url", asked.URL)}
+		return answer{Status: http.StatusConflict, Body: entrance.Object("error", err.Error(), "requestId", asked.ID, "url", asked.URL)}
 	case errors.Is(err, errDigest):
-		return errorAnswer(http.StatusPreconditionFailed, err.Error())
+		return entrance.Failed(http.StatusPreconditionFailed, err.Error())
 	case errors.Is(err, errGovern):
 		return forbidden(r, "Forbidden: "+err.Error())
 	case err != nil:
-		return errorAnswer(http.StatusUnprocessableEntity, err.Error())
+		return entrance.Failed(http.StatusUnprocessableEntity, err.Error())
 	}
 	out, err := processors.OutboundOf(h.topics.GateDecisions, row.view.ID, d, d.DecisionID)
 	if err != nil {
 		return badBody(errBody)
 	}
-	if rejection, ok := h.written(r, out); !ok {
-		return rejection
+	if refusal := r.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	o, ok := h.outcome(r.Context(), ended)
 	if !ok {
@@ -150,7 +151,7 @@ func (h *Handler) permission(r *request) answer {
 		return accepted("requestId", p.RequestID, "decisionId", d.DecisionID)
 	}
 	a := p.settled(o, d.By)
-	r.Record(auth.AuditAnswer, row.view.ID, p.RequestID, a.status)
+	r.Record(auth.AuditAnswer, row.view.ID, p.RequestID, a.Status)
 	return a
 }
 
@@ -180,7 +181,7 @@ func (h *Handler) outcome(ctx context.Context, ended <-chan outcome) (o outcome,
 func (p permit) settled(o outcome, by string) answer {
 	members := []any{"requestId", o.RequestID, "outcome", o.Outcome, "by", o.By}
 	if o.Outcome == p.wanted() && o.By == by {
-		return answer{status: http.StatusOK, body: object(members...)}
+		return answer{Status: http.StatusOK, Body: entrance.Object(members...)}
 	}
-	return answer{status: http.StatusConflict, body: object(append([]any{"error", "Another outcome stands"}, members...)...)}
+	return answer{Status: http.StatusConflict, Body: entrance.Object(append([]any{"error", "Another outcome stands"}, members...)...)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +41,7 @@ func (r *rig) decisions() (list []topics.GateDecision) {
 }
 
 func (r *rig) resolved(agent, id, outcome, by string) {
-	r.event(resolvedEvent, "agent/"+agent, "", "", string(object("agentId", agent, "requestId", id, "outcome", outcome, "by", by)))
+	r.event(resolvedEvent, "agent/"+agent, "", "", string(entrance.Object("agentId", agent, "requestId", id, "outcome", outcome, "by", by)))
 }
 
 func TestPermissionIsAnsweredWithTheOutcomeThatStands(t *testing.T) {

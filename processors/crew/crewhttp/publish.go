@@ -14,21 +14,18 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
-	// publishTimeout is how long a request waits for the acknowledgement of the brokers, and framePublishTimeout a frame: a
-	// client's pings are not answered meanwhile.
-	publishTimeout      = 30 * time.Second
-	framePublishTimeout = 10 * time.Second
+	// publishTimeout is how long a frame waits for the acknowledgement of the brokers: a client's pings are not answered meanwhile.
+	publishTimeout = 10 * time.Second
 	// via is the Via of the decisions that the door writes.
 	via = "crew"
 	// person is who a caller without a name is.
 	person = "user"
 )
-
-type publishTimes struct{ request, frame time.Duration }
 
 // nameOf is who a caller is in records.
 func nameOf(c auth.Caller) string {
@@ -40,15 +37,15 @@ func nameOf(c auth.Caller) string {
 
 // inputID returns the ID of what a request asks for: the same for a repeat with the same key and body, in every process, or a
 // random one without a key.
-func (r *request) inputID(agent string) (string, error) {
-	key, err := idempotencyKey(r.Request)
-	if err != nil {
-		return "", err
+func inputID(r *request, agent string) (string, error) {
+	key, ok := entrance.IdempotencyKey(r.Request)
+	if !ok {
+		return "", errKey
 	}
 	if key == "" {
 		return "door/" + rand.Text(), nil
 	}
-	return "door/" + derived("request", agent, nameOf(r.Caller), key, r.Method, r.URL.EscapedPath(), r.URL.RawQuery, string(r.body)), nil
+	return "door/" + derived("request", agent, nameOf(r.Caller), key, r.Method, r.URL.EscapedPath(), r.URL.RawQuery, string(r.Body)), nil
 }
 
 // derived returns an ID that depends only on its arguments.
@@ -73,9 +70,9 @@ func inputTo(t topics.Topic[topics.CrewInput], key, id string, body crewbody.Bod
 	}, id)
 }
 
-// publish writes records within a time. A disconnect of the client does not cancel it: they may be written already.
-func (h *Handler) publish(ctx context.Context, within time.Duration, records ...processors.Outbound) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+// publish writes the records of a frame.
+func (h *Handler) publish(records ...processors.Outbound) error {
+	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
 	defer cancel()
 	err := h.to.Publish(ctx, records...)
 	if err != nil && !errors.Is(err, processors.ErrTooLarge) {
@@ -92,8 +89,8 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 	if err != nil {
 		return badBody(errBody)
 	}
-	if rejection, ok := h.written(r, out); !ok {
-		return rejection
+	if refusal := r.Publish(h.to, out); refusal != nil {
+		return refusal.Answer()
 	}
 	r.Record(auth.AuditWrite, key, id, http.StatusAccepted)
 	return accepted(append(members, "inputId", id)...)
@@ -102,19 +99,8 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 // sendFirst sends an input to a crew that makes the row of a subject, so that the caller's next requests find it.
 func (h *Handler) sendFirst(r *request, subject, crew, id string, body crewbody.Body, members ...any) answer {
 	a := h.send(r, h.topics.CrewInputs, crew, id, body, members...)
-	if a.status == http.StatusAccepted {
+	if a.Status == http.StatusAccepted {
 		h.index.expect(subject, crew)
 	}
 	return a
-}
-
-// written writes the records of a request. ok is false if the request must be answered with rejection.
-func (h *Handler) written(r *request, records ...processors.Outbound) (rejection answer, ok bool) {
-	switch err := h.publish(r.Context(), h.publishes.request, records...); {
-	case err == nil:
-		return answer{}, true
-	case errors.Is(err, processors.ErrTooLarge):
-		return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record"), false
-	}
-	return internalError(), false
 }

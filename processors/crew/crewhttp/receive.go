@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *session) subscribe(w wish) error {
 	if stream != nil {
 		members = append(members, "subject", stream.subject, "seq", stream.last.Seq)
 	}
-	c.show(object(members...))
+	c.show(entrance.Object(members...))
 	return nil
 }
 
@@ -167,7 +168,7 @@ func (s *session) resume(w wish) error {
 		x.showText(stream)
 		replayed += r.repeat(x, c, stream, w.From[subject])
 	}
-	r.add(object("type", "resumed", "replayed", replayed))
+	r.add(entrance.Object("type", "resumed", "replayed", replayed))
 	c.replay(r)
 	return nil
 }
@@ -232,7 +233,7 @@ func (s *session) publish(did auth.AuditAction, of, id string, out processors.Ou
 	if err != nil {
 		return errBody
 	}
-	switch err := s.handler.publish(context.Background(), s.handler.publishes.frame, out); {
+	switch err := s.handler.publish(out); {
 	case errors.Is(err, processors.ErrTooLarge):
 		return errors.New("the frame is too large for a record")
 	case err != nil:

@@ -1,5 +1,7 @@
 package crewhttp
 
+import "github.com/turntable-streams/turntable/processors/internal/entrance"
+
 // replay is what a client gets at once: the state and the events that follow it, or the events that it has missed. It waits for
 // the client as a whole, beside the frames that Config.QueueFrames limits.
 type replay struct {
@@ -35,7 +37,9 @@ func (m missed) encoded() []byte {
 func (r *replay) add(frame []byte) { r.frames = append(r.frames, missed{frame: frame}) }
 
 // gap tells the client that events of a subject are missing.
-func (r *replay) gap(subject string) { r.add(object("type", "resume_gap", "subject", subject)) }
+func (r *replay) gap(subject string) {
+	r.add(entrance.Object("type", "resume_gap", "subject", subject))
+}
 
 // repeat adds the events of a stream after one with a seq, as far as the client wants them, or a gap: if some of them are gone, or
 // if the replay would have more bytes of events than may wait for the client. The events of one stream may have any size: they

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
@@ -17,7 +18,7 @@ func resumption(agents ...string) string {
 	for _, id := range agents {
 		from["agent/"+id] = 0
 	}
-	return string(object("type", "resume", "from", from))
+	return string(entrance.Object("type", "resume", "from", from))
 }
 
 // What a client has missed is not limited by what may wait for it: it would be disconnected at each attempt.

@@ -21,6 +21,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -123,11 +124,11 @@ func (r *rig) event(kind, subject, crew, project, fields string) {
 }
 
 func (r *rig) text(agent, text string) {
-	r.event("agent:text", "agent/"+agent, "", "", string(object("agentId", agent, "text", text)))
+	r.event("agent:text", "agent/"+agent, "", "", string(entrance.Object("agentId", agent, "text", text)))
 }
 
 func (r *rig) status(agent, status string) {
-	r.event("agent:status", "agent/"+agent, "", "", string(object("agentId", agent, "status", status)))
+	r.event("agent:status", "agent/"+agent, "", "", string(entrance.Object("agentId", agent, "status", status)))
 }
 
 // browser is a WebSocket client.

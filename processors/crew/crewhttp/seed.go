@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +22,7 @@ func completed(in topics.CrewEvent) topics.CrewEvent {
 			fields[to] = value
 		}
 	}, fields)
-	in.Fields = valueOf(fields)
+	in.Fields = entrance.JSON(fields)
 	return in
 }
 
@@ -52,7 +53,7 @@ func addGroup(add func(string, topics.Raw), fields map[string]topics.Raw) {
 			group = append(group, name, v)
 		}
 	}
-	add("group", slices.Clip(object(group...)))
+	add("group", slices.Clip(entrance.Object(group...)))
 }
 
 func memberOf(object topics.Raw, name string) topics.Raw {

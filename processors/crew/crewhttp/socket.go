@@ -42,7 +42,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		if refusal.Status == http.StatusServiceUnavailable {
 			refusal.RetryAfter = busyWait
 		}
-		write(w, refused(w, refusal))
+		write(w, refusal.Answer())
 		return
 	case !unauthorized && !h.index.follows.IsReady():
 		write(w, notReady())

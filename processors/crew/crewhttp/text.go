@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 const (
@@ -42,7 +43,7 @@ func (x *Index) showText(s *stream) {
 	}
 	last := s.lastText
 	text := Redact(s.unshown.String())
-	frame, data := textFrame(last, s.from, text), object("type", dataFrame, "agentId", last.about, "data", text)
+	frame, data := textFrame(last, s.from, text), entrance.Object("type", dataFrame, "agentId", last.about, "data", text)
 	s.unshown.Reset()
 	s.lastText = nil
 	crew, project := x.crewOf(last), x.projectOf(last)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -44,9 +45,9 @@ func (x *Index) linked(in topics.CrewEvent) topics.CrewEvent {
 	if json.Unmarshal(in.Fields, &fields, lenient) != nil || json.Unmarshal(fields["request"], &request, lenient) != nil {
 		return in // not reached: askedOf has read them
 	}
-	request["url"] = valueOf(x.linkTo(a.agent, a.ID))
-	fields["request"] = valueOf(request)
-	in.Fields = valueOf(fields)
+	request["url"] = entrance.JSON(x.linkTo(a.agent, a.ID))
+	fields["request"] = entrance.JSON(request)
+	in.Fields = entrance.JSON(fields)
 	return in
 }
 
@@ -102,33 +103,33 @@ func (x *Index) findRequest(
 
 // wholePermission answers with the whole of an open permission request, and notes that the caller has read it.
 func (h *Handler) wholePermission(r *request) answer {
-	row, rejection, ok := h.agent(r, r.parts[0])
+	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
 	}
-	asked, open := h.index.askedBy(row.view.ID, r.parts[1])
+	asked, open := h.index.askedBy(row.view.ID, r.Parts[1])
 	if !open {
 		if err := h.index.catchUp(r.Context()); err != nil {
 			return notReady()
 		}
-		if asked, open = h.index.askedBy(row.view.ID, r.parts[1]); !open {
-			return errorAnswer(http.StatusNotFound, "Unknown permission request")
+		if asked, open = h.index.askedBy(row.view.ID, r.Parts[1]); !open {
+			return entrance.Failed(http.StatusNotFound, "Unknown permission request")
 		}
 	}
 	if !asked.Truncated {
-		return shown(asked)
+		return entrance.OK(asked)
 	}
 	args, err := h.index.whole(r.Context(), row.view.ID, asked)
 	switch {
 	case err != nil:
 		return notReady()
 	case args == nil:
-		return errorAnswer(http.StatusNotFound, "The permission request is no longer kept")
+		return entrance.Failed(http.StatusNotFound, "The permission request is no longer kept")
 	}
 	h.index.shown.Add(r.Key(), asked.ID)
 	part := func(name string) topics.Raw { v, _ := topics.Lookup(args, name); return v }
 	asked.Arguments, asked.Content, asked.Truncated, asked.URL = part("arguments"), part("content"), false, ""
-	return shown(struct {
+	return entrance.OK(struct {
 		view.PermissionAsked
 		AgentID   string     `json:"agentId"`
 		Title     topics.Raw `json:"title,omitzero"`
