@@ -1,13 +1,13 @@
 package crewhttp
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
@@ -37,7 +37,7 @@ type Index struct {
 
 	mu           sync.Mutex
 	agents       map[string]*agentRow
-	gone         *list.List // of *agentRow: those that have ended, the one that was changed first in front
+	gone         *simplelru.LRU[string, struct{}] // agents that have ended; the oldest is the one that was changed first
 	crews        map[string]*crewRow
 	repositories map[string]*repositoryRow
 	full         bool                // rows were left out
@@ -53,14 +53,13 @@ type Index struct {
 	stopped      bool
 }
 
-// agentRow is what the index knows of an agent. It is constant but for its element and clean.
+// agentRow is what the index knows of an agent. It is constant but for clean.
 type agentRow struct {
 	view   view.Agent // without roles' texts and children
 	member crewbody.Member
 	seq    int64 // of the last event of the row
 	// removed reports whether the agent is not shown any more; nil for one that is.
 	removed func(nowMS int64) bool
-	gone    *list.Element // nil for an agent that has not ended
 	once    sync.Once
 	clean   view.Agent // view without secrets
 }
@@ -119,11 +118,12 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	}
 	x := &Index{
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
-		agents: map[string]*agentRow{}, gone: list.New(), crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
+		agents: map[string]*agentRow{}, crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
 		expected: map[string]expected{},
 		streams:  newStreams(c.History, c.TextBuffer), outcomes: newOutcomes(), clients: map[*client]struct{}{},
 		shown: seen.NewLog(),
 	}
+	x.gone, _ = simplelru.NewLRU[string, struct{}](c.RowLimit, nil) // its only error is a size of 0
 	p := &past{index: x, over: make(chan struct{})}
 	x.events = &tableindex.Source{Topics: []string{catalog.CrewEvents.Name()}, Handle: p.onEvent, New: true, Then: p.read}
 	x.tables = &tableindex.Source{Topics: x.tableTopics(), Handle: x.onRow}
@@ -141,8 +141,8 @@ func (x *Index) room() bool {
 	if len(x.agents)+len(x.crews)+len(x.repositories) < x.config.RowLimit {
 		return true
 	}
-	if front := x.gone.Front(); front != nil {
-		x.removeAgent(front.Value.(*agentRow).view.ID)
+	if id, _, ok := x.gone.RemoveOldest(); ok {
+		delete(x.agents, id)
 		return true
 	}
 	if !x.full {
@@ -152,24 +152,18 @@ func (x *Index) room() bool {
 	return false
 }
 
-func (x *Index) removeAgent(id string) {
-	if r := x.agents[id]; r != nil && r.gone != nil {
-		x.gone.Remove(r.gone)
-	}
-	delete(x.agents, id)
-}
-
 // setAgent replaces the row of an agent; nil removes it.
 func (x *Index) setAgent(id string, r *agentRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	defer x.rowSet(mailbox.Agent(id))
-	x.removeAgent(id)
+	x.gone.Remove(id)
+	delete(x.agents, id)
 	if r == nil || !x.room() {
 		return
 	}
 	if view.Ended(r.view.Status) {
-		r.gone = x.gone.PushBack(r)
+		x.gone.Add(id, struct{}{})
 	}
 	x.agents[id] = r
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -14,16 +13,6 @@ const (
 	defaultPage = 100
 	maxPage     = 5000
 )
-
-// limitOf returns how many entries a request wants.
-func limitOf(r *request) (int, bool) {
-	text := r.URL.Query().Get("limit")
-	if text == "" {
-		return defaultPage, true
-	}
-	n, err := strconv.Atoi(text)
-	return min(n, maxPage), err == nil && n > 0
-}
 
 func badLimit() answer {
 	return entrance.Failed(http.StatusBadRequest, "limit is not a positive number")
@@ -78,7 +67,7 @@ func (h *Handler) listLocks(r *request) answer {
 
 // listActivity answers with the newest activities, newest first.
 func (h *Handler) listActivity(r *request) answer {
-	limit, ok := limitOf(r)
+	limit, ok := r.Limit(defaultPage, maxPage)
 	if !ok {
 		return badLimit()
 	}
@@ -122,7 +111,7 @@ func (h *Handler) listGroups(r *request) answer {
 
 // listGroupMessages answers with the last messages of the groups with a name, oldest first.
 func (h *Handler) listGroupMessages(r *request) answer {
-	limit, ok := limitOf(r)
+	limit, ok := r.Limit(defaultPage, maxPage)
 	if !ok {
 		return badLimit()
 	}
@@ -139,7 +128,7 @@ func (h *Handler) listGroupMessages(r *request) answer {
 
 // listBus answers with the last messages between agents, oldest first: with agentId those from it, to it and to all.
 func (h *Handler) listBus(r *request) answer {
-	limit, ok := limitOf(r)
+	limit, ok := r.Limit(defaultPage, maxPage)
 	if !ok {
 		return badLimit()
 	}

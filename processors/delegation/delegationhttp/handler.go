@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"go.uber.org/zap"
 
@@ -81,17 +80,13 @@ func (h *Handler) check(r *request) (rejection answer, ok bool) {
 
 // list answers with the delegations of a session.
 func (h *Handler) list(r *request) answer {
-	query := r.URL.Query()
-	session, limit := query.Get("session_id"), defaultPage
-	if session == "" {
+	session := r.URL.Query().Get("session_id")
+	limit, ok := r.Limit(defaultPage, maxPage)
+	switch {
+	case session == "":
 		return entrance.Failed(http.StatusBadRequest, "session_id is required")
-	}
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return entrance.Failed(http.StatusBadRequest, "limit is no number above 0")
-		}
-		limit = min(n, maxPage)
+	case !ok:
+		return entrance.Failed(http.StatusBadRequest, "limit is no number above 0")
 	}
 	if rejection, ok := h.enter(r, session); !ok {
 		return rejection

@@ -75,7 +75,9 @@ type Replay struct {
 }
 
 // queue is what may be queued for a client.
-func (c *Config) queue() socket.Limits { return socket.Limits{Frames: c.QueueFrames, Bytes: c.QueueBytes} }
+func (c *Config) queue() socket.Limits {
+	return socket.Limits{Frames: c.QueueFrames, Bytes: c.QueueBytes}
+}
 
 func (c *Config) complete(check *bounds.Check) {
 	bounds.AtLeast(check, "Concurrency", &c.Concurrency, 10_000, 1)

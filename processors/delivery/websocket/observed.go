@@ -1,8 +1,9 @@
 package websocket
 
 import (
-	"container/list"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/socket"
@@ -11,25 +12,21 @@ import (
 // maxObserved bounds the sessions in observed.
 const maxObserved = 4096
 
-// observed has the sessions that no client has subscribed to and that others see, the least recently active first. Their
-// frames are not kept in memory.
+// observed has the sessions that no client has subscribed to and that others see. Their frames are not kept in memory.
 type observed struct {
-	sessions map[string]*list.Element
-	recent   *list.List // of *session
+	*simplelru.LRU[string, *session]
 }
 
 func newObserved() observed {
-	return observed{sessions: map[string]*list.Element{}, recent: list.New()}
+	sessions, _ := simplelru.NewLRU[string, *session](maxObserved, nil) // its only error is a size of 0
+	return observed{sessions}
 }
 
 // remove removes a session and returns it, nil if there is none.
-func (o *observed) remove(id string) *session {
-	e := o.sessions[id]
-	if e == nil {
-		return nil
-	}
-	delete(o.sessions, id)
-	return o.recent.Remove(e).(*session)
+func (o observed) remove(id string) *session {
+	s, _ := o.Peek(id)
+	o.Remove(id)
+	return s
 }
 
 // observing reports whether a client sees sessions to which it has not subscribed.
@@ -46,21 +43,19 @@ func (h *hub) observe(id string, at time.Time) *session {
 	if !h.observing() || processors.CheckSession(id) != nil {
 		return nil
 	}
-	if e := h.observed.sessions[id]; e != nil {
-		h.observed.recent.MoveToBack(e)
-		return e.Value.(*session)
+	if s, ok := h.observed.Get(id); ok {
+		return s
 	}
 	now := h.config.Clock.Now()
-	if h.observed.recent.Len() >= maxObserved {
-		oldest := h.observed.recent.Front().Value.(*session)
+	if h.observed.Len() >= maxObserved {
+		_, oldest, _ := h.observed.RemoveOldest()
 		h.flush(oldest, now, socket.Limits{})
-		h.observed.remove(oldest.id)
 	}
 	if at.After(now) {
 		at = now
 	}
 	s := newSession(id, at.Add(-observedSlack))
-	h.observed.sessions[id] = h.observed.recent.PushBack(s)
+	h.observed.Add(id, s)
 	return s
 }
 
@@ -77,15 +72,14 @@ func (h *hub) watch(c *client) {
 // clients.
 func (h *hub) unobserve(c *client) {
 	delete(h.operators, c)
-	if h.observing() || len(h.observed.sessions) == 0 {
+	if h.observing() || h.observed.Len() == 0 {
 		return
 	}
-	for _, e := range h.observed.sessions {
-		s := e.Value.(*session)
+	for _, s := range h.observed.Values() {
 		h.held -= s.waiting.bytes
 		delete(h.holding, s)
 	}
-	h.observed = newObserved()
+	h.observed.Purge()
 }
 
 // others returns the clients that see a frame without having subscribed to its session. Subscribers may be among them.

@@ -52,7 +52,7 @@ func (s *fixture) operators() int {
 func (s *fixture) observed() int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	return s.hub.observed.recent.Len()
+	return s.hub.observed.Len()
 }
 
 func TestOperatorSeesAllSessions(t *testing.T) {

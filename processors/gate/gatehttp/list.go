@@ -106,7 +106,7 @@ func (h *Handler) listSession(r *request, session string, pendingOnly bool, wait
 
 // listPending answers with a page of the open gates of all sessions that the caller may use, in the order of their requests.
 func (h *Handler) listPending(r *request, q url.Values) answer {
-	limit, okLimit := limitOf(q.Get("limit"))
+	limit, okLimit := r.Limit(defaultPage, maxPage)
 	opened, id, okAfter := cursorOf(q.Get("after"))
 	if !okLimit || !okAfter {
 		return entrance.Failed(http.StatusBadRequest, "limit or after is not usable")
@@ -163,14 +163,6 @@ func (h *Handler) page(views [][]byte, next string) []byte {
 		members = append(members, "incomplete", true)
 	}
 	return entrance.Object(members...)
-}
-
-func limitOf(text string) (int, bool) {
-	if text == "" {
-		return defaultPage, true
-	}
-	n, err := strconv.Atoi(text)
-	return min(n, maxPage), err == nil && n > 0
 }
 
 func cursorOf(text string) (opened int64, id string, ok bool) {

@@ -1,10 +1,11 @@
 package entrance
 
 import (
-	"container/list"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -18,18 +19,17 @@ type limiter struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	idle    *list.List // of *entry without open requests, the least recent first
+	idle    *simplelru.LRU[string, struct{}] // the keys without open requests
 }
 
 type entry struct {
-	key     string
-	open    int
-	bucket  *rate.Limiter
-	element *list.Element // in idle; nil while requests are open
+	open   int
+	bucket *rate.Limiter
 }
 
 func newLimiter(s auth.Share, keys int) *limiter {
-	return &limiter{share: s, keys: keys, entries: map[string]*entry{}, idle: list.New()}
+	idle, _ := simplelru.NewLRU[string, struct{}](math.MaxInt, nil) // its only error is a size of 0
+	return &limiter{share: s, keys: keys, entries: map[string]*entry{}, idle: idle}
 }
 
 // openWait is the Retry-After of a key with too many open requests: it is not known when one of them ends.
@@ -42,14 +42,11 @@ func (l *limiter) enter(key string, now time.Time) (wait time.Duration) {
 	defer l.mu.Unlock()
 	e := l.entries[key]
 	if e == nil {
-		e = &entry{key: key, bucket: rate.NewLimiter(rate.Limit(l.share.PerSecond), l.share.Burst)}
+		e = &entry{bucket: rate.NewLimiter(rate.Limit(l.share.PerSecond), l.share.Burst)}
 		l.entries[key] = e
 	}
-	if e.element != nil {
-		l.idle.Remove(e.element)
-		e.element = nil
-	}
-	defer l.settle(e)
+	l.idle.Remove(key)
+	defer l.settle(key, e)
 	if e.open >= l.share.Open {
 		return openWait
 	}
@@ -76,15 +73,16 @@ func (l *limiter) leave(key string) {
 	defer l.mu.Unlock()
 	e := l.entries[key]
 	e.open--
-	l.settle(e)
+	l.settle(key, e)
 }
 
 // settle makes an entry without open requests the most recent idle one, and forgets the least recent ones over the limit.
-func (l *limiter) settle(e *entry) {
-	if e.open == 0 && e.element == nil {
-		e.element = l.idle.PushBack(e)
+func (l *limiter) settle(key string, e *entry) {
+	if e.open == 0 {
+		l.idle.Add(key, struct{}{})
 	}
 	for len(l.entries) > l.keys && l.idle.Len() > 0 {
-		delete(l.entries, l.idle.Remove(l.idle.Front()).(*entry).key)
+		oldest, _, _ := l.idle.RemoveOldest()
+		delete(l.entries, oldest)
 	}
 }

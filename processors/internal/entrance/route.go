@@ -3,6 +3,7 @@ package entrance
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -15,6 +16,16 @@ type Request struct {
 	W     http.ResponseWriter
 	Parts []string // of the path: what the * of the route stand for
 	Body  []byte   // for the door
+}
+
+// Limit returns how many entries a request wants, at most most: its parameter limit, or unset. ok is false if that is no number above 0.
+func (r *Request) Limit(unset, most int) (n int, ok bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return unset, true
+	}
+	n, err := strconv.Atoi(text)
+	return min(n, most), err == nil && n > 0
 }
 
 // Route is what a method and a path stand for. A * of the path stands for one part that is not empty. http.ServeMux is not used
