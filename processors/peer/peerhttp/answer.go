@@ -116,15 +116,17 @@ func refusalOf(r *entrance.Refusal) *peerwire.Refusal {
 		http.StatusUnauthorized:                codeUnauthorized,
 		http.StatusForbidden:                   codeForbidden,
 		http.StatusRequestTimeout:              codeSlowBody,
-		http.StatusRequestEntityTooLarge:       peerwire.CodeTooLarge,
 		http.StatusRequestURITooLong:           codeTarget,
 		http.StatusUnsupportedMediaType:        codeContentType,
 		http.StatusTooManyRequests:             codeRateLimit,
 		http.StatusRequestHeaderFieldsTooLarge: codeHeaders,
 		http.StatusServiceUnavailable:          codeUnavailable,
 	}
-	if r.Status == http.StatusRequestEntityTooLarge {
+	switch r.Status {
+	case http.StatusRequestEntityTooLarge:
 		return peerwire.TooLarge()
+	case http.StatusInternalServerError:
+		return peerwire.Internal()
 	}
 	return &peerwire.Refusal{Status: r.Status, Code: codes[r.Status], Text: r.Text}
 }

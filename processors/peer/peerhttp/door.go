@@ -2,13 +2,10 @@ package peerhttp
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"go.uber.org/zap"
@@ -35,9 +32,6 @@ const (
 	peersEntrance = "peer"
 	proxyEntrance = "peer-proxy"
 )
-
-// publishTimeout is how long a request waits for the acknowledgement of the brokers.
-const publishTimeout = 30 * time.Second
 
 // Handler is the HTTP handler of an instance's peers, and of its own callers that send tasks to peers. It is safe for
 // concurrent use and need not be closed. The caller owns the replies and the publisher. Connections are limited by the
@@ -218,30 +212,18 @@ func (h *Handler) recovered(w http.ResponseWriter) {
 	refused(peerwire.Internal()).write(w)
 }
 
-// publish writes the commands of a request. A disconnect of the client does not cancel it: some may be written already. The
-// refusal is nil if they are written.
+// publish writes the commands of a request. The refusal is nil if they are written.
 func (h *Handler) publish(r *request, session, id string, commands ...topics.PeerCommand) *peerwire.Refusal {
 	var records []processors.Outbound
 	for _, c := range commands {
 		out, err := processors.OutboundOf(h.topics.PeerCommands, session, c, id+"/"+string(c.Kind))
 		if err != nil {
-			return h.failed(err)
+			return refusalOf(r.Unwritten(err))
 		}
 		records = append(records, out)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
-	defer cancel()
-	if err := h.to.Publish(ctx, records...); err != nil {
-		return h.failed(err)
+	if refusal := r.Publish(h.to, records...); refusal != nil {
+		return refusalOf(refusal)
 	}
 	return nil
-}
-
-func (h *Handler) failed(err error) *peerwire.Refusal {
-	if errors.Is(err, processors.ErrTooLarge) {
-		return peerwire.TooLarge()
-	}
-	h.config.Logger.Error("request failed: its commands may not have been written", zap.String("door", peersEntrance),
-		zap.String("agent", h.topics.Agent), zap.Error(err))
-	return peerwire.Internal()
 }
