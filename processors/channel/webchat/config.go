@@ -2,7 +2,6 @@ package webchat
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"time"
 
@@ -57,68 +56,36 @@ const (
 	maxText    = 32 << 10
 )
 
-func (c *Config) check() error {
-	var errs []error
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
+func (c *Config) complete(check *bounds.Check) {
 	if c.Account == "" {
-		invalid("Account is empty")
+		check.Wrong("Account", "is empty")
 	}
 	if c.Authenticate == nil {
-		invalid("Authenticate is nil")
+		check.Wrong("Authenticate", "is nil")
 	}
 	for _, p := range c.Origins {
-		if _, err := path.Match(p, ""); err != nil || p == "" || p == "*" {
-			invalid("Origins: %q is not a pattern for the hosts of a site", p)
+		if _, err := path.Match(p, ""); err != nil || p == "" || p == entrance.AnyOrigin {
+			check.Wrong("Origins", "has %q, want a pattern for the hosts of a site", p)
 		}
 	}
-	for _, limit := range []struct {
-		name  string
-		value *int
-		or    int
-	}{
-		{"Connections", &c.Connections, 1000},
-		{"PerCaller", &c.PerCaller, 10},
-		{"PerMinute", &c.PerMinute, 30},
-		{"QueueFrames", &c.QueueFrames, 64},
-		{"QueueBytes", &c.QueueBytes, 1 << 20},
-	} {
-		if *limit.value < 0 {
-			invalid("%s is %d, want at least 1", limit.name, *limit.value)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.or
-		}
-	}
-	for _, limit := range []struct {
-		name  string
-		value *time.Duration
-		or    time.Duration
-	}{
-		{"Idle", &c.Idle, 5 * time.Minute},
-		{"WriteTimeout", &c.WriteTimeout, 10 * time.Second},
-		{"ReceiveTimeout", &c.ReceiveTimeout, 30 * time.Second},
-	} {
-		if *limit.value < 0 {
-			invalid("%s is %s, want a duration above zero", limit.name, *limit.value)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.or
-		}
-	}
+	bounds.AtLeast(check, "Connections", &c.Connections, 1000, 1)
+	bounds.AtLeast(check, "PerCaller", &c.PerCaller, 10, 1)
+	bounds.AtLeast(check, "PerMinute", &c.PerMinute, 30, 1)
+	bounds.AtLeast(check, "QueueFrames", &c.QueueFrames, 64, 1)
+	bounds.AtLeast(check, "QueueBytes", &c.QueueBytes, 1<<20, 1)
+	bounds.AtLeast(check, "Idle", &c.Idle, 5*time.Minute, 1)
+	bounds.AtLeast(check, "WriteTimeout", &c.WriteTimeout, 10*time.Second, 1)
+	bounds.AtLeast(check, "ReceiveTimeout", &c.ReceiveTimeout, 30*time.Second, 1)
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
-	return errors.Join(errs...)
 }
 
-func (c *Config) entrance() (*entrance.Entrance, error) {
-	var check bounds.Check
-	e := entrance.New(&check, entrance.Config{
+func (c *Config) entrance(check *bounds.Check) *entrance.Entrance {
+	return entrance.New(check, entrance.Config{
 		Door: auth.Door{
 			Authenticate: c.Authenticate, Origins: c.Origins, Concurrency: c.Connections, Audit: c.Audit, Clock: c.Clock, Logger: c.Logger,
 			Limits: auth.Limits{
@@ -128,5 +95,4 @@ func (c *Config) entrance() (*entrance.Entrance, error) {
 		},
 		Name: Channel, Agent: c.Account, Sockets: true,
 	})
-	return e, check.Err(ErrConfig)
 }

@@ -2,13 +2,12 @@ package webchat
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	ws "github.com/coder/websocket"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/text"
@@ -32,15 +31,13 @@ type Server struct {
 
 // New returns a server. The error wraps ErrConfig.
 func New(c Config, r adapter.Receiver) (*Server, error) {
-	err := c.check()
+	var check bounds.Check
+	c.complete(&check)
 	if r == nil {
-		err = errors.Join(err, fmt.Errorf("%w: no Receiver", ErrConfig))
+		check.Wrong("Receiver", "is nil")
 	}
-	if err != nil {
-		return nil, err
-	}
-	door, err := c.entrance()
-	if err != nil {
+	door := c.entrance(&check)
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	s := &Server{config: c, receiver: r, door: door, hub: hub{users: map[string]*user{}}}
