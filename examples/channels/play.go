@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -96,15 +97,24 @@ func (p *play) writeSettings(accounts string) error {
 	return os.WriteFile(p.settings, []byte(text), 0o600)
 }
 
+// freeAddress returns a loopback address on which no program listens. Its port is below those that systems give to programs that
+// want any: none gets it while the app restarts.
+func freeAddress() (address string, err error) {
+	for range 100 {
+		var l net.Listener
+		address = fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000))
+		if l, err = net.Listen("tcp", address); err == nil {
+			return address, l.Close()
+		}
+	}
+	return "", err
+}
+
 // write writes the files of the app.
 func (p *play) write() error {
 	p.settings = filepath.Join(p.dir, "settings.yaml")
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free now
-	if err != nil {
-		return err
-	}
-	p.smtp = l.Addr().String()
-	if err := l.Close(); err != nil {
+	var err error
+	if p.smtp, err = freeAddress(); err != nil {
 		return err
 	}
 	host, port, err := net.SplitHostPort(p.mail.listener.Addr().String())

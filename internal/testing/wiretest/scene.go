@@ -146,8 +146,18 @@ func (s *scene) allAtOnce(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// clearedHistory plays turns before and after a record that clears the session. Topics have no order among each other, so
-// the scene waits for the dead letter of an unreadable record that follows it.
+// waitRead waits until what the scene has written to a topic is read. Topics have no order among each other, so it waits for the dead
+// letter of an unreadable record that follows.
+func (s *scene) waitRead(ctx context.Context, topic string) error {
+	at, err := s.Send(ctx, Record{Topic: topic, Key: []byte(s.name), Value: []byte(`{"session_id":`), Partition: AtHome},
+		Sent{Fate: FateDeadLetter, Case: "cut off"})
+	if err != nil {
+		return err
+	}
+	return s.oracle.WaitLetters(ctx, at)
+}
+
+// clearedHistory plays turns before and after a record that clears the session.
 func (s *scene) clearedHistory(ctx context.Context, topic string, value []byte) error {
 	for range 2 {
 		p := s.plan()
@@ -168,12 +178,7 @@ func (s *scene) clearedHistory(ctx context.Context, topic string, value []byte) 
 	if _, err := s.Send(ctx, r, Sent{Fate: FateExplained, Case: "clears the history"}); err != nil {
 		return err
 	}
-	r.Value = []byte(`{"session_id":`)
-	at, err := s.Send(ctx, r, Sent{Fate: FateDeadLetter, Case: "cut off"})
-	if err != nil {
-		return err
-	}
-	if err := s.oracle.WaitLetters(ctx, at); err != nil {
+	if err := s.waitRead(ctx, topic); err != nil {
 		return err
 	}
 	s.outputs++

@@ -35,20 +35,27 @@ func (s *scene) repeatedMessages(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// requestRoutes sends messages with request IDs. Most of them have a route, which is sent first. All are open at the same
-// time.
+// requestRoutes sends messages with request IDs. Most of them have a route, which is read first: an output that is faster than the
+// reader of reply-to has none. All are open at the same time.
 func (s *scene) requestRoutes(ctx context.Context) error {
+	id := func(i int) string { return fmt.Sprintf("%s-request-%d", s.name, i) }
+	routes := map[int][]byte{}
 	for i := range s.turns {
-		id := fmt.Sprintf("%s-request-%d", s.name, i)
-		expected := Sent{Fate: FateTurn, Case: "named", Codes: []string{""}, NoRoute: true}
-		if i%3 != 2 {
-			expected.NoRoute, expected.Route = false, Descriptor("svc", "token-"+id, id)
-			if _, err := s.Route(ctx, s.name, expected.Route); err != nil {
-				return err
-			}
+		if i%3 == 2 {
+			continue
 		}
+		routes[i] = Descriptor("svc", "token-"+id(i), id(i))
+		if _, err := s.Route(ctx, s.name, routes[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.waitRead(ctx, s.names.ReplyTo); err != nil {
+		return err
+	}
+	for i := range s.turns {
+		expected := Sent{Fate: FateTurn, Case: "named", Codes: []string{""}, NoRoute: routes[i] == nil, Route: routes[i]}
 		s.outputs++
-		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text(), RequestID: id}, expected); err != nil {
+		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text(), RequestID: id(i)}, expected); err != nil {
 			return err
 		}
 	}
@@ -62,6 +69,9 @@ func (s *scene) sessionRoute(ctx context.Context) error {
 		if i%2 == 0 {
 			expected.NoRoute, expected.Route = false, Descriptor("svc", fmt.Sprintf("token-%s-%d", s.name, i), "")
 			if _, err := s.Route(ctx, s.name, expected.Route); err != nil {
+				return err
+			}
+			if err := s.waitRead(ctx, s.names.ReplyTo); err != nil {
 				return err
 			}
 		}
