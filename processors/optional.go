@@ -67,7 +67,6 @@ func optionFor(agent, topic string) string {
 		{"WithMemoir", topics.WithMemoir()},
 		{"WithCosts", topics.WithCosts()},
 		{"WithLatencies", topics.WithLatencies()},
-		{"WithTurns", topics.WithTurns()},
 		{"WithCrews", topics.WithCrews()},
 	} {
 		if c, err := topics.For(agent, o.with); err == nil && createdBy(c)[topic] {

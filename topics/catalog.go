@@ -91,7 +91,6 @@ type Catalog struct {
 	CrewActions          Topic[CrewAction]
 	CrewEvents           Topic[CrewEvent]
 
-	turns     bool // Ensure creates the topics of TurnsGroup
 	latencies bool // Ensure creates the topics of LatenciesGroup
 
 	// SessionContext is a topic that FlightDeck names and nothing writes. Ensure does not create it.
@@ -109,7 +108,6 @@ type catalogOptions struct {
 	gates      bool
 	peers      bool
 	channels   bool
-	turns      bool
 	memoir     bool
 	costs      bool
 	latencies  bool
@@ -173,11 +171,6 @@ func WithLatencies() CatalogOption {
 // through gates, so give it with WithGates.
 func WithCrews() CatalogOption {
 	return func(o *catalogOptions) { o.crews = true }
-}
-
-// WithTurns makes Ensure create the topics of invoke.TurnTable's group too. Otherwise Ensure does not create them.
-func WithTurns() CatalogOption {
-	return func(o *catalogOptions) { o.turns = true }
 }
 
 // For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
@@ -303,7 +296,6 @@ func catalog(agent string, o catalogOptions) Catalog {
 
 	return Catalog{
 		Agent:                agent,
-		turns:                o.turns,
 		latencies:            o.latencies,
 		MessageInput:         New(session("message-input", "Message"), messageWire.codec()),
 		EnrichedMessageInput: New(session("enriched-message-input", "EnrichedMessage"), enrichedWire.codec()),

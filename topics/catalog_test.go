@@ -47,14 +47,13 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"peer-chain-dlq": "raw", "peer-chain-loop": "raw", "peer-chain-table": "chain row",
 		"delegation-replies": "DelegationReply", "delegation-status": "Delegation", "channel-messages": "Output",
 		"delegations-dlq": "raw", "delegations-loop": "raw", "delegations-table": "delegations row",
-		"invoke-turns-dlq": "raw", "invoke-turns-loop": "raw", "latencies-dlq": "raw", "latencies-loop": "raw", "latencies-table": "latency row",
+		"latencies-dlq": "raw", "latencies-loop": "raw", "latencies-table": "latency row",
 		"memoir-dlq": "MemoirSnapshot", "memoir-lookups": "EnrichedMessage", "memoir-sessions": "MemoirSnapshot",
 		"memories-dlq": "raw", "memories-loop": "raw", "memories-table": "memory row",
 		"model-costs": "ModelCost", "scope-costs": "ModelCost", "spending": "Spending",
 		"session-costs-dlq": "raw", "session-costs-loop": "raw", "session-costs-table": "cost row",
 		"spending-totals-dlq": "raw", "spending-totals-loop": "raw", "spending-totals-table": "spending row",
-		"invoke-turns-table": "turns row",
-		"crew-agent-inputs":  "CrewInput", "crew-inputs": "CrewInput", "crew-repository-inputs": "CrewInput",
+		"crew-agent-inputs": "CrewInput", "crew-inputs": "CrewInput", "crew-repository-inputs": "CrewInput",
 		"crew-actions": "CrewAction", "crew-events": "CrewEvent",
 		"crew-agents-dlq": "raw", "crew-agents-loop": "raw", "crew-agents-table": "crew agent row",
 		"crews-dlq": "raw", "crews-loop": "raw", "crews-table": "crew row",
@@ -187,24 +186,6 @@ func TestTopicsOfMemoryCostAndLatencyAreCreatedOnlyWithTheirOptions(t *testing.T
 		require.Contains(t, with.Groups(), g)
 	}
 	require.Equal(t, "harbor-memoir-updater", with.MemoirGroup())
-}
-
-func TestTopicsOfTheTableOfTurnsAreCreatedOnlyWithTheOption(t *testing.T) {
-	for _, with := range []bool{true, false} {
-		c, err := For("harbor", WithEvents())
-		if with {
-			c, err = For("harbor", WithEvents(), WithTurns())
-		}
-		require.NoError(t, err)
-		specs := c.turnsSpecs()
-		require.Len(t, specs, 3)
-		for _, s := range specs {
-			require.Equal(t, with, s.Created, s.Name)
-		}
-		require.Equal(t, "harbor-invoke-turns-table", specs[2].Name)
-		require.Equal(t, 16<<20, specs[2].SegmentBytes, "brokers compact it while it is small")
-		require.Contains(t, c.Groups(), c.TurnsGroup())
-	}
 }
 
 func TestAgentNamesAreValidatedAndNotTrimmed(t *testing.T) {

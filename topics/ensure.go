@@ -138,10 +138,6 @@ func create(
 			text := strconv.FormatInt(ms, 10)
 			config[retentionMS] = &text
 		}
-		if s.SegmentBytes != 0 {
-			text := strconv.Itoa(s.SegmentBytes)
-			config["segment.bytes"] = &text
-		}
 		if s.CompactionLag != 0 {
 			text := strconv.FormatInt(s.CompactionLag.Milliseconds(), 10)
 			config["min.compaction.lag.ms"] = &text

@@ -130,9 +130,6 @@ func ExampleDescribe() {
 	// harbor-delegations-dlq             raw                source key   delete          broker default  no
 	// harbor-delegations-loop            raw                session_id   delete          broker default  no
 	// harbor-delegations-table           delegations row    session_id   compact         unlimited       no
-	// harbor-invoke-turns-dlq            raw                source key   delete          broker default  no
-	// harbor-invoke-turns-loop           raw                session_id   delete          broker default  no
-	// harbor-invoke-turns-table          turns row          session_id   compact         unlimited       no
 	// harbor-session-end                 SessionEnd         session_id   delete          broker default  no
 	// harbor-memoir-sessions             MemoirSnapshot     user_id      delete          broker default  no
 	// harbor-memoir-lookups              EnrichedMessage    user_id      delete          broker default  no

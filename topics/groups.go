@@ -51,10 +51,6 @@ func (c Catalog) PeerChainGroup() goka.Group { return goka.Group(c.Agent + "-pee
 // "{agent}-delegations".
 func (c Catalog) DelegationsGroup() goka.Group { return goka.Group(c.Agent + "-delegations") }
 
-// TurnsGroup is the consumer group whose table has the turns that began lately, "{agent}-invoke-turns". See
-// invoke.TurnTable.
-func (c Catalog) TurnsGroup() goka.Group { return goka.Group(c.Agent + "-invoke-turns") }
-
 // MemoriesGroup is the consumer group that keeps the memories of users, "{agent}-memories".
 func (c Catalog) MemoriesGroup() goka.Group { return goka.Group(c.Agent + "-memories") }
 
@@ -106,7 +102,7 @@ func (c Catalog) FlightDeckStore() string {
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{
 		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
-		c.PeerTasksGroup(), c.PeerChainGroup(), c.DelegationsGroup(), c.TurnsGroup(),
+		c.PeerTasksGroup(), c.PeerChainGroup(), c.DelegationsGroup(),
 		c.MemoriesGroup(), c.SessionCostsGroup(), c.SpendingGroup(), c.LatenciesGroup(),
 		c.CrewAgentsGroup(), c.CrewsGroup(), c.CrewRepositoriesGroup(),
 	}

@@ -2,9 +2,9 @@ package topics
 
 import "github.com/lovoo/goka"
 
-// Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
-// its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of channels, those of the table
-// of turns, those of memories, those of costs, those of latencies, those of crews, and those that Ensure does not create.
+// Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of its
+// group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of channels, those
+// of memories, those of costs, those of latencies, those of crews, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -23,7 +23,6 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.gateSpecs()...)
 	specs = append(specs, c.peerSpecs()...)
 	specs = append(specs, c.channelSpecs()...)
-	specs = append(specs, c.turnsSpecs()...)
 	specs = append(specs, c.memoirSpecs()...)
 	specs = append(specs, c.costSpecs()...)
 	specs = append(specs, groupSpecs(c.LatenciesGroup(), "latency row", KeyTool, c.latencies)...)
@@ -96,17 +95,6 @@ func (c Catalog) crewSpecs() []Spec {
 	specs = append(specs, groupSpecs(c.CrewAgentsGroup(), "crew agent row", KeyAgent, created)...)
 	specs = append(specs, groupSpecs(c.CrewsGroup(), "crew row", KeyCrew, created)...)
 	return append(specs, groupSpecs(c.CrewRepositoriesGroup(), "repository row", KeyRepository, created)...)
-}
-
-// turnsSegment is the segment size of the table of TurnsGroup. Every process reads the table when it starts, and brokers do
-// not compact the newest segment.
-const turnsSegment = 16 << 20
-
-// turnsSpecs returns the topics that TurnsGroup keeps for itself.
-func (c Catalog) turnsSpecs() []Spec {
-	specs := groupSpecs(c.TurnsGroup(), "turns row", KeySession, c.turns)
-	specs[len(specs)-1].SegmentBytes = turnsSegment
-	return specs
 }
 
 // groupSpecs returns the topics that a group keeps for itself: dead letters, loop, and the changelog of its table.

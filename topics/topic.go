@@ -39,8 +39,6 @@ type Spec struct {
 	Cleanup Cleanup
 	// Retention is the retention.ms that the topic is created with. Zero is the broker's default.
 	Retention time.Duration
-	// SegmentBytes is the segment.bytes that the topic is created with. Zero is the broker's default.
-	SegmentBytes int
 	// CompactionLag is the min.compaction.lag.ms that the topic is created with. Zero is the broker's default.
 	CompactionLag time.Duration
 	// CoPartitioned topics must all have the same number of partitions.

@@ -4,9 +4,9 @@
 //	invoke fold [-strict] < turns > batches
 //
 // serve runs a scripted agent behind an HTTP door, with an embedded broker. POST /invoke answers with JSON, NDJSON,
-// server-sent events or the Vercel UI message stream, and a client can resume after its connection dropped. The embedded
-// agent behind POST /desk/invoke asks for approval before it pays, and its turn continues with the answer. fold is a
-// filter for shells and other languages.
+// server-sent events or the Vercel UI message stream, and a client can resume after its connection dropped. The agent behind
+// POST /desk/invoke, a runner with gates, asks for approval before it pays, and its turn continues with the answer. fold is
+// a filter for shells and other languages.
 package main
 
 import (

@@ -85,12 +85,10 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The desk is an embedded agent: its turns are kept in this process.
-	payments, err := invoke.NewBuffered(desk{}, invoke.BufferConfig{})
+	payments, components, err := newDesk(s.brokers, publisher)
 	if err != nil {
 		return err
 	}
-	defer payments.Close()
 	paying, err := invoke.New(payments, invoke.Config{})
 	if err != nil {
 		return err
@@ -99,17 +97,16 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	mux.Handle("/invoke", door)
 	mux.Handle("/agent/v0/invoke", door)
 	mux.Handle("/desk/invoke", paying)
-	return runAll(ctx, listener, mux, out, pipeline.Ready(),
-		turns.Run, batches.Run, pipeline.Run,
-		func(ctx context.Context) error { return worker.Run(ctx, s.brokers) },
-	)
+	components = append(components, turns.Run, batches.Run, pipeline.Run, payments.Run,
+		func(ctx context.Context) error { return worker.Run(ctx, s.brokers) })
+	return runAll(ctx, listener, mux, out, []<-chan struct{}{pipeline.Ready(), payments.Ready()}, components)
 }
 
-// runAll runs the components and the HTTP server until ctx ends or one of them fails. It serves requests once ready is
+// runAll runs the components and the HTTP server until ctx ends or one of them fails. It serves requests once all of ready are
 // closed, and prints the address then.
 func runAll(
-	ctx context.Context, listener net.Listener, doors http.Handler, out io.Writer, ready <-chan struct{},
-	components ...func(context.Context) error,
+	ctx context.Context, listener net.Listener, doors http.Handler, out io.Writer, ready []<-chan struct{},
+	components []func(context.Context) error,
 ) error {
 	server := httpserver.New(doors)
 
@@ -119,12 +116,14 @@ func runAll(
 		tasks.Go(func() error { return run(ctx) })
 	}
 	tasks.Go(func() error {
-		select {
-		case <-ready:
-			fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
-		case <-ctx.Done():
-			return nil
+		for _, r := range ready {
+			select {
+			case <-r:
+			case <-ctx.Done():
+				return nil
+			}
 		}
+		fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}

@@ -39,11 +39,6 @@ type Stream interface {
 // Named is a Stream that knows its turn's id before its first event.
 type Named interface{ TurnID() string }
 
-// Continuing is a Stream that may continue a turn after a pause, because the request has answered its interactions. It begins
-// with the first event of the turn's attempt. The client receives the events after the ID that After returns; a batch has all
-// of them. A zero ID means that the request has begun a turn.
-type Continuing interface{ After() EventID }
-
 // Item is an event and its position.
 type Item struct {
 	// ID is zero in streams that do not number their events. The door then numbers them.
@@ -71,14 +66,6 @@ type Resumer interface {
 	Resume(ctx context.Context, r Request, last EventID) (Stream, error)
 }
 
-// Answerer is an Agent whose turns may pause for answers: a request with answers continues its turn. If Answers returns true,
-// the door admits callers with either of the rights auth.Write and auth.Answer; the agent then checks that a request has the
-// right that it needs: Request.Caller.Can.
-type Answerer interface {
-	Agent
-	Answers() bool
-}
-
 // Shape says whether an agent answers with batches, streams or both.
 type Shape uint8
 
@@ -98,9 +85,6 @@ type Capability struct {
 	// FlagBlind agents ignore the flags trim and force.
 	FlagBlind bool
 }
-
-// Capable is an Agent that declares its Capability. Other agents have the zero Capability.
-type Capable interface{ Capability() Capability }
 
 // Request is a request to an agent.
 type Request struct {

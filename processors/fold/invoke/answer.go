@@ -66,8 +66,8 @@ func (c *exchange) vercelHead() {
 
 // turnHead sets HeaderTurn if the agent has named the turn and the id is valid in a header, and HeaderWaits.
 func (c *exchange) turnHead(t *turn) {
-	if s, ok := t.stream.(interface{ waitsFor() string }); ok && s.waitsFor() != "" {
-		c.w.Header().Set(HeaderWaits, s.waitsFor())
+	if s, ok := t.stream.(*pipelineStream); ok && s.waits != "" {
+		c.w.Header().Set(HeaderWaits, s.waits)
 	}
 	if t.named && t.at.printable() {
 		c.w.Header().Set(HeaderTurn, t.at.Turn)

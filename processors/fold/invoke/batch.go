@@ -20,7 +20,7 @@ func (c *exchange) batch(ctx context.Context, t *turn) {
 		c.failed(err)
 		return
 	}
-	if isSet(c.flags.trim) && !c.door.capability.FlagBlind {
+	if isSet(c.flags.trim) && !c.door.config.Capability.FlagBlind {
 		folded.Messages = folder.Trim(folded.Messages)
 	}
 	if c.vercel {

@@ -23,16 +23,12 @@ var (
 // records.
 const maxBodyDepth = folder.MaxDepth - 8
 
-// bodyOf returns the body of a request, a JSON object. An empty body is nil if the body is optional.
+// bodyOf returns the body of a request, one JSON object in UTF-8 within maxBodyDepth. An empty body is nil if the body is
+// optional.
 func bodyOf(raw []byte, optional bool) (topics.Raw, error) {
 	if len(raw) == 0 && optional {
 		return nil, nil
 	}
-	return parseBody(raw)
-}
-
-// parseBody checks that a body is one JSON object in UTF-8 within maxBodyDepth.
-func parseBody(raw []byte) (topics.Raw, error) {
 	if codec.Deeper(raw, maxBodyDepth) {
 		return nil, errBodyDepth
 	}

@@ -4,35 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"sync"
-	"time"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
-	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 )
 
 // Buffered is an Agent whose runs continue when the client disconnects. It keeps their events in memory, so that a client
-// that lost its connection can resume in the same process. Create it with NewBuffered and stop it with Close. It is safe
-// for concurrent use.
+// that lost its connection can resume in the same process. A turn that asks for an approval ends with its run, as without
+// the buffer. Create it with NewBuffered and stop it with Close. It is safe for concurrent use.
 type Buffered struct {
-	agent     Agent
-	continuer Continuer // nil if turns of the agent cannot continue
-	config    BufferConfig
+	agent  Agent
+	config BufferConfig
 
 	ctx  context.Context // cancelled by Close
 	stop context.CancelFunc
 	runs sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	turns  map[turnKey]*recording
-	order  []*recording // the oldest first
-	bytes  int
-	shares shares
+	mu      sync.Mutex // also guards the recordings
+	closed  bool
+	order   []*recording // the oldest first
+	bytes   int
+	callers map[string]int // bytes of each caller; those that have none are not in the map
 }
-
-type turnKey struct{ session, turn string }
 
 // NewBuffered returns an Agent that buffers the turns of a. A turn's id is made of the request's trace and span ids. It
 // fails with ErrConfig if a is nil or a field is out of range.
@@ -45,22 +40,10 @@ func NewBuffered(a Agent, c BufferConfig) (*Buffered, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	b := &Buffered{agent: a, config: c, turns: map[turnKey]*recording{}, shares: newShares()}
-	b.continuer, _ = a.(Continuer)
+	b := &Buffered{agent: a, config: c, callers: map[string]int{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil
 }
-
-// Capability returns the wrapped agent's Capability.
-func (b *Buffered) Capability() Capability {
-	if c, ok := b.agent.(Capable); ok {
-		return c.Capability()
-	}
-	return Capability{}
-}
-
-// Answers implements Answerer: it reports whether the wrapped agent is a Continuer.
-func (b *Buffered) Answers() bool { return b.continuer != nil }
 
 // Close cancels all runs and waits for them to end. New turns then get 503.
 func (b *Buffered) Close() error {
@@ -72,44 +55,15 @@ func (b *Buffered) Close() error {
 	return nil
 }
 
-var (
-	errBusy  = &Error{Status: http.StatusServiceUnavailable, Code: "busy", Text: "too many turns are running"}
-	errShare = &Error{
-		Status: http.StatusTooManyRequests, Type: TypeUnknown, Code: "busy", Text: "too many turns of the caller or the session are running",
-		RetryAfter: time.Second,
-	}
-	errClosed = &Error{Status: http.StatusServiceUnavailable, Code: "stopping", Text: "the service is stopping"}
-	errWaits  = &Error{
-		Status: http.StatusConflict, Type: TypeUnknown, Code: "paused", Text: "a turn of the session is paused; answer it first",
-	}
-	errLarge = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
-)
-
-// Invoke implements Agent. The run continues when ctx is done. With a Continuer, a request that answers interactions of a
-// paused turn of the session continues that turn, if the caller has the right auth.Answer: see Approvals of embedded agents
-// in the package documentation.
+// Invoke implements Agent. The run continues when ctx is done.
 func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
-	if b.continuer != nil {
-		if stream, err := b.answer(ctx, r); stream != nil || err != nil {
-			return stream, err
-		}
+	rec := &recording{
+		session: r.SessionID, turn: r.Trace.TraceID + "-" + r.Trace.SpanID, caller: r.callerKey,
+		attempt: 1, changed: make(chan struct{}),
 	}
-	if b.continuer != nil && !r.Caller.Can(auth.Write) { // the door also admits callers who may answer only
-		return nil, errForbidden
-	}
-	rec := newRecording(r, b.continuer != nil)
 	if err := b.enter(rec); err != nil {
 		return nil, err
 	}
-	begin := func(run context.Context) (Stream, error) { return b.agent.Invoke(run, r) }
-	if err := b.run(ctx, rec, begin, func() { b.leave(rec) }); err != nil {
-		return nil, err
-	}
-	return &playback{rec: rec, attempt: 1}, nil
-}
-
-// run begins a run and records it. If the run does not begin, it calls undo. The caller has added the run to b.runs.
-func (b *Buffered) run(ctx context.Context, rec *recording, begin func(context.Context) (Stream, error), undo func()) error {
 	defer b.runs.Done()
 	// The run keeps the values of the caller's context but not its cancellation.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -119,12 +73,12 @@ func (b *Buffered) run(ctx context.Context, rec *recording, begin func(context.C
 		if !began {
 			unlink()
 			cancel()
-			undo()
+			b.leave(rec)
 		}
 	}()
-	stream, err := begin(run)
+	stream, err := b.agent.Invoke(run, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	began = true
 	b.runs.Go(func() {
@@ -132,7 +86,7 @@ func (b *Buffered) run(ctx context.Context, rec *recording, begin func(context.C
 		defer unlink()
 		b.record(run, stream, rec)
 	})
-	return nil
+	return &playback{buffer: b, rec: rec, attempt: 1}, nil
 }
 
 // Resume implements Resumer.
@@ -140,11 +94,12 @@ func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, e
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.forget()
-	rec := b.turns[turnKey{r.SessionID, last.Turn}]
-	if rec == nil || !rec.reaches(last) {
-		return nil, ErrGone
+	for _, rec := range b.order {
+		if rec.session == r.SessionID && rec.turn == last.Turn && rec.reaches(last) {
+			return &playback{buffer: b, rec: rec, attempt: last.Attempt}, nil
+		}
 	}
-	return &playback{rec: rec, attempt: last.Attempt}, nil
+	return nil, ErrGone
 }
 
 // record stores the events of a run until it ends.
@@ -154,29 +109,38 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		if thrown := recover(); thrown != nil {
 			err = fmt.Errorf("%w: %T", errPanic, thrown)
 		}
-		b.end(err, s, rec)
+		end, ended := endAndClose(err, s)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		rec.end, rec.err, rec.at = end, ended, b.config.Clock.Now()
+		rec.announce()
 	}()
-	for {
+	for err == nil {
 		var item Item
 		item, err = s.Next(ctx)
 		var superseded *Superseded
 		switch {
 		case errors.As(err, &superseded) && ctx.Err() == nil:
-			freed := rec.restart()
-			b.mu.Lock()
-			b.count(rec, -freed)
-			b.mu.Unlock()
-			continue
-		case err != nil:
-			return
-		}
-		size := len(item.Event.Data()) + eventCost
-		b.mu.Lock()
-		full := b.grow(rec, size)
-		b.mu.Unlock()
-		if held := rec.add(item.Event, size); full || held > b.config.TurnBytes {
-			err = errLarge
-			return
+			b.restart(rec)
+			err = nil
+		case err == nil:
+			err = b.add(rec, item.Event)
 		}
 	}
+}
+
+// endAndClose closes a run's stream and returns its end.
+func endAndClose(err error, s Stream) (end folder.End, ended error) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			ended = fmt.Errorf("%w: %T", errPanic, thrown)
+		}
+	}()
+	if errors.Is(err, io.EOF) {
+		end = s.End()
+	}
+	if e := s.Close(); e != nil && errors.Is(err, io.EOF) {
+		err = e
+	}
+	return end, err
 }

@@ -1,8 +1,23 @@
 package invoke
 
-import "slices"
+import (
+	"net/http"
+	"slices"
+	"time"
 
-// enter adds a turn and evicts old ones if the buffer is full.
+	"github.com/turntable-streams/turntable/processors/fold/folder"
+)
+
+var (
+	errBusy  = &Error{Status: http.StatusServiceUnavailable, Code: "busy", Text: "too many turns are running"}
+	errShare = &Error{
+		Status: http.StatusTooManyRequests, Type: TypeUnknown, Code: "busy", Text: "too many turns of the caller or the session are running",
+		RetryAfter: time.Second,
+	}
+	errLarge = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
+)
+
+// enter adds a turn to the buffer and to b.runs. It evicts old turns if the buffer is full.
 func (b *Buffered) enter(rec *recording) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -10,118 +25,112 @@ func (b *Buffered) enter(rec *recording) error {
 	switch {
 	case b.closed:
 		return errClosed
-	case b.config.RefuseWhilePaused && b.waits(rec.key.session):
-		return errWaits
-	}
-	for b.shares.callers[rec.caller].turns >= b.config.CallerTurns {
-		if !b.evictOwn(func(r *recording) bool { return r.caller == rec.caller }) {
-			return errShare
-		}
-	}
-	for b.shares.sessions[rec.key.session] >= b.config.SessionTurns {
-		if !b.evictOwn(func(r *recording) bool { return r.key.session == rec.key.session }) {
-			return errShare
-		}
-	}
-	for len(b.order) >= b.config.Turns || b.bytes > b.config.Bytes {
-		if !b.evict(anyone) {
-			return errBusy
-		}
+	case !b.limit(b.config.CallerTurns, rec.ofCaller), !b.limit(b.config.SessionTurns, rec.ofSession):
+		return errShare
+	case !b.limit(b.config.Turns, anyone) || !b.fit():
+		return errBusy
 	}
 	b.runs.Add(1)
-	b.shares.add(rec, 1, 0)
-	b.count(rec, rec.held())
-	b.turns[rec.key] = rec
 	b.order = append(b.order, rec)
 	return nil
-}
-
-// forget ends paused turns at their deadline, and drops turns that ended more than BufferConfig.KeepFor ago. The caller of forget
-// and evict holds the lock.
-func (b *Buffered) forget() {
-	now := b.config.Clock.Now()
-	for i := 0; i < len(b.order); {
-		if freed, expired := b.order[i].expire(now); expired {
-			b.count(b.order[i], -freed)
-		}
-		if at, done := b.order[i].ended(); done && now.Sub(at) >= b.config.KeepFor {
-			b.drop(i)
-			continue
-		}
-		i++
-	}
-}
-
-// evict drops the oldest turn of some that has ended; false if there is none.
-func (b *Buffered) evict(of func(*recording) bool) bool {
-	for i, rec := range b.order {
-		if _, done := rec.ended(); done && of(rec) {
-			b.drop(i)
-			return true
-		}
-	}
-	return false
-}
-
-func anyone(*recording) bool { return true }
-
-// evictOwn is evict for turns of one caller or one session: if none has ended, it drops the oldest that is paused.
-func (b *Buffered) evictOwn(of func(*recording) bool) bool {
-	if b.evict(of) {
-		return true
-	}
-	for i, rec := range b.order {
-		if rec.waiting() && of(rec) {
-			b.drop(i)
-			return true
-		}
-	}
-	return false
-}
-
-// waits reports whether a turn of a session is paused. The caller holds the lock.
-func (b *Buffered) waits(session string) bool {
-	return slices.ContainsFunc(b.order, func(r *recording) bool { return r.key.session == session && r.waiting() })
-}
-
-// count counts bytes of a turn. The caller holds the lock.
-func (b *Buffered) count(rec *recording, bytes int) {
-	b.bytes += bytes
-	b.shares.add(rec, 0, bytes)
-}
-
-func (b *Buffered) drop(i int) {
-	rec := b.order[i]
-	b.bytes -= rec.held()
-	b.shares.add(rec, -1, -rec.held())
-	delete(b.turns, rec.key)
-	b.order = append(b.order[:i], b.order[i+1:]...)
 }
 
 func (b *Buffered) leave(rec *recording) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, r := range b.order {
-		if r == rec {
-			b.drop(i)
-			return
+	b.drop(func(r *recording) bool { return r == rec })
+}
+
+// add adds an event to a turn.
+func (b *Buffered) add(rec *recording, e folder.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec.events = append(rec.events, e)
+	rec.announce()
+	b.count(rec, len(e.Data())+eventCost)
+	share, shares := max(b.config.Bytes/4, b.config.TurnBytes), true
+	for shares && b.callers[rec.caller] > share {
+		shares = b.evict(rec.ofCaller)
+	}
+	if !b.fit() || !shares || rec.size > b.config.TurnBytes {
+		return errLarge
+	}
+	return nil
+}
+
+// restart drops the events of the older attempt.
+func (b *Buffered) restart(rec *recording) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(rec, -rec.size)
+	rec.attempt, rec.events = rec.attempt+1, nil
+	rec.announce()
+}
+
+// The caller of the following methods holds the lock.
+
+// forget drops turns that ended more than BufferConfig.KeepFor ago.
+func (b *Buffered) forget() {
+	now := b.config.Clock.Now()
+	b.drop(func(r *recording) bool { return r.err != nil && now.Sub(r.at) >= b.config.KeepFor })
+}
+
+func anyone(*recording) bool                      { return true }
+func (r *recording) ofCaller(of *recording) bool  { return of.caller == r.caller }
+func (r *recording) ofSession(of *recording) bool { return of.session == r.session }
+
+// limit makes room for one more of some turns of which most can be kept; false if that many are running.
+func (b *Buffered) limit(most int, of func(*recording) bool) bool {
+	n := 0
+	for _, r := range b.order {
+		if of(r) {
+			n++
 		}
 	}
+	for ; n >= most; n-- {
+		if !b.evict(of) {
+			return false
+		}
+	}
+	return true
 }
 
-// grow counts more bytes of a turn, and reports whether they are too many. The caller holds the lock.
-func (b *Buffered) grow(rec *recording, size int) (full bool) {
-	b.count(rec, size)
-	share := max(b.config.Bytes/4, b.config.TurnBytes)
-	over := func() bool { return b.shares.callers[rec.caller].bytes > share }
-	for over() && b.evictOwn(func(r *recording) bool { return r.caller == rec.caller }) {
-		continue
+// fit evicts turns until the buffer has no more than its bytes; false if the turns that are running have more.
+func (b *Buffered) fit() bool {
+	for b.bytes > b.config.Bytes {
+		if !b.evict(anyone) {
+			return false
+		}
 	}
-	for b.bytes > b.config.Bytes && b.evict(anyone) {
-		continue
-	}
-	return over() || b.bytes > b.config.Bytes
+	return true
 }
 
-// eventCost is the estimated memory of an event in addition to its data, in bytes.
-const eventCost = 160
+// evict drops the oldest turn of some that has ended; false if there is none.
+func (b *Buffered) evict(of func(*recording) bool) bool {
+	i := slices.IndexFunc(b.order, func(r *recording) bool { return r.err != nil && of(r) })
+	if i >= 0 {
+		b.count(b.order[i], -b.order[i].size)
+		b.order = slices.Delete(b.order, i, i+1)
+	}
+	return i >= 0
+}
+
+// drop drops all turns for which gone returns true.
+func (b *Buffered) drop(gone func(*recording) bool) {
+	b.order = slices.DeleteFunc(b.order, func(r *recording) bool {
+		if !gone(r) {
+			return false
+		}
+		b.count(r, -r.size)
+		return true
+	})
+}
+
+// count counts bytes of a turn.
+func (b *Buffered) count(rec *recording, bytes int) {
+	rec.size += bytes
+	b.bytes += bytes
+	if b.callers[rec.caller] += bytes; b.callers[rec.caller] == 0 {
+		delete(b.callers, rec.caller)
+	}
+}

@@ -20,7 +20,6 @@ func (c *exchange) authenticate(resumes bool) bool {
 		refusal = c.visit.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
 	}
 	if refusal == nil {
-		c.caller = c.visit.Caller
 		return true
 	}
 	var reported *Error
@@ -40,14 +39,14 @@ var errCredential = &Error{
 // untilExpiry returns a context that ends with the cause errCredential when the caller's credential ends. stop returns when
 // the wait for that has ended.
 func (c *exchange) untilExpiry(ctx context.Context) (reading context.Context, stop func()) {
-	if c.caller.Lasts() {
+	if c.visit.Caller.Lasts() {
 		return ctx, func() {}
 	}
 	reading, cancel := context.WithCancelCause(ctx)
 	waited := make(chan struct{})
 	go func() {
 		defer close(waited)
-		if c.caller.Await(reading.Done(), c.door.config.Clock) {
+		if c.visit.Caller.Await(reading.Done(), c.door.config.Clock) {
 			cancel(errCredential)
 		}
 	}()

@@ -16,20 +16,20 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by the errors of New, NewBuffered, NewPipeline and TurnTable about invalid arguments and configurations.
+// ErrConfig is wrapped by the errors of New, NewBuffered and NewPipeline about invalid arguments and configurations.
 var ErrConfig = errors.New("invoke: invalid configuration")
 
 // Config configures New. Fields that are zero have their defaults.
 type Config struct {
 	// Door is the configuration of the door. If Authenticate returns an *Error, the response has its status and text. Callers need
-	// auth.Read to resume a turn, auth.Read and auth.Write to start one, auth.Read and auth.Answer to continue a paused one (see
-	// Answerer). A request for a session that the caller may not use is answered with 403. When the credential expires, an open stream
-	// ends with an error event (code credential_expired) and stream_end, and a batch that is not complete is answered with 401. The
-	// turn continues, and the client can resume it with a new credential. The caller is passed to the agent in Request.Caller; the door
-	// does not use the UserID. A stream counts as a request that is open until its end.
+	// auth.Read to resume a turn, auth.Read and auth.Write to start one, auth.Read and auth.Answer to continue a paused one. A
+	// request for a session that the caller may not use is answered with 403. When the credential expires, an open stream ends
+	// with an error event (code credential_expired) and stream_end, and a batch that is not complete is answered with 401. The
+	// turn continues, and the client can resume it with a new credential. The caller is passed to the agent in Request.Caller; the
+	// door does not use the UserID. A stream counts as a request that is open until its end.
 	auth.Door
-	// Capability is the agent's capability (default: the one the agent declares).
-	Capability *Capability
+	// Capability is the agent's capability (default: batches and streams, and all flags).
+	Capability Capability
 	// Resolve changes each new request before the agent gets it, for example to load documents that the request refers to (default:
 	// none). It is not called for a request whose flag resolve is false.
 	Resolve func(context.Context, Request) (Request, error)
@@ -51,7 +51,7 @@ type Config struct {
 
 func (c *Config) complete(check *bounds.Check) {
 	entrance.Complete(check, &c.Door)
-	if c.Capability != nil && c.Capability.Shape > StreamOnly {
+	if c.Capability.Shape > StreamOnly {
 		check.Wrong("Capability", "has the unknown shape %d", c.Capability.Shape)
 	}
 	bounds.AtLeast(check, "BatchLimit", &c.BatchLimit, 64<<20, 1)
@@ -86,13 +86,7 @@ type BufferConfig struct {
 	CallerTurns, SessionTurns int
 	// KeepFor is how long a turn is kept after it has ended (default 5 min; negative: not at all).
 	KeepFor time.Duration
-	// PauseTimeout is how long a paused turn of a Continuer can be answered (default 10 min, at least 1 ms). Then it ends as expired,
-	// and answers get 409.
-	PauseTimeout time.Duration
-	// RefuseWhilePaused answers a request that is no answer with 409 while a turn of its session is paused (default: it begins another
-	// turn, and the paused one can still be answered).
-	RefuseWhilePaused bool
-	// Clock is for KeepFor and PauseTimeout (default: the system's).
+	// Clock is for KeepFor (default: the system's).
 	Clock processors.Clock
 }
 
@@ -106,7 +100,6 @@ func (c *BufferConfig) complete(check *bounds.Check) {
 	bounds.AtLeast(check, "CallerTurns", &c.CallerTurns, max(c.Turns/4, defaultShare), 1)
 	bounds.AtLeast(check, "SessionTurns", &c.SessionTurns, defaultShare, 1)
 	bounds.OrNone(&c.KeepFor, 5*time.Minute)
-	bounds.AtLeast(check, "PauseTimeout", &c.PauseTimeout, 10*time.Minute, time.Millisecond)
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
@@ -119,9 +112,8 @@ type PipelineConfig struct {
 	// Message makes the message of a request (default: a user message with the content of the last of data.inputs.messages and the
 	// caller's UserID). The pipeline sets the message's session, timestamp and request id.
 	Message func(Request) (topics.Message, error)
-	// Lookback is how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that time are indexed
-	// in memory; when Run starts, it reads the topics of events, messages, outputs and batches from that time on, once, or the table of
-	// turns (see TurnTable).
+	// Lookback is how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that time are
+	// indexed in memory; when Run starts, it reads the topics of events, messages, outputs and batches from that time on, once.
 	Lookback time.Duration
 	// IndexedTurns is how many turns are indexed (default 250,000, at least 1), of one session at most 256. Each takes about 500 bytes.
 	// The index forgets the turn that has had no record for the longest time; it can then not be read again.
@@ -147,12 +139,6 @@ type PipelineConfig struct {
 	// waits for the end of that turn, or begins another one, as the pipeline decides). It needs Gates. A message that another process
 	// has accepted a moment before, whose gate is not open yet, is not seen.
 	RefuseWhilePaused bool
-	// TurnTable makes Run read the table of turns instead of the topics since Lookback (default: it reads the topics). Another or the
-	// same process must run the group of the function TurnTable, with KeepFor of at least Lookback. Run reads the whole table, and the
-	// topics from the offsets that the group has committed. It reads the topics since Lookback, and logs why, if the table does not
-	// exist or is empty, if its rows are kept for too short a time, or if it cannot be decoded. A partition of which the group has
-	// committed no offset is read since Lookback.
-	TurnTable bool
 	// Clock is for timestamps and for the times above (default: the system's).
 	Clock processors.Clock
 
@@ -175,12 +161,4 @@ func (c *PipelineConfig) complete(check *bounds.Check) {
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
-}
-
-// TurnTableConfig configures TurnTable.
-type TurnTableConfig struct {
-	// KeepFor is how long a turn stays in the table after its last record (default 1 h, at least 1 ms): at least as long as Lookback of
-	// the pipelines that read the table. To make both longer, first restart the group with the new time, and the pipelines after that
-	// time.
-	KeepFor time.Duration
 }

@@ -17,7 +17,7 @@ func TestNewRejectsInvalidConfigurations(t *testing.T) {
 	_, err := New(nil, Config{})
 	require.ErrorIs(t, err, ErrConfig)
 	for name, c := range map[string]Config{
-		"BatchLimit": {BatchLimit: -1}, "Capability": {Capability: &Capability{Shape: 7}},
+		"BatchLimit": {BatchLimit: -1}, "Capability": {Capability: Capability{Shape: 7}},
 		"Limits": {Door: auth.Door{Limits: auth.Limits{Keys: -1}}}, "Origins": {Door: auth.Door{Origins: []string{"example.com/path"}}},
 	} {
 		_, err := New(newLive(), c)
@@ -50,13 +50,6 @@ func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 		}
 	})
 	require.Zero(t, logs.Len())
-}
-
-func TestCapabilityOfTheDoorOverridesTheAgents(t *testing.T) {
-	agent := scripted(t, hello)
-	agent.capability.Shape = BatchOnly
-	s := newSite(t, agent, func(c *Config) { c.Capability = &Capability{Shape: StreamOnly} })
-	require.Equal(t, "200 application/x-ndjson", s.invoke(`{}`).kind())
 }
 
 func TestErrorTextIsSanitized(t *testing.T) {

@@ -24,8 +24,8 @@
 //	post -H 'Accept: text/event-stream' -H 'x-ag-messages-format: vercel'
 //
 // Flags in the body (stream, trim, force, resolve) take precedence over the headers that set them. The Accept header is
-// read with its q-values; a header that names no known type is no preference. From flags, Accept header and the agent's
-// Capability the door decides before the agent runs: 200 with JSON, lines or frames, or 406. The status is 406 if the agent
+// read with its q-values; a header that names no known type is no preference. From flags, Accept header and
+// Config.Capability the door decides before the agent runs: 200 with JSON, lines or frames, or 406. The status is 406 if the agent
 // supports no type that the Accept header accepts, and for the flag force, unless the agent is StreamOnly or FlagBlind. It
 // is 400 for an invalid session ID, 422 for a body that is not a JSON object, and 413 for a body over the limit.
 //
@@ -90,21 +90,8 @@
 // after the pause. An answer is never written as a message; a message while a turn is paused is, unless
 // PipelineConfig.RefuseWhilePaused is set. Its response has the header x-ag-waits-for with the ID of the open gate, a stream at once.
 //
-// # Approvals of embedded agents
-//
-// The same answers continue the turns of an agent in this process, if it is a Continuer under NewBuffered:
-//
-//	Invoke   --> events ... done paused      the turn waits, without a connection and without a goroutine
-//	answers  --> Continue(decisions)         when all open interactions are decided, by one request or by several
-//	         --> events ...                  of the same turn: IDs go on, and Last-Event-ID works across the pause
-//
-// The agent gets the request that began the turn, the decisions with the stored arguments, and the events so far. A request
-// with other answers than those that were given, or after BufferConfig.PauseTimeout, gets 409 with the outcome; the turn then ends as
-// expired. If Continue fails, the answers are void and can be sent again. An answer that arrives before its run has paused
-// waits for the pause. A message while a turn is paused begins another turn, unless BufferConfig.RefuseWhilePaused is set; the paused
-// turn can still be answered. Paused turns count in the limits of the buffer. At the limit of its caller or its session, the
-// oldest paused turn is dropped after all turns that have ended; answers to it get 409. They do not survive a restart: use a
-// pipeline for that.
+// Only turns of a pipeline wait. A turn of any other agent ends with its run, also under NewBuffered, and the answer is a
+// request that begins another turn.
 //
 // A Vercel client sends its messages with the answers in the assistant's last message, as useChat does with
 // sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses. The response continues that message: results
@@ -128,27 +115,9 @@
 // turn that is not in the index may have begun just now: before the answer is 410, the pipeline asks the brokers for the ends
 // of two partitions and waits until the follower has reached them. Concurrent requests share that question.
 //
-// The index is in memory and bounded: PipelineConfig.IndexedTurns in all, 256 turns of a session, and no turn without a record within
-// PipelineConfig.Lookback. When Run starts, it fills the index; until then requests get 503. There are two ways:
-//
-//	default          reads the four topics once from PipelineConfig.Lookback on: no other processor is needed, and the
-//	                 time grows with the events of that hour
-//	TurnTable        reads the table of turns, and the topics from the offsets that the table covers
-//
-// The table is that of a small group of its own, TurnTable, which any processor of the agent can run:
-//
-//	the four topics                          --> TurnTable --> {agent}-invoke-turns-table
-//	table + later records of the four topics --> index of a process that starts
-//
-// A row has the turns of a session: IDs, the offsets of the first and the last record, times, and how they ended. It is
-// written when a turn begins, when it ends, and rarely between, so the last offset of a turn that runs can be behind; a
-// request for it then reads at most 4096 records more. Turns leave their row after TurnTableConfig.KeepFor, and a purge deletes the row.
-//
-// A process reads the group's committed offsets, then the whole table, then the topics from those offsets on. The group
-// commits an offset after the rows of the records before it, so every turn is in the table or in the records that are read,
-// whether the group runs, lags or was killed. If the table is missing or empty, kept for less than PipelineConfig.Lookback, or cannot be
-// decoded, the process logs a warning and reads the topics, as without the option. If agent-events was deleted and created
-// again, the answer for a turn of the earlier topic is 410.
+// The index is in memory and bounded: PipelineConfig.IndexedTurns in all, 256 turns of a session, and no turn without a record
+// within PipelineConfig.Lookback. When Run starts, it reads the topics once from PipelineConfig.Lookback on; until then
+// requests get 503. The time grows with the events of that hour.
 //
 // At most 8 chunks of 256 KiB are read from Kafka at the same time. A chunk is read without waiting for the client, and
 // callers take turns, so neither a slow client nor a caller with many requests takes the place of others.
@@ -156,9 +125,9 @@
 //
 // # Client disconnects
 //
-// When the client disconnects, the door stops writing and cancels the agent's context. Your own agent should then end its
-// run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control cancels
-// it. If a request to a pipeline is repeated with its Idempotency-Key within PipelineConfig.Lookback, in any process, it gets the same
+// When the client disconnects, the door stops writing and cancels the agent's context. Your own agent should then end its run.
+// Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control cancels it. If a
+// request to a pipeline is repeated with its Idempotency-Key within PipelineConfig.Lookback, in any process, it gets the same
 // turn, and the message is not written again.
 //
 // # Security

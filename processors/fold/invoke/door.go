@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
-	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
@@ -20,13 +19,12 @@ import (
 // Connections and the headers of requests are limited by the http.Server: use package processors/httpserver. Do not set
 // WriteTimeout, which would end long streams: the door sets a deadline for each write.
 type Door struct {
-	agent      Agent
-	resumer    Resumer // nil if turns cannot be read again
-	answers    bool    // requests can answer interactions
-	capability Capability
-	config     Config
-	entrance   *entrance.Entrance
-	mu         sync.Mutex // guards config.Random
+	agent    Agent
+	resumer  Resumer // nil if turns cannot be read again
+	answers  bool    // requests can answer interactions
+	config   Config
+	entrance *entrance.Entrance
+	mu       sync.Mutex // guards config.Random
 }
 
 // New returns the door of an agent. Without Config.Authenticate it accepts anyone and logs a warning once. It fails with
@@ -42,14 +40,8 @@ func New(agent Agent, c Config) (*Door, error) {
 		return nil, err
 	}
 	d.resumer, _ = agent.(Resumer)
-	if a, ok := agent.(Answerer); ok {
+	if a, ok := agent.(interface{ Answers() bool }); ok {
 		d.answers = a.Answers()
-	}
-	if own, ok := agent.(Capable); ok {
-		d.capability = own.Capability()
-	}
-	if c.Capability != nil {
-		d.capability = *c.Capability
 	}
 	if c.Authenticate == nil {
 		c.Logger.Warn("invoke: the door is unauthenticated: every client can use every session")
@@ -97,7 +89,6 @@ type exchange struct {
 	vercel  bool
 	trace   Trace
 	session string
-	caller  auth.Caller
 	flags   flags
 	request Request
 	last    EventID // zero: a new turn

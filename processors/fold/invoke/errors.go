@@ -57,6 +57,8 @@ var errForce = &Error{
 	Status: http.StatusNotAcceptable, Type: TypeForceNotSupported, Text: "flags.force is not supported yet",
 }
 
+var errClosed = &Error{Status: http.StatusServiceUnavailable, Code: "stopping", Text: "the service is stopping"}
+
 const (
 	// runFailed and runText are the code and the text of an error without its own.
 	runFailed = "agent_run_failed"

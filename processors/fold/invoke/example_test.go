@@ -14,18 +14,9 @@ import (
 )
 
 // turn is a stream of given events.
-type turn struct {
-	before []folder.Event
-	events []string
-	paused bool
-}
+type turn struct{ events []string }
 
 func (t *turn) Next(context.Context) (invoke.Item, error) {
-	if len(t.before) > 0 {
-		e := t.before[0]
-		t.before = t.before[1:]
-		return invoke.Item{Event: e}, nil
-	}
 	if len(t.events) == 0 {
 		return invoke.Item{}, io.EOF
 	}
@@ -34,13 +25,8 @@ func (t *turn) Next(context.Context) (invoke.Item, error) {
 	return invoke.Item{Event: e}, err
 }
 
-func (t *turn) End() folder.End {
-	if t.paused {
-		return folder.End{}
-	}
-	return folder.End{StopReason: topics.Raw(`"end_turn"`)}
-}
-func (*turn) Close() error { return nil }
+func (*turn) End() folder.End { return folder.End{StopReason: topics.Raw(`"end_turn"`)} }
+func (*turn) Close() error    { return nil }
 
 // greet is an agent that says hello.
 func greet(context.Context, invoke.Request) (invoke.Stream, error) {
@@ -89,7 +75,7 @@ func Example() {
 
 // An agent that cannot stream does not run for a client that accepts streams only.
 func ExampleConfig_capability() {
-	door, err := invoke.New(invoke.AgentFunc(greet), invoke.Config{Capability: &invoke.Capability{Shape: invoke.BatchOnly}})
+	door, err := invoke.New(invoke.AgentFunc(greet), invoke.Config{Capability: invoke.Capability{Shape: invoke.BatchOnly}})
 	if err != nil {
 		fmt.Println(err)
 		return

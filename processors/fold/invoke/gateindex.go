@@ -100,31 +100,19 @@ func (x *gateIndex) remove(g *knownGate) {
 	}
 }
 
-// gateTopics are the topics from which the index of gates is made.
-type gateTopics struct {
-	requests topics.Topic[topics.GateRequest]
-	outcomes topics.Topic[topics.GateOutcome]
-}
-
-func (t gateTopics) has(topic string) bool {
-	return topic == t.requests.Name() || topic == t.outcomes.Name()
-}
-
-func (t gateTopics) names() []string { return []string{t.requests.Name(), t.outcomes.Name()} }
-
-// gateOf returns what a record states about a gate of an interaction request; ok is false if it states nothing.
-func (t gateTopics) gateOf(r processors.Inbound) (g knownGate, ok bool) {
+// gateIn returns what a record states about a gate of an interaction request; ok is false if it states nothing.
+func gateIn(c *topics.Catalog, r processors.Inbound) (g knownGate, ok bool) {
 	if r.Value == nil || len(r.Key) == 0 || len(r.Key) > maxIndexed {
 		return g, false
 	}
 	g = knownGate{session: string(r.Key), touched: r.Timestamp}
 	var call, session, turn string
 	switch r.Topic {
-	case t.requests.Name():
+	case c.GateRequests.Name():
 		fields := topics.LookupAll(r.Value, "gate_id", "session_id", "call_id", "turn_id")
-		g.gate, session, call, turn = indexed(fields[0]), indexed(fields[1]), textOr(fields[2]), textOr(fields[3])
-	case t.outcomes.Name():
-		d := t.outcomes.Codec().Unmarshal(r.Value)
+		g.gate, session, call, turn = indexed(fields[0]), indexed(fields[1]), textOf(fields[2]), textOf(fields[3])
+	case c.GateOutcomes.Name():
+		d := c.GateOutcomes.Codec().Unmarshal(r.Value)
 		o := d.Value
 		if d.Err != nil || o.Shadow {
 			return g, false
@@ -139,10 +127,4 @@ func (t gateTopics) gateOf(r processors.Inbound) (g knownGate, ok bool) {
 	}
 	g.turn = turn // that of a gate which the turn itself has opened is in its record
 	return g, turn != "" && session == g.session && len(turn) <= maxIndexed && g.gate == topics.GateID(session, turn, call)
-}
-
-// textOr returns the text of a JSON string, empty for other values.
-func textOr(v topics.Raw) string {
-	s, _ := text(v)
-	return s
 }

@@ -73,7 +73,6 @@ func TestGateIndexListsTurnsWithOpenGatesFirst(t *testing.T) {
 func TestOnlyGatesOfInteractionsAreIndexed(t *testing.T) {
 	c, err := topics.For("pilot")
 	require.NoError(t, err)
-	from := gateTopics{c.GateRequests, c.GateOutcomes}
 	call := folder.GateCall("t", 1, 0)
 	id := topics.GateID("s", "t", call)
 	outcome := func(o topics.GateOutcome) processors.Inbound {
@@ -87,11 +86,11 @@ func TestOnlyGatesOfInteractionsAreIndexed(t *testing.T) {
 		return processors.Inbound{Topic: c.GateRequests.Name(), Key: []byte("s"), Value: raw}
 	}
 	o := topics.GateOutcome{GateID: id, SessionID: "s", TurnID: "t", CallID: call, Status: topics.GateDenied, Answer: topics.Raw("1")}
-	g, ok := from.gateOf(outcome(o))
+	g, ok := gateIn(&c, outcome(o))
 	require.True(t, ok)
 	require.Equal(t, "t", g.turn)
 	require.Nil(t, g.outcome.Answer, "the turn has it")
-	g, ok = from.gateOf(request(topics.GateRequest{GateID: id, SessionID: "s", CallID: call, Kind: topics.GateTool, Tool: "pay"}))
+	g, ok = gateIn(&c, request(topics.GateRequest{GateID: id, SessionID: "s", CallID: call, Kind: topics.GateTool, Tool: "pay"}))
 	require.True(t, ok)
 	require.Nil(t, g.outcome)
 	for name, r := range map[string]processors.Inbound{
@@ -103,7 +102,7 @@ func TestOnlyGatesOfInteractionsAreIndexed(t *testing.T) {
 		"no JSON":         {Topic: c.GateRequests.Name(), Key: []byte("s"), Value: []byte("{")},
 		"withdrawal":      request(topics.GateRequest{GateID: id, SessionID: "s", Withdrawn: topics.CausePurged}),
 	} {
-		_, ok := from.gateOf(r)
+		_, ok := gateIn(&c, r)
 		require.False(t, ok, name)
 	}
 }

@@ -30,12 +30,15 @@ type gates struct {
 	deaf      bool // decisions have no outcome
 }
 
-// pausedTurn is a turn of session s-1 that asks, pauses, and goes on when all its gates are decided.
+// pausedTurn is a turn that asks, pauses, and goes on when all its gates are decided.
 type pausedTurn struct {
-	asks     []string // the interaction requests' data
-	terminal bool     // it writes a terminal record when it pauses
-	seq      int64
-	answers  map[int]topics.GateOutcome
+	session   string
+	asks      []topics.Raw // the interaction requests' data
+	terminal  bool         // it writes a terminal record when it pauses
+	seq       int64
+	answers   map[int]topics.GateOutcome
+	responded int        // how many of them its events have
+	after     [][]string // what follows the decisions, for each pause; nil: a message with the first outcome
 }
 
 func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) *gates {
@@ -63,31 +66,43 @@ func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) 
 // gated starts a turn of session s-1 that asks and pauses.
 func (g *gates) gated(turn string, terminal bool, asks ...string) {
 	g.t.Helper()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := &pausedTurn{asks: asks, terminal: terminal, answers: map[int]topics.GateOutcome{}}
-	g.turns[turn] = p
 	events := []string{`{"type":"message","data":{"text":"Paying."}}`}
 	for _, a := range asks {
 		events = append(events, `{"type":"interaction_request","data":`+a+`}`)
 	}
-	g.emit(turn, append(events, `{"type":"done","data":{"stopReason":"paused"}}`)...)
-	if terminal {
-		stop := stopPaused
-		g.end(turn, topics.AgentResult{OK: true, StopReason: &stop})
-	}
+	g.plays("s-1", turn, terminal, append(events, `{"type":"done","data":{"stopReason":"paused"}}`))
 }
 
+// plays starts a turn that pauses. after are the events that follow the results of the calls, for each pause.
+func (g *gates) plays(session, turn string, terminal bool, before []string, after ...[]string) {
+	g.t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.turns[turn] = &pausedTurn{session: session, terminal: terminal, answers: map[int]topics.GateOutcome{}, after: after}
+	g.emit(turn, before...)
+}
+
+// emit writes events, and the terminal record if the last one ends a run.
 func (g *gates) emit(turn string, events ...string) {
+	p := g.turns[turn]
 	for _, e := range events {
-		g.turns[turn].seq++
-		g.write(g.broker, topics.AgentEvent{SessionID: "s-1", TurnID: turn, Attempt: 1, Seq: g.turns[turn].seq, Event: topics.Raw(e)})
+		p.seq++
+		g.write(g.broker, topics.AgentEvent{SessionID: p.session, TurnID: turn, Attempt: 1, Seq: p.seq, Event: topics.Raw(e)})
+		switch kind, _ := text(member(topics.Raw(e), "type")); kind {
+		case "interaction_request":
+			p.asks = append(p.asks, member(topics.Raw(e), "data"))
+		case "done":
+			if stop := textOf(member(member(topics.Raw(e), "data"), "stopReason")); stop == stopPaused && p.terminal {
+				g.end(turn, topics.AgentResult{OK: true, StopReason: &stop})
+			}
+		}
 	}
 }
 
 func (g *gates) end(turn string, r topics.AgentResult) {
-	g.turns[turn].seq++
-	g.write(g.broker, topics.AgentEvent{SessionID: "s-1", TurnID: turn, Attempt: 1, Seq: g.turns[turn].seq, Result: &r})
+	p := g.turns[turn]
+	p.seq++
+	g.write(g.broker, topics.AgentEvent{SessionID: p.session, TurnID: turn, Attempt: 1, Seq: p.seq, Result: &r})
 }
 
 // decide is called for each decision.
@@ -107,6 +122,14 @@ func (g *gates) decide(d topics.GateDecision) {
 	}
 }
 
+// answer returns the outcome of an interaction of a turn, and whether the turn went on after its last pause.
+func (g *gates) answer(turn string, n int) (o topics.GateOutcome, continued bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.turns[turn]
+	return p.answers[n], p.responded == len(p.asks)
+}
+
 func gateOf(turn string, n int) string {
 	return topics.GateID("s-1", turn, folder.GateCall(turn, 1, n))
 }
@@ -120,12 +143,13 @@ func (g *gates) outcome(gate string, o topics.GateOutcome) {
 	}
 	for turn, p := range g.turns {
 		for n := range p.asks {
-			if gateOf(turn, n) != gate {
+			call := folder.GateCall(turn, 1, n)
+			if topics.GateID(p.session, turn, call) != gate {
 				continue
 			}
 			g.decided[gate] = true
-			o.GateID, o.SessionID, o.TurnID, o.CallID = gate, "s-1", turn, folder.GateCall(turn, 1, n)
-			out, err := processors.OutboundOf(g.catalog.GateOutcomes, "s-1", o, "")
+			o.GateID, o.SessionID, o.TurnID, o.CallID = gate, p.session, turn, call
+			out, err := processors.OutboundOf(g.catalog.GateOutcomes, p.session, o, "")
 			if err == nil {
 				err = g.to.Publish(context.Background(), out)
 			}
@@ -144,14 +168,25 @@ func (g *gates) outcome(gate string, o topics.GateOutcome) {
 
 func (g *gates) proceed(turn string) {
 	p := g.turns[turn]
-	for n := range p.asks {
-		o := p.answers[n]
-		id, _ := text(member(topics.Raw(p.asks[n]), "id"))
-		g.emit(turn, fmt.Sprintf(`{"type":"interaction_response","data":{"id":%q,"kind":"user_approval","payload":{"approved":%t}}}`,
-			id, o.Status == topics.GateApproved))
+	for ; p.responded < len(p.asks); p.responded++ {
+		approved := p.answers[p.responded].Status == topics.GateApproved
+		g.emit(turn, fmt.Sprintf(`{"type":"interaction_response","data":{"id":%s,"kind":"user_approval","payload":{"approved":%t}}}`,
+			first(member(p.asks[p.responded], "id")), approved))
+		if p.after != nil {
+			g.emit(turn, fmt.Sprintf(`{"type":"tool_result","data":{"id":%s,"output":"It is %s.","isError":%t,"denied":%t}}`,
+				member(member(p.asks[p.responded], "payload"), "toolCallId"), p.answers[p.responded].Status, !approved, !approved))
+		}
 	}
-	g.emit(turn, `{"type":"message","data":{"text":"It is `+string(p.answers[0].Status)+`."}}`, `{"type":"done","data":{}}`)
-	g.end(turn, topics.AgentResult{OK: true, StopReason: &endTurn})
+	if p.after == nil {
+		g.emit(turn, `{"type":"message","data":{"text":"It is `+string(p.answers[0].Status)+`."}}`, `{"type":"done","data":{}}`)
+		g.end(turn, topics.AgentResult{OK: true, StopReason: &endTurn})
+		return
+	}
+	after := p.after[0]
+	p.after = p.after[1:]
+	if g.emit(turn, after...); len(p.asks) == p.responded {
+		g.end(turn, topics.AgentResult{OK: true})
+	}
 }
 
 // starts makes the runner answer the next messages with paused turns.
@@ -197,6 +232,31 @@ func lastID(t testing.TB, body string) string {
 	}
 	require.NotEmpty(t, last, body)
 	return last
+}
+
+// paying are the events of a run that asks whether it may pay.
+const paying = `{"type":"message","data":{"text":"Paying."}}
+{"type":"tool_call","data":{"id":"t1","name":"pay","input":{"eur":1,"to":"x"}}}
+{"type":"interaction_request","data":{"id":"r1","kind":"user_approval","payload":{"toolCallId":"t1","toolCall":{"name":"pay","rawInput":{"eur":1,"to":"x"}}}}}
+{"type":"done","data":{"stopReason":"paused"}}`
+
+const paidEnd = `{"type":"message","data":{"text":"Bye."}}
+{"type":"done","data":{}}`
+
+func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+
+// body returns a request with messages.
+func body(session, messages string) string {
+	return `{"session_id":"` + session + `","data":{"inputs":{"messages":[` + messages + `]}}}`
+}
+
+// answerOf returns a message with the result of a tool call.
+func answerOf(call, output string) string {
+	id := ""
+	if call != "" {
+		id = `"toolCallId":"` + call + `",`
+	}
+	return `{"role":"tool","content":[{"type":"tool_result",` + id + `"output":` + output + `}]}`
 }
 
 func firstFrame(body string) string {

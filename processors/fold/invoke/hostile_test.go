@@ -124,7 +124,6 @@ func TestCallerCannotFillABuffer(t *testing.T) {
 	b := newBuffered(t, agent, func(c *BufferConfig) {
 		c.Turns, c.TurnBytes, c.Bytes, c.CallerTurns, c.SessionTurns = 100, 1<<20, 100<<20, 3, 2
 	})
-	defer close(block)
 	begin := func(caller, session, trace string) error {
 		_, err := b.Invoke(t.Context(), Request{SessionID: session, callerKey: caller, Trace: Trace{TraceID: trace}})
 		return err
@@ -135,6 +134,14 @@ func TestCallerCannotFillABuffer(t *testing.T) {
 	require.NoError(t, begin("mallory", "two", "4"))
 	require.ErrorIs(t, begin("mallory", "three", "5"), errShare, "the caller's share")
 	require.NoError(t, begin("mira", "three", "6"))
+
+	close(block)
+	b.runs.Wait()
+	require.NoError(t, begin("mallory", "one", "7"), "in place of a turn that has ended")
+	for trace, want := range map[string]error{"1": ErrGone, "2": nil, "7": nil} {
+		_, err := b.Resume(t.Context(), Request{SessionID: "one"}, EventID{trace + "-", 1, 0})
+		require.ErrorIs(t, err, want, trace)
+	}
 }
 
 // blocked is a stream without events until it is released.

@@ -13,15 +13,14 @@ import (
 // their sessions. Both happen under one lock: when a request begins to wait, all records that it does not receive are in the
 // index.
 type hub struct {
-	indexedTopics
-	limit int // maximum bytes in an inbox
-	clock processors.Clock
+	topics topics.Catalog
+	limit  int // maximum bytes in an inbox
+	clock  processors.Clock
 
 	mu       sync.Mutex
 	sessions map[string]map[*inbox]struct{}
 	index    *turnIndex
 	gates    *gateIndex // nil without PipelineConfig.Gates
-	gateTopics
 }
 
 // sessionTurns is how many turns of a session are indexed.
@@ -29,9 +28,8 @@ const sessionTurns = 256
 
 func newHub(c topics.Catalog, config PipelineConfig) *hub {
 	h := &hub{
-		indexedTopics: indexedTopicsOf(c), limit: config.WaitingBytes, clock: config.Clock,
+		topics: c, limit: config.WaitingBytes, clock: config.Clock,
 		sessions: map[string]map[*inbox]struct{}{}, index: newTurnIndex(config.Lookback, sessionTurns, config.IndexedTurns),
-		gateTopics: gateTopics{c.GateRequests, c.GateOutcomes},
 	}
 	if config.Gates {
 		h.gates = newGateIndex(config.Lookback, sessionGates, config.IndexedTurns)
@@ -52,13 +50,13 @@ type sessionRecord struct {
 	outcome   bool   // a gate of the session has an outcome, which is in the index
 }
 
-// handle is called by the follower for each record.
+// handle is called for each record that the follower reads, and for those since the look-back before requests are answered.
 func (h *hub) handle(r processors.Inbound) {
-	if h.gates != nil && h.gateTopics.has(r.Topic) {
+	if r.Topic == h.topics.GateRequests.Name() || r.Topic == h.topics.GateOutcomes.Name() {
 		h.handleGate(r)
 		return
 	}
-	s, known := h.sightingOf(r)
+	s, known := sightingIn(&h.topics, r)
 	l, ok, decoded := sessionRecord{}, false, h.waiting(string(r.Key))
 	if decoded {
 		l, ok = h.read(r)
@@ -88,7 +86,7 @@ func (h *hub) waiting(session string) bool {
 
 // handleGate adds a record of a gate to the index.
 func (h *hub) handleGate(r processors.Inbound) {
-	g, ok := h.gateOf(r)
+	g, ok := gateIn(&h.topics, r)
 	if !ok {
 		return
 	}
@@ -132,7 +130,7 @@ func (h *hub) waits(session string) string {
 func (h *hub) mayWait(session string) (list []indexedTurn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	begun := slices.DeleteFunc(slices.Clone(h.index.sessions[session]), func(t *indexedTurn) bool { return t.first < 0 || t.gone })
+	begun := slices.DeleteFunc(slices.Clone(h.index.sessions[session]), func(t *indexedTurn) bool { return t.first < 0 })
 	slices.SortStableFunc(begun, func(a, b *indexedTurn) int { return b.touched.Compare(a.touched) })
 	add := func(t *indexedTurn) {
 		if len(list) < waitingTurns && !slices.ContainsFunc(list, func(o indexedTurn) bool { return o.turn == t.turn }) {
@@ -143,7 +141,7 @@ func (h *hub) mayWait(session string) (list []indexedTurn) {
 		add(t)
 	}
 	for _, id := range h.gates.turns(session) {
-		if t := h.index.find(session, id); t != nil && t.turn == id && t.first >= 0 && !t.gone {
+		if t := h.index.find(session, id); t != nil && t.turn == id && t.first >= 0 {
 			add(t)
 		}
 	}
@@ -157,21 +155,6 @@ const (
 	latestTurns  = 3
 )
 
-// learn adds an earlier record to the index.
-func (h *hub) learn(r processors.Inbound) {
-	if h.gates != nil && h.gateTopics.has(r.Topic) {
-		h.handleGate(r)
-		return
-	}
-	s, ok := h.sightingOf(r)
-	if !ok {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.index.add(s, h.clock.Now())
-}
-
 // accepted adds a request of this process to the index.
 func (h *hub) accepted(session, request string) {
 	h.mu.Lock()
@@ -184,15 +167,15 @@ func (h *hub) accepted(session, request string) {
 func (h *hub) read(r processors.Inbound) (sessionRecord, bool) {
 	switch {
 	case r.Value == nil:
-	case r.Topic == h.events.Name():
-		d := h.events.Codec().Unmarshal(r.Value)
+	case r.Topic == h.topics.AgentEvents.Name():
+		d := h.topics.AgentEvents.Codec().Unmarshal(r.Value)
 		e := d.Value
 		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
-	case r.Topic == h.batches:
-		s, ok := h.sightingOf(r)
+	case r.Topic == h.topics.BatchMessages.Name():
+		s, ok := sightingIn(&h.topics, r)
 		return sessionRecord{end: s.end}, ok
-	case r.Topic == h.outputs.Name():
-		d := h.outputs.Codec().Unmarshal(r.Value)
+	case r.Topic == h.topics.MessageOutput.Name():
+		d := h.topics.MessageOutput.Codec().Unmarshal(r.Value)
 		o, l := d.Value, sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 		switch {
 		case d.Err != nil:

@@ -138,6 +138,8 @@ func TestRightsToAnswer(t *testing.T) {
 	require.Equal(t, "mira", g.written()[0].By)
 	rights = auth.Read | auth.Write
 	require.Equal(t, http.StatusOK, s.invoke(question).status)
+	g.gated("asked", true, `{"id":"q1","kind":"user_input","payload":{"toolCallId":"c1"}}`)
+	require.Equal(t, http.StatusForbidden, s.invoke(answerBody("c1", `{}`, `"N4"`)).status, "a value")
 }
 
 // lagging counts the topics up to which a pipeline has caught up.

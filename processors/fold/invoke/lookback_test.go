@@ -8,6 +8,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/clock"
@@ -159,5 +160,30 @@ func TestResumeWaitsForALateFirstRecord(t *testing.T) {
 		require.Empty(t, status)
 		now.Advance(time.Millisecond)
 		require.Equal(t, http.StatusGone, <-status, "30 s after the record behind the gap was written")
+	}
+}
+
+// A turn is read from the partition that has it: its producer may have another partitioner.
+func TestTurnInAForeignPartitionCanBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t)
+	foreign := (codec.PartitionOf("s-1", 3) + 1) % 3
+	to, err := kgo.NewClient(kgo.SeedBrokers(b.addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	require.NoError(t, err)
+	defer to.Close()
+	events := scripted(t, hello).events
+	for _, e := range records("s-1", "t", 1, events, topics.AgentResult{OK: true}) {
+		raw, err := b.catalog.AgentEvents.Codec().Marshal(e)
+		require.NoError(t, err)
+		r := &kgo.Record{Topic: b.catalog.AgentEvents.Name(), Partition: foreign, Key: []byte("s-1"), Value: raw}
+		require.NoError(t, to.ProduceSync(t.Context(), r).FirstErr())
+	}
+	s, err := b.pipeline().Resume(t.Context(), Request{SessionID: "s-1"}, EventID{"t", 1, 0})
+	require.NoError(t, err)
+	defer s.Close()
+	for _, want := range events {
+		item, err := s.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want.Type, item.Event.Type)
 	}
 }

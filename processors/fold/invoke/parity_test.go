@@ -20,10 +20,10 @@ func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 		t.Run(g.ID, func(t *testing.T) {
 			s := newSite(t, g.script())
 			batch := s.invoke(question)
-			lines := s.invoke(question, "Accept", "application/x-ndjson")
+			streamed := s.invoke(question, "Accept", "application/x-ndjson")
 			frames := s.invoke(question, "Accept", "text/event-stream")
 			trimmed := s.invoke(`{"flags":{"trim":true}}`)
-			require.Equal(t, http.StatusOK, lines.status)
+			require.Equal(t, http.StatusOK, streamed.status)
 			require.Equal(t, http.StatusOK, frames.status)
 			if g.Error {
 				require.Equal(t, http.StatusInternalServerError, batch.status)
@@ -31,7 +31,7 @@ func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 			}
 			require.Equal(t, http.StatusOK, batch.status, batch.body)
 
-			fromLines, fromFrames := folded(t, eventLines(lines.body)), folded(t, eventFrames(frames.body))
+			fromLines, fromFrames := folded(t, lines(streamed.body)), folded(t, eventFrames(frames.body))
 			outputs := at(t, batch.body, "data", "outputs")
 			require.Equal(t, compacted(outputs), compacted(fromLines.AppendEnvelope(nil)))
 			require.Equal(t, compacted(outputs), compacted(fromFrames.AppendEnvelope(nil)))
@@ -81,10 +81,6 @@ func folded(t *testing.T, raw []string) folder.Batch {
 	b, err := f.Batch(folder.End{})
 	require.NoError(t, err)
 	return b
-}
-
-func eventLines(body string) []string {
-	return strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 }
 
 // eventFrames are the data of server-sent events.

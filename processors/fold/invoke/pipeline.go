@@ -68,24 +68,18 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, c Pipe
 	return p, nil
 }
 
-// indexed returns the topics from which the index is made.
-func (p *Pipeline) indexed() []string {
-	return []string{
-		p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name(),
-		p.topics.BatchMessages.Name(),
-	}
-}
-
-// followed returns the topics of the follower.
+// followed returns the topics from which the index is made.
 func (p *Pipeline) followed() []string {
-	if p.config.Gates {
-		return append(p.indexed(), p.hub.gateTopics.names()...)
+	names := []string{
+		p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name(), p.topics.BatchMessages.Name(),
 	}
-	return p.indexed()
+	if p.config.Gates {
+		names = append(names, p.topics.GateRequests.Name(), p.topics.GateOutcomes.Name())
+	}
+	return names
 }
 
-// Run reads records until ctx is done, and then returns nil. It first indexes the turns since PipelineConfig.Lookback, from the topics or
-// from the table of turns. Call it once.
+// Run reads records until ctx is done, and then returns nil. It first indexes the turns since PipelineConfig.Lookback. Call it once.
 func (p *Pipeline) Run(ctx context.Context) error {
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.Go(func() error { return p.follower.Run(ctx) })
@@ -106,7 +100,12 @@ func (p *Pipeline) isReady() bool {
 	}
 }
 
-var errStarting = &Error{Status: http.StatusServiceUnavailable, Code: "starting", Text: "the service is starting"}
+var (
+	errStarting = &Error{Status: http.StatusServiceUnavailable, Code: "starting", Text: "the service is starting"}
+	errWaits    = &Error{
+		Status: http.StatusConflict, Type: TypeUnknown, Code: "paused", Text: "a turn of the session is paused; answer it first",
+	}
+)
 
 // publishTimeout is how long a request waits for the brokers' acknowledgement.
 const publishTimeout = 30 * time.Second

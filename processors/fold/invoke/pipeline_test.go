@@ -41,7 +41,7 @@ func TestPipelineAnswersInEveryFormat(t *testing.T) {
 		string(at(t, batch.body, "data", "outputs")))
 	for _, accept := range []string{"application/x-ndjson", "text/event-stream"} {
 		a := s.invoke(question, "Accept", accept)
-		lines := eventLines(a.body)
+		lines := lines(a.body)
 		if accept == "text/event-stream" {
 			lines = eventFrames(a.body)
 			turn := a.header.Get(HeaderTurn)

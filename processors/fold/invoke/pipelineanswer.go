@@ -25,7 +25,9 @@ const (
 // viaInvoke is the door of the decisions.
 const viaInvoke = "invoke"
 
-// Answers implements Answerer.
+// Answers reports whether requests can answer the interactions of paused turns, as PipelineConfig.Gates says. New asks its
+// agent: if so, the door admits callers with either of the rights auth.Write and auth.Answer, and Invoke checks which one a
+// request needs.
 func (p *Pipeline) Answers() bool { return p.config.Gates }
 
 var errForbidden = &Error{Status: http.StatusForbidden, Type: TypeUnknown, Text: "Forbidden"}
@@ -163,7 +165,7 @@ func (p *Pipeline) decision(r Request, m match, to gated) topics.GateDecision {
 		GateID: to.gate, SessionID: r.SessionID, Verdict: m.verdict(to), Reason: m.reason, ArgsSHA256: topics.ArgsSHA256(to.Args),
 		By: r.Caller.Name(), Via: viaInvoke,
 	}
-	if sum := textOr(member(to.Payload, "argsSha256")); to.gate == to.ID && sum != "" {
+	if sum := textOf(member(to.Payload, "argsSha256")); to.gate == to.ID && sum != "" {
 		d.ArgsSHA256 = sum // the request is the turn's own: large arguments are only in the gate
 	}
 	if d.By == "" {
@@ -239,11 +241,7 @@ func (p *Pipeline) gatesIn(ctx context.Context, r Request, known indexedTurn) ([
 func (p *Pipeline) readGates(ctx context.Context, r Request, known indexedTurn, order *sequence) (*pauses, error) {
 	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	read := &replay{
-		records: make(chan sessionRecord, 16), hub: p.hub, from: p.follower, slots: p.slots, caller: r.callerKey,
-		session: r.SessionID, turn: known.turn, section: section{known.partition, known.first, known.last + 1},
-	}
-	go read.run(ctx)
+	read := p.replay(ctx, r.callerKey, r.SessionID, known.turn, section{known.partition, known.first, known.last + 1})
 	found, replaced := newPauses(known.turn), error(nil)
 	for l := range read.records {
 		if l.event == nil || l.event.TurnID != known.turn {

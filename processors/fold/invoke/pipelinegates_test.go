@@ -144,6 +144,9 @@ func TestDenialsAndValuesContinueTheTurn(t *testing.T) {
 	require.Contains(t, a.body, "It is approved.")
 	require.Equal(t, `"N4"`, g.written()[1].Answer.String())
 	require.Equal(t, topics.VerdictAnswer, g.written()[1].Verdict)
+	require.Equal(t, http.StatusOK, s.invoke(answerBody("c1", `{}`, `"N4"`)).status, "the same again")
+	require.Equal(t, http.StatusConflict, s.invoke(answerBody("c1", `{}`, `"N5"`)).status)
+	require.Len(t, g.written(), 2)
 
 	// Results that answer nothing are an ordinary message.
 	g.starts(true, asksOnce...)
@@ -164,7 +167,7 @@ func TestAnswerToOneOfSeveralLeavesTheTurnPaused(t *testing.T) {
 	require.Equal(t, "r2", textAt(t, first.body, "data", "outputs", "pending_interaction", "id"), "the last one that is open")
 	require.Len(t, elementsOf(at(t, first.body, "data", "outputs", "pending_interactions")), 2)
 	second := s.invoke(answerBody("t1", `{}`, `{"approved":true}`), "Accept", "application/x-ndjson")
-	require.Len(t, eventLines(second.body), 1, "nothing new but the end")
+	require.Len(t, lines(second.body), 1, "nothing new but the end")
 	require.Contains(t, second.body, "stream_end")
 	both := `{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"tool","content":[` +
 		`{"type":"tool_result","toolCallId":"t1","output":{"approved":true}},{"type":"tool_result","toolCallId":"t2","output":{"approved":true}}]}]}}}`

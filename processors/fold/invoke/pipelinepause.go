@@ -29,9 +29,6 @@ func (a awaited) agrees(o *topics.GateOutcome) bool {
 	return o.DecisionID == a.decision && o.Status == want
 }
 
-// After implements Continuing.
-func (s *pipelineStream) After() EventID { return s.after }
-
 // pausesAt adds a terminal record to the pauses; true if the turn may go on after it.
 func (s *pipelineStream) pausesAt(e topics.AgentEvent) bool {
 	return s.pauses != nil && s.pauses.result(*e.Result, e.Seq, s.written)

@@ -66,7 +66,7 @@ func notConnected(ctx context.Context, err error) error {
 func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last EventID) error {
 	config := s.pipeline.config
 	switch {
-	case known == nil, known.gone, known.end != nil && known.first < 0, !known.began.After(config.Clock.Now().Add(-config.Lookback)):
+	case known == nil, known.end != nil && known.first < 0, !known.began.After(config.Clock.Now().Add(-config.Lookback)):
 		return ErrGone
 	case known.first < 0 && (last.Seq > 0 || last.Attempt > 1):
 		return ErrGone
@@ -84,13 +84,8 @@ func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last Eve
 // replayFrom starts a replay of the session's records in a section. They are read before the live ones.
 func (s *pipelineStream) replayFrom(ctx context.Context, from section) {
 	ctx, s.cancelReplay = context.WithCancel(ctx)
-	p := s.pipeline
 	s.from = from
-	s.replay = &replay{
-		records: make(chan sessionRecord, 16), hub: p.hub, from: p.follower, slots: p.slots, caller: s.caller,
-		session: s.session, turn: s.turn, section: from,
-	}
-	go s.replay.run(ctx)
+	s.replay = s.pipeline.replay(ctx, s.caller, s.session, s.turn, from)
 }
 
 // prime reads the replay until it is clear whether the turn can be read from its first record, so that the response to a turn

@@ -40,7 +40,7 @@ func (l *steppedLive) ReplayRange(ctx context.Context, _ string, _ int32, begin,
 
 func (l *steppedLive) write(e topics.AgentEvent) {
 	l.t.Helper()
-	events := l.pipeline.hub.events
+	events := l.pipeline.hub.topics.AgentEvents
 	raw, err := events.Codec().Marshal(e)
 	require.NoError(l.t, err)
 	r := processors.Inbound{
@@ -53,7 +53,7 @@ func (l *steppedLive) write(e topics.AgentEvent) {
 // output writes a record of message-output.
 func (l *steppedLive) output(o topics.Output) {
 	l.t.Helper()
-	outputs := l.pipeline.hub.outputs
+	outputs := l.pipeline.hub.topics.MessageOutput
 	raw, err := outputs.Codec().Marshal(o)
 	require.NoError(l.t, err)
 	l.pipeline.hub.handle(processors.Inbound{Topic: outputs.Name(), Key: []byte("s"), Value: raw, Timestamp: l.now.Now()})

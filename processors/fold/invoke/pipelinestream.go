@@ -59,8 +59,6 @@ type pipelineStream struct {
 // TurnID implements Named. It returns the request's id, by which a turn with another id is found, too.
 func (s *pipelineStream) TurnID() string { return s.request }
 
-func (s *pipelineStream) waitsFor() string { return s.waits }
-
 // Next implements Stream.
 func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 	for {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // follower is the part of processors.Follower that a pipeline needs.
@@ -14,7 +13,6 @@ type follower interface {
 	Run(ctx context.Context) error
 	Ready() <-chan struct{}
 	CatchUp(ctx context.Context, topic, key string) error
-	Committed(group string, topics ...string) (processors.Offsets, error)
 	Partitions(topic string) ([]int32, error)
 	OffsetAt(topic string, partition int32, since time.Time) (int64, error)
 	ReplayFrom(ctx context.Context, topic string, partition int32, begin int64,
@@ -39,19 +37,22 @@ type replay struct {
 	err     error // set when records is closed
 	found   bool  // a record of the turn was read; set when records is closed
 
-	hub     *hub
-	from    follower
-	slots   *entrance.Slots
-	caller  string
-	session string
-	turn    string
-	section section
+	pipeline              *Pipeline
+	caller, session, turn string
+	section               section
 }
 
 // section is a part of a partition: the records from begin on, before end.
 type section struct {
 	partition  int32
 	begin, end int64
+}
+
+// replay starts a replay for a caller.
+func (p *Pipeline) replay(ctx context.Context, caller, session, turn string, of section) *replay {
+	r := &replay{records: make(chan sessionRecord, 16), pipeline: p, caller: caller, session: session, turn: turn, section: of}
+	go r.run(ctx)
+	return r
 }
 
 func (r *replay) run(ctx context.Context) {
@@ -76,18 +77,18 @@ func (r *replay) run(ctx context.Context) {
 
 // read reads the chunk that begins at an offset, and returns the offset after it.
 func (r *replay) read(ctx context.Context, begin int64) (chunk []sessionRecord, next int64, err error) {
-	if err := r.slots.Acquire(ctx, r.caller); err != nil {
+	if err := r.pipeline.slots.Acquire(ctx, r.caller); err != nil {
 		return nil, 0, err
 	}
-	defer r.slots.Release()
+	defer r.pipeline.slots.Release()
 	reading, cancel := context.WithTimeout(ctx, chunkTimeout)
 	defer cancel()
-	topic, own, all := r.hub.events.Name(), 0, 0
-	next, err = r.from.ReplayRange(reading, topic, r.section.partition, begin, r.section.end,
+	topic, own, all := r.pipeline.topics.AgentEvents.Name(), 0, 0
+	next, err = r.pipeline.follower.ReplayRange(reading, topic, r.section.partition, begin, r.section.end,
 		func(_ context.Context, in processors.Inbound) bool {
 			all += len(in.Value)
 			if string(in.Key) == r.session {
-				l, ok := r.hub.read(in)
+				l, ok := r.pipeline.hub.read(in)
 				r.found = r.found || r.isOf(in, l)
 				if ok {
 					l.past = true
@@ -108,6 +109,6 @@ func (r *replay) isOf(in processors.Inbound, l sessionRecord) bool {
 	if l.event != nil && l.event.TurnID == r.turn {
 		return true
 	}
-	seen, ok := r.hub.sightingOf(in)
+	seen, ok := sightingIn(&r.pipeline.topics, in)
 	return ok && seen.turn == r.turn
 }

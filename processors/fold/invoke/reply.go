@@ -90,7 +90,7 @@ func repliesIn(message topics.Raw) (list []reply, only bool, err error) {
 
 // replyOf returns the answer in a tool's result.
 func replyOf(call, tool, output topics.Raw) (reply, error) {
-	r := reply{call: idTextOf(call), tool: toolName(tool), value: output}
+	r := reply{call: idTextOf(call), tool: textOf(tool), value: output}
 	if kindOf(output) != '{' {
 		return r, nil
 	}
@@ -132,11 +132,11 @@ func namedBy(messages []topics.Raw, list []reply) []reply {
 	calls := map[string]call{}
 	for _, m := range messages {
 		if name, ok := field(m, "tool_name"); ok { // a call in the form of a batch
-			calls[idTextOf(member(m, "tool_call_id"))] = call{toolName(name), member(m, "input")}
+			calls[idTextOf(member(m, "tool_call_id"))] = call{textOf(name), member(m, "input")}
 		}
 		for _, b := range elementsOf(member(m, "content")) {
 			if kind, _ := text(member(b, "type")); kind == "tool_call" {
-				calls[idTextOf(member(b, "toolCallId"))] = call{toolName(member(b, "toolName")), member(b, "input")}
+				calls[idTextOf(member(b, "toolCallId"))] = call{textOf(member(b, "toolName")), member(b, "input")}
 			}
 		}
 	}

@@ -243,7 +243,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add(`[{"role":"assistant","content":[{"type":"tool_call","toolCallId":"t1","input":{}},{"type":"tool_result","output":{"approved":1}}]}]`)
 	all := []gated{interactionOf(0, "r1", "t1", "pay", `{"eur":1}`), interactionOf(1, "", "", "", ``)}
 	f.Fuzz(func(t *testing.T, messages string) {
-		body, err := parseBody([]byte(`{"data":{"inputs":{"messages":` + messages + `}}}`))
+		body, err := bodyOf([]byte(`{"data":{"inputs":{"messages":`+messages+`}}}`), false)
 		if err != nil {
 			return
 		}

@@ -131,10 +131,27 @@ func TestBufferIsBounded(t *testing.T) {
 	now.Advance(time.Minute)
 	require.ErrorIs(t, resume("c"), ErrGone)
 	require.Zero(t, b.bytes)
+	require.Empty(t, b.callers)
 
 	agent.refuses = errors.New("no")
 	require.Error(t, ask("d"))
 	require.Empty(t, b.order)
+}
+
+// A caller has a quarter of the bytes: a turn that needs more evicts the caller's own, not an older one of another caller.
+func TestCallerEvictsOnlyItsOwnTurns(t *testing.T) {
+	b := newBuffered(t, scripted(t, hello), func(c *BufferConfig) { c.TurnBytes, c.Bytes = 1500, 6000 })
+	for _, of := range []struct{ caller, trace string }{{"mira", "a"}, {"mallory", "b"}, {"mallory", "c"}} {
+		s, err := b.Invoke(t.Context(), Request{SessionID: "s", callerKey: of.caller, Trace: Trace{TraceID: of.trace}})
+		for err == nil {
+			_, err = s.Next(t.Context())
+		}
+		require.ErrorIs(t, err, io.EOF)
+	}
+	for trace, want := range map[string]error{"a": nil, "b": ErrGone, "c": nil} {
+		_, err := b.Resume(t.Context(), Request{SessionID: "s"}, EventID{trace + "-", 1, 1})
+		require.ErrorIs(t, err, want, trace)
+	}
 }
 
 func TestFullBufferAnswers503(t *testing.T) {
@@ -164,12 +181,6 @@ func TestTurnLargerThanTheBufferFails(t *testing.T) {
 	_, err = s.Next(t.Context())
 	require.ErrorIs(t, err, errLarge)
 	require.Equal(t, 1, agent.closed)
-}
-
-func TestCapabilityPassesThroughTheBuffer(t *testing.T) {
-	streams := Capability{Shape: StreamOnly}
-	require.Equal(t, streams, newBuffered(t, &script{capability: streams}).Capability())
-	require.Equal(t, Capability{}, newBuffered(t, newLive()).Capability())
 }
 
 func TestEventIDIsParsedBack(t *testing.T) {

@@ -31,8 +31,6 @@ type script struct {
 	closed     int
 }
 
-func (s *script) Capability() Capability { return s.capability }
-
 func (s *script) Invoke(_ context.Context, r Request) (Stream, error) {
 	s.requests = append(s.requests, r)
 	if s.refuses != nil {
@@ -109,6 +107,9 @@ type site struct {
 func newSite(t testing.TB, a Agent, change ...func(*Config)) *site {
 	t.Helper()
 	c := Config{Random: fixed{}}
+	if s, ok := a.(*script); ok {
+		c.Capability = s.capability
+	}
 	for _, f := range change {
 		f(&c)
 	}

@@ -78,6 +78,9 @@ func (s *sequence) hold(e topics.AgentEvent) error {
 	return s.gap()
 }
 
+// eventCost is the estimated memory of an event in addition to its data, in bytes.
+const eventCost = 160
+
 // sizeOf returns approximately how many bytes of memory a record uses.
 func sizeOf(e topics.AgentEvent) int { return len(e.Event) + len(e.Request) + eventCost }
 

@@ -23,7 +23,7 @@ func (c *exchange) serve() {
 	if !c.admit() || !c.read() {
 		return
 	}
-	capability := c.door.capability
+	capability := c.door.config.Capability
 	if isSet(c.flags.force) && !capability.FlagBlind && capability.Shape != StreamOnly {
 		c.fail(*errForce)
 		return
@@ -46,8 +46,8 @@ func (c *exchange) serve() {
 	reading, stop := c.untilExpiry(ctx)
 	defer stop()
 	turn := newTurn(stream, c.request.Trace.TraceID)
-	if k, ok := stream.(Continuing); ok && !c.resumes && k.After() != (EventID{}) {
-		c.last, c.continues = k.After(), true
+	if s, ok := stream.(*pipelineStream); ok && s.after != (EventID{}) {
+		c.last, c.continues = s.after, true
 	}
 	switch {
 	case c.continues:
@@ -134,7 +134,7 @@ func (c *exchange) read() bool {
 		return false
 	}
 	c.request = Request{
-		SessionID: c.session, Caller: c.caller, Body: body, Data: member(body, "data"), Trace: c.trace,
+		SessionID: c.session, Caller: c.visit.Caller, Body: body, Data: member(body, "data"), Trace: c.trace,
 		IdempotencyKey: c.r.Header.Get(headerIdempotency), callerKey: c.visit.Key(),
 	}
 	return true

@@ -12,48 +12,36 @@ const (
 	maxIndexedError = 4 * maxErrorLen
 )
 
-// indexedTopics are the topics from which the index is made.
-type indexedTopics struct {
-	events   topics.Topic[topics.AgentEvent]
-	outputs  topics.Topic[topics.Output]
-	messages string // the topic of the messages
-	batches  string // the topic of the batch messages
-}
-
-func indexedTopicsOf(c topics.Catalog) indexedTopics {
-	return indexedTopics{events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name(), batches: c.BatchMessages.Name()}
-}
-
-// sightingOf returns what a record states about a turn; ok is false if it states nothing. It reads only the members that it
+// sightingIn returns what a record states about a turn; ok is false if it states nothing. It reads only the members that it
 // needs, because it is called for every record.
-func (h *indexedTopics) sightingOf(r processors.Inbound) (s sighting, ok bool) {
+func sightingIn(c *topics.Catalog, r processors.Inbound) (s sighting, ok bool) {
 	if r.Value == nil || len(r.Key) == 0 || len(r.Key) > maxIndexed {
 		return sighting{}, false
 	}
 	s = sighting{session: string(r.Key), partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 	switch r.Topic {
-	case h.events.Name():
-		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request", "result", "if_begun")
+	case c.AgentEvents.Name():
+		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request", "if_begun")
 		if indexed(fields[0]) != s.session {
 			return sighting{}, false
 		}
 		s.turn, s.request = indexed(fields[1]), requestIn(topics.LookupAll(fields[2], "latest_input")[0])
-		s.ended, s.ifBegun = fields[3] != nil, fields[4] != nil
+		s.ifBegun = fields[3] != nil
 		return s, s.turn != ""
-	case h.batches:
+	case c.BatchMessages.Name():
 		if indexed(topics.LookupAll(r.Value, "session_id")[0]) != s.session {
 			return sighting{}, false
 		}
 		s.end = endIn(r.Value, r.Offset)
 		s.turn = s.end.turn
 		return s, s.turn != ""
-	case h.messages:
+	case c.MessageInput.Name():
 		s.request = requestIn(r.Value)
-	case h.outputs.Name():
+	case c.MessageOutput.Name():
 		if topics.LookupAll(r.Value, "error")[0] == nil {
 			return sighting{}, false
 		}
-		d := h.outputs.Codec().Unmarshal(r.Value)
+		d := c.MessageOutput.Codec().Unmarshal(r.Value)
 		if d.Err != nil || d.Value.Error == nil || d.Value.RequestID == nil || len(*d.Value.RequestID) > maxIndexed {
 			return sighting{}, false
 		}

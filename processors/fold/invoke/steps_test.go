@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"

@@ -174,9 +174,10 @@ func (c *exchange) framing() framing {
 		if id == "" {
 			id = "msg-" + c.trace.TraceID
 		}
-		f := newVercel(id, c.session, c.trace.TraceID)
-		f.resumed, f.continued, f.same = c.resumes && c.last.Seq > 0, c.continues, c.continuation != ""
-		return f
+		return &vercelForm{
+			message: id, session: c.session, trace: c.trace.TraceID, projection: newProjection(),
+			resumed: c.resumes && c.last.Seq > 0, continued: c.continues, same: c.continuation != "",
+		}
 	}
 	return &sse{}
 }

@@ -33,7 +33,7 @@ func endIn(batch topics.Raw, offset int64) *turnEnd {
 	if stop := fields[5]; kindOf(stop) == '"' && len(stop) <= maxIndexedStop {
 		e.stop = append(topics.Raw(nil), stop...)
 	}
-	text := textOr(fields[6])
+	text := textOf(fields[6])
 	e.text = text[:min(len(text), maxIndexedError)]
 	return e
 }

@@ -27,9 +27,7 @@ type indexedTurn struct {
 	partition int32
 	first     int64     // offset of the first record; -1 if there is none
 	last      int64     // offset of the last record
-	ended     bool      // the last record is a terminal one
 	end       *turnEnd  // nil: the index has no batch of it
-	gone      bool      // its records were in a topic that was deleted and created again
 	began     time.Time // when the message or the first record was written, whichever is earlier
 	touched   time.Time // when the last of them was written
 	failed    *topics.Output
@@ -50,10 +48,8 @@ type sighting struct {
 	partition int32
 	offset    int64
 	at        time.Time
-	ended     bool           // the record is the terminal one of an attempt
 	end       *turnEnd       // of a batch message
 	ifBegun   bool           // the record says nothing of a turn without another one
-	gone      bool           // the record cannot be read any more; it has no offset
 	failed    *topics.Output // of an output with an error
 }
 
@@ -84,15 +80,10 @@ func (x *turnIndex) add(s sighting, now time.Time) {
 		if t.turn = s.turn; t.end == nil || s.end.offset < t.end.offset {
 			t.end = s.end
 		}
-	case s.gone:
-		t.turn, t.gone = s.turn, t.first < 0
 	case t.first < 0:
-		t.turn, t.partition, t.first, t.last, t.ended, t.gone = s.turn, s.partition, s.offset, s.offset, s.ended, false
+		t.turn, t.partition, t.first, t.last = s.turn, s.partition, s.offset, s.offset
 	case t.partition == s.partition:
-		if s.offset >= t.last {
-			t.last, t.ended = s.offset, s.ended
-		}
-		t.first = min(t.first, s.offset)
+		t.first, t.last = min(t.first, s.offset), max(t.last, s.offset)
 	}
 	x.recent.MoveToBack(t.place)
 	x.expire(now)

@@ -15,6 +15,13 @@ import (
 
 var null = topics.Raw("null")
 
+func boolean(v bool) topics.Raw {
+	if v {
+		return topics.Raw("true")
+	}
+	return topics.Raw("false")
+}
+
 func numbered(kind string, n int) string { return kind + "-" + strconv.Itoa(n) }
 
 func notNull(v topics.Raw) topics.Raw {
@@ -105,15 +112,15 @@ func firstID(values ...topics.Raw) (ident, bool) {
 	return ident{}, false
 }
 
-// toolName returns a name; empty if the value is not a string.
-func toolName(v topics.Raw) string {
+// textOf returns the text of a JSON string, empty for other values.
+func textOf(v topics.Raw) string {
 	s, _ := text(v)
 	return s
 }
 
 func firstName(values ...topics.Raw) string {
 	for _, v := range values {
-		if s := toolName(v); s != "" {
+		if s := textOf(v); s != "" {
 			return s
 		}
 	}

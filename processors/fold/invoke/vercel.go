@@ -104,17 +104,12 @@ func (p *projection) blockDelta(e folder.Event, kind string, open map[ident]bool
 	if !ok || !isOpen || !there || kindOf(delta) != '"' {
 		return
 	}
-	if !started || p.paused {
-		p.startAgain(id, kind, open)
+	if !started || p.paused { // it was open when the turn paused
+		p.add(part(kind+"-start").text("id", id.text))
+		open[id] = true
 	}
 	p.add(part(kind+"-delta").text("id", id.text).with("delta", delta))
 	p.content = p.content || kind == "text"
-}
-
-// startAgain adds the start of a block that was open when the turn paused.
-func (p *projection) startAgain(id ident, kind string, open map[ident]bool) {
-	p.add(part(kind+"-start").text("id", id.text))
-	open[id] = true
 }
 
 func (p *projection) blockEnd(e folder.Event, kind string, open map[ident]bool) {

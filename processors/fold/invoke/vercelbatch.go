@@ -77,7 +77,7 @@ func textMessage(m topics.Raw) uiMessage {
 }
 
 func callMessage(m topics.Raw, id string) uiMessage {
-	name := toolName(member(m, "tool_name"))
+	name := textOf(member(m, "tool_name"))
 	if name == "" {
 		name = unknownTool
 	}

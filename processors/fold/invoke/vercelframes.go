@@ -12,10 +12,6 @@ type vercelForm struct {
 	news                    bool // an event was written
 }
 
-func newVercel(message, session, trace string) *vercelForm {
-	return &vercelForm{message: message, session: session, trace: trace, projection: newProjection()}
-}
-
 func (f *vercelForm) begin(dst []byte) []byte {
 	if f.resumed {
 		return dst

@@ -113,7 +113,7 @@ func blocksOf(p topics.Raw) []block {
 	case isResultMarker(kind):
 		list := []block{}
 		if _, ok := field(p, "input"); ok {
-			list = append(list, block{value: callBlock(p, toolName(member(p, "toolName")))})
+			list = append(list, block{value: callBlock(p, textOf(member(p, "toolName")))})
 		}
 		return append(list, block{value: resultBlock(p, kind)})
 	case kind == "tool-approval-request":
@@ -121,7 +121,7 @@ func blocksOf(p topics.Raw) []block {
 	case kind == "tool-approval-response":
 		return []block{{value: approvalBlock(p)}}
 	case kind == "dynamic-tool":
-		return toolBlocks(p, toolName(member(p, "toolName")))
+		return toolBlocks(p, textOf(member(p, "toolName")))
 	case strings.HasPrefix(kind, "tool-"):
 		return toolBlocks(p, strings.TrimPrefix(kind, "tool-"))
 	}
@@ -196,7 +196,7 @@ func resultOf(p topics.Raw, name, state string) topics.Raw {
 
 // resultBlock returns the result in a part whose type is a marker for an output instead of a tool's name.
 func resultBlock(p topics.Raw, marker string) topics.Raw {
-	name := toolName(member(p, "toolName"))
+	name := textOf(member(p, "toolName"))
 	switch strings.ReplaceAll(strings.ToLower(marker), "_", "-") {
 	case "tool-output-error":
 		return resultOf(p, name, "output-error")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // partsOf are the parts of a Vercel stream, with the ID of the text or the call.
@@ -36,26 +38,30 @@ func vercelBody(id, call, token string, approved bool) string {
 		`"input":{"eur":1000000},"approval":{"id":"`+token+`","approved":`+string(boolean(approved))+`,"reason":"because"}}]}`)
 }
 
-var vercelStream = []string{"Accept", sseType, HeaderFormat, "vercel"}
+var vercelStream = []string{"Accept", forms[2], HeaderFormat, "vercel"}
 
 func TestVercelClientContinuesItsMessage(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, paidEnd))
-	paused := d.invoke(body("s-1", hi), vercelStream...)
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	g.plays("s-1", "t", true, lines(paying), lines(paidEnd))
+	s := g.site()
+	paused := s.invoke(body("s-1", ""), append(vercelStream, HeaderLastEvent, "t.1.0")...)
 	require.Equal(t, []string{
 		"start", "start-step", "text-start text-1", "text-delta text-1", "text-end text-1", "tool-input-start t1",
 		`tool-input-available t1 {"eur":1,"to":"x"}`, `tool-input-available t1 {"eur":1,"to":"x"}`, "tool-approval-request t1",
 		"finish-step", "finish",
 	}, partsOf(t, paused.body))
-	rest := d.invoke(vercelBody("m-1", "t1", "r1", true), vercelStream...)
+	rest := s.invoke(vercelBody("m-1", "t1", "r1", true), vercelStream...)
 	require.Contains(t, rest.body, `{"type": "start", "messageId": "m-1"`)
 	require.NotContains(t, rest.body, "finishReason", "that of the pause is over")
 	require.Equal(t, []string{
 		"start", "tool-output-available t1", "start-step", "text-start text-2", "text-delta text-2", "text-end text-2", "finish-step", "finish",
 	}, partsOf(t, rest.body))
-	require.Equal(t, []string{`{"eur":1,"to":"x"}`}, d.agent.payments(), "not the client's")
-	require.Equal(t, "because", d.agent.asked[0].Decisions[0].Outcome.Reason)
+	d := g.written()[0]
+	require.Equal(t, topics.ArgsSHA256(topics.Raw(`{"eur":1,"to":"x"}`)), d.ArgsSHA256, "not the client's")
+	require.Equal(t, "because", d.Reason)
 
-	whole := d.invoke(body("s-1", ""), append(vercelStream, HeaderLastEvent, paused.header.Get(HeaderTurn)+".1.0")...)
+	whole := s.invoke(body("s-1", ""), append(vercelStream, HeaderLastEvent, "t.1.0")...)
 	require.Equal(t, []string{
 		"start", "start-step", "text-start text-1", "text-delta text-1", "text-end text-1", "tool-input-start t1",
 		`tool-input-available t1 {"eur":1,"to":"x"}`, `tool-input-available t1 {"eur":1,"to":"x"}`, "tool-approval-request t1",
@@ -64,18 +70,19 @@ func TestVercelClientContinuesItsMessage(t *testing.T) {
 }
 
 func TestVercelDenialIsStreamed(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, `{"type":"done","data":{}}`))
-	d.invoke(body("s-1", hi))
-	rest := d.invoke(vercelBody("m-1", "t1", "r1", false), vercelStream...)
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	g.plays("s-1", "t", true, lines(paying), []string{`{"type":"done","data":{}}`})
+	rest := g.site().invoke(vercelBody("m-1", "t1", "r1", false), vercelStream...)
 	require.Equal(t, []string{"start", "tool-output-denied t1", "start-step", "finish-step", "finish"}, partsOf(t, rest.body))
-	require.Empty(t, d.agent.payments())
 }
 
 // A client that does not continue its message has none with the calls: it gets them before their results.
 func TestOtherMessageGetsTheCallsAgain(t *testing.T) {
-	d := newDesk(t, newTeller(t, paying, paidEnd))
-	d.invoke(body("s-1", hi))
-	rest := d.invoke(vercelBody("", "t1", "r1", true), vercelStream...)
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	g.plays("s-1", "t", true, lines(paying), lines(paidEnd))
+	rest := g.site().invoke(vercelBody("", "t1", "r1", true), vercelStream...)
 	require.Equal(t, []string{
 		"start", "start-step", "tool-input-start t1", `tool-input-available t1 {"eur":1,"to":"x"}`, "tool-output-available t1",
 		"text-start text-2", "text-delta text-2", "text-end text-2", "finish-step", "finish",
@@ -84,6 +91,9 @@ func TestOtherMessageGetsTheCallsAgain(t *testing.T) {
 
 // The reader of the ai package would take a repeated input in a new step for another call.
 func TestVercelStreamAfterAPause(t *testing.T) {
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	s := g.site()
 	call := `{"type":"tool_call","data":{"id":"t1","name":"pay","input":{"eur":1,"to":"x"}}}` + "\n"
 	changed := strings.Replace(call, `"eur":1`, `"eur":2`, 1)
 	again := `{"type":"interaction_request","data":{"id":"r2","kind":"user_approval","payload":{"toolCallId":"t1","toolCall":{"rawInput":{"eur":1,"to":"x"}}}}}` + "\n"
@@ -109,9 +119,9 @@ func TestVercelStreamAfterAPause(t *testing.T) {
 			`{"type":"message_start","data":{"id":"m"}}` + "\n", `{"type":"message_end","data":{"id":"m"}}`, []string{"start-step", "finish-step"},
 		},
 	} {
-		d := newDesk(t, newTeller(t, c.before+paying, c.after))
-		d.invoke(body("s-1", hi))
-		rest := d.invoke(vercelBody("m-1", "t1", "r1", true), vercelStream...)
+		session := "s-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
+		g.plays(session, name, true, lines(c.before+paying), lines(c.after))
+		rest := s.invoke(strings.Replace(vercelBody("m-1", "t1", "r1", true), `"s-1"`, `"`+session+`"`, 1), vercelStream...)
 		require.Equal(t, http.StatusOK, rest.status)
 		want := append([]string{"start", "tool-output-available t1"}, append(c.want, "finish")...)
 		require.Equal(t, want, partsOf(t, rest.body), name)

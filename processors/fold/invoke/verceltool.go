@@ -18,7 +18,7 @@ func (p *projection) toolCall(e folder.Event) {
 	}
 	name, _ := e.Field("name")
 	_, shown := p.calls[id]
-	p.input(id, toolName(name), arguments(e.Field))
+	p.input(id, textOf(name), arguments(e.Field))
 	if render, _ := e.Field("render"); kindOf(render) == '{' && !shown {
 		p.render(id, render)
 	}
@@ -140,7 +140,7 @@ func (p *projection) approval(request string, payload topics.Raw) {
 	}
 	name := approvalName(call)
 	if name == "" {
-		name = toolName(member(payload, "toolName"))
+		name = textOf(member(payload, "toolName"))
 	}
 	args := arguments(func(name string) (topics.Raw, bool) { return field(call, name) })
 	c, shown := p.calls[id]
