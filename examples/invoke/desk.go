@@ -10,8 +10,8 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
