@@ -15,6 +15,7 @@ import (
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
+	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -137,46 +138,47 @@ func foldedByReader(t require.TestingT, events []topics.AgentEvent) string {
 	return string(folder.AppendMessages(nil, b.Messages)) + string(b.State)
 }
 
-// foldedByGroup returns the batch that the fold group writes.
-func foldedByGroup(t require.TestingT, records []topics.AgentEvent) (string, topics.BatchMessage) {
-	var config fold.Config
-	require.NoError(t, config.Complete())
-	var row *foldrow.Row
-	parts := map[uint32][]byte{}
-	var batches []topics.BatchMessage
-	for i, e := range records {
-		out, err := fold.Apply(row, fold.EventReceived{Session: "s", Event: e},
-			func(n uint32) ([]byte, error) { return parts[n], nil }, time.UnixMilli(int64(1_790_000_000_000+i)), config)
-		require.NoError(t, err)
-		for _, effect := range out.Effects {
-			switch effect := effect.(type) {
-			case fold.PartWritten:
-				parts[effect.Number] = effect.Value
-			case fold.PartDeleted:
-				require.Contains(t, parts, effect.Number)
-				delete(parts, effect.Number)
-			case fold.Emit:
-				batches = append(batches, topics.BatchMessage(effect.Value.(fold.BatchMessage)))
-			case fold.DeadLetter:
-				require.Fail(t, effect.Reason)
-			}
-		}
-		if out.Changed {
-			raw, err := foldrow.Table.Marshal(out.Row)
-			require.NoError(t, err)
-			row, err = foldrow.Table.Unmarshal(raw)
-			require.NoError(t, err)
-		}
+// foldGroup is the fold group, without a broker.
+type foldGroup struct {
+	*processortest.Driver
+	events   *processortest.Input[topics.AgentEvent]
+	batches  *processortest.Output[topics.BatchMessage]
+	rows     *processortest.GroupTable[*foldrow.Row]
+	sessions int
+}
+
+func newFoldGroup(t *testing.T) *foldGroup {
+	t.Helper()
+	c, err := topics.For("quay")
+	require.NoError(t, err)
+	d := processortest.New(t, time.UnixMilli(1_790_000_000_000), must(fold.Graph("quay", fold.Config{})))
+	return &foldGroup{
+		Driver: d, events: processortest.In(d, c.AgentEvents), batches: processortest.Out(d, c.BatchMessages),
+		rows: processortest.Table(d, c.FoldGroup(), foldrow.Table.Codec()),
 	}
+}
+
+// folded returns the batch that the group writes for records, in a session of its own. Dead letters fail the test.
+func (g *foldGroup) folded(t require.TestingT, records []topics.AgentEvent) (string, topics.BatchMessage) {
+	g.sessions++
+	session := fmt.Sprint("s", g.sessions)
+	for _, e := range records {
+		e.SessionID = session
+		g.events.Pipe(session, e)
+	}
+	g.Advance(time.Millisecond)
+	batches := g.batches.Drain()
 	require.Len(t, batches, 1, "one batch a turn")
+	row, ok := g.rows.Get(session)
+	require.True(t, ok)
 	require.Empty(t, row.Open)
-	require.Len(t, parts, 1, "of the turn, only that it was closed is left")
-	return string(batches[0].Messages) + batches[0].State, batches[0]
+	return string(batches[0].Value.Messages) + batches[0].Value.State, batches[0].Value
 }
 
 // For any order of the writers' records, also with repeats and with workers that died, a turn with an answer folds to the same
 // batch, in the group and in the stream of a request.
 func TestAnsweredTurnFoldsToOneBatchForAnyOrderOfItsWriters(t *testing.T) {
+	group := newFoldGroup(t)
 	rapid.Check(t, func(t *rapid.T) {
 		turn := drawStepped(t, true)
 		var ideal []topics.AgentEvent
@@ -187,7 +189,7 @@ func TestAnsweredTurnFoldsToOneBatchForAnyOrderOfItsWriters(t *testing.T) {
 		records := turn.interleaved(t)
 		events := readSteps(t, records, 0)
 		require.Equal(t, want, foldedByReader(t, events))
-		got, batch := foldedByGroup(t, records)
+		got, batch := group.folded(t, records)
 		require.Equal(t, want, got)
 		require.Equal(t, events[len(events)-1].Seq, batch.Seq)
 		for wanted := range events[0].Attempt { // a client that resumes gets the same events
@@ -199,9 +201,10 @@ func TestAnsweredTurnFoldsToOneBatchForAnyOrderOfItsWriters(t *testing.T) {
 // A turn that is cancelled or fails in a step ends at its terminal record, with the events of the step that came before it: the
 // same ones in the batch and in the stream.
 func TestTurnWithoutAnAnswerFoldsToItsStream(t *testing.T) {
+	group := newFoldGroup(t)
 	rapid.Check(t, func(t *rapid.T) {
 		records := drawStepped(t, false).interleaved(t)
-		got, batch := foldedByGroup(t, records)
+		got, batch := group.folded(t, records)
 		require.Equal(t, foldedByReader(t, readSteps(t, records, 0)), got)
 		require.Equal(t, topics.BatchFailed, batch.State)
 		require.Equal(t, "think_failed", *batch.Reason)
@@ -237,6 +240,7 @@ func TestLongAttemptWithAnEarlierClockIsTold(t *testing.T) {
 	start.Event = topics.Raw(`{"type":"step_start","data":{"type":"step_start","step":1}}`)
 	end.Seq, end.Result = 1_000_000, &topics.AgentResult{OK: true, StopReason: new("end_turn")}
 
+	group := newFoldGroup(t)
 	for settled, last := range map[int64]int64{1990: long, 2000: 1} {
 		records := []topics.AgentEvent{start, of(2000, 1)}
 		for seq := range int64(long) {
@@ -250,7 +254,7 @@ func TestLongAttemptWithAnEarlierClockIsTold(t *testing.T) {
 		for _, e := range events[1 : last+1] {
 			require.Contains(t, string(e.Event), fmt.Sprintf(`"%d.`, settled))
 		}
-		got, _ := foldedByGroup(t, records)
+		got, _ := group.folded(t, records)
 		require.Equal(t, got, foldedByReader(t, events))
 		require.Equal(t, events, readSteps(t, records, events[0].Attempt))
 	}
