@@ -82,7 +82,7 @@ var exported = sync.OnceValues(func() (map[string][]string, error) {
 
 // shown are the packages that export their transitions or tables, with rows, for other packages and their tests.
 var shown = []string{
-	"processors/turn", "processors/delivery", "processors/delegation", "processors/fold",
+	"processors/turn", "processors/delivery", "processors/delegation",
 }
 
 // exportedTypes describes the type of every exported function, variable, field and method of a package, and what its

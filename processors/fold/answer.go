@@ -35,8 +35,8 @@ func (s *transition) answer(t *foldrow.Turn, b topics.BatchMessage) {
 	}
 }
 
-func (s *transition) think(t *foldrow.Turn, v Value) {
-	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "think"), Value: v})
+func (s *transition) think(t *foldrow.Turn, v value) {
+	s.effects = append(s.effects, emit{Key: s.key, ID: recordID(s.key, t.Id, "think"), Value: v})
 }
 
 // request returns the enriched message that the turn answers; empty if it is unknown.

@@ -19,7 +19,7 @@ func thinking(c *Config) { c.ThinkResponses = true }
 // answers are what went to the turn processor.
 func (es effects) answers() (responses []topics.ThinkResponse, failures []topics.ThinkFailure) {
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}

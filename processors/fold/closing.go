@@ -49,7 +49,7 @@ func (s *transition) close(t *foldrow.Turn, e ending) {
 		e = internalError
 	}
 	b := s.fit(t, logs, e)
-	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
+	s.effects = append(s.effects, emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: batchMessage(b)})
 	if s.config.ThinkResponses && !t.Stepped { // the worker of the last step has answered
 		s.answer(t, b)
 	}

@@ -89,8 +89,8 @@ func (c *Config) gateWait() time.Duration { return c.GateTimeout + gateMargin }
 // eventLimit returns the maximum size of an event, which must fit into a part.
 func (c *Config) eventLimit() int { return max(c.RecordLimit-recordMargin, c.RecordLimit/2) }
 
-// Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
-func (c *Config) Complete() error {
+// complete gives fields that are zero their defaults. Its error is that of Graph.
+func (c *Config) complete() error {
 	const most = 1 << 30
 	var check bounds.Check
 	bounds.Between(&check, "WindowCount", &c.WindowCount, 256, 1, maxWindow)

@@ -62,7 +62,7 @@ func TestTurnWithAKnownGapIsNeverComplete(t *testing.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "records")
 		done := rapid.IntRange(1, n).Draw(t, "done")
 		lost := rapid.IntRange(0, n).Draw(t, "lost")
-		records := make([]Input, n)
+		records := make([]input, n)
 		for i := range records {
 			event := fmt.Sprintf(`{"type":"message","data":{"text":"%d"}}`, i)
 			if i+1 == done {
@@ -83,7 +83,7 @@ func TestTurnWithAKnownGapIsNeverComplete(t *testing.T) {
 			return closed
 		}
 		for _, in := range shuffled(t, records, n) {
-			seq := in.(EventReceived).Event.Seq
+			seq := in.(eventReceived).Event.Seq
 			if seq == int64(lost) {
 				continue
 			}

@@ -53,7 +53,7 @@ func TestGatesAreWithdrawnWhenTheirTurnEnds(t *testing.T) {
 
 func TestNewerAttemptWithdrawsTheGatesOfTheOlderOne(t *testing.T) {
 	p := newPlay(t, gating)
-	second := func(seq int64, event string) Input {
+	second := func(seq int64, event string) input {
 		return streamRecord(t, topics.AgentEvent{TurnID: "t", Attempt: 2, Seq: seq, Event: topics.Raw(event)})
 	}
 	p.send("t", 1, asks("r1", "c1"), doneWith("paused"))

@@ -42,7 +42,7 @@ func gateID(turn string, attempt int64, n int) string {
 }
 
 // outcomeRecord returns a record of gate-outcomes as the codec decodes it.
-func outcomeRecord(t tester, turn string, attempt int64, n int, status topics.GateStatus) Input {
+func outcomeRecord(t tester, turn string, attempt int64, n int, status topics.GateStatus) input {
 	t.Helper()
 	raw, err := quay.GateOutcomes.Codec().Marshal(topics.GateOutcome{
 		GateID: gateID(turn, attempt, n), SessionID: "s", TurnID: turn, CallID: folder.GateCall(turn, attempt, n),

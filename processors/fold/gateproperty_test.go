@@ -23,7 +23,7 @@ type gatedTurn struct {
 	ended   bool
 }
 
-func (r *gatedTurn) record(t tester, seq int) Input {
+func (r *gatedTurn) record(t tester, seq int) input {
 	if e := r.events[seq-1]; e != "" {
 		return eventRecord(t, r.name, int64(seq), e)
 	}
@@ -41,7 +41,7 @@ func TestEveryPausedTurnHasExactlyOneBatch(t *testing.T) {
 		cause := 0
 		closed := func(name string) bool { return len(p.batches[recordID("s", name, "batch")]) > 0 }
 		// deliver handles an input, perhaps after a crash in which only some of its effects were executed.
-		deliver := func(t *rapid.T, in Input) {
+		deliver := func(t *rapid.T, in input) {
 			if rapid.IntRange(0, 4).Draw(t, "crash") == 0 {
 				p.crash(in, rapid.IntRange(0, 6).Draw(t, "effects"))
 				// Gates that were requested before the crash can have an outcome already. A batch that was written before it

@@ -106,7 +106,7 @@ func (s *transition) pause(t *foldrow.Turn) (waits, open bool) {
 // openGate requests a decision. A gate whose outcome was received before is decided at once.
 func (s *transition) openGate(t *foldrow.Turn, a folder.Interaction) {
 	r := s.gateRequest(t, a)
-	s.effects = append(s.effects, Emit{Key: s.key, ID: r.GateID + "/0/gate-request/0", Value: gateRequest(r)})
+	s.effects = append(s.effects, emit{Key: s.key, ID: r.GateID + "/0/gate-request/0", Value: gateRequest(r)})
 	if !s.takeEarly(r.GateID) {
 		t.Gates = append(t.Gates, uint32(a.Index))
 		t.GatesMs = s.nowMS()
@@ -121,7 +121,7 @@ func (s *transition) withdrawGates(t *foldrow.Turn) {
 	}
 	for _, index := range t.Gates {
 		id := topics.GateID(s.key, t.Id, folder.GateCall(t.Id, int64(t.Attempt), int(index)))
-		s.effects = append(s.effects, Emit{
+		s.effects = append(s.effects, emit{
 			Key: s.key, ID: id + "/0/gate-withdrawal/0",
 			Value: gateRequest{GateID: id, SessionID: s.key, Withdrawn: cause},
 		})

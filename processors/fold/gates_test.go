@@ -48,7 +48,7 @@ func TestPausedRunRequestsADecisionAndStaysOpen(t *testing.T) {
 
 func (es effects) gates() (list []topics.GateRequest) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if r, ok := m.Value.(gateRequest); ok {
 				list = append(list, topics.GateRequest(r))
 			}

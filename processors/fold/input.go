@@ -2,16 +2,16 @@ package fold
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Input is an input of the state machine: a record of an input topic, or a deadline.
-type Input interface {
+// input is an input of the state machine: a record of an input topic, or a deadline.
+type input interface {
 	sessionID() string
 	apply(s *transition)
 }
 
 // The inputs.
 type (
-	// EventReceived is a record of agent-events. Apply does not change or keep its bytes.
-	EventReceived struct {
+	// eventReceived is a record of agent-events. apply does not change or keep its bytes.
+	eventReceived struct {
 		Session   string
 		Tombstone bool
 		Event     topics.AgentEvent
@@ -35,7 +35,7 @@ type (
 	}
 )
 
-func (a EventReceived) sessionID() string   { return a.Session }
+func (a eventReceived) sessionID() string   { return a.Session }
 func (c controlReceived) sessionID() string { return c.Session }
 func (o outcomeReceived) sessionID() string { return o.Session }
 func (d deadlineReached) sessionID() string { return d.Session }

@@ -60,7 +60,7 @@ func (s *transition) write(n uint32, value []byte) {
 		s.row.Inline = append(s.row.Inline, &foldrow.Inline{Number: n, Value: value})
 		return
 	}
-	s.written = append(s.written, PartWritten{Number: n, Value: value})
+	s.written = append(s.written, partWritten{Number: n, Value: value})
 }
 
 // read returns a part; false if it is missing.
@@ -88,7 +88,7 @@ func (s *transition) read(n uint32) ([]byte, bool) {
 
 // drop deletes a part.
 func (s *transition) drop(n uint32) {
-	if i := slices.IndexFunc(s.written, func(p PartWritten) bool { return p.Number == n }); i >= 0 {
+	if i := slices.IndexFunc(s.written, func(p partWritten) bool { return p.Number == n }); i >= 0 {
 		s.written = slices.Delete(s.written, i, i+1)
 		return
 	}
@@ -120,12 +120,12 @@ func (s *transition) dropEvents(t *foldrow.Turn) {
 }
 
 // allEffects returns all effects, with those on parts last.
-func (s *transition) allEffects() []Effect {
+func (s *transition) allEffects() []effect {
 	for _, p := range s.written {
 		s.effects = append(s.effects, p)
 	}
 	for _, n := range s.deleted {
-		s.effects = append(s.effects, PartDeleted{Number: n})
+		s.effects = append(s.effects, partDeleted{Number: n})
 	}
 	return s.effects
 }

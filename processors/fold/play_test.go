@@ -31,7 +31,7 @@ type play struct {
 	parts  map[uint32][]byte
 	// whole means that the table does not support parts.
 	whole bool
-	past  []Input
+	past  []input
 	// batches are the emitted batches, by id.
 	batches map[string][]topics.BatchMessage
 	// gates are the requested gates by id, and withdrawn the causes of the withdrawn ones.
@@ -47,7 +47,7 @@ func newPlay(t tester, change ...func(*Config)) *play {
 		parts: map[uint32][]byte{}, batches: map[string][]topics.BatchMessage{},
 		gates: map[string]topics.GateRequest{}, withdrawn: map[string]topics.GateCause{},
 	}
-	require.NoError(t, p.config.Complete())
+	require.NoError(t, p.config.complete())
 	for _, f := range change {
 		f(&p.config)
 	}
@@ -56,12 +56,12 @@ func newPlay(t tester, change ...func(*Config)) *play {
 
 func defaults() *Config {
 	var c Config
-	_ = c.Complete()
+	_ = c.complete()
 	return &c
 }
 
 // streamRecord returns a record of agent-events as the codec decodes it.
-func streamRecord(t tester, e topics.AgentEvent) Input {
+func streamRecord(t tester, e topics.AgentEvent) input {
 	t.Helper()
 	if e.SessionID == "" {
 		e.SessionID = "s"
@@ -73,15 +73,15 @@ func streamRecord(t tester, e topics.AgentEvent) Input {
 	require.NoError(t, err)
 	d := quay.AgentEvents.Codec().Unmarshal(raw)
 	require.NoError(t, d.Err, "%s", raw)
-	return EventReceived{Session: e.SessionID, Event: d.Value}
+	return eventReceived{Session: e.SessionID, Event: d.Value}
 }
 
-func eventRecord(t tester, turn string, seq int64, event string) Input {
+func eventRecord(t tester, turn string, seq int64, event string) input {
 	t.Helper()
 	return streamRecord(t, topics.AgentEvent{TurnID: turn, Seq: seq, Event: topics.Raw(event)})
 }
 
-func terminalRecord(t tester, turn string, seq int64, r topics.AgentResult) Input {
+func terminalRecord(t tester, turn string, seq int64, r topics.AgentResult) input {
 	t.Helper()
 	return streamRecord(t, topics.AgentEvent{TurnID: turn, Seq: seq, Result: &r})
 }
@@ -100,7 +100,7 @@ const plainDone = `{"type":"done","data":{"type":"done"}}`
 func doneWith(reason string) string { return `{"type":"done","data":{"stopReason":"` + reason + `"}}` }
 
 // handle applies an input and executes all its effects.
-func (p *play) handle(in Input) effects {
+func (p *play) handle(in input) effects {
 	p.tb.Helper()
 	out := p.decide(in)
 	p.past = append(p.past, in)
@@ -108,44 +108,44 @@ func (p *play) handle(in Input) effects {
 	return out.Effects
 }
 
-func (p *play) decide(in Input) Outcome {
+func (p *play) decide(in input) outcome {
 	p.tb.Helper()
-	parts := Parts(func(n uint32) ([]byte, error) { return bytes.Clone(p.parts[n]), nil })
+	parts := parts(func(n uint32) ([]byte, error) { return bytes.Clone(p.parts[n]), nil })
 	if p.whole {
 		parts = nil
 	}
-	out, err := Apply(p.state(), in, parts, p.now, p.config)
+	out, err := apply(p.state(), in, parts, p.now, p.config)
 	require.NoError(p.tb, err)
 	return out
 }
 
 // crash applies an input and executes only the first of its effects.
-func (p *play) crash(in Input, performed int) {
+func (p *play) crash(in input, performed int) {
 	p.tb.Helper()
 	out := p.decide(in)
 	for _, e := range out.Effects[:min(performed, len(out.Effects))] {
-		if _, deleted := e.(PartDeleted); !deleted { // parts are deleted after the row is written
+		if _, deleted := e.(partDeleted); !deleted { // parts are deleted after the row is written
 			p.do(e)
 		}
 	}
 }
 
-func (p *play) do(e Effect) {
+func (p *play) do(e effect) {
 	p.tb.Helper()
 	switch e := e.(type) {
-	case Emit:
-		if b, ok := e.Value.(BatchMessage); ok {
+	case emit:
+		if b, ok := e.Value.(batchMessage); ok {
 			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
 			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.config.RecordLimit)
 		}
 		if r, ok := e.Value.(gateRequest); ok {
 			p.gate(e.ID, topics.GateRequest(r))
 		}
-	case PartWritten:
+	case partWritten:
 		require.False(p.tb, p.whole)
 		p.parts[e.Number] = bytes.Clone(e.Value)
 		p.written += len(e.Value)
-	case PartDeleted:
+	case partDeleted:
 		require.Contains(p.tb, p.parts, e.Number)
 		delete(p.parts, e.Number)
 	}
@@ -159,10 +159,10 @@ func (p *play) size(b topics.BatchMessage) int {
 	return len(raw)
 }
 
-func (p *play) perform(in Input, out Outcome) {
+func (p *play) perform(in input, out outcome) {
 	p.tb.Helper()
 	for _, e := range out.Effects {
-		if w, ok := e.(PartWritten); ok && slices.Contains(p.named(), w.Number) {
+		if w, ok := e.(partWritten); ok && slices.Contains(p.named(), w.Number) {
 			require.Fail(p.tb, "a part that is named is written again")
 		}
 		p.do(e)
@@ -252,13 +252,13 @@ func (p *play) only(turn string) topics.BatchMessage {
 	return list[0]
 }
 
-type effects []Effect
+type effects []effect
 
 // batches returns the emitted batches.
 func (es effects) batches() (list []topics.BatchMessage) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
-			if b, ok := m.Value.(BatchMessage); ok {
+		if m, ok := e.(emit); ok {
+			if b, ok := m.Value.(batchMessage); ok {
 				list = append(list, topics.BatchMessage(b))
 			}
 		}
@@ -269,7 +269,7 @@ func (es effects) batches() (list []topics.BatchMessage) {
 // letters returns the reasons of the dead letters.
 func (es effects) letters() (reasons []string) {
 	for _, e := range es {
-		if l, ok := e.(DeadLetter); ok {
+		if l, ok := e.(deadLetter); ok {
 			reasons = append(reasons, l.Reason)
 		}
 	}

@@ -22,7 +22,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fold: %w", err)
 	}
-	if err := c.Complete(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	b := &binding{catalog, c}
@@ -55,7 +55,7 @@ type binding struct {
 }
 
 func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEvent]) error {
-	return b.apply(c, EventReceived{c.Key(), in.Tombstone(), in.Value})
+	return b.apply(c, eventReceived{c.Key(), in.Tombstone(), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
@@ -72,14 +72,14 @@ func (b *binding) onDeadline(c *processors.Context) error {
 
 // apply applies an input to its session's row. A row of a newer format stops the processor: overwriting it would lose
 // data. If the bytes of the row are damaged, a purge deletes it; any other record is dead-lettered and the row is not changed.
-func (b *binding) apply(c *processors.Context, in Input) error {
+func (b *binding) apply(c *processors.Context, in input) error {
 	if control, ok := in.(controlReceived); ok && control.purges() {
 		return b.purge(c, in)
 	}
 	return b.applyTo(c, in)
 }
 
-func (b *binding) applyTo(c *processors.Context, in Input) error {
+func (b *binding) applyTo(c *processors.Context, in input) error {
 	row, err := foldrow.Table.Of(c.Value())
 	if errors.Is(err, rows.ErrVersion) {
 		return err
@@ -95,18 +95,18 @@ func (b *binding) applyTo(c *processors.Context, in Input) error {
 }
 
 // outcome applies an input to a row.
-func (b *binding) outcome(c *processors.Context, row *foldrow.Row, in Input) (Outcome, error) {
-	parts, config := Parts(c.Part), b.config
+func (b *binding) outcome(c *processors.Context, row *foldrow.Row, in input) (outcome, error) {
+	parts, config := parts(c.Part), b.config
 	if limit := c.MaxRecordBytes(); limit > 0 {
 		config.RecordLimit = min(config.RecordLimit, limit) // the producer rejects larger records at every retry
 	}
 	if !c.HasParts() {
 		parts = nil
 	}
-	return Apply(row, in, parts, c.Now(), config)
+	return apply(row, in, parts, c.Now(), config)
 }
 
-func (b *binding) perform(c *processors.Context, out Outcome) error {
+func (b *binding) perform(c *processors.Context, out outcome) error {
 	for _, effect := range out.Effects {
 		if err := b.run(c, effect); err != nil {
 			return err
@@ -122,24 +122,24 @@ func (b *binding) perform(c *processors.Context, out Outcome) error {
 	}
 }
 
-func (b *binding) run(c *processors.Context, effect Effect) error {
+func (b *binding) run(c *processors.Context, effect effect) error {
 	switch e := effect.(type) {
-	case Emit:
+	case emit:
 		return b.emit(c, e)
-	case DeadLetter:
+	case deadLetter:
 		return c.DeadLetter(e.Reason)
-	case PartWritten:
+	case partWritten:
 		return c.SetPart(e.Number, e.Value)
-	case PartDeleted:
+	case partDeleted:
 		return c.DeletePart(e.Number)
 	default:
 		return fmt.Errorf("fold: unknown effect %T", effect)
 	}
 }
 
-func (b *binding) emit(c *processors.Context, e Emit) error {
+func (b *binding) emit(c *processors.Context, e emit) error {
 	switch v := e.Value.(type) {
-	case BatchMessage:
+	case batchMessage:
 		return processors.EmitWithID(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), e.ID)
 	case thinkResponse:
 		return processors.EmitWithID(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), e.ID)

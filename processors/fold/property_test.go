@@ -71,14 +71,14 @@ func foldedByGroup(b topics.BatchMessage) string {
 }
 
 // shuffled draws an order of the records with repeats, in which each is at most a given distance from its position.
-func shuffled(t *rapid.T, records []Input, distance int) []Input {
+func shuffled(t *rapid.T, records []input, distance int) []input {
 	order := make([]int, len(records))
 	place := make([]int, len(records))
 	for i := range order {
 		order[i], place[i] = i, i+rapid.IntRange(0, distance).Draw(t, "displacement")
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return place[a] - place[b] })
-	var out []Input
+	var out []input
 	for _, i := range order {
 		out = append(out, records[i])
 		if rapid.IntRange(0, 3).Draw(t, "repeated") == 0 {
@@ -93,7 +93,7 @@ func shuffled(t *rapid.T, records []Input, distance int) []Input {
 func TestGroupBatchIsTheFoldOfTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := scriptOf(t)
-		records := make([]Input, len(events))
+		records := make([]input, len(events))
 		for i, e := range events {
 			records[i] = eventRecord(t, "t", int64(i+1), e)
 		}
@@ -101,7 +101,7 @@ func TestGroupBatchIsTheFoldOfTheStream(t *testing.T) {
 		p := newPlay(t)
 		p.whole = rapid.Bool().Draw(t, "without parts")
 		for _, in := range shuffled(t, records, 8) {
-			if lost >= 0 && in.(EventReceived).Event.Seq == int64(lost+1) {
+			if lost >= 0 && in.(eventReceived).Event.Seq == int64(lost+1) {
 				continue
 			}
 			p.handle(in)
@@ -133,7 +133,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 		for _, n := range names {
 			scripts[n] = scriptOf(t)
 		}
-		input := func(name string, seq int) Input {
+		input := func(name string, seq int) input {
 			if seq > len(scripts[name]) {
 				return terminalRecord(t, name, int64(seq), okResult("end_turn"))
 			}
@@ -195,8 +195,8 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 
 // saw reports whether any record of a turn was received.
 func (p *play) saw(turn string) bool {
-	return slices.ContainsFunc(p.past, func(in Input) bool {
-		a, ok := in.(EventReceived)
+	return slices.ContainsFunc(p.past, func(in input) bool {
+		a, ok := in.(eventReceived)
 		return ok && a.Event.TurnID == turn
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (a EventReceived) apply(s *transition) {
+func (a eventReceived) apply(s *transition) {
 	e := a.Event
 	switch {
 	case a.Tombstone:

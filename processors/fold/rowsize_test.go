@@ -61,9 +61,9 @@ func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 }
 
 // decideWithout applies an input to a session without a row.
-func (p *play) decideWithout(in Input) Outcome {
+func (p *play) decideWithout(in input) outcome {
 	p.tb.Helper()
-	out, err := Apply(nil, in, nil, p.now, p.config)
+	out, err := apply(nil, in, nil, p.now, p.config)
 	require.NoError(p.tb, err)
 	return out
 }

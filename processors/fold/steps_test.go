@@ -12,7 +12,7 @@ import (
 )
 
 // runRecord is an event of an attempt at a step: a message.
-func runRecord(t tester, step, attempt, seq int64, text string) Input {
+func runRecord(t tester, step, attempt, seq int64, text string) input {
 	t.Helper()
 	return streamRecord(t, topics.AgentEvent{
 		TurnID: "t", Step: step, Attempt: attempt, Seq: seq, Event: topics.Raw(fmt.Sprintf(`{"type":"message","data":{"text":%q}}`, text)),
@@ -20,7 +20,7 @@ func runRecord(t tester, step, attempt, seq int64, text string) Input {
 }
 
 // turnRecord is a record of the turn itself.
-func turnRecord(t tester, step, seq int64, change ...func(*topics.AgentEvent)) Input {
+func turnRecord(t tester, step, seq int64, change ...func(*topics.AgentEvent)) input {
 	t.Helper()
 	e := topics.AgentEvent{TurnID: "t", Author: topics.AuthorTurn, Step: step, Seq: seq, Event: topics.Raw(`{"type":"step"}`)}
 	for _, f := range change {
@@ -257,7 +257,7 @@ func TestWorkerBeginsTheFirstStep(t *testing.T) {
 // A turn that ends before its first response does not know whether its worker has begun a stream. If it has not, it is too late.
 func TestTurnEndsAStreamOnlyIfItHasBegun(t *testing.T) {
 	ifBegun := func(e *topics.AgentEvent) { e.IfBegun = true }
-	end := func(t *testing.T) Input {
+	end := func(t *testing.T) input {
 		return turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{Error: new("too late"), Code: topics.CodeThinkTimeout}), ifBegun)
 	}
 	t.Run("begun", func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestCodesOfOtherRunnersAreNotRead(t *testing.T) {
 			p := newPlay(t)
 			d := quay.AgentEvents.Codec().Unmarshal(fmt.Appendf(nil, result, fields, code))
 			require.NoError(t, d.Err)
-			p.handle(EventReceived{Session: "s", Event: d.Value})
+			p.handle(eventReceived{Session: "s", Event: d.Value})
 			if want == "" {
 				want = topics.BatchFailed + " " + topics.ReasonRunFailed
 			}

@@ -6,27 +6,27 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 )
 
-// Outcome is the result of applying an input.
-type Outcome struct {
+// outcome is the result of applying an input.
+type outcome struct {
 	// Changed reports that the row must be written, or deleted if Row is nil. If it is false, do not write the row.
 	Changed bool
 	// Row is the new row, if Changed is set.
 	Row *foldrow.Row
 	// Effects are executed before the row is written, except that parts are deleted after it.
-	Effects []Effect
+	Effects []effect
 }
 
 // Parts reads a part of the row. It returns nil for a missing part. A nil Parts means that the table does not support
 // parts; they are then stored in the row.
-type Parts func(number uint32) ([]byte, error)
+type parts func(number uint32) ([]byte, error)
 
-// Apply is the state machine: it applies an input to the row of its session. A nil row is a session without state. Apply
+// apply is the state machine: it applies an input to the row of its session. A nil row is a session without state. apply
 // changes row, which must not be used afterwards; it does not change the input. It is deterministic: the outcome depends
 // only on the arguments and on the parts that it reads. An error is always an error of parts, and there is no outcome.
 //
 // An input that was applied before does not change the row and has no effects, except that an invalid record is
 // dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
-func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, config Config) (Outcome, error) {
+func apply(row *foldrow.Row, in input, parts parts, now time.Time, config Config) (outcome, error) {
 	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, config: config}
 	if s.row == nil {
 		s.row = &foldrow.Row{Version: rowVersion}
@@ -34,25 +34,25 @@ func Apply(row *foldrow.Row, in Input, parts Parts, now time.Time, config Config
 	in.apply(s)
 	switch {
 	case s.err != nil:
-		return Outcome{}, s.err
+		return outcome{}, s.err
 	case !s.changed:
-		return Outcome{Effects: s.effects}, nil
+		return outcome{Effects: s.effects}, nil
 	case s.erased:
-		return Outcome{Changed: row != nil, Effects: s.allEffects()}, nil
+		return outcome{Changed: row != nil, Effects: s.allEffects()}, nil
 	}
 	s.row.Version, s.row.DeadlineMs = formatOf(s.row), s.deadline()
-	return Outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
+	return outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
 }
 
 // transition is a row to which an input is being applied.
 type transition struct {
 	row     *foldrow.Row
 	key     string
-	parts   Parts
+	parts   parts
 	now     time.Time
 	config  Config
-	effects []Effect
-	written []PartWritten
+	effects []effect
+	written []partWritten
 	deleted []uint32
 	changed bool  // the row must be written
 	erased  bool  // the row must be deleted

@@ -195,7 +195,7 @@ func TestNewerAttemptDropsTheOlder(t *testing.T) {
 		p.handle(eventRecord(t, "t", int64(4+i), deltaEvent("m", "a text of some length")))
 	}
 	p.handle(eventRecord(t, "t", 200, deltaEvent("m", "held")))
-	at := func(attempt, seq int64, event string) Input {
+	at := func(attempt, seq int64, event string) input {
 		return streamRecord(t, topics.AgentEvent{TurnID: "t", Attempt: attempt, Seq: seq, Event: topics.Raw(event)})
 	}
 	p.handle(at(2, 1, startEvent("m")))
@@ -215,7 +215,7 @@ func TestNewerAttemptDropsTheOlder(t *testing.T) {
 
 func TestUserRecordsAreNotFolded(t *testing.T) {
 	p := newPlay(t)
-	user := func(turn string, seq int64) Input {
+	user := func(turn string, seq int64) input {
 		return streamRecord(t, topics.AgentEvent{
 			TurnID: turn, Seq: seq, Author: topics.AuthorUser, Event: topics.Raw(`{"type":"message","data":{"text":"mine"}}`),
 		})
@@ -262,7 +262,7 @@ func TestControlCancelsOpenTurns(t *testing.T) {
 
 func TestInvalidRecordIsDeadLetteredAndNoOtherIsLost(t *testing.T) {
 	p := newPlay(t)
-	require.Equal(t, []string{reasonTombstone}, p.handle(EventReceived{Session: "s", Tombstone: true}).letters())
+	require.Equal(t, []string{reasonTombstone}, p.handle(eventReceived{Session: "s", Tombstone: true}).letters())
 	long := streamRecord(t, topics.AgentEvent{TurnID: strings.Repeat("x", maxTurnID+1), Seq: 1, Event: topics.Raw("{}")})
 	require.Equal(t, []string{reasonTurnID}, p.handle(long).letters())
 	require.Nil(t, p.row)
