@@ -60,3 +60,44 @@ func abandonWith(state *turnrow.State, key string, f failure, now time.Time, rul
 	state.Version = formatOf(state)
 	return Outcome{Changed: true, State: state, Effects: s.effects, UnusedParts: unused}
 }
+
+// deadLetterUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
+// an error output. A deadline has no effects.
+func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, rules rules) []Effect {
+	record := event.record()
+	if record == nil {
+		return nil
+	}
+	effects := []Effect{DeadLetter{Reason: reason}}
+	e, ok := event.(MessageArrived)
+	if !ok || e.tombstone() || e.hasToolRole() {
+		return effects
+	}
+	a, _ := accept(e, rules)
+	o := errorOutput(f)
+	o.ReplyTo = ownRoute(a)
+	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
+	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
+}
+
+// deadLetterForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
+// goes to the route of its request; a route without a request id is kept for the next message.
+func (s *transition) deadLetterForSize(event Event) []Effect {
+	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now, s.rules)
+	for i, refused := range effects {
+		for _, effect := range s.effects {
+			a, ok := effect.(Emit)
+			b, same := refused.(Emit)
+			if !ok || !same || a.ID != b.ID {
+				continue
+			}
+			o := a.Value.(Answered)
+			if o.RequestID == nil {
+				o.ReplyTo = b.Value.(Answered).ReplyTo
+			}
+			a.Value = o
+			effects[i] = a
+		}
+	}
+	return effects
+}

@@ -142,22 +142,6 @@ func (s *transition) keepEnd(c *turnrow.Call, r *turnrow.Result) {
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
-// timeOutCalls ends the open calls whose time is up with timeout errors.
-func (s *transition) timeOutCalls() {
-	turn, ms := s.row.Turn, s.rules.ToolTimeout.Milliseconds()
-	text := fmt.Sprintf("async tool did not respond within %dms", ms)
-	for i, c := range turn.Calls {
-		switch {
-		case ended(c) || callDeadline(turn, c) > s.nowMS():
-		case c.Gate != nil:
-			s.endGatedCall(i, topics.CauseParentEnded, timedOutText, reasonOfTimeout)
-		default:
-			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), ms, text, "timeout"))
-		}
-	}
-	s.completeStep()
-}
-
 // endOpenCalls ends the open calls with errors and withdraws their gates.
 func (s *transition) endOpenCalls(text, reason string) {
 	calls := s.row.Turn.Calls

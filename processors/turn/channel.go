@@ -98,16 +98,6 @@ func originOf(a *turnrow.Accepted) topics.Raw {
 	return a.Origin
 }
 
-// fromChannel reports whether the row stores anything of a message that is only known since rows have channels.
-func fromChannel(a *turnrow.Accepted) bool {
-	return len(a.GetOrigin())+len(a.GetTask())+len(a.GetEphemeralPrompt()) > 0 || a.GetDepth() != 0 || a.GetResult() || a.GetNoRoute()
-}
-
-// hasChannels reports whether the session has an unfinished message of a channel or a delegation.
-func hasChannels(s *turnrow.State) bool {
-	return fromChannel(s.Turn.GetMessage()) || slices.ContainsFunc(s.Waiting, fromChannel)
-}
-
 // stateWaitingMessages returns how many messages wait that are not results of delegations.
 func stateWaitingMessages(s *turnrow.State) (n int) {
 	for _, a := range s.Waiting {

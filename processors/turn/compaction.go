@@ -2,7 +2,6 @@ package turn
 
 import (
 	"strings"
-	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
@@ -13,19 +12,8 @@ import (
 // a usable summary it continues as without a compactor: it hides these exchanges. Nothing is asked during a turn, whose
 // conversation must stay as the model knows it.
 
-// Compaction configures the compactor. Zero fields have the defaults that are named here.
-type Compaction struct {
-	// Timeout is how long a turn waits for a summary (default 2 minutes, at least 1 ms).
-	Timeout time.Duration
-	// Keep is how many exchanges stay after the summary, at most (default 8). Half of the history limit bounds them too.
-	Keep int
-}
-
 // summaryTitle begins the message of a summary. FlightDeck's model workers use it too.
 const summaryTitle = "[Conversation Summary]\n"
-
-// compacting reports whether the open turn waits for the compactor.
-func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }
 
 // askForSummary asks the compactor if the history exceeds its limit. It reports false if it did not: the turn's first step
 // can open. Otherwise the turn keeps its input until the result arrives.
@@ -60,15 +48,7 @@ func compactionID(a *turnrow.Accepted) string {
 	return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0)
 }
 
-// Compacted is a record of compaction-result.
-type Compacted struct {
-	*Record
-	Result topics.CompactionResult
-}
-
-func (Compacted) writtenByTurn() bool { return false }
-
-func (e Compacted) apply(s *transition) {
+func (s *transition) receiveSummary(e Compacted) {
 	if !e.tombstone() {
 		s.chargeSummary(e)
 	}

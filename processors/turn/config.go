@@ -179,6 +179,38 @@ type Config struct {
 	Metrics Metrics
 }
 
+// Compaction configures the compactor. Zero fields have the defaults that are named here.
+type Compaction struct {
+	// Timeout is how long a turn waits for a summary (default 2 minutes, at least 1 ms).
+	Timeout time.Duration
+	// Keep is how many exchanges stay after the summary, at most (default 8). Half of the history limit bounds them too.
+	Keep int
+}
+
+// Memoir configures the ends of sessions and the memories of users. Zero fields have the defaults that are named here.
+type Memoir struct {
+	// After is how long a session may have no record before it ends (default 30 minutes, at least 1 ms). The time at which a
+	// record is read counts. A session does not end while a record may be unread that was written before its end was due, as
+	// after a downtime: the end is then postponed until the inputs of the partition are read, for at most 10 minutes from when it
+	// was due, or from when the processor began to read the partition if that is later.
+	After time.Duration
+	// ContextBytes is the longest memory of a user in bytes, for which the records for the model keep room (default 64 KiB, at
+	// least 1 KiB, at most half of the record limit). It must be that of the group of the memories, memoir.Config.Limit.
+	ContextBytes int
+}
+
+// Budget is what the model calls of one user, or of one tenant, may cost, in dollars. A zero field is no limit. Days and months
+// are those of UTC.
+type Budget struct {
+	Total, Day, Month float64
+}
+
+// Budgets are those of users and tenants.
+type Budgets struct {
+	// User is the budget of each user, and Tenant that of each tenant.
+	User, Tenant Budget
+}
+
 // Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
 func (c *Config) Complete() error {
 	var check bounds.Check
@@ -238,5 +270,20 @@ func (c *Config) Complete() error {
 func checkCost(check *bounds.Check, name string, dollars float64) {
 	if !(dollars >= 0 && dollars <= math.MaxFloat64) { // NaN too
 		check.Wrong(name, "is %v, want 0 (none) or more", dollars)
+	}
+}
+
+// usesGates reports whether the group writes to gate-requests and reads gate-outcomes.
+func (c *Config) usesGates() bool { return c.Approval != nil || c.Gates }
+
+// hasBudgets reports whether the spending of users or tenants is limited.
+func (c *Config) hasBudgets() bool { return c.Budgets != Budgets{} }
+
+// check checks the limits.
+func (b Budgets) check(check *bounds.Check) {
+	for name, of := range map[string]Budget{"Budgets.User": b.User, "Budgets.Tenant": b.Tenant} {
+		checkCost(check, name+".Total", of.Total)
+		checkCost(check, name+".Day", of.Day)
+		checkCost(check, name+".Month", of.Month)
 	}
 }

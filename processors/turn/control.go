@@ -7,7 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e Controlled) apply(s *transition) {
+func (s *transition) receiveControl(e Controlled) {
 	cancelled := failure{topics.CodeCancelled, "cancelled"}.withReason(e.Control.Reason)
 	switch {
 	case e.tombstone():
@@ -57,16 +57,4 @@ func (s *transition) purge(f failure) {
 		Version: rowVersion, TouchedMs: s.nowMS(), UsedRoutesMs: s.row.UsedRoutesMs,
 		Causes: s.row.Causes, Requests: s.row.Requests, Calls: s.row.Calls, Steps: s.row.Steps,
 	}
-}
-
-// onlyMemoriesLeft reports whether only memories are left of a session.
-func (s *transition) onlyMemoriesLeft() bool {
-	return s.noConversationLeft() && s.row.Cost == nil && s.row.Spent == nil
-}
-
-// noConversationLeft reports whether only memories and the cost are left of a session.
-func (s *transition) noConversationLeft() bool {
-	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
-		len(s.row.OtherGates) == 0 && s.row.LastTurn == "" &&
-		s.row.History == nil && s.row.HistoryParts == nil && hiddenSize(s.row) == 0 && s.row.UserId == nil
 }

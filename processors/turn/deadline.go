@@ -1,112 +1,6 @@
 package turn
 
-import (
-	"math"
-	"time"
-
-	"github.com/turntable-streams/turntable/internal/retry"
-)
-
-func (d DeadlineCame) apply(s *transition) {
-	d.end(s)
-	// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is
-	// written.
-	s.changed = s.changed || s.row.DeadlineMs != 0
-}
-
-// After a downtime or a lag, a deadline can fire while the record that it waits for has been on its topic for a long time: the
-// next message of an idle session, the answer of the model, the message of an answer that is held. The end of a session, its
-// removal, the timeouts of steps and calls, and the expiry of held records are therefore postponed for as long as such a record
-// may be unread. maxEndDelay and maxTimeoutDelay limit this, from the deadline or from when the inputs began to be read,
-// whichever is later: a partition whose inputs are never read to their ends, for example because a handler fails indefinitely,
-// must not keep turns and sessions open.
-const (
-	maxEndDelay     = 10 * time.Minute
-	maxTimeoutDelay = 30 * time.Second
-)
-
-// readAgain is how long the timeout of a step or a call, or the expiry of a held record, is postponed before it is tried again.
-const readAgain = time.Second
-
-// minEndAgain and maxEndAgain bound how long the end or the removal of a session is postponed before it is tried again. Each
-// attempt writes the row, in the goroutine that must read the records: after a downtime, all idle sessions of the partition are
-// due at once. Therefore the wait is as long as the wait before it, and differs by the session.
-const (
-	minEndAgain = 5 * time.Second
-	maxEndAgain = time.Minute
-)
-
-// postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records
-// that may be unread.
-func (d DeadlineCame) postpone(s *transition, at int64) bool {
-	return d.wait(s, at, maxTimeoutDelay, func(time.Duration) time.Duration { return readAgain })
-}
-
-// postponeEnd is postpone for the end or the removal of a session.
-func (d DeadlineCame) postponeEnd(s *transition, at int64) bool {
-	return d.wait(s, at, maxEndDelay, func(waited time.Duration) time.Duration { return endAgain(s.key, waited) })
-}
-
-// wait postpones what is due at a time for as long as again says of how long it was postponed so far. It reports false if no
-// record may be unread, or if the limit is reached.
-func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
-	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
-		return false
-	}
-	since := max(at, d.Unread.Since.UnixMilli())
-	last := since + limit.Milliseconds()
-	if s.nowMS() >= last {
-		return false
-	}
-	waited := time.Duration(max(0, s.nowMS()-since)) * time.Millisecond
-	next := min(s.after(again(waited)), last)
-	if s.delayed == 0 || next < s.delayed {
-		s.delayed = next
-	}
-	return true
-}
-
-// endAgain returns how long the end of a session that was postponed for so long so far is postponed next. It is a pure function,
-// so that an event that is repeated writes the same row.
-func endAgain(session string, waited time.Duration) time.Duration {
-	least := min(max(waited, minEndAgain), maxEndAgain*2/3)
-	return least + retry.Jitter(least/2, "end again", session)
-}
-
-func (d DeadlineCame) end(s *transition) {
-	s.expireOthers()
-	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() && !d.postpone(s, s.turnDeadline()) {
-		s.changed, s.row.TouchedMs = true, s.nowMS()
-		switch {
-		case s.compacting():
-			s.endCompaction()
-		case s.thinking():
-			s.fail(thinkTimeout(s))
-		default:
-			s.timeOutCalls()
-		}
-	}
-	s.applyEarly() // before expiry: a record whose step opens now is not too late
-	d.expireEarly(s)
-	s.expireRoutes()
-	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postponeEnd(s, at) {
-		return
-	}
-	if at, ok := s.endsAt(); ok && at <= s.nowMS() {
-		s.endSession(at)
-	}
-	if at, ok := s.idleAt(); !ok || at > s.nowMS() || s.err != nil {
-		return
-	}
-	if s.onlyMemoriesLeft() || s.rules.IdlePurge == 0 {
-		s.changed, s.erased = true, true
-		return
-	}
-	touched := s.row.TouchedMs
-	s.purge(failure{}) // no message is open or waiting, so the failure is not used
-	s.row.TouchedMs = touched
-	s.erased = s.forgottenAt() <= s.nowMS()
-}
+import "math"
 
 // deadline returns the earliest open deadline in milliseconds since the epoch, or 0 if there is none.
 func (s *transition) deadline() int64 {
@@ -186,3 +80,31 @@ func (s *transition) idleAt() (at int64, ok bool) {
 
 // forgottenAt returns when the last memory expires, in milliseconds since the epoch.
 func (s *transition) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
+
+// endsAt returns when an idle session ends, in milliseconds since the epoch. ok is false if it does not.
+func (s *transition) endsAt() (at int64, ok bool) {
+	if s.rules.Memoir == nil || s.row.LastTurn == "" || s.waitsForSomething() {
+		return 0, false
+	}
+	return s.row.TouchedMs + s.rules.Memoir.After.Milliseconds(), true
+}
+
+// waitsForSomething reports whether something of the session is open. No message waits without an open turn.
+func (s *transition) waitsForSomething() bool {
+	return s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early)+len(s.row.OtherGates) > 0
+}
+
+// onlyCostLeft reports whether only memories and the cost are left of a session that has ended.
+func (s *transition) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noConversationLeft() }
+
+// onlyMemoriesLeft reports whether only memories are left of a session.
+func (s *transition) onlyMemoriesLeft() bool {
+	return s.noConversationLeft() && s.row.Cost == nil && s.row.Spent == nil
+}
+
+// noConversationLeft reports whether only memories and the cost are left of a session.
+func (s *transition) noConversationLeft() bool {
+	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
+		len(s.row.OtherGates) == 0 && s.row.LastTurn == "" &&
+		s.row.History == nil && s.row.HistoryParts == nil && hiddenSize(s.row) == 0 && s.row.UserId == nil
+}

@@ -97,29 +97,6 @@ func (s *transition) isDue(h *turnrow.Held) bool {
 		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
 }
 
-// applyEarly applies the held records whose steps have opened. This may open further steps. It reports whether it
-// applied any.
-func (s *transition) applyEarly() (any bool) {
-	for s.changed && s.err == nil && !s.purging {
-		i := slices.IndexFunc(s.row.Early, s.isDue)
-		if i < 0 {
-			break
-		}
-		any = true
-		h := s.row.Early[i]
-		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
-		e, err := heldEvent(h, s.key)
-		if err != nil { // the row is damaged: the record was readable when it was held
-			s.giveUp(h, reasonUnreadable)
-			continue
-		}
-		s.replaying = h
-		e.apply(s)
-		s.replaying = nil
-	}
-	return any
-}
-
 // heldEvent decodes a held record into the event that it was when it arrived.
 func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
 	r := &Record{
@@ -162,29 +139,6 @@ func (s *transition) releaseEarly(a *turnrow.Accepted) {
 	s.giveUpEarly(reasonTurnEnded, func(h *turnrow.Held) bool {
 		return h.TurnId == a.TurnId || h.TurnId == "" && named && bytes.Equal(h.Input, input[:])
 	})
-}
-
-// expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
-// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends. A record whose message may
-// be unread is kept.
-func (d DeadlineCame) expireEarly(s *transition) {
-	for _, h := range s.row.Early {
-		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
-			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
-		}
-	}
-	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool {
-		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs)
-	})
-}
-
-// expects reports whether the turn that a held record answers is open, or its message waits.
-func (s *transition) expects(h *turnrow.Held) bool {
-	if h.TurnId == "" {
-		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
-	}
-	return s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == h.TurnId ||
-		slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == h.TurnId })
 }
 
 func (s *transition) giveUpEarly(reason string, which func(*turnrow.Held) bool) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
@@ -18,7 +17,6 @@ type Event interface {
 	record() *Record
 	// writtenByTurn reports whether the turn wrote the record for other readers. It ignores such a record.
 	writtenByTurn() bool
-	apply(s *transition)
 }
 
 // Record is the record of an event; every event but a deadline has one. Apply does not change its bytes and keeps no
@@ -109,6 +107,21 @@ type (
 		*Record
 		Control topics.Control
 	}
+	// Compacted is a record of compaction-result.
+	Compacted struct {
+		*Record
+		Result topics.CompactionResult
+	}
+	// GateEnded is a record of gate-outcomes.
+	GateEnded struct {
+		*Record
+		Outcome topics.GateOutcome
+	}
+	// GateOpened is a record of gate-requests.
+	GateOpened struct {
+		*Record
+		Request topics.GateRequest
+	}
 	// DeadlineCame states that the row's earliest deadline is due.
 	DeadlineCame struct {
 		Session string
@@ -129,14 +142,3 @@ type Unread struct {
 
 func (d DeadlineCame) session() string { return d.Session }
 func (d DeadlineCame) record() *Record { return nil }
-
-// blank reports whether a text is nil, empty or white space.
-func blank(text *string) bool { return text == nil || strings.TrimSpace(*text) == "" }
-
-// notBlank returns the text, or nil if it is blank.
-func notBlank(text *string) *string {
-	if blank(text) {
-		return nil
-	}
-	return text
-}

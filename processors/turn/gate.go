@@ -2,7 +2,6 @@ package turn
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
@@ -33,17 +32,6 @@ func (g GateRequested) kind() string {
 		return "gate-withdrawal"
 	}
 	return "gate-request"
-}
-
-// usesGates reports whether the group writes to gate-requests and reads gate-outcomes.
-func (c *Config) usesGates() bool { return c.Approval != nil || c.Gates }
-
-// evaluate returns what the policy says about a call. Without a policy every call is allowed.
-func (r *rules) evaluate(tool *string, args topics.Raw) approval.Decision {
-	if r.Approval == nil {
-		return approval.Decision{Effect: approval.Allow, Edit: true}
-	}
-	return r.Approval.Evaluate(approval.Call{Tool: *tool, Args: args})
 }
 
 // gateCalls gives a gate to each usable call of a new step that the policy does not allow. It returns the policy's decisions
@@ -245,27 +233,6 @@ func (s *transition) supersedeGates() {
 		s.completeStep()
 	}
 }
-
-// callDeadline returns when an open call times out, in milliseconds since the epoch.
-func callDeadline(t *turnrow.OpenTurn, c *turnrow.Call) int64 {
-	if c.Gate != nil {
-		return c.Gate.ExpiresMs
-	}
-	return cmp.Or(c.DeadlineMs, t.DeadlineMs)
-}
-
-// callsDeadline returns when the first of the open calls times out, in milliseconds since the epoch.
-func callsDeadline(t *turnrow.OpenTurn) (earliest int64) {
-	for _, c := range t.Calls {
-		if at := callDeadline(t, c); !ended(c) && (earliest == 0 || at < earliest) {
-			earliest = at
-		}
-	}
-	return cmp.Or(earliest, t.DeadlineMs)
-}
-
-// gated reports whether a call has or had a gate.
-func gated(c *turnrow.Call) bool { return c.Gate != nil || c.DeadlineMs != 0 || c.Edited }
 
 // abandonGates withdraws the gates of a turn that is ended without the transition.
 func (s *transition) abandonGates() {

@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 
-	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -137,9 +136,6 @@ func (s *transition) purgeHidden() bool {
 	}
 	return true
 }
-
-// hiddenSize returns the size of the hidden exchanges in bytes.
-func hiddenSize(s *turnrow.State) int { return lengthOf(s.HiddenParts) + len(s.Hidden) }
 
 // makeRoomInHistory is makeRoom for a turn that would end otherwise: it hides exchanges, too.
 func (s *transition) makeRoomInHistory(entirely bool) bool {

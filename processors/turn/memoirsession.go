@@ -153,8 +153,3 @@ func (s *transition) hideReplaced(own, before, after topics.Raw) {
 		s.keepHidden(front[:len(front)-bracket])
 	}
 }
-
-// extends reports whether a conversation begins with another one.
-func extends(long, short topics.Raw) bool {
-	return len(short) <= bracket || sharedLength(long, short) >= len(short)-bracket
-}

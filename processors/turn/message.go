@@ -13,7 +13,7 @@ const (
 	roleUser = "user" // also of a message without a role
 )
 
-func (e MessageArrived) apply(s *transition) {
+func (s *transition) receiveMessage(e MessageArrived) {
 	m := e.Message
 	if blank(m.Role) {
 		m.Role = new(roleUser)

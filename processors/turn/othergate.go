@@ -22,18 +22,7 @@ import (
 // maxOtherGates is how many gates of other requesters a session has at most. More do not stop the clock.
 const maxOtherGates = 256
 
-// GateOpened is a record of gate-requests.
-type GateOpened struct {
-	*Record
-	Request topics.GateRequest
-}
-
-// writtenByTurn reports whether the turn asks for the approval of a call.
-func (e GateOpened) writtenByTurn() bool {
-	return e.Request.Origin.Via == via && e.Request.Withdrawn == ""
-}
-
-func (e GateOpened) apply(s *transition) {
+func (s *transition) receiveGate(e GateOpened) {
 	g := e.Request
 	if e.tombstone() || g.Withdrawn != "" || g.Shadow || !s.rules.Gates { // a withdrawn gate has an outcome
 		return
@@ -96,11 +85,6 @@ func (s *transition) endedTurn(named string) bool {
 
 func (s *transition) hasOtherGate(id string) bool {
 	return slices.ContainsFunc(s.row.OtherGates, func(g *turnrow.OtherGate) bool { return g.GateId == id })
-}
-
-// namesTurn reports whether a gate names the turn of a message.
-func namesTurn(named string, a *turnrow.Accepted) bool {
-	return named == a.GetTurnId() || a.GetRequestId() != "" && named == a.GetRequestId()
 }
 
 // otherGateEnded applies the outcome of a gate that the turn did not open.

@@ -9,12 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// GateEnded is a record of gate-outcomes.
-type GateEnded struct {
-	*Record
-	Outcome topics.GateOutcome
-}
-
 // The reasons in the error results of calls that did not run. The model reads the text beside them.
 const (
 	reasonOfDenied    = "denied"
@@ -22,9 +16,7 @@ const (
 	reasonOfCancelled = "cancelled"
 )
 
-func (GateEnded) writtenByTurn() bool { return false }
-
-func (e GateEnded) apply(s *transition) {
+func (s *transition) receiveOutcome(e GateEnded) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)
 		return
@@ -160,8 +152,6 @@ func (s *transition) claimOutcomes() (open bool) {
 	}
 	return open
 }
-
-func isOutcome(h *turnrow.Held) bool { return h.Kind == turnrow.Held_GATE_OUTCOME }
 
 // timedOutText tells the model that a call did not run because of time, and not because it was refused.
 const timedOutText = "no one answered in time whether the call may run, so it did not run; it was not refused"

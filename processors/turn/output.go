@@ -2,10 +2,8 @@ package turn
 
 import (
 	"strings"
-	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
-	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,9 +29,6 @@ func (f failure) withReason(reason *string) failure {
 	}
 	return f
 }
-
-// clipped truncates foreign text to maxReason bytes.
-func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
 // output ends a message with its only output, addressed to its origin or to the route of its request.
 func (s *transition) output(a *turnrow.Accepted, o topics.Output) {
@@ -136,72 +131,4 @@ func agentName(v topics.Raw) string {
 		return *text
 	}
 	return "null"
-}
-
-// conversation returns the history after a response, as one JSON array: the previous messages, the input and the model's
-// messages. previous is the number of PreviousMessages, which the caller has counted already.
-func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, length uint32) {
-	length = previous + messages(r.LastInputResponse)
-	if r.LastInputMessage != nil {
-		length++
-	}
-	return topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse), length
-}
-
-// boundedID returns an id from a foreign record, or nil if it is longer than maxID.
-func boundedID(id *string) *string {
-	if id != nil && len(*id) > maxID {
-		return nil
-	}
-	return id
-}
-
-// timestamp returns the current time in the format of the records: ISO-8601 in UTC, with milliseconds unless they are 0.
-func (s *transition) timestamp() *string {
-	if s.instant == nil {
-		t := topics.Timestamp(s.now)
-		s.instant = &t
-	}
-	return s.instant
-}
-
-// deadLetterUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
-// an error output. A deadline has no effects.
-func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, rules rules) []Effect {
-	record := event.record()
-	if record == nil {
-		return nil
-	}
-	effects := []Effect{DeadLetter{Reason: reason}}
-	e, ok := event.(MessageArrived)
-	if !ok || e.tombstone() || e.hasToolRole() {
-		return effects
-	}
-	a, _ := accept(e, rules)
-	o := errorOutput(f)
-	o.ReplyTo = ownRoute(a)
-	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
-	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
-}
-
-// deadLetterForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
-// goes to the route of its request; a route without a request id is kept for the next message.
-func (s *transition) deadLetterForSize(event Event) []Effect {
-	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now, s.rules)
-	for i, refused := range effects {
-		for _, effect := range s.effects {
-			a, ok := effect.(Emit)
-			b, same := refused.(Emit)
-			if !ok || !same || a.ID != b.ID {
-				continue
-			}
-			o := a.Value.(Answered)
-			if o.RequestID == nil {
-				o.ReplyTo = b.Value.(Answered).ReplyTo
-			}
-			a.Value = o
-			effects[i] = a
-		}
-	}
-	return effects
 }

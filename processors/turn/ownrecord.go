@@ -49,3 +49,8 @@ func (c *stateCache) isToolMessage(session string, raw []byte) bool {
 	s, ok := c.states.Get(session)
 	return ok && s.state != nil && s.state.Turn.GetStep() > 1 && turnSent(s.state.Turn, s.full[prompt], raw)
 }
+
+// writtenByTurn reports whether the turn asks for the approval of a call.
+func (e GateOpened) writtenByTurn() bool {
+	return e.Request.Origin.Via == via && e.Request.Withdrawn == ""
+}

@@ -27,27 +27,29 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	}
 	b := &binding{topics: catalog, rules: rules{Config: c, Agent: agent}, cache: newStateCache()}
 	sources := []processors.Source{
-		processors.Input(catalog.MessageInput, b.onMessage,
+		input(b, catalog.MessageInput, func(r *Record, v topics.Message) Event { return MessageArrived{r, v} },
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
 			processors.Known[topics.Message](b.isOwnToolMessage)),
-		processors.Input(catalog.ThinkRequestResponse, b.onThinkResponse),
-		processors.Input(catalog.ThinkDLQ, b.onThinkFailure, processors.Repartitioned[topics.ThinkFailure]()),
-		processors.Input(catalog.ToolUseResult, b.onToolResult),
-		processors.Input(catalog.ToolUseDLQ, b.onToolFailure),
-		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
+		input(b, catalog.ThinkRequestResponse, func(r *Record, v topics.ThinkResponse) Event { return ThinkResponded{r, v} }),
+		input(b, catalog.ThinkDLQ, func(r *Record, v topics.ThinkFailure) Event { return ThinkFailed{r, v} },
+			processors.Repartitioned[topics.ThinkFailure]()),
+		input(b, catalog.ToolUseResult, func(r *Record, v topics.ToolUseResult) Event { return ToolAnswered{r, v} }),
+		input(b, catalog.ToolUseDLQ, func(r *Record, v topics.ToolUseItem) Event { return ToolFailed{r, v} }),
+		input(b, catalog.ReplyTo, func(r *Record, v topics.Route) Event { return RouteGiven{r, v} },
+			processors.Confidential[topics.Route]()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	}
 	var more []goka.Edge
 	if c.Compaction != nil {
-		sources = append(sources, processors.Input(catalog.CompactionResult, b.onCompaction))
+		sources = append(sources, input(b, catalog.CompactionResult, func(r *Record, v topics.CompactionResult) Event { return Compacted{r, v} }))
 		more = append(more, output(catalog.CompactionRequest))
 	}
 	if c.usesGates() {
-		sources = append(sources, processors.Input(catalog.GateOutcomes, b.onGateOutcome))
+		sources = append(sources, input(b, catalog.GateOutcomes, func(r *Record, v topics.GateOutcome) Event { return GateEnded{r, v} }))
 		more = append(more, output(catalog.GateRequests))
 	}
 	if c.Gates {
-		sources = append(sources, processors.Input(catalog.GateRequests, b.onGateRequest))
+		sources = append(sources, input(b, catalog.GateRequests, func(r *Record, v topics.GateRequest) Event { return GateOpened{r, v} }))
 	}
 	if c.Memoir != nil {
 		more = append(more, output(catalog.MemoirLookups), output(catalog.MemoirSessions), output(catalog.SessionEnd),
@@ -75,6 +77,15 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	)...), nil
 }
 
+// input binds a topic whose records are events.
+func input[T any](
+	b *binding, t topics.Topic[T], event func(*Record, T) Event, opts ...processors.EdgeOption[T],
+) processors.Source {
+	return processors.Input(t, func(c *processors.Context, in codec.Decoded[T]) error {
+		return b.apply(c, event(recordOf(c, in.Raw), in.Value))
+	}, opts...)
+}
+
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
 // binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
@@ -93,48 +104,12 @@ func (b *binding) rulesNow() rules {
 	return r
 }
 
-func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
-	return b.apply(c, MessageArrived{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onThinkResponse(c *processors.Context, in codec.Decoded[topics.ThinkResponse]) error {
-	return b.apply(c, ThinkResponded{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onThinkFailure(c *processors.Context, in codec.Decoded[topics.ThinkFailure]) error {
-	return b.apply(c, ThinkFailed{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onToolResult(c *processors.Context, in codec.Decoded[topics.ToolUseResult]) error {
-	return b.apply(c, ToolAnswered{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onToolFailure(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, ToolFailed{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
-	return b.apply(c, RouteGiven{recordOf(c, in.Raw), in.Value})
-}
-
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
 	if err := b.apply(c, Controlled{recordOf(c, in.Raw), in.Value}); err != nil {
 		return err
 	}
 	b.reportControl(c, in.Value)
 	return nil
-}
-
-func (b *binding) onCompaction(c *processors.Context, in codec.Decoded[topics.CompactionResult]) error {
-	return b.apply(c, Compacted{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onGateOutcome(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
-	return b.apply(c, GateEnded{recordOf(c, in.Raw), in.Value})
-}
-
-func (b *binding) onGateRequest(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
-	return b.apply(c, GateOpened{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
@@ -211,4 +186,29 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 	}
 	b.cache.keep(e.session(), out)
 	return out, nil
+}
+
+// limited knows how large the records of topics may be. *processors.Context implements it.
+type limited interface {
+	MaxRecordBytes(to ...goka.Stream) int
+}
+
+// within lowers the rules for topics that accept less than Config.RecordLimit.
+func (b *binding) within(r *rules, from limited) {
+	if from.MaxRecordBytes() >= r.RecordLimit {
+		return
+	}
+	of := func(topics ...goka.Stream) int { return from.MaxRecordBytes(topics...) }
+	t := b.topics
+	r.accepted = topicLimits{
+		model: of(t.EnrichedMessageInput.Stream()), tool: of(t.ToolUse.Stream(), t.ToolUseDLQ.Stream()),
+		completed: of(t.ToolUseAllComplete.Stream()), input: of(t.MessageInput.Stream()), output: of(t.MessageOutput.Stream()),
+		gate: of(t.GateRequests.Stream()), event: of(t.AgentEvents.Stream()), compaction: of(t.CompactionRequest.Stream()),
+		memoir: of(t.MemoirSessions.Stream(), t.SessionEnd.Stream()),
+	}
+	if r.Memoir != nil {
+		r.accepted.model = min(r.accepted.model, of(t.MemoirLookups.Stream()))
+	}
+	table := of(goka.Stream(goka.GroupTable(t.Group())))
+	r.RowLimit = min(r.RowLimit, table-table/16)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e ToolAnswered) apply(s *transition) {
+func (s *transition) receiveResult(e ToolAnswered) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)
 		return
@@ -29,7 +29,7 @@ func (e ToolAnswered) apply(s *transition) {
 	s.completeStep()
 }
 
-func (e ToolFailed) apply(s *transition) {
+func (s *transition) receiveToolFailure(e ToolFailed) {
 	id := e.Item.ToolUseID
 	switch {
 	case e.tombstone():
@@ -219,11 +219,6 @@ func (s *transition) heldResult(h *turnrow.Held, c *turnrow.Call) (r *turnrow.Re
 		return s.failedResult(c, e.Record), true
 	}
 	return nil, false
-}
-
-// holdsValues reports whether the turn holds records whose results are decoded from their values.
-func holdsValues(t *turnrow.OpenTurn) bool {
-	return t != nil && slices.ContainsFunc(t.Held, func(h *turnrow.Held) bool { return h.Result == nil })
 }
 
 // resultOf returns a tool's result as it is stored in the row. Texts longer than maxID count as absent; none of them

@@ -15,8 +15,6 @@ import (
 // callsInline is the maximum size in bytes of the results that are stored in the calls.
 const callsInline = 1 << 10
 
-func ended(c *turnrow.Call) bool { return c.Result != nil || c.ResultLength > 0 }
-
 // keepResult ends a call with its result. The result of the last open call is not encoded, because the step ends.
 func keepResult(t *turnrow.OpenTurn, c *turnrow.Call, r *turnrow.Result) {
 	inline := proto.Size(r)

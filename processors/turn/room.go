@@ -56,34 +56,12 @@ const (
 // rowReserve is the space in bytes for what every event adds to the row: memories, a deadline.
 const rowReserve = 256
 
-// stateSize returns the size of a row with its parts, in bytes.
-func stateSize(s *turnrow.State) int { return proto.Size(s) + partsSize(s) }
-
-// within reports whether a row with its parts has at most limit bytes.
-func within(s *turnrow.State, limit int) bool { return stateSize(s) <= limit }
-
 // makeRoom gives up hidden exchanges, memories, held records and waiting messages until the row fits. If that would not be
 // enough, it gives up only expired memories and reports false.
 func (s *transition) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
 func (s *transition) makeRoomUpTo(most loss) bool {
 	return s.shrink(s.rowLimit-rowReserve, most)
-}
-
-// trim makes the row fit after an event was applied. It reports false if the row must not be written.
-func (s *transition) trim() bool {
-	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row) // they count towards the row's size
-	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
-		if !s.giveUpGate() {
-			s.fail(tooLarge("no room in the session's row"))
-		}
-	}
-	limit := max(s.rowLimit, s.oversize)
-	if s.shrink(limit, waitingMessages) {
-		return true
-	}
-	s.row.Calls = nil
-	return within(s.row, limit)
 }
 
 // shrink gives up what most permits until the row has at most limit bytes. It reports whether the row fits.

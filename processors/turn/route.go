@@ -2,7 +2,6 @@ package turn
 
 import (
 	"bytes"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // latest is the timestamp of a message whose record has none.
 const latest = math.MaxInt64
 
-func (e RouteGiven) apply(s *transition) {
+func (s *transition) receiveRoute(e RouteGiven) {
 	switch {
 	case e.tombstone() && e.Own: // written by processors/delivery for a route that was used
 	case e.tombstone():
@@ -240,20 +239,6 @@ func (s *transition) live(r *turnrow.ReplyRoute) *turnrow.ReplyRoute {
 	return r
 }
 
-// unfinished returns the messages that have no output yet, in order of arrival.
-func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
-	return func(yield func(*turnrow.Accepted) bool) {
-		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
-			return
-		}
-		for _, a := range s.row.Waiting {
-			if !yield(a) {
-				return
-			}
-		}
-	}
-}
-
 // expireRoutes drops the routes that have expired.
 func (s *transition) expireRoutes() {
 	n := len(s.row.Routes)
@@ -265,5 +250,3 @@ func (s *transition) expireRoutes() {
 		}
 	}
 }
-
-func sameRequest(a, b *string) bool { return a != nil && b != nil && *a == *b }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
@@ -76,4 +77,47 @@ func hasGates(s *turnrow.State) bool {
 	t := s.Turn
 	return len(s.OtherGates) > 0 || t.GetStoppedMs() != 0 || slices.ContainsFunc(t.GetCalls(), gated) ||
 		slices.ContainsFunc(t.GetHeld(), isOutcome) || slices.ContainsFunc(s.Early, isOutcome)
+}
+
+// hasChannels reports whether the session has an unfinished message of a channel or a delegation.
+func hasChannels(s *turnrow.State) bool {
+	return fromChannel(s.Turn.GetMessage()) || slices.ContainsFunc(s.Waiting, fromChannel)
+}
+
+// fromChannel reports whether the row stores anything of a message that is only known since rows have channels.
+func fromChannel(a *turnrow.Accepted) bool {
+	return len(a.GetOrigin())+len(a.GetTask())+len(a.GetEphemeralPrompt()) > 0 || a.GetDepth() != 0 || a.GetResult() || a.GetNoRoute()
+}
+
+func isOutcome(h *turnrow.Held) bool { return h.Kind == turnrow.Held_GATE_OUTCOME }
+
+// gated reports whether a call has or had a gate.
+func gated(c *turnrow.Call) bool { return c.Gate != nil || c.DeadlineMs != 0 || c.Edited }
+
+// holdsValues reports whether the turn holds records whose results are decoded from their values.
+func holdsValues(t *turnrow.OpenTurn) bool {
+	return t != nil && slices.ContainsFunc(t.Held, func(h *turnrow.Held) bool { return h.Result == nil })
+}
+
+// hiddenSize returns the size of the hidden exchanges in bytes.
+func hiddenSize(s *turnrow.State) int { return lengthOf(s.HiddenParts) + len(s.Hidden) }
+
+func ended(c *turnrow.Call) bool { return c.Result != nil || c.ResultLength > 0 }
+
+// callDeadline returns when an open call times out, in milliseconds since the epoch.
+func callDeadline(t *turnrow.OpenTurn, c *turnrow.Call) int64 {
+	if c.Gate != nil {
+		return c.Gate.ExpiresMs
+	}
+	return cmp.Or(c.DeadlineMs, t.DeadlineMs)
+}
+
+// callsDeadline returns when the first of the open calls times out, in milliseconds since the epoch.
+func callsDeadline(t *turnrow.OpenTurn) (earliest int64) {
+	for _, c := range t.Calls {
+		if at := callDeadline(t, c); !ended(c) && (earliest == 0 || at < earliest) {
+			earliest = at
+		}
+	}
+	return cmp.Or(earliest, t.DeadlineMs)
 }

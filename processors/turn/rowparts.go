@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
@@ -245,3 +247,12 @@ func (s *transition) load(i int) {
 		s.oversize -= before - stateSize(s.row)
 	}
 }
+
+// stateSize returns the size of a row with its parts, in bytes.
+func stateSize(s *turnrow.State) int { return proto.Size(s) + partsSize(s) }
+
+// within reports whether a row with its parts has at most limit bytes.
+func within(s *turnrow.State, limit int) bool { return stateSize(s) <= limit }
+
+// lastSteps returns the newest maxSteps entries of steps.
+func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*stepSize):] }

@@ -14,19 +14,6 @@ import "github.com/turntable-streams/turntable/topics"
 // ends again later, and those snapshots have the whole conversation. The last turn alone is not enough for the IDs: if the row goes
 // back to before its response, the turn may time out this time, or be answered where it timed out before.
 
-// endsAt returns when an idle session ends, in milliseconds since the epoch. ok is false if it does not.
-func (s *transition) endsAt() (at int64, ok bool) {
-	if s.rules.Memoir == nil || s.row.LastTurn == "" || s.waitsForSomething() {
-		return 0, false
-	}
-	return s.row.TouchedMs + s.rules.Memoir.After.Milliseconds(), true
-}
-
-// waitsForSomething reports whether something of the session is open. No message waits without an open turn.
-func (s *transition) waitsForSomething() bool {
-	return s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early)+len(s.row.OtherGates) > 0
-}
-
 // postponeEnd makes a record that changed nothing, such as one that is dead-lettered, count as activity of a session that
 // would end. It reports whether the row must be written.
 func (s *transition) postponeEnd() bool {
@@ -74,16 +61,4 @@ func (s *transition) endSession(at int64) {
 	cost, spent := s.row.Cost, s.row.Spent
 	s.forgetConversation()
 	s.row.Cost, s.row.Spent = cost, spent
-}
-
-// onlyCostLeft reports whether only memories and the cost are left of a session that has ended.
-func (s *transition) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noConversationLeft() }
-
-// memoryRoom returns how many bytes of a record for the model are kept for the memory of its user and for the record's key. A
-// memory with many characters that JSON escapes can be longer: the group that adds it shortens it.
-func (r *rules) memoryRoom(user *string, both bool) int {
-	if r.Memoir == nil {
-		return 0
-	}
-	return quoted(user) + spellings(both)*(r.Memoir.ContextBytes+r.Memoir.ContextBytes/8)
 }

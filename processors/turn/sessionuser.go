@@ -122,13 +122,3 @@ func (s *transition) turnOf(own workerReply, at place) *turnrow.Accepted {
 	}
 	return nil
 }
-
-// first returns the first ID that is not blank, nil if all are.
-func first(ids ...*string) *string {
-	for _, id := range ids {
-		if id = notBlank(id); id != nil {
-			return id
-		}
-	}
-	return nil
-}

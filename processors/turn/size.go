@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -82,11 +80,11 @@ func quotedBytes[T string | topics.Raw](text T) int {
 	return size
 }
 
-// appendText appends a text as JSON; nil is null.
-func appendText(b []byte, text *string) []byte {
-	if text == nil {
-		return append(b, "null"...)
+// memoryRoom returns how many bytes of a record for the model are kept for the memory of its user and for the record's key. A
+// memory with many characters that JSON escapes can be longer: the group that adds it shortens it.
+func (r *rules) memoryRoom(user *string, both bool) int {
+	if r.Memoir == nil {
+		return 0
 	}
-	b, _ = jsontext.AppendQuote(b, *text) // invalid UTF-8 is replaced
-	return b
+	return quoted(user) + spellings(both)*(r.Memoir.ContextBytes+r.Memoir.ContextBytes/8)
 }

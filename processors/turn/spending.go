@@ -7,7 +7,6 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,18 +35,6 @@ func TenantBefore(sep string) func(user string) string {
 		return tenant
 	}
 }
-
-// check checks the limits.
-func (b Budgets) check(check *bounds.Check) {
-	for name, of := range map[string]Budget{"Budgets.User": b.User, "Budgets.Tenant": b.Tenant} {
-		checkCost(check, name+".Total", of.Total)
-		checkCost(check, name+".Day", of.Day)
-		checkCost(check, name+".Month", of.Month)
-	}
-}
-
-// hasBudgets reports whether the spending of users or tenants is limited.
-func (c *Config) hasBudgets() bool { return c.Budgets != Budgets{} }
 
 // overBudget reports whether the user of the open turn, or the user's tenant, has reached a budget, and which.
 func (s *transition) overBudget() (text string, over bool) {

@@ -60,9 +60,6 @@ func (s *transition) rememberStep() {
 	turn.Input, turn.Prompt, turn.PromptParts = nil, nil, nil
 }
 
-// lastSteps returns the newest maxSteps entries of steps.
-func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*stepSize):] }
-
 // echoPlace returns the place of the step that a response names by its echo, for a response whose id names none.
 //
 // The echo may be missing or altered. The response then counts for the open step unless something contradicts that. If

@@ -9,9 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// eventLimit is the size of the largest event that is written. The fold group keeps events of this size in parts of its row.
-func (r *rules) eventLimit() int { return r.limit(r.accepted.event) * 7 / 8 }
-
 // longText is the size from which on a text is written in pieces.
 const longText = 64 << 10
 

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/timed"
 )
 
@@ -25,4 +26,40 @@ func stateOf(row any) (*turnrow.State, error) {
 		return turnrow.Table.Unmarshal(stored)
 	}
 	return turnrow.Table.Of(row)
+}
+
+// snapshot is the state of a session before an event: a decoded row, and its parts, which are read only if the event needs
+// them. The other fields are cached. They save decoding and reading, and outcomes do not depend on them.
+type snapshot struct {
+	state *turnrow.State // nil: the session has no row
+	parts Parts
+	full  fullValues
+
+	spendings spendings // nil: none are known
+}
+
+// tableRow is a row of the group table and its parts. *processors.Context implements it.
+type tableRow interface {
+	Parts
+	Value() any
+	HasParts() bool
+}
+
+var _ tableRow = (*processors.Context)(nil)
+
+// read returns the snapshot of a session: from the cache, which no longer has the state then, or decoded from the table's
+// row.
+func (c *stateCache) read(from tableRow, session string) (at snapshot, err error) {
+	if from.HasParts() {
+		at.parts = from
+	}
+	row := from.Value()
+	if raw, ok := row.(storedRow); ok {
+		if cached, ok := c.take(session, raw); ok {
+			at.state, at.full = cached.state, cached.full
+			return at, nil
+		}
+	}
+	at.state, err = stateOf(row)
+	return at, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e ThinkResponded) apply(s *transition) {
+func (s *transition) receiveResponse(e ThinkResponded) {
 	r := e.Response
 	if e.tombstone() {
 		s.forgetConversation()
@@ -101,24 +101,7 @@ func (s *transition) shareConversation(whole topics.Raw, length uint32) {
 	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
 }
 
-// sharedLength returns the length of the common prefix of two texts.
-func sharedLength(a, b []byte) int {
-	n, least := 0, min(len(a), len(b))
-	if least > 0 && &a[0] == &b[0] {
-		return least // the same memory
-	}
-	for chunk := 4096; chunk > 1; chunk /= 8 {
-		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
-			n += chunk
-		}
-	}
-	for n < least && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func (e ThinkFailed) apply(s *transition) {
+func (s *transition) receiveFailure(e ThinkFailed) {
 	reason := e.headerText(topics.HeaderErrorReason)
 	if e.Failure.Reason != nil {
 		reason = *e.Failure.Reason

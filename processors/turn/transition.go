@@ -1,11 +1,11 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // Outcome is the result of applying an event.
@@ -62,7 +62,7 @@ func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, err
 			return Outcome{}, nil
 		}
 	}
-	event.apply(s)
+	s.handle(event)
 	s.applyEarly()
 	fits := true
 	if s.changed && !s.erased {
@@ -92,6 +92,39 @@ func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, err
 	return s.outcome(s.row), nil
 }
 
+// handle is what happens to an event.
+func (s *transition) handle(event Event) {
+	switch e := event.(type) {
+	case MessageArrived: // it gets its turn, or waits for it
+		s.receiveMessage(e)
+	case Compacted: // the turn's first step begins
+		s.receiveSummary(e)
+	case ThinkResponded: // the step's calls are handed out, or the turn is answered
+		s.receiveResponse(e)
+	case ThinkFailed: // the turn ends in an error
+		s.receiveFailure(e)
+	case GateEnded: // a call is handed out or refused
+		s.receiveOutcome(e)
+	case ToolAnswered: // a call ends; with the last one the next step begins
+		s.receiveResult(e)
+	case ToolFailed:
+		s.receiveToolFailure(e)
+	case GateOpened: // the clock of the step stops
+		s.receiveGate(e)
+	case RouteGiven: // the output of a message has a way to its caller
+		s.receiveRoute(e)
+	case Controlled: // turns end, or the session
+		s.receiveControl(e)
+	case DeadlineCame:
+		e.timeOut(s)
+		s.applyEarly() // before expiry: a record whose step opens now is not too late
+		e.expire(s)
+		// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is
+		// written.
+		s.changed = s.changed || s.row.DeadlineMs != 0
+	}
+}
+
 // outcome returns the outcome of a changed session; a nil row is deleted.
 func (s *transition) outcome(row *turnrow.State) Outcome {
 	out := Outcome{Changed: true, State: row, Effects: s.effects}
@@ -99,56 +132,41 @@ func (s *transition) outcome(row *turnrow.State) Outcome {
 	return out
 }
 
-// transition is a row while an event is applied to it.
-type transition struct {
-	row       *turnrow.State
-	layout    rowLayout
-	rowLimit  int   // maximum size of the row before divide, in bytes
-	oversize  int   // the size of the stored row if it exceeded its limit, else 0
-	delayed   int64 // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
-	key       string
-	isNew     bool // the session had no row
-	now       time.Time
-	rules     rules
-	effects   []Effect
-	changed   bool    // the row must be written
-	erased    bool    // the row must be deleted
-	purging   bool    // the session ends: no turn begins
-	cannotAsk bool    // the turn ends because its caller cannot ask a person
-	err       error   // a part could not be read: the outcome is discarded
-	instant   *string // now as text; nil until it is needed
-
-	spendings spendings // of users and tenants, nil if their budgets are not checked
-
-	settled *settlement // of the open step, between its response and its end in the event stream
-
-	replaying *turnrow.Held // the held record that is being applied, nil for the event itself
+// trim makes the row fit after an event was applied. It reports false if the row must not be written.
+func (s *transition) trim() bool {
+	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row) // they count towards the row's size
+	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
+		if !s.giveUpGate() {
+			s.fail(tooLarge("no room in the session's row"))
+		}
+	}
+	limit := max(s.rowLimit, s.oversize)
+	if s.shrink(limit, waitingMessages) {
+		return true
+	}
+	s.row.Calls = nil
+	return within(s.row, limit)
 }
 
-func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
-
-// after returns now plus d, in milliseconds since the epoch.
-func (s *transition) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
-
-// thinking reports whether a think step is open.
-func (s *transition) thinking() bool {
-	return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 && s.row.Turn.Compaction == nil
-}
-
-// storedHistory returns the session's history.
-func (s *transition) storedHistory() topics.Raw {
-	s.load(history)
-	return s.row.History
-}
-
-// turnTail returns the open turn's conversation after the prefix that it shares with the history.
-func (s *transition) turnTail() topics.Raw {
-	s.load(tail)
-	return s.row.Turn.Tail
-}
-
-// turnPrompt returns the message that the open step sent to the model, nil if the row had no room for it.
-func (s *transition) turnPrompt() topics.Raw {
-	s.load(prompt)
-	return s.row.Turn.Prompt
+// applyEarly applies the held records whose steps have opened. This may open further steps. It reports whether it
+// applied any.
+func (s *transition) applyEarly() (any bool) {
+	for s.changed && s.err == nil && !s.purging {
+		i := slices.IndexFunc(s.row.Early, s.isDue)
+		if i < 0 {
+			break
+		}
+		any = true
+		h := s.row.Early[i]
+		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
+		e, err := heldEvent(h, s.key)
+		if err != nil { // the row is damaged: the record was readable when it was held
+			s.giveUp(h, reasonUnreadable)
+			continue
+		}
+		s.replaying = h
+		s.handle(e)
+		s.replaying = nil
+	}
+	return any
 }

@@ -110,14 +110,6 @@ func (s *transition) historySize() int {
 	return stored
 }
 
-// user returns the user id for a turn's records: the message's, else that of the last think-response.
-func (s *transition) user(a *turnrow.Accepted) *string {
-	if !blank(a.UserId) {
-		return a.UserId
-	}
-	return s.row.UserId
-}
-
 // close ends the open turn with its output, gives up its held records, and opens the turn of the next waiting message.
 func (s *transition) close(o topics.Output) {
 	turn := s.row.Turn

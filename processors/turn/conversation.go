@@ -8,6 +8,72 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// span is the position of an element in an array.
+type span struct{ from, to int }
+
+// elementsOf returns the positions of the elements of a JSON array that are not null.
+func elementsOf(array topics.Raw) (spans []span) {
+	scan(array, func(s span) { spans = append(spans, s) })
+	return spans
+}
+
+// messages counts the elements of a JSON array that are not null.
+func messages(array topics.Raw) (count uint32) {
+	scan(array, func(span) { count++ })
+	return count
+}
+
+// scan calls found for the elements of a JSON array that are not null. The array must be valid JSON, which codecs guarantee,
+// so only brackets, commas and quotes are examined. This is fast because a history is counted at every response.
+func scan(array topics.Raw, found func(span)) {
+	depth := 0
+	from := -1 // position of the current element; -1 before its first byte
+	end := func(at int) {
+		if from >= 0 && array[from] != 'n' {
+			found(span{from, from + len(bytes.TrimRight(array[from:at], " \t\r\n"))})
+		}
+		from = -1
+	}
+	for i := 0; i < len(array); i++ {
+		b := array[i]
+		if depth == 1 && from < 0 && b > ' ' && b != ',' && b != ']' {
+			from = i
+		}
+		switch b {
+		case '"':
+			i += quote(array[i+1:])
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				end(i)
+			}
+		case ',':
+			if depth == 1 {
+				end(i)
+			}
+		}
+	}
+}
+
+// quote returns the length of a text up to and including its closing quote.
+func quote(text []byte) int {
+	for at := 0; ; {
+		n := bytes.IndexByte(text[at:], '"')
+		if n < 0 {
+			return len(text)
+		}
+		at += n + 1
+		escapes := 0
+		for at-2-escapes >= 0 && text[at-2-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return at
+		}
+	}
+}
+
 // An exchange is a message that is neither the model's nor a tool's, and what follows up to the next such message. A
 // conversation is only divided between two exchanges, and only where no tool call is separated from its result: providers
 // reject a prompt that has one without the other. A user's message that has the result of a call belongs to the exchange
@@ -104,4 +170,36 @@ func withoutFront(conversation topics.Raw, end int) topics.Raw {
 		return nil
 	}
 	return append(append(make(topics.Raw, 0, 1+len(rest)), '['), rest...)
+}
+
+// sharedLength returns the length of the common prefix of two texts.
+func sharedLength(a, b []byte) int {
+	n, least := 0, min(len(a), len(b))
+	if least > 0 && &a[0] == &b[0] {
+		return least // the same memory
+	}
+	for chunk := 4096; chunk > 1; chunk /= 8 {
+		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
+			n += chunk
+		}
+	}
+	for n < least && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// extends reports whether a conversation begins with another one.
+func extends(long, short topics.Raw) bool {
+	return len(short) <= bracket || sharedLength(long, short) >= len(short)-bracket
+}
+
+// conversation returns the history after a response, as one JSON array: the previous messages, the input and the model's
+// messages. previous is the number of PreviousMessages, which the caller has counted already.
+func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, length uint32) {
+	length = previous + messages(r.LastInputResponse)
+	if r.LastInputMessage != nil {
+		length++
+	}
+	return topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse), length
 }

@@ -1,0 +1,188 @@
+package turn
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// After a downtime or a lag, a deadline can fire while the record that it waits for has been on its topic for a long time: the
+// next message of an idle session, the answer of the model, the message of an answer that is held. The end of a session, its
+// removal, the timeouts of steps and calls, and the expiry of held records are therefore postponed for as long as such a record
+// may be unread. maxEndDelay and maxTimeoutDelay limit this, from the deadline or from when the inputs began to be read,
+// whichever is later: a partition whose inputs are never read to their ends, for example because a handler fails indefinitely,
+// must not keep turns and sessions open.
+const (
+	maxEndDelay     = 10 * time.Minute
+	maxTimeoutDelay = 30 * time.Second
+)
+
+// readAgain is how long the timeout of a step or a call, or the expiry of a held record, is postponed before it is tried again.
+const readAgain = time.Second
+
+// minEndAgain and maxEndAgain bound how long the end or the removal of a session is postponed before it is tried again. Each
+// attempt writes the row, in the goroutine that must read the records: after a downtime, all idle sessions of the partition are
+// due at once. Therefore the wait is as long as the wait before it, and differs by the session.
+const (
+	minEndAgain = 5 * time.Second
+	maxEndAgain = time.Minute
+)
+
+// timeOut ends what is due of the open turn: its step, its open calls, or its wait for a summary.
+func (d DeadlineCame) timeOut(s *transition) {
+	s.expireOthers()
+	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.nowMS() || d.postpone(s, s.turnDeadline()) {
+		return
+	}
+	s.changed, s.row.TouchedMs = true, s.nowMS()
+	switch {
+	case s.compacting():
+		s.endCompaction()
+	case s.thinking():
+		s.fail(thinkTimeout(s))
+	default:
+		s.timeOutCalls()
+	}
+}
+
+// expire gives up held records and routes that have expired, and ends or removes the session if it is idle.
+func (d DeadlineCame) expire(s *transition) {
+	d.expireEarly(s)
+	s.expireRoutes()
+	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postponeEnd(s, at) {
+		return
+	}
+	if at, ok := s.endsAt(); ok && at <= s.nowMS() {
+		s.endSession(at)
+	}
+	if at, ok := s.idleAt(); !ok || at > s.nowMS() || s.err != nil {
+		return
+	}
+	if s.onlyMemoriesLeft() || s.rules.IdlePurge == 0 {
+		s.changed, s.erased = true, true
+		return
+	}
+	touched := s.row.TouchedMs
+	s.purge(failure{}) // no message is open or waiting, so the failure is not used
+	s.row.TouchedMs = touched
+	s.erased = s.forgottenAt() <= s.nowMS()
+}
+
+// timeOutCalls ends the open calls whose time is up with timeout errors.
+func (s *transition) timeOutCalls() {
+	turn, ms := s.row.Turn, s.rules.ToolTimeout.Milliseconds()
+	text := fmt.Sprintf("async tool did not respond within %dms", ms)
+	for i, c := range turn.Calls {
+		switch {
+		case ended(c) || callDeadline(turn, c) > s.nowMS():
+		case c.Gate != nil:
+			s.endGatedCall(i, topics.CauseParentEnded, timedOutText, reasonOfTimeout)
+		default:
+			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), ms, text, "timeout"))
+		}
+	}
+	s.completeStep()
+}
+
+// expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
+// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends. A record whose message may
+// be unread is kept.
+func (d DeadlineCame) expireEarly(s *transition) {
+	for _, h := range s.row.Early {
+		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
+			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
+		}
+	}
+	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool {
+		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs)
+	})
+}
+
+// expects reports whether the turn that a held record answers is open, or its message waits.
+func (s *transition) expects(h *turnrow.Held) bool {
+	if h.TurnId == "" {
+		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
+	}
+	return s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == h.TurnId ||
+		slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == h.TurnId })
+}
+
+// postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records
+// that may be unread.
+func (d DeadlineCame) postpone(s *transition, at int64) bool {
+	return d.wait(s, at, maxTimeoutDelay, func(time.Duration) time.Duration { return readAgain })
+}
+
+// postponeEnd is postpone for the end or the removal of a session.
+func (d DeadlineCame) postponeEnd(s *transition, at int64) bool {
+	return d.wait(s, at, maxEndDelay, func(waited time.Duration) time.Duration { return endAgain(s.key, waited) })
+}
+
+// wait postpones what is due at a time for as long as again says of how long it was postponed so far. It reports false if no
+// record may be unread, or if the limit is reached.
+func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
+	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
+		return false
+	}
+	since := max(at, d.Unread.Since.UnixMilli())
+	last := since + limit.Milliseconds()
+	if s.nowMS() >= last {
+		return false
+	}
+	waited := time.Duration(max(0, s.nowMS()-since)) * time.Millisecond
+	next := min(s.after(again(waited)), last)
+	if s.delayed == 0 || next < s.delayed {
+		s.delayed = next
+	}
+	return true
+}
+
+// endAgain returns how long the end of a session that was postponed for so long so far is postponed next. It is a pure function,
+// so that an event that is repeated writes the same row.
+func endAgain(session string, waited time.Duration) time.Duration {
+	least := min(max(waited, minEndAgain), maxEndAgain*2/3)
+	return least + retry.Jitter(least/2, "end again", session)
+}
+
+// reading says how far the inputs of the partition have been read. *processors.Context implements it.
+type reading interface {
+	Progress() processors.Progress
+}
+
+var _ reading = (*processors.Context)(nil)
+
+// withUnread returns the deadline with what may be unread, if it may have to wait for that: Progress can ask each broker of an
+// input, and blocks while one does not answer.
+func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules rules, from reading) DeadlineCame {
+	if state == nil || !(&transition{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
+		return d
+	}
+	p := from.Progress()
+	d.Unread = &Unread{From: p.Through, Since: p.Since}
+	return d
+}
+
+// mayPostpone reports whether a deadline that comes now may be postponed. If it reports false, the outcome does not depend on
+// DeadlineCame.Unread. It reads no parts.
+func (s *transition) mayPostpone() bool {
+	due := func(at int64) bool { return at <= s.nowMS() }
+	gateDue := func(g *turnrow.OtherGate) bool { return due(g.ExpiresMs) }
+	switch row := s.row; {
+	case slices.ContainsFunc(row.Early, func(h *turnrow.Held) bool { return due(h.ExpiresMs) }):
+		return true
+	case row.Turn != nil: // without the gate, the clock of the step runs again
+		return due(s.turnDeadline()) || slices.ContainsFunc(row.OtherGates, gateDue)
+	case len(row.Early) > 0:
+		return false
+	case len(row.Routes)+len(row.OtherGates) > 0: // without them, the session may be idle
+		return !slices.ContainsFunc(row.Routes, func(r *turnrow.ReplyRoute) bool { return !due(r.ExpiresMs) }) &&
+			!slices.ContainsFunc(row.OtherGates, func(g *turnrow.OtherGate) bool { return !gateDue(g) })
+	}
+	at, ok := s.idleAt()
+	return ok && due(at)
+}
