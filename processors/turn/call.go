@@ -106,12 +106,6 @@ func (s *transition) synthesise(id, name *string, total int, latency int64, text
 	}
 }
 
-func errorResult(text, reason string) []byte {
-	b := appendText([]byte(`{"error":`), &text)
-	b = appendText(append(b, `,"reason":`...), &reason)
-	return append(b, '}')
-}
-
 // openCall returns the open call with this tool_use_id, or nil if there is none.
 func (s *transition) openCall(id string) *turnrow.Call {
 	if s.row.Turn == nil {

@@ -51,8 +51,3 @@ func (s *transition) beginsWithPrompt(messages topics.Raw) bool {
 	sent, err := topics.DecodeMessage(s.turnPrompt())
 	return err == nil && roleAndContent(first) == roleAndContent(sent)
 }
-
-// roleAndContent returns the digest of a message's role and content.
-func roleAndContent(m topics.Message) digest {
-	return inputDigest(topics.Message{Role: m.Role, Content: m.Content})
-}

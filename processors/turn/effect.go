@@ -3,6 +3,8 @@ package turn
 import (
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -52,6 +54,8 @@ type (
 	ToolMessage topics.Message
 	// CompactionRequested asks for a summary of the oldest messages of a history, a record of compaction-request.
 	CompactionRequested topics.CompactionRequest
+	// GateRequested opens or withdraws a gate, a record of gate-requests.
+	GateRequested topics.GateRequest
 	// Answered is the output of a turn, an answer or an error, a record of message-output.
 	Answered topics.Output
 	// SessionEnded says that the session has ended, a record of session-end.
@@ -84,6 +88,13 @@ func (ModelCharged) kind() string        { return "model-cost" }
 func (Streamed) kind() string            { return "event" }
 func (ReplyStreamed) kind() string       { return "reply-event" }
 func (ToolTook) kind() string            { return "tool-latency" }
+
+func (g GateRequested) kind() string {
+	if g.Withdrawn != "" {
+		return "gate-withdrawal"
+	}
+	return "gate-request"
+}
 
 // outputID derives an output's turntable.id. Steps count from 1. The output of the turn has step 0, so that it has the
 // same ID however the turn ends.
@@ -120,4 +131,13 @@ func (s *transition) deadLetter(reason string) {
 		return
 	}
 	s.effects = append(s.effects, DeadLetter{Reason: reason})
+}
+
+// giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
+// record of a dead-letter topic.
+func (s *transition) giveUp(h *turnrow.Held, reason string) {
+	s.changed = true
+	if !h.Failure {
+		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
+	}
 }

@@ -24,16 +24,6 @@ const gateGrace = 5 * time.Minute
 // via is the turn's name in the requests of its gates.
 const via = "turn"
 
-// GateRequested opens or withdraws a gate, a record of gate-requests.
-type GateRequested topics.GateRequest
-
-func (g GateRequested) kind() string {
-	if g.Withdrawn != "" {
-		return "gate-withdrawal"
-	}
-	return "gate-request"
-}
-
 // gateCalls gives a gate to each usable call of a new step that the policy does not allow. It returns the policy's decisions
 // by call; nil without a policy.
 func (s *transition) gateCalls(items []topics.ToolUseItem) []approval.Decision {

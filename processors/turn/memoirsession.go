@@ -127,29 +127,3 @@ func (s *transition) hiddenConversation() topics.Raw {
 	}
 	return topics.Splice(s.row.Hidden[:len(s.row.Hidden)-len(",")])
 }
-
-// hideReplaced keeps the messages that a worker has summarized or dropped: those of the history before the turn, and of the turn's
-// own conversation before its last response, that are not in the history after it. They are compared by role and content.
-func (s *transition) hideReplaced(own, before, after topics.Raw) {
-	if s.rules.Memoir == nil || extends(after, before) && extends(after, own) {
-		return
-	}
-	stays := map[digest]bool{}
-	for m := range topics.Messages(after) {
-		stays[roleAndContent(m)] = true
-	}
-	var gone []topics.Raw
-	for _, conversation := range []topics.Raw{before, own} {
-		for _, at := range elementsOf(conversation) {
-			raw := conversation[at.from:at.to]
-			m, err := topics.DecodeMessage(raw)
-			if d := roleAndContent(m); err == nil && !stays[d] {
-				stays[d], gone = true, append(gone, raw)
-			}
-		}
-	}
-	if len(gone) > 0 {
-		front := topics.Splice(gone...)
-		s.keepHidden(front[:len(front)-bracket])
-	}
-}

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
@@ -65,24 +64,6 @@ func (s *transition) receiveMessage(e MessageArrived) {
 			s.fail(thinkTimeout(s))
 		}
 	}
-}
-
-// hasTurn reports whether the turn of a message is open, waits or is remembered as ended: the message is a repeat. Its
-// own record may be forgotten, because other records arrived while it waited.
-func (s *transition) hasTurn(id string) bool {
-	if s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == id {
-		return true
-	}
-	if slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == id }) {
-		return true
-	}
-	return s.hasEnded(id)
-}
-
-// hasEnded reports whether the turn of a message is remembered as ended.
-func (s *transition) hasEnded(id string) bool {
-	ended, ok := turnDigest(id)
-	return ok && s.knowsCause(ended)
 }
 
 // hasToolRole reports whether a message has the role tool, which only the turn may write.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
@@ -131,4 +132,13 @@ func agentName(v topics.Raw) string {
 		return *text
 	}
 	return "null"
+}
+
+func thinkTimeout(s *transition) failure {
+	text := fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds())
+	if s.row.Turn.DeadlineMs > s.nowMS() {
+		text = fmt.Sprintf("the model did not respond within %dms, and another message waits",
+			s.rules.SupersedeAfter.Milliseconds())
+	}
+	return failure{topics.CodeThinkTimeout, text}
 }

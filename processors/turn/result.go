@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
@@ -67,110 +66,6 @@ func (s *transition) endCallWith(c *turnrow.Call, r *turnrow.Result, same digest
 	}
 }
 
-// claimant returns the open call that a tool's reply answers. If there is none, it holds or dead-letters the reply and
-// returns nil.
-func (s *transition) claimant(from *Record, r workerReply) *turnrow.Call {
-	if n, ok := namedStep(from, Called{}.kind()); ok {
-		r.name = n
-		switch s.placeOf(n) {
-		case stepToCome:
-			s.holdForStep(from, r)
-			return nil
-		case stepEnded:
-			s.deadLetterLate(r)
-			return nil
-		}
-	} else if s.knowsCall(r.digest) { // a repeat; a later call may have the same tool_use_id
-		s.deadLetterReply(r, reasonSameResult)
-		return nil
-	}
-	call := s.openCall(r.toolUseID)
-	switch {
-	case call == nil || call.Gate != nil || !s.answers(r.name, call):
-		s.holdForCall(from, r)
-	case !sameTool(r.tool, call.Name):
-		s.deadLetterReply(r, reasonOtherTool)
-	default:
-		return call
-	}
-	return nil
-}
-
-// sameTool reports whether a reply's tool can be that of a call. FlightDeck's workers may omit the name.
-func sameTool(reply, called *string) bool {
-	return blank(reply) || blank(called) || *reply == *called
-}
-
-// answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
-// call.
-func (s *transition) answers(n stepName, c *turnrow.Call) bool {
-	turn := s.row.Turn
-	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
-		turn.Calls[n.call] == c
-}
-
-// deadLetterLate dead-letters a tool's reply that no open or later call will claim.
-func (s *transition) deadLetterLate(r workerReply) {
-	reason := reasonNoCall
-	if s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
-		reason = reasonCallEnded
-	}
-	s.deadLetterReply(r, reason)
-}
-
-// holdForCall holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
-// can arrive before the think-response. Any other reply is late or answers no call, and is dead-lettered. A reply whose
-// tool_use_id belonged to an earlier call is late too, unless it names the open step. A reply to a call that waits for its
-// approval is held too: after a crash it can arrive before the outcome that the call was handed out for.
-func (s *transition) holdForCall(from *Record, r workerReply) {
-	if !s.thinking() && !s.holdsBack(r) || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
-		s.deadLetterLate(r)
-		return
-	}
-	turn := s.row.Turn
-	switch {
-	case slices.ContainsFunc(turn.Held, r.answersAlike):
-		s.deadLetterReply(r, reasonHeldAlready)
-		return
-	case len(turn.Held) >= maxHeld:
-		s.deadLetterReply(r, reasonHeldFull)
-		return
-	}
-	turn.Held = append(turn.Held, r.held(from))
-	if !s.makeRoomUpTo(memories) {
-		turn.Held = turn.Held[:len(turn.Held)-1]
-		s.deadLetterReply(r, reasonNoRoom)
-		return
-	}
-	s.changed = true
-}
-
-// holdsBack reports whether a tool's reply answers a call that waits for its approval.
-func (s *transition) holdsBack(r workerReply) bool {
-	c := s.openCall(r.toolUseID)
-	return r.kind == turnrow.Held_TOOL && c != nil && c.Gate != nil && s.answers(r.name, c)
-}
-
-// answersAlike reports whether a record that is held for the open step answers the same call.
-func (r workerReply) answersAlike(h *turnrow.Held) bool {
-	return h.Kind == r.kind && h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
-		sameTool(heldTool(h), r.tool)
-}
-
-// heldTool returns the name of the tool whose reply is held, or nil if it is not known.
-func heldTool(h *turnrow.Held) *string {
-	if h.Result != nil { // written by an older build
-		return h.Result.Name
-	}
-	switch e, _ := heldEvent(h, ""); e := e.(type) {
-	case ToolAnswered:
-		return e.Result.Name
-	case ToolFailed:
-		return e.Item.Name
-	}
-	return nil
-}
-
 // claimHeld ends the calls whose results are held.
 func (s *transition) claimHeld() {
 	turn := s.row.Turn
@@ -219,20 +114,4 @@ func (s *transition) heldResult(h *turnrow.Held, c *turnrow.Call) (r *turnrow.Re
 		return s.failedResult(c, e.Record), true
 	}
 	return nil, false
-}
-
-// resultOf returns a tool's result as it is stored in the row. Texts longer than maxID count as absent; none of them
-// identifies the result.
-func resultOf(t topics.ToolUseResult) *turnrow.Result {
-	return &turnrow.Result{
-		SessionId:  boundedID(t.SessionID),
-		ToolUseId:  t.ToolUseID,
-		ToolId:     boundedID(t.ToolID),
-		Name:       boundedID(t.Name),
-		Result:     bytes.Clone(t.Result),
-		LatencyMs:  t.LatencyMS,
-		Status:     boundedID(t.Status),
-		TotalTools: t.TotalTools,
-		Timestamp:  boundedID(t.Timestamp),
-	}
 }

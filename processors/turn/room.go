@@ -64,6 +64,15 @@ func (s *transition) makeRoomUpTo(most loss) bool {
 	return s.shrink(s.rowLimit-rowReserve, most)
 }
 
+// makeRoomInHistory is makeRoom for a turn that would end otherwise: it hides exchanges, too.
+func (s *transition) makeRoomInHistory(entirely bool) bool {
+	if s.makeRoom() {
+		return true
+	}
+	over := stateSize(s.row) - s.givable(waitingMessages) - (s.rowLimit - rowReserve)
+	return over > 0 && s.hideFor(over, entirely) && s.makeRoom()
+}
+
 // shrink gives up what most permits until the row has at most limit bytes. It reports whether the row fits.
 func (s *transition) shrink(limit int, most loss) bool {
 	if within(s.row, limit) {

@@ -78,25 +78,17 @@ func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
 	}
 }
 
-// storedHistory returns the session's history.
-func (s *transition) storedHistory() topics.Raw {
-	s.load(history)
-	return s.row.History
-}
-
-// turnTail returns the open turn's conversation after the prefix that it shares with the history.
-func (s *transition) turnTail() topics.Raw {
-	s.load(tail)
-	return s.row.Turn.Tail
-}
-
-// turnPrompt returns the message that the open step sent to the model, nil if the row had no room for it.
-func (s *transition) turnPrompt() topics.Raw {
-	s.load(prompt)
-	return s.row.Turn.Prompt
-}
-
 // namesTurn reports whether a gate names the turn of a message.
 func namesTurn(named string, a *turnrow.Accepted) bool {
 	return named == a.GetTurnId() || a.GetRequestId() != "" && named == a.GetRequestId()
+}
+
+// accepted returns the message of an open or waiting turn, nil if the turn is neither.
+func (s *transition) accepted(turn string) *turnrow.Accepted {
+	for a := range s.unfinished() {
+		if a.GetTurnId() == turn {
+			return a
+		}
+	}
+	return nil
 }

@@ -111,14 +111,8 @@ func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, re
 
 // turnOf returns the message of the open or waiting turn that a model's record answers, nil if it is not known.
 func (s *transition) turnOf(own workerReply, at place) *turnrow.Accepted {
-	turn := s.row.Turn
-	if at == stepOpen || turn != nil && own.name.turn == turn.Message.TurnId && own.name.turn != "" {
-		return turn.Message
+	if at == stepOpen {
+		return s.row.Turn.Message
 	}
-	for _, a := range s.row.Waiting {
-		if a.TurnId == own.name.turn {
-			return a
-		}
-	}
-	return nil
+	return s.accepted(own.name.turn)
 }

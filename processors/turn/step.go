@@ -22,6 +22,11 @@ func inputDigest(m topics.Message) digest {
 	return digest(d[:digestSize])
 }
 
+// roleAndContent returns the digest of a message's role and content.
+func roleAndContent(m topics.Message) digest {
+	return inputDigest(topics.Message{Role: m.Role, Content: m.Content})
+}
+
 // digestOf returns the digest of an input. ok is false if the input cannot be decoded.
 func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
 	if turn := s.row.Turn; len(turn.GetInput()) == digestSize && turnSent(turn, s.layout.fields[prompt].full, input) {
@@ -60,72 +65,6 @@ func (s *transition) rememberStep() {
 	turn.Input, turn.Prompt, turn.PromptParts = nil, nil, nil
 }
 
-// echoPlace returns the place of the step that a response names by its echo, for a response whose id names none.
-//
-// The echo may be missing or altered. The response then counts for the open step unless something contradicts that. If
-// the echo matches the open step and a closed one, because the same input was sent twice, the length of the echoed history
-// decides. A worker that compacts the history echoes a different length, so any length matches.
-//
-// After a crash the row may be older than the responses on the topic, so a response may name a step that has not opened:
-// its input is a waiting message or one that was not read yet, and its history is at least as long as the session's. Such
-// a response is applied only to a step with that input and that history.
-func (s *transition) echoPlace(r *workerReply, echo topics.Raw) place {
-	d, ok := s.digestOf(echo)
-	turn, thinking := s.row.Turn, s.thinking()
-	if !ok {
-		return s.openPlace()
-	}
-	r.input = d
-	length, anyLength := r.length, r.anyLength
-	closed, same := s.closedStep(d, length)
-	if thinking && bytes.Equal(d[:], turn.Input) {
-		if anyLength || !same || length == turn.InputHistoryLength {
-			return stepOpen
-		}
-		return stepEnded
-	}
-	switch {
-	case s.namesWaiting(d):
-		if same || closed && anyLength {
-			return stepEnded
-		}
-		return stepToCome
-	case closed:
-		return stepEnded
-	case thinking && length <= turn.InputHistoryLength:
-		return stepOpen
-	case !thinking && !anyLength && length < s.row.HistoryLength:
-		return stepEnded
-	default:
-		return stepToCome
-	}
-}
-
-// failurePlace is echoPlace for a failure. The worker returns the unchanged record that it failed on, so a different input
-// means a different step. A failure without an input counts for the open step.
-func (s *transition) failurePlace(r *workerReply, input topics.Raw) place {
-	d, ok := s.digestOf(input)
-	if !ok {
-		return s.openPlace()
-	}
-	r.input = d
-	if s.thinking() && bytes.Equal(d[:], s.row.Turn.Input) {
-		return stepOpen
-	}
-	if closed, _ := s.closedStep(d, 0); closed {
-		return stepEnded
-	}
-	return stepToCome
-}
-
-// openPlace returns the place of a record that names no step: it answers the open step, if there is one.
-func (s *transition) openPlace() place {
-	if s.thinking() {
-		return stepOpen
-	}
-	return stepEnded
-}
-
 // closedStep reports whether a remembered closed step had that input, and whether one also had a history of that length.
 func (s *transition) closedStep(d digest, length uint32) (closed, sameLength bool) {
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
@@ -147,18 +86,24 @@ func (s *transition) namesWaiting(d digest) bool {
 	return false
 }
 
-// echoOf returns the input that a response echoes: last_input_message, or in a legacy response the last message that is
-// not the model's.
-func echoOf(r topics.ThinkResponse) topics.Raw {
-	if r.LastInputMessage != nil {
-		return r.LastInputMessage
+// isDue reports whether a held record can be applied now: its step is open, or can no longer open.
+func (s *transition) isDue(h *turnrow.Held) bool {
+	turn := s.row.Turn
+	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
+		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step
 	}
-	elements, _ := topics.Elements(r.LastInputResponse)
-	for i := len(elements) - 1; i >= 0; i-- {
-		m, err := topics.DecodeMessage(elements[i])
-		if err == nil && m.Role != nil && *m.Role != roleReplies {
-			return elements[i]
-		}
+	return s.thinking() && bytes.Equal(turn.Input, h.Input) &&
+		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
+}
+
+// releaseEarly gives up the records that are held for a message that has its output.
+func (s *transition) releaseEarly(a *turnrow.Accepted) {
+	var input digest
+	named := false
+	if len(s.row.Early) > 0 && a.Input != nil { // the message ended without a turn
+		input, named = s.digestOf(a.Input)
 	}
-	return nil
+	s.giveUpEarly(reasonTurnEnded, func(h *turnrow.Held) bool {
+		return h.TurnId == a.TurnId || h.TurnId == "" && named && bytes.Equal(h.Input, input[:])
+	})
 }

@@ -59,6 +59,23 @@ func turnDigest(id string) (d digest, ok bool) {
 	return d, err == nil
 }
 
+// rememberEnded remembers that a message has its output, so that later answers to its turn are recognised as late.
+func (s *transition) rememberEnded(a *turnrow.Accepted) {
+	if d, ok := turnDigest(a.TurnId); ok {
+		s.rememberCause(d)
+	}
+}
+
+// hasEnded reports whether the turn of a message is remembered as ended.
+func (s *transition) hasEnded(id string) bool {
+	ended, ok := turnDigest(id)
+	return ok && s.knowsCause(ended)
+}
+
+// hasTurn reports whether the turn of a message is open, waits or is remembered as ended: the message is a repeat. Its
+// own record may be forgotten, because other records arrived while it waited.
+func (s *transition) hasTurn(id string) bool { return s.accepted(id) != nil || s.hasEnded(id) }
+
 // place is the state of the step that a record answers.
 type place int
 
@@ -88,12 +105,5 @@ func (s *transition) placeOf(n stepName) place {
 		return stepOpen
 	default:
 		return stepToCome
-	}
-}
-
-// rememberEnded remembers that a message has its output, so that later answers to its turn are recognised as late.
-func (s *transition) rememberEnded(a *turnrow.Accepted) {
-	if d, ok := turnDigest(a.TurnId); ok {
-		s.rememberCause(d)
 	}
 }

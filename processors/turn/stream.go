@@ -94,29 +94,6 @@ func (s *transition) streamClock() {
 	}
 }
 
-// streamStepEnd marks the end of the open step, whose response has tool calls.
-func (s *transition) streamStepEnd() {
-	if !s.streams() || s.settled == nil {
-		return
-	}
-	s.streamed(seqStepEnd, topics.AgentEvent{
-		Event: stepEvent("step_end", s.row.Turn.Step), Settles: &s.settled.attempt,
-	})
-	s.settled = nil
-}
-
-func stepEvent(kind string, step uint32) topics.Raw {
-	return wrapped(kind, rawMember(nil, "step", strconv.AppendUint(nil, uint64(step), 10)))
-}
-
-// requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
-func requestOf(a *turnrow.Accepted) topics.Raw {
-	if blank(a.RequestId) {
-		return nil
-	}
-	return topics.RequestOf(*a.RequestId)
-}
-
 // settle takes the attempt that an accepted response names as that of the open step. If it names none, the turn writes the
 // events of the response.
 func (s *transition) settle(from *Record, r topics.ThinkResponse) {
@@ -142,6 +119,71 @@ func (s *transition) settle(from *Record, r topics.ThinkResponse) {
 	s.settled = &settlement{attempt: attempt, stop: cmp.Or(stop, "end_turn")}
 }
 
+// streamResponse writes the events of a response whose worker wrote none. It returns the attempt that they are.
+func (s *transition) streamResponse(r topics.ThinkResponse) topics.AgentAttempt {
+	w := replyEvents{limit: s.rules.eventLimit(), step: s.row.Turn.Step, called: map[string]bool{}}
+	elements, _ := topics.Elements(r.LastInputResponse)
+	for _, raw := range elements {
+		m, err := topics.DecodeMessage(raw)
+		switch {
+		case err != nil:
+		case m.Role == nil || *m.Role != roleReplies: // responses of older workers begin with what they answer
+			w.events = nil
+		default:
+			w.message(m.Content)
+		}
+	}
+	for _, item := range r.ToolUses {
+		w.call(item.ToolUseID, item.Name, item.Input)
+	}
+	turn := s.row.Turn
+	for i, e := range w.events {
+		s.emit(turn.Message.TurnId, turn.Step, ReplyStreamed{
+			SessionID: s.key, TurnID: turn.Message.TurnId, Step: int64(turn.Step), Attempt: ownAttempt, Seq: int64(i + 1), Event: e,
+		}, i+1)
+	}
+	return topics.AgentAttempt{Attempt: ownAttempt, Seq: int64(len(w.events))}
+}
+
+// streamStepEnd marks the end of the open step, whose response has tool calls.
+func (s *transition) streamStepEnd() {
+	if !s.streams() || s.settled == nil {
+		return
+	}
+	s.streamed(seqStepEnd, topics.AgentEvent{
+		Event: stepEvent("step_end", s.row.Turn.Step), Settles: &s.settled.attempt,
+	})
+	s.settled = nil
+}
+
+// seqOf returns the number of a call's record.
+func seqOf(call, record int) int { return seqStepEnd + 3*call + record }
+
+// streamGate writes that a call waits for its approval.
+func (s *transition) streamGate(i int, g GateRequested) {
+	if !s.streams() {
+		return
+	}
+	e := gateEvent(g, g.Args)
+	if len(e) > s.rules.eventLimit() {
+		e = gateEvent(g, nil) // who decides reads the arguments from the gate
+	}
+	s.streamed(seqOf(i, callRequest), topics.AgentEvent{Event: e})
+}
+
+// streamOutcome writes the outcome of a call's gate.
+func (s *transition) streamOutcome(i int, gate *turnrow.Gate, o topics.GateOutcome) {
+	if !s.streams() {
+		return
+	}
+	payload := rawMember(nil, "approved", strconv.AppendBool(nil, o.Status == topics.GateApproved))
+	payload = stringMember(payload, "toolCallId", s.row.Turn.Calls[i].GetToolUseId())
+	data := stringMember(stringMember(nil, "id", gate.GateId), "kind", "user_approval")
+	s.streamed(seqOf(i, callResponse), topics.AgentEvent{
+		Event: wrapped("interaction_response", rawMember(data, "payload", append(payload, '}'))),
+	})
+}
+
 // streamResult writes the result of a call. A call that the stream does not show has none: one without an ID or with one
 // that is too long for an event, and one with the ID of a call before it.
 func (s *transition) streamResult(i int, r *turnrow.Result) {
@@ -153,11 +195,8 @@ func (s *transition) streamResult(i int, r *turnrow.Result) {
 			return
 		}
 	}
-	s.streamed(seqOf(i, callResult), topics.AgentEvent{Event: s.resultEvent(r)})
+	s.streamed(seqOf(i, callResult), topics.AgentEvent{Event: resultEvent(r, s.rules.eventLimit())})
 }
-
-// seqOf returns the number of a call's record.
-func seqOf(call, record int) int { return seqStepEnd + 3*call + record }
 
 // streamEnd writes the terminal record of the turn, whose output is o.
 func (s *transition) streamEnd(o topics.Output) {
@@ -194,18 +233,4 @@ func (s *transition) abandonStream(f failure) {
 	if id := s.row.Turn.GetMessage().GetTurnId(); id != "" && len(id) <= maxID {
 		s.streamEnd(errorOutput(f))
 	}
-}
-
-// usageOf returns the usage of a turn's steps; nil if there is none.
-func usageOf(used *turnrow.TurnStream) topics.Raw {
-	if used == nil || used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
-		return nil
-	}
-	usage := rawMember(nil, "input", strconv.AppendInt(nil, used.InputTokens, 10))
-	usage = rawMember(usage, "output", strconv.AppendInt(nil, used.OutputTokens, 10))
-	usage = rawMember(usage, "total", strconv.AppendInt(nil, used.InputTokens+used.OutputTokens, 10))
-	if used.Cost != nil {
-		usage = rawMember(usage, "cost", strconv.AppendFloat(nil, *used.Cost, 'g', -1, 64))
-	}
-	return append(usage, '}')
 }

@@ -189,7 +189,7 @@ func TestEventsFitIntoRecords(t *testing.T) {
 	for _, e := range emitted[ReplyStreamed](out) {
 		require.Less(t, len(e.Event), 70<<10)
 		data, _ := topics.Lookup(e.Event, "data")
-		joined += stringIn(data, "delta")
+		joined += textMember(data, "delta")
 	}
 	require.Equal(t, long, joined)
 

@@ -12,32 +12,6 @@ import (
 // longText is the size from which on a text is written in pieces.
 const longText = 64 << 10
 
-// streamResponse writes the events of a response whose worker wrote none. It returns the attempt that they are.
-func (s *transition) streamResponse(r topics.ThinkResponse) topics.AgentAttempt {
-	w := replyEvents{limit: s.rules.eventLimit(), step: s.row.Turn.Step, called: map[string]bool{}}
-	elements, _ := topics.Elements(r.LastInputResponse)
-	for _, raw := range elements {
-		m, err := topics.DecodeMessage(raw)
-		switch {
-		case err != nil:
-		case m.Role == nil || *m.Role != roleReplies: // responses of older workers begin with what they answer
-			w.events = nil
-		default:
-			w.message(m.Content)
-		}
-	}
-	for _, item := range r.ToolUses {
-		w.call(item.ToolUseID, item.Name, item.Input)
-	}
-	turn := s.row.Turn
-	for i, e := range w.events {
-		s.emit(turn.Message.TurnId, turn.Step, ReplyStreamed{
-			SessionID: s.key, TurnID: turn.Message.TurnId, Step: int64(turn.Step), Attempt: ownAttempt, Seq: int64(i + 1), Event: e,
-		}, i+1)
-	}
-	return topics.AgentAttempt{Attempt: ownAttempt, Seq: int64(len(w.events))}
-}
-
 // replyEvents collects the events of a response.
 type replyEvents struct {
 	limit  int
@@ -58,21 +32,13 @@ func (w *replyEvents) message(content topics.Raw) {
 		kind, _ := topics.Lookup(block, "type")
 		switch string(kind) {
 		case `"text"`:
-			w.text(stringIn(block, "text"))
+			w.text(textMember(block, "text"))
 		case `"tool_use"`:
-			id, name := stringIn(block, "id"), stringIn(block, "name")
+			id, name := textMember(block, "id"), textMember(block, "name")
 			input, _ := topics.Lookup(block, "input")
 			w.call(&id, &name, input)
 		}
 	}
-}
-
-func stringIn(object topics.Raw, name string) string {
-	v, _ := topics.Lookup(object, name)
-	if text := topics.TextOf(v); len(v) > 0 && v[0] == '"' && text != nil {
-		return *text
-	}
-	return ""
 }
 
 func (w *replyEvents) text(text string) {
@@ -122,9 +88,12 @@ func (w *replyEvents) call(id, name *string, input topics.Raw) {
 	w.events = append(w.events, e)
 }
 
+func stepEvent(kind string, step uint32) topics.Raw {
+	return wrapped(kind, rawMember(nil, "step", strconv.AppendUint(nil, uint64(step), 10)))
+}
+
 // resultEvent returns the event of a call's result. An error takes the place of a result that is too large for an event.
-func (s *transition) resultEvent(r *turnrow.Result) topics.Raw {
-	limit := s.rules.eventLimit()
+func resultEvent(r *turnrow.Result, limit int) topics.Raw {
 	failed := r.Status != nil && *r.Status == statusError
 	output := topics.Raw(appendResult(nil, r))
 	data := resultData(*r.ToolUseId, output, failed, limit)
@@ -153,49 +122,48 @@ func resultData(id string, output topics.Raw, failed bool, limit int) []byte {
 	return data
 }
 
-// streamGate writes that a call waits for its approval.
-func (s *transition) streamGate(i int, g GateRequested) {
-	if !s.streams() {
-		return
+// gateEvent returns the event of a call that waits for its approval, with these arguments; nil if they are too large.
+func gateEvent(g GateRequested, args topics.Raw) topics.Raw {
+	call := stringMember(stringMember(nil, "id", g.ToolUseID), "toolCallId", g.ToolUseID)
+	call = stringMember(stringMember(call, "name", g.Tool), "resolvedName", g.Tool)
+	if args != nil {
+		call = rawMember(rawMember(call, "rawInput", args), "input", args)
 	}
-	request := func(args topics.Raw) topics.Raw {
-		call := stringMember(stringMember(nil, "id", g.ToolUseID), "toolCallId", g.ToolUseID)
-		call = stringMember(stringMember(call, "name", g.Tool), "resolvedName", g.Tool)
-		if args != nil {
-			call = rawMember(rawMember(call, "rawInput", args), "input", args)
-		}
-		call = append(stringMember(call, "kind", "execute"), '}')
-		payload := rawMember(stringMember(nil, "toolCallId", g.ToolUseID), "toolCall", call)
-		payload = rawMember(payload, "availableReplies", topics.Raw(`["once","reject"]`))
-		if g.Message != "" {
-			payload = stringMember(payload, "message", g.Message)
-		}
-		if args == nil && g.Args != nil {
-			payload = rawMember(payload, "truncated", topics.Raw("true"))
-			payload = stringMember(rawMember(payload, "bytes", strconv.AppendInt(nil, int64(len(g.Args)), 10)), "url", "/api/gates/"+g.GateID)
-		}
-		payload = stringMember(rawMember(payload, "expiresMs", strconv.AppendInt(nil, g.ExpiresMS, 10)), "argsSha256", g.ArgsSHA256)
-		data := stringMember(stringMember(nil, "id", g.GateID), "kind", "user_approval")
-		return wrapped("interaction_request", rawMember(data, "payload", append(payload, '}')))
+	call = append(stringMember(call, "kind", "execute"), '}')
+	payload := rawMember(stringMember(nil, "toolCallId", g.ToolUseID), "toolCall", call)
+	payload = rawMember(payload, "availableReplies", topics.Raw(`["once","reject"]`))
+	if g.Message != "" {
+		payload = stringMember(payload, "message", g.Message)
 	}
-	e := request(g.Args)
-	if len(e) > s.rules.eventLimit() {
-		e = request(nil) // who decides reads the arguments from the gate
+	if args == nil && g.Args != nil {
+		payload = rawMember(payload, "truncated", topics.Raw("true"))
+		payload = stringMember(rawMember(payload, "bytes", strconv.AppendInt(nil, int64(len(g.Args)), 10)), "url", "/api/gates/"+g.GateID)
 	}
-	s.streamed(seqOf(i, callRequest), topics.AgentEvent{Event: e})
+	payload = stringMember(rawMember(payload, "expiresMs", strconv.AppendInt(nil, g.ExpiresMS, 10)), "argsSha256", g.ArgsSHA256)
+	data := stringMember(stringMember(nil, "id", g.GateID), "kind", "user_approval")
+	return wrapped("interaction_request", rawMember(data, "payload", append(payload, '}')))
 }
 
-// streamOutcome writes the outcome of a call's gate.
-func (s *transition) streamOutcome(i int, gate *turnrow.Gate, o topics.GateOutcome) {
-	if !s.streams() {
-		return
+// usageOf returns the usage of a turn's steps; nil if there is none.
+func usageOf(used *turnrow.TurnStream) topics.Raw {
+	if used == nil || used.InputTokens == 0 && used.OutputTokens == 0 && used.Cost == nil {
+		return nil
 	}
-	payload := rawMember(nil, "approved", strconv.AppendBool(nil, o.Status == topics.GateApproved))
-	payload = stringMember(payload, "toolCallId", s.row.Turn.Calls[i].GetToolUseId())
-	data := stringMember(stringMember(nil, "id", gate.GateId), "kind", "user_approval")
-	s.streamed(seqOf(i, callResponse), topics.AgentEvent{
-		Event: wrapped("interaction_response", rawMember(data, "payload", append(payload, '}'))),
-	})
+	usage := rawMember(nil, "input", strconv.AppendInt(nil, used.InputTokens, 10))
+	usage = rawMember(usage, "output", strconv.AppendInt(nil, used.OutputTokens, 10))
+	usage = rawMember(usage, "total", strconv.AppendInt(nil, used.InputTokens+used.OutputTokens, 10))
+	if used.Cost != nil {
+		usage = rawMember(usage, "cost", strconv.AppendFloat(nil, *used.Cost, 'g', -1, 64))
+	}
+	return append(usage, '}')
+}
+
+// requestOf names the message that a turn answers, as a part of the enriched message; nil if it has no request ID.
+func requestOf(a *turnrow.Accepted) topics.Raw {
+	if blank(a.RequestId) {
+		return nil
+	}
+	return topics.RequestOf(*a.RequestId)
 }
 
 // rawMember appends a member to an object that is not closed; nil begins one.
@@ -219,4 +187,17 @@ func wrapped(kind string, members []byte) topics.Raw {
 	data := append(stringMember(nil, "type", kind), ',')
 	data = append(append(data, members[1:]...), '}')
 	return append(rawMember(stringMember(nil, "type", kind), "data", data), '}')
+}
+
+func appendResult(b []byte, r *turnrow.Result) []byte {
+	if len(r.Result) == 0 {
+		return append(b, `{}`...)
+	}
+	return append(b, r.Result...)
+}
+
+func errorResult(text, reason string) []byte {
+	b := appendText([]byte(`{"error":`), &text)
+	b = appendText(append(b, `,"reason":`...), &reason)
+	return append(b, '}')
 }

@@ -1,9 +1,6 @@
 package turn
 
 import (
-	"bytes"
-	"fmt"
-
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
@@ -81,26 +78,6 @@ func (s *transition) forgetConversation() {
 	s.changed = true // even if there was nothing: a repeat must not clear a later conversation
 }
 
-// keepOwn stores the conversation after a response that did not end the turn, as the number of bytes that it shares with
-// the session's history and the tail after them.
-func (s *transition) keepOwn(r topics.ThinkResponse, previous uint32) {
-	whole, length := conversation(r, previous)
-	s.row.Turn.UserId = s.row.UserId
-	s.shareConversation(whole, length)
-}
-
-// shareConversation stores the conversation that the open turn builds on. length is its number of messages.
-func (s *transition) shareConversation(whole topics.Raw, length uint32) {
-	turn := s.row.Turn
-	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
-	shared := sharedLength(whole, s.storedHistory())
-	tail := whole
-	if shared > 0 {
-		tail = bytes.Clone(whole[shared:]) // copied, because a slice would keep the whole conversation in memory
-	}
-	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
-}
-
 func (s *transition) receiveFailure(e ThinkFailed) {
 	reason := e.headerText(topics.HeaderErrorReason)
 	if e.Failure.Reason != nil {
@@ -142,42 +119,4 @@ func (s *transition) receiveFailure(e ThinkFailed) {
 		code = topics.CodeEmptyResponse
 	}
 	s.fail(failure{code, "the model's worker gave up"}.withReason(&reason))
-}
-
-// thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.
-func (s *transition) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
-	n, ok := namedStep(from, Enriched{}.kind())
-	if !ok {
-		return stepEnded, false
-	}
-	r.name = n
-	if p = s.placeOf(n); p == stepOpen && !s.thinking() {
-		p = stepEnded // the model has answered: its calls are known
-	}
-	return p, true
-}
-
-// answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. A
-// reply for a later step is held; any other is dead-lettered.
-func (s *transition) answersOpenStep(from *Record, r workerReply, p place) bool {
-	switch {
-	case p == stepOpen:
-		return true
-	case p == stepToCome:
-		s.holdForStep(from, r)
-	case s.thinking():
-		s.deadLetter(reasonOtherStep)
-	default:
-		s.deadLetter(reasonNoStep)
-	}
-	return false
-}
-
-func thinkTimeout(s *transition) failure {
-	text := fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds())
-	if s.row.Turn.DeadlineMs > s.nowMS() {
-		text = fmt.Sprintf("the model did not respond within %dms, and another message waits",
-			s.rules.SupersedeAfter.Milliseconds())
-	}
-	return failure{topics.CodeThinkTimeout, text}
 }

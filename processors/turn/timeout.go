@@ -108,8 +108,7 @@ func (s *transition) expects(h *turnrow.Held) bool {
 	if h.TurnId == "" {
 		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
 	}
-	return s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == h.TurnId ||
-		slices.ContainsFunc(s.row.Waiting, func(a *turnrow.Accepted) bool { return a.TurnId == h.TurnId })
+	return s.accepted(h.TurnId) != nil
 }
 
 // postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records

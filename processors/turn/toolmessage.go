@@ -136,13 +136,6 @@ func appendEntry(b []byte, c *turnrow.Call, text bool) []byte {
 	return append(b, '}')
 }
 
-func appendResult(b []byte, r *turnrow.Result) []byte {
-	if len(r.Result) == 0 {
-		return append(b, `{}`...)
-	}
-	return append(b, r.Result...)
-}
-
 // appendResultText appends a result as a JSON string that contains its JSON text. FlightDeck's Java worker gives the model
 // the same text.
 func appendResultText(b []byte, r *turnrow.Result) []byte {

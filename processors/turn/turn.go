@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -86,30 +84,6 @@ func (s *transition) think(input topics.Raw, read *topics.Message, both bool) bo
 	return true
 }
 
-// history returns the conversation that the open turn builds on, and its number of messages.
-func (s *transition) history() (topics.Raw, uint32) {
-	turn := s.row.Turn
-	if turn == nil || !turn.Responded {
-		return s.storedHistory(), s.row.HistoryLength
-	}
-	stored, tail := s.storedHistory(), s.turnTail()
-	if s.err != nil {
-		return nil, turn.HistoryLength
-	}
-	whole := make(topics.Raw, 0, int(turn.Shared)+len(tail))
-	whole = append(whole, stored[:turn.Shared]...)
-	return append(whole, tail...), turn.HistoryLength
-}
-
-// historySize returns the length of history in bytes.
-func (s *transition) historySize() int {
-	stored := len(s.storedHistory())
-	if turn := s.row.Turn; turn != nil && turn.Responded {
-		return int(turn.Shared) + len(s.turnTail())
-	}
-	return stored
-}
-
 // close ends the open turn with its output, gives up its held records, and opens the turn of the next waiting message.
 func (s *transition) close(o topics.Output) {
 	turn := s.row.Turn
@@ -140,13 +114,4 @@ func (s *transition) next() {
 	first := s.row.Waiting[0]
 	s.row.Waiting = s.row.Waiting[1:]
 	s.open(first, nil)
-}
-
-// giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
-// record of a dead-letter topic.
-func (s *transition) giveUp(h *turnrow.Held, reason string) {
-	s.changed = true
-	if !h.Failure {
-		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
-	}
 }

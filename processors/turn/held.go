@@ -42,60 +42,8 @@ func (r workerReply) held(from *Record) *turnrow.Held {
 	return h
 }
 
-// holdForStep stores a reply until its step opens. A reply that cannot be held is dead-lettered.
-func (s *transition) holdForStep(from *Record, r workerReply) {
-	switch {
-	case s.replaying != nil: // it was held already, and the step that opened is not the one that it answers
-		s.deadLetterReply(r, reasonOtherStep)
-		return
-	case slices.ContainsFunc(s.row.Early, r.repeats):
-		s.deadLetterReply(r, reasonHeldSame)
-		return
-	case len(s.row.Early) >= maxHeld:
-		s.deadLetterReply(r, reasonHeldFull)
-		return
-	}
-	h := r.held(from)
-	h.ExpiresMs = s.after(s.rules.ThinkTimeout)
-	s.row.Early = append(s.row.Early, h)
-	if !s.makeRoomUpTo(memories) {
-		s.row.Early = s.row.Early[:len(s.row.Early)-1]
-		s.deadLetterReply(r, reasonNoRoom)
-		return
-	}
-	s.changed = true
-}
-
-// deadLetterReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
-// of a dead-letter topic.
-func (s *transition) deadLetterReply(r workerReply, reason string) {
-	if !r.failure {
-		s.deadLetter(reason)
-	}
-}
-
-// repeats reports whether a held record has the same kind and bytes.
-func (r workerReply) repeats(h *turnrow.Held) bool {
-	return h.Kind == r.kind && bytes.Equal(h.Digest, r.digest[:])
-}
-
 // heldName returns the output that a held record answers.
 func heldName(h *turnrow.Held) stepName { return stepName{h.TurnId, h.Step, h.Call} }
-
-// echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
-func echoes(h *turnrow.Held, input []byte) bool {
-	return h.Kind != turnrow.Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
-}
-
-// isDue reports whether a held record can be applied now: its step is open, or can no longer open.
-func (s *transition) isDue(h *turnrow.Held) bool {
-	turn := s.row.Turn
-	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
-		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step
-	}
-	return s.thinking() && bytes.Equal(turn.Input, h.Input) &&
-		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
-}
 
 // heldEvent decodes a held record into the event that it was when it arrived.
 func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
@@ -129,16 +77,71 @@ func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
 	return e, err
 }
 
-// releaseEarly gives up the records that are held for a message that has its output.
-func (s *transition) releaseEarly(a *turnrow.Accepted) {
-	var input digest
-	named := false
-	if len(s.row.Early) > 0 && a.Input != nil { // the message ended without a turn
-		input, named = s.digestOf(a.Input)
+// heldTool returns the name of the tool whose reply is held, or nil if it is not known.
+func heldTool(h *turnrow.Held) *string {
+	if h.Result != nil { // written by an older build
+		return h.Result.Name
 	}
-	s.giveUpEarly(reasonTurnEnded, func(h *turnrow.Held) bool {
-		return h.TurnId == a.TurnId || h.TurnId == "" && named && bytes.Equal(h.Input, input[:])
-	})
+	switch e, _ := heldEvent(h, ""); e := e.(type) {
+	case ToolAnswered:
+		return e.Result.Name
+	case ToolFailed:
+		return e.Item.Name
+	}
+	return nil
+}
+
+// resultOf returns a tool's result as it is stored in the row. Texts longer than maxID count as absent; none of them
+// identifies the result.
+func resultOf(t topics.ToolUseResult) *turnrow.Result {
+	return &turnrow.Result{
+		SessionId:  boundedID(t.SessionID),
+		ToolUseId:  t.ToolUseID,
+		ToolId:     boundedID(t.ToolID),
+		Name:       boundedID(t.Name),
+		Result:     bytes.Clone(t.Result),
+		LatencyMs:  t.LatencyMS,
+		Status:     boundedID(t.Status),
+		TotalTools: t.TotalTools,
+		Timestamp:  boundedID(t.Timestamp),
+	}
+}
+
+// repeats reports whether a held record has the same kind and bytes.
+func (r workerReply) repeats(h *turnrow.Held) bool {
+	return h.Kind == r.kind && bytes.Equal(h.Digest, r.digest[:])
+}
+
+// answersAlike reports whether a record that is held for the open step answers the same call.
+func (r workerReply) answersAlike(h *turnrow.Held) bool {
+	return h.Kind == r.kind && h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
+		sameTool(heldTool(h), r.tool)
+}
+
+// answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
+// call.
+func (s *transition) answers(n stepName, c *turnrow.Call) bool {
+	turn := s.row.Turn
+	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
+		turn.Calls[n.call] == c
+}
+
+// sameTool reports whether a reply's tool can be that of a call. FlightDeck's workers may omit the name.
+func sameTool(reply, called *string) bool {
+	return blank(reply) || blank(called) || *reply == *called
+}
+
+// echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
+func echoes(h *turnrow.Held, input []byte) bool {
+	return h.Kind != turnrow.Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
+}
+
+// deadLetterReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
+// of a dead-letter topic.
+func (s *transition) deadLetterReply(r workerReply, reason string) {
+	if !r.failure {
+		s.deadLetter(reason)
+	}
 }
 
 func (s *transition) giveUpEarly(reason string, which func(*turnrow.Held) bool) {
