@@ -2,7 +2,6 @@ package turn
 
 import (
 	"encoding/hex"
-	"math"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
@@ -65,80 +64,35 @@ func (s *transition) charge(from *Record, same digest, user *string, c ModelChar
 	s.effects = append(s.effects, Emit{Key: s.key, ID: hex.EncodeToString(id[:]), Value: c})
 }
 
-// spend adds the cost of a record that was accepted to what the session has spent, which its limit is compared with. It is called
-// before the cost that the record reports for the session is stored. Workers may report anything for the session: what they
-// report counts while it is more than what was spent, and never lowers it.
-func (s *transition) spend(cost *float64) {
-	if s.rules.Costs || s.rules.MaxCost > 0 {
-		s.row.Spent = addCost(s.costSoFar(), cost)
-	}
-}
-
-// costSoFar returns the cost of the session that its limit is compared with; nil if it is not known.
-func (s *transition) costSoFar() *float64 { return larger(s.row.Spent, s.row.Cost) }
-
-// callCost returns what a response adds to the costs that the limit of the session is compared with; nil if it is not known. In a
-// response that reports only the cost of the session, that is the difference to the one before. Some model workers of FlightDeck
-// report the cost of a call as that of the session: with Config.Costs the larger of both counts.
-func (s *transition) callCost(r topics.ThinkResponse) *float64 {
-	if r.ThinkCost != nil || r.TotalSessionCost == nil || r.PreviousSessionCost != nil {
-		return costOf(r)
-	}
-	added := *r.TotalSessionCost
-	if s.row.Cost != nil {
-		added -= *s.row.Cost
-	}
-	if !s.rules.Costs {
-		return known(added)
-	}
-	return larger(&added, costOf(r))
-}
-
-// costOf returns the cost of a response; nil if it is not known. Older workers write only the costs of the session, or that of
-// the call in place of the session's.
-func costOf(r topics.ThinkResponse) *float64 {
-	switch {
-	case r.ThinkCost != nil:
-		if cost := known(*r.ThinkCost); cost != nil {
-			return addCost(cost, &r.CompactionCost)
-		}
-		return nil
-	case r.TotalSessionCost == nil:
-		return nil
-	case r.PreviousSessionCost == nil:
-		return known(*r.TotalSessionCost)
-	default:
-		return known(*r.TotalSessionCost - *r.PreviousSessionCost)
-	}
-}
-
-// addCost returns a cost and the one that is added to it, at most the largest finite number. What is not a cost adds nothing.
-func addCost(to, cost *float64) *float64 {
-	if cost == nil || known(*cost) == nil {
-		return to
-	}
-	total := *cost
-	if to != nil {
-		total = min(*to+*cost, math.MaxFloat64)
-	}
-	return &total
-}
-
-// larger returns the larger of two costs. What is not a cost does not count.
-func larger(a, b *float64) *float64 {
-	var most *float64
-	for _, cost := range []*float64{a, b} {
-		if cost != nil && known(*cost) != nil && (most == nil || *cost > *most) {
-			most = cost
-		}
-	}
-	return most
-}
-
-// known returns a cost, or nil if it is not a finite number from 0.
-func known(cost float64) *float64 {
-	if !(cost >= 0 && cost <= math.MaxFloat64) { // NaN too
+// payer returns the user who pays for a model's record: that of the turn that the record answers, whose budget was checked. own
+// and at say what the record answers, echo returns the input that it repeats, and response is the user that it names. The user of
+// the open turn counts only for a record that may answer it.
+func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, response *string) *string {
+	if !s.rules.Costs || s.replaying != nil {
 		return nil
 	}
-	return &cost
+	turn := s.accepted(own.name.turn)
+	if at == stepOpen {
+		turn = s.row.Turn.Message
+	}
+	if turn != nil {
+		return first(s.user(turn), response)
+	}
+	var echoed, open *string
+	if m, err := topics.DecodeMessage(echo()); err == nil {
+		echoed = boundedID(m.UserID)
+	}
+	answersOther := at == stepEnded || own.name.turn != "" // no turn has that name
+	if s.row.Turn != nil && !answersOther {
+		open = s.user(s.row.Turn.Message)
+	}
+	return first(echoed, open, response, s.row.UserId)
+}
+
+// turnUser returns the user of the open turn, to whose response the worker gave a user.
+func (s *transition) turnUser(response *string) *string {
+	if user := notBlank(s.user(s.row.Turn.Message)); user != nil {
+		return user
+	}
+	return boundedID(notBlank(response))
 }

@@ -3,7 +3,6 @@ package turn
 import (
 	"strings"
 
-	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,39 +13,6 @@ import (
 
 // summaryTitle begins the message of a summary. FlightDeck's model workers use it too.
 const summaryTitle = "[Conversation Summary]\n"
-
-// askForSummary asks the compactor if the history exceeds its limit. It reports false if it did not: the turn's first step
-// can open. Otherwise the turn keeps its input until the result arrives.
-func (s *transition) askForSummary(input topics.Raw) bool {
-	turn, rules := s.row.Turn, s.rules.Compaction
-	if rules == nil || !s.overHistoryLimit() {
-		return false
-	}
-	keep := s.rules.historyLimit().below()
-	keep.exchanges = rules.Keep
-	cut := cutFront(s.row.History, keep, false)
-	request := CompactionRequested{
-		SessionID: &s.key, UserID: s.user(turn.Message), CompactionID: compactionID(turn.Message), Timestamp: s.timestamp(),
-		Messages: append(append(topics.Raw(nil), s.row.History[:cut.bytes]...), ']'),
-	}
-	size := envelope + 2*s.keySize() + quoted(request.UserID) + len(request.Messages)
-	if cut.bytes == 0 || size > s.rules.limit(s.rules.accepted.compaction) {
-		return false
-	}
-	turn.Message.Input, turn.Compaction = input, &turnrow.Compacting{Front: uint64(cut.bytes)}
-	if !s.makeRoom() {
-		turn.Message.Input, turn.Compaction = nil, nil
-		return false
-	}
-	turn.DeadlineMs = s.after(rules.Timeout)
-	s.emit(turn.Message.TurnId, 0, request, 0)
-	return true
-}
-
-// compactionID names the request of a turn's compaction: it is the request's turntable.id.
-func compactionID(a *turnrow.Accepted) string {
-	return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0)
-}
 
 func (s *transition) receiveSummary(e Compacted) {
 	if !e.tombstone() {

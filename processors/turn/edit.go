@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,28 +34,6 @@ func markEdited(result []byte) []byte {
 		marked = append(marked, ',')
 	}
 	return append(append(marked, editedMember...), '}')
-}
-
-// showEdited replaces the arguments of a call in the open turn's conversation. It reports false, and changes nothing, if the
-// row has no room for them. A conversation that does not contain the call in a known form stays unchanged.
-func (s *transition) showEdited(c *turnrow.Call, from, to topics.Raw) bool {
-	if !s.replaceArguments(c, from, to) || s.makeRoomInHistory(false) {
-		return true
-	}
-	s.replaceArguments(c, to, from)
-	return false
-}
-
-func (s *transition) replaceArguments(c *turnrow.Call, from, to topics.Raw) bool {
-	whole, length := s.history()
-	if s.err != nil {
-		return true
-	}
-	changed, ok := withArguments(whole, c.GetToolUseId(), from, to)
-	if ok {
-		s.shareConversation(changed, length)
-	}
-	return ok
 }
 
 // withArguments returns a conversation in which the newest call with this tool_use_id has other arguments: the member input of

@@ -131,18 +131,6 @@ func (s *transition) ungated(c *turnrow.Call, text string) *turnrow.Result {
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), 0, text, "too_large")
 }
 
-// giveUpGate ends the waiting call with the most stored arguments and withdraws its gate, because the row has no room for
-// them. It reports whether there was one.
-func (s *transition) giveUpGate() bool {
-	i := largestGate(s.row.Turn)
-	if i < 0 {
-		return false
-	}
-	s.endGatedCall(i, topics.CauseParentEnded, noRoomForGate, "too_large")
-	s.completeStep()
-	return true
-}
-
 // largestGate returns the index of the waiting call with the most stored arguments; -1 if no call waits for approval.
 func largestGate(t *turnrow.OpenTurn) int {
 	if t == nil {
@@ -206,21 +194,6 @@ func (s *transition) endCause() topics.GateCause {
 		return topics.CauseParentCannotAsk
 	default:
 		return topics.CauseParentEnded
-	}
-}
-
-// supersedeGates ends the waiting calls of the open turn and withdraws all of its gates, because a newer message arrived.
-func (s *transition) supersedeGates() {
-	s.withdrawOthers(topics.CauseSuperseded)
-	ended := false
-	for i, c := range s.row.Turn.Calls {
-		if c.Gate != nil {
-			s.endGatedCall(i, topics.CauseSuperseded, cancelledText(topics.CauseSuperseded), reasonOfCancelled)
-			ended = true
-		}
-	}
-	if ended {
-		s.completeStep()
 	}
 }
 

@@ -68,6 +68,34 @@ func (s *transition) lateOutcome(o topics.GateOutcome) {
 	}
 }
 
+// claimOutcomes applies the held outcomes of the open step's gates. An outcome that no call waits for is given up: it
+// contradicts the policy, which has changed since it was held, or one before it has ended the turn. It returns false if the turn
+// has ended.
+func (s *transition) claimOutcomes() (open bool) {
+	open = true
+	turn := s.row.Turn
+	held := slices.Clone(turn.Held)
+	turn.Held = slices.DeleteFunc(turn.Held, isOutcome)
+	for _, h := range held {
+		if !isOutcome(h) {
+			continue
+		}
+		s.changed = true
+		e, err := heldEvent(h, s.key)
+		outcome, ok := e.(GateEnded)
+		switch {
+		case err != nil || !ok:
+			s.giveUp(h, reasonUnreadable)
+		case !open && outcome.Outcome.Status == topics.GateCancelled:
+		case !open || s.waiting(heldName(h), outcome.Outcome.GateID) == nil:
+			s.giveUp(h, reasonLateOutcome)
+		default:
+			open = s.endGate(int(h.Call), outcome.Outcome)
+		}
+	}
+	return open
+}
+
 // endGate applies the outcome of a waiting call's gate. It returns false if the turn has ended, because its caller cannot ask a
 // person: the model must not try another way to the same end.
 func (s *transition) endGate(i int, o topics.GateOutcome) (open bool) {
@@ -125,32 +153,53 @@ func (s *transition) runApproved(i int, gate *turnrow.Gate, o topics.GateOutcome
 	}
 }
 
-// claimOutcomes applies the held outcomes of the open step's gates. An outcome that no call waits for is given up: it
-// contradicts the policy, which has changed since it was held, or one before it has ended the turn. It returns false if the turn
-// has ended.
-func (s *transition) claimOutcomes() (open bool) {
-	open = true
-	turn := s.row.Turn
-	held := slices.Clone(turn.Held)
-	turn.Held = slices.DeleteFunc(turn.Held, isOutcome)
-	for _, h := range held {
-		if !isOutcome(h) {
-			continue
-		}
-		s.changed = true
-		e, err := heldEvent(h, s.key)
-		outcome, ok := e.(GateEnded)
-		switch {
-		case err != nil || !ok:
-			s.giveUp(h, reasonUnreadable)
-		case !open && outcome.Outcome.Status == topics.GateCancelled:
-		case !open || s.waiting(heldName(h), outcome.Outcome.GateID) == nil:
-			s.giveUp(h, reasonLateOutcome)
-		default:
-			open = s.endGate(int(h.Call), outcome.Outcome)
+// showEdited replaces the arguments of a call in the open turn's conversation. It reports false, and changes nothing, if the
+// row has no room for them. A conversation that does not contain the call in a known form stays unchanged.
+func (s *transition) showEdited(c *turnrow.Call, from, to topics.Raw) bool {
+	if !s.replaceArguments(c, from, to) || s.makeRoomInHistory(false) {
+		return true
+	}
+	s.replaceArguments(c, to, from)
+	return false
+}
+
+func (s *transition) replaceArguments(c *turnrow.Call, from, to topics.Raw) bool {
+	whole, length := s.history()
+	if s.err != nil {
+		return true
+	}
+	changed, ok := withArguments(whole, c.GetToolUseId(), from, to)
+	if ok {
+		s.shareConversation(changed, length)
+	}
+	return ok
+}
+
+// supersedeGates ends the waiting calls of the open turn and withdraws all of its gates, because a newer message arrived.
+func (s *transition) supersedeGates() {
+	s.withdrawOthers(topics.CauseSuperseded)
+	ended := false
+	for i, c := range s.row.Turn.Calls {
+		if c.Gate != nil {
+			s.endGatedCall(i, topics.CauseSuperseded, cancelledText(topics.CauseSuperseded), reasonOfCancelled)
+			ended = true
 		}
 	}
-	return open
+	if ended {
+		s.completeStep()
+	}
+}
+
+// giveUpGate ends the waiting call with the most stored arguments and withdraws its gate, because the row has no room for
+// them. It reports whether there was one.
+func (s *transition) giveUpGate() bool {
+	i := largestGate(s.row.Turn)
+	if i < 0 {
+		return false
+	}
+	s.endGatedCall(i, topics.CauseParentEnded, noRoomForGate, "too_large")
+	s.completeStep()
+	return true
 }
 
 // timedOutText tells the model that a call did not run because of time, and not because it was refused.

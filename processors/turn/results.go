@@ -2,11 +2,87 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
+
+// openCall returns the open call with this tool_use_id, or nil if there is none.
+func (s *transition) openCall(id string) *turnrow.Call {
+	if s.row.Turn == nil {
+		return nil
+	}
+	for _, c := range s.row.Turn.Calls {
+		if !ended(c) && c.GetToolUseId() == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func countOpenCalls(t *turnrow.OpenTurn) (open int) {
+	for _, c := range t.Calls {
+		if !ended(c) {
+			open++
+		}
+	}
+	return open
+}
+
+// endCall ends a call that was handed out with its result.
+func (s *transition) endCall(c *turnrow.Call, r *turnrow.Result) {
+	s.measure(c, r)
+	s.keepEnd(c, r)
+}
+
+// keepEnd ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
+func (s *transition) keepEnd(c *turnrow.Call, r *turnrow.Result) {
+	s.changed = true
+	if c.Edited {
+		r.Result = markEdited(r.Result)
+	}
+	s.streamResult(slices.Index(s.row.Turn.Calls, c), r)
+	keepResult(s.row.Turn, c, r)
+	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
+}
+
+// measure writes how long a call took that was handed out and ends with r. A result that does not say it counts from the time
+// at which the call was handed out; so does an error in place of a result.
+func (s *transition) measure(c *turnrow.Call, r *turnrow.Result) {
+	if !s.rules.Latencies || blank(c.Name) {
+		return
+	}
+	turn := s.row.Turn
+	took := r.LatencyMs
+	if took <= 0 {
+		took = max(0, s.nowMS()-(callDeadline(turn, c)-s.rules.ToolTimeout.Milliseconds()))
+	}
+	v := ToolTook{ToolName: c.Name, LatencyMS: took, SessionID: &s.key, Timestamp: s.timestamp()}
+	if r.GetStatus() == statusError {
+		v.Status = statusError
+	}
+	id := outputID(turn.Message.TurnId, turn.Step, v, slices.Index(turn.Calls, c))
+	s.effects = append(s.effects, Emit{Key: *c.Name, ID: id, Value: v})
+}
+
+// synthesise returns an error result for a call that has no result from its tool.
+func (s *transition) synthesise(id, name *string, total int, latency int64, text, reason string) *turnrow.Result {
+	session, status := s.key, statusError
+	return &turnrow.Result{
+		SessionId: &session,
+		ToolUseId: id,
+		Name:      name,
+		Result:    errorResult(text, reason),
+		LatencyMs: latency,
+		Status:    &status,
+		// For information only: completion does not depend on this count.
+		TotalTools: int64(total),
+		Timestamp:  s.timestamp(),
+	}
+}
 
 // The encoded results of a step's calls are appended to one field in order of arrival. They are therefore written once,
 // and a new result does not need the earlier ones loaded. They are decoded when the step ends. A few small results are
@@ -69,13 +145,4 @@ func resultOfCall(t *turnrow.OpenTurn, c *turnrow.Call) *turnrow.Result {
 		return nil
 	}
 	return r
-}
-
-func countOpenCalls(t *turnrow.OpenTurn) (open int) {
-	for _, c := range t.Calls {
-		if !ended(c) {
-			open++
-		}
-	}
-	return open
 }

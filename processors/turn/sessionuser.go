@@ -15,14 +15,6 @@ import (
 // the conversation is forgotten: what one user said must not reach the memory of another. The messages of a turn that ends in an
 // error are not in the history.
 
-// turnUser returns the user of the open turn, to whose response the worker gave a user.
-func (s *transition) turnUser(response *string) *string {
-	if user := notBlank(s.user(s.row.Turn.Message)); user != nil {
-		return user
-	}
-	return boundedID(notBlank(response))
-}
-
 // keepMemoryKey remembers whose conversation the history is before the user of the row changes, if the row does not say it:
 // it is imported, or from an older build.
 func (s *transition) keepMemoryKey() {
@@ -86,33 +78,4 @@ func (s *transition) namesOthers(conversation topics.Raw, key string) bool {
 		m, err := topics.DecodeMessage(raw)
 		return err == nil && (blank(m.Role) || *m.Role == roleUser) && !blank(m.UserID) && topics.MemoryKey(s.key, m.UserID) != key
 	})
-}
-
-// payer returns the user who pays for a model's record: that of the turn that the record answers, whose budget was checked. own
-// and at say what the record answers, echo returns the input that it repeats, and response is the user that it names. The user of
-// the open turn counts only for a record that may answer it.
-func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, response *string) *string {
-	if !s.rules.Costs || s.replaying != nil {
-		return nil
-	}
-	if turn := s.turnOf(own, at); turn != nil {
-		return first(s.user(turn), response)
-	}
-	var echoed, open *string
-	if m, err := topics.DecodeMessage(echo()); err == nil {
-		echoed = boundedID(m.UserID)
-	}
-	answersOther := at == stepEnded || own.name.turn != "" // turnOf found no turn of that name
-	if s.row.Turn != nil && !answersOther {
-		open = s.user(s.row.Turn.Message)
-	}
-	return first(echoed, open, response, s.row.UserId)
-}
-
-// turnOf returns the message of the open or waiting turn that a model's record answers, nil if it is not known.
-func (s *transition) turnOf(own workerReply, at place) *turnrow.Accepted {
-	if at == stepOpen {
-		return s.row.Turn.Message
-	}
-	return s.accepted(own.name.turn)
 }

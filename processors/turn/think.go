@@ -1,6 +1,9 @@
 package turn
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
@@ -56,28 +59,6 @@ func (s *transition) receiveResponse(e ThinkResponded) {
 	// A response without tools and without an end is not an answer: the step keeps waiting until its deadline.
 }
 
-// forgetConversation clears a session's history, cost and user. An open turn that has a response continues with its own
-// conversation.
-func (s *transition) forgetConversation() {
-	turn := s.row.Turn
-	if s.keepMemoryKey(); turn == nil { // else the model knows the history, and repeats it in its response
-		s.row.MemoryKey = ""
-	}
-	s.storedHistory() // requires the history to be loaded, so that its parts are deleted
-	if turn != nil && turn.Responded {
-		turn.Tail, _ = s.history()
-		turn.Shared = 0
-	}
-	s.row.History, s.row.HistoryLength, s.row.UserId = nil, 0, nil
-	s.row.Cost, s.row.PreviousCost, s.row.ThinkCost, s.row.Spent = nil, nil, nil, nil
-	s.row.Hidden, s.row.HiddenParts = nil, nil
-	s.row.LastTurn = "" // there is nothing left to remember, unless a turn is open, which names itself when it ends
-	if s.compacting() { // there is nothing left to summarize
-		s.endCompaction()
-	}
-	s.changed = true // even if there was nothing: a repeat must not clear a later conversation
-}
-
 func (s *transition) receiveFailure(e ThinkFailed) {
 	reason := e.headerText(topics.HeaderErrorReason)
 	if e.Failure.Reason != nil {
@@ -119,4 +100,112 @@ func (s *transition) receiveFailure(e ThinkFailed) {
 		code = topics.CodeEmptyResponse
 	}
 	s.fail(failure{code, "the model's worker gave up"}.withReason(&reason))
+}
+
+// answer ends the open turn with the content of its last response, and stores the conversation as the history. A response
+// without a text is no answer: it ends the turn with an error output. previous is the number of PreviousMessages in the response.
+func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
+	o := topics.Output{
+		UserID:       boundedID(r.UserID),
+		InputTokens:  r.ThinkInputTokens,
+		OutputTokens: r.ThinkOutputTokens,
+		Cost:         r.TotalSessionCost,
+	}
+	var parts []string
+	agent := ""
+	elements, _ := topics.Elements(r.LastInputResponse)
+	for _, raw := range elements {
+		m, err := topics.DecodeMessage(raw)
+		if err != nil {
+			continue
+		}
+		if name, ok := topics.Lookup(m.Metadata, "agent"); ok && agent == "" {
+			agent = agentName(name)
+		}
+		if text := topics.Text(m.Content); m.Role != nil && *m.Role == roleReplies && strings.TrimSpace(text) != "" {
+			parts = append(parts, text)
+		}
+	}
+	o.Content = strings.Join(parts, "\n\n")
+	o.SourceAgent = agent
+	if agent == "" {
+		o.SourceAgent = defaultAgent
+	}
+	if o.Content == "" { // of a worker that does not ask the model once more
+		empty := s.errorOutput(s.row.Turn.Message, failure{topics.CodeEmptyResponse, "the model's reply is empty"})
+		empty.SourceAgent = o.SourceAgent
+		s.close(empty)
+		return
+	}
+	if s.sizeOfOutput(o, s.row.Turn.Message) > s.rules.limit(s.rules.accepted.output) {
+		s.fail(tooLarge("the answer does not fit into a record"))
+		return
+	}
+	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
+	own, _ := s.history()
+	kept, keptLength, keptKey := s.storedHistory(), s.row.HistoryLength, s.row.MemoryKey
+	s.joinMemory()
+	s.row.History, s.row.HistoryLength = conversation(r, previous)
+	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
+	if !s.makeRoomInHistory(false) {
+		s.row.History, s.row.HistoryLength, s.row.MemoryKey = kept, keptLength, keptKey
+		s.fail(tooLarge("the conversation does not fit into the session's row"))
+		return
+	}
+	s.hideReplaced(own, kept, s.row.History)
+	s.close(o)
+}
+
+// agentName returns the text form of metadata.agent.
+func agentName(v topics.Raw) string {
+	if text := topics.TextOf(v); text != nil {
+		return *text
+	}
+	return "null"
+}
+
+// isErrorReport reports whether a response only says that the model's worker failed. FlightDeck's SDK workers write such a
+// record to think-request-response before they write the step to think-dlq: the end of the turn, with a text in the field
+// messages, without a cost, and without anything that says which step it answers. It must not end a step: the text would
+// become the answer, and the history would be lost. The record of think-dlq ends the turn.
+func isErrorReport(r topics.ThinkResponse) bool {
+	return r.OldMessages && r.EndTurn && r.TotalSessionCost == nil && r.PreviousMessages == nil && echoOf(r) == nil &&
+		len(r.ToolUses)+len(r.NullToolUses) == 0
+}
+
+// complete returns a response to the open step with what its worker left out, and the number of its previous messages. So
+// the history grows by every answer, whatever a worker omits.
+//
+// The exception is the response of older images: a list of messages that begins with the step's own. It is the whole
+// conversation.
+func (s *transition) complete(r topics.ThinkResponse, previous uint32) (topics.ThinkResponse, uint32) {
+	if blank(r.UserID) {
+		r.UserID = s.user(s.row.Turn.Message)
+	}
+	if r.PreviousMessages != nil || r.LastInputMessage == nil && s.beginsWithPrompt(r.LastInputResponse) {
+		return r, previous
+	}
+	r.PreviousMessages, previous = s.history()
+	if r.LastInputMessage == nil {
+		r.LastInputMessage = s.turnPrompt()
+	}
+	return r, previous
+}
+
+// beginsWithPrompt reports whether the first of some messages is the one that the open step sent to the model: one of the
+// same role and content.
+func (s *transition) beginsWithPrompt(messages topics.Raw) bool {
+	elements, _ := topics.Elements(messages)
+	if len(elements) == 0 {
+		return false
+	}
+	first, err := topics.DecodeMessage(elements[0])
+	if err != nil {
+		return false
+	}
+	if d := inputDigest(first); bytes.Equal(d[:], s.row.Turn.Input) {
+		return true
+	}
+	sent, err := topics.DecodeMessage(s.turnPrompt())
+	return err == nil && roleAndContent(first) == roleAndContent(sent)
 }

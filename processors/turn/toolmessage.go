@@ -17,81 +17,43 @@ type copies struct {
 	metadata bool
 }
 
-// fitResults makes the tool message fit into room bytes, and the completed step into a record. fits is false if it cannot.
-//
-// The tool message contains every result twice, in the content and in the metadata, and with text a third time. If that is
-// too large, the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large
-// errors.
-func (s *transition) fitResults(room int, text bool) (with copies, fits bool) {
-	with = copies{text: text, metadata: true}
-	if s.excess(room, with) <= 0 {
-		return with, true
-	}
-	with.metadata = false
-	if s.excess(room, with) > 0 {
-		s.shortenResults(room, with)
-	}
-	return with, s.excess(room, with) <= 0
-}
-
-// excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
-func (s *transition) excess(room int, with copies) int {
-	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed))
-}
-
-func (s *transition) sizeOfToolMessage(with copies) int {
+// emitResults emits the completed step and its tool message, unless they exceed the record limit even with shortened
+// results. It returns the tool message.
+func (s *transition) emitResults(with copies) ToolMessage {
 	turn := s.row.Turn
-	content, results := sizesOf(turn.Calls, with.text)
-	if !with.metadata {
-		for _, c := range turn.Calls {
-			results -= max(len(c.Result.Result)-len(`null`), 0)
-		}
+	message := s.buildToolMessage(with)
+	if s.excess(s.rules.limit(s.rules.accepted.input), with) <= 0 {
+		s.emit(turn.Message.TurnId, turn.Step, s.completed(), 0)
+		s.emit(turn.Message.TurnId, turn.Step, message, 0)
 	}
-	return envelope + s.keySize() + quoted(turn.UserId) + content + results
+	return message
 }
 
-func (s *transition) sizeOfCompleted() int {
+func (s *transition) completed() Completed {
 	turn := s.row.Turn
-	_, results := sizesOf(turn.Calls, false)
-	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
-}
-
-// shortenResults replaces the largest results by errors until the tool message fits into room bytes and the completed step
-// into a record, or no more can be saved.
-func (s *transition) shortenResults(room int, with copies) {
-	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed)
-	calls := slices.Clone(s.row.Turn.Calls)
-	slices.SortStableFunc(calls, func(a, b *turnrow.Call) int {
-		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
-	})
-	for _, c := range calls {
-		short := s.tooLargeResult(c, c.Result)
-		gain := len(c.Result.Result) - len(short.Result)
-		if message <= 0 && completed <= 0 || gain <= 0 {
-			return
-		}
-		message -= gain
-		if with.text {
-			message -= sizeAsText(c.Result) - sizeAsText(short)
-		}
-		completed -= gain
-		c.Result = short
+	c := Completed{
+		SessionID:     &s.key,
+		UserID:        turn.UserId,
+		ExpectedCount: int64(len(turn.Calls)),
+		Results:       make([]topics.ToolUseResult, len(turn.Calls)),
+		Expected:      make([]topics.ExpectedTool, len(turn.Calls)),
+		DeadlineMS:    turn.DeadlineMs,
+		Emitted:       true,
+		Timestamp:     s.timestamp(),
 	}
-}
-
-// sizeAsText returns the size of the copy of a result as text in a tool message, at most.
-func sizeAsText(r *turnrow.Result) int {
-	return len(`,"content":`) + max(quotedBytes(topics.Raw(r.Result)), len(`"{}"`))
-}
-
-// tooLargeResult returns the error that replaces a result that does not fit.
-func (s *transition) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow.Result {
-	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
-	short := s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
-	if c.Edited {
-		short.Result = markEdited(short.Result)
+	for i, call := range turn.Calls {
+		c.Results[i] = resultRecord(call.Result)
+		c.Expected[i] = topics.ExpectedTool{ToolUseID: call.ToolUseId, Name: call.Name}
 	}
-	return short
+	return c
+}
+
+// resultRecord converts a result to its topic's record type.
+func resultRecord(r *turnrow.Result) topics.ToolUseResult {
+	return topics.ToolUseResult{
+		SessionID: r.SessionId, ToolUseID: r.ToolUseId, ToolID: r.ToolId, Name: r.Name, Result: r.Result,
+		LatencyMS: r.LatencyMs, Status: r.Status, TotalTools: r.TotalTools, Timestamp: r.Timestamp,
+	}
 }
 
 func (s *transition) buildToolMessage(with copies) ToolMessage {
@@ -163,6 +125,78 @@ func (s *transition) sortedContent(size int, text bool) topics.Raw {
 	return append(b, ']')
 }
 
+// fitResults makes the tool message fit into room bytes, and the completed step into a record. fits is false if it cannot.
+//
+// The tool message contains every result twice, in the content and in the metadata, and with text a third time. If that is
+// too large, the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large
+// errors.
+func (s *transition) fitResults(room int, text bool) (with copies, fits bool) {
+	with = copies{text: text, metadata: true}
+	if s.excess(room, with) <= 0 {
+		return with, true
+	}
+	with.metadata = false
+	if s.excess(room, with) > 0 {
+		s.shortenResults(room, with)
+	}
+	return with, s.excess(room, with) <= 0
+}
+
+// excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
+func (s *transition) excess(room int, with copies) int {
+	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed))
+}
+
+// shortenResults replaces the largest results by errors until the tool message fits into room bytes and the completed step
+// into a record, or no more can be saved.
+func (s *transition) shortenResults(room int, with copies) {
+	message, completed := s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed)
+	calls := slices.Clone(s.row.Turn.Calls)
+	slices.SortStableFunc(calls, func(a, b *turnrow.Call) int {
+		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
+	})
+	for _, c := range calls {
+		short := s.tooLargeResult(c, c.Result)
+		gain := len(c.Result.Result) - len(short.Result)
+		if message <= 0 && completed <= 0 || gain <= 0 {
+			return
+		}
+		message -= gain
+		if with.text {
+			message -= sizeAsText(c.Result) - sizeAsText(short)
+		}
+		completed -= gain
+		c.Result = short
+	}
+}
+
+// tooLargeResult returns the error that replaces a result that does not fit.
+func (s *transition) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow.Result {
+	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
+	short := s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
+	if c.Edited {
+		short.Result = markEdited(short.Result)
+	}
+	return short
+}
+
+func (s *transition) sizeOfToolMessage(with copies) int {
+	turn := s.row.Turn
+	content, results := sizesOf(turn.Calls, with.text)
+	if !with.metadata {
+		for _, c := range turn.Calls {
+			results -= max(len(c.Result.Result)-len(`null`), 0)
+		}
+	}
+	return envelope + s.keySize() + quoted(turn.UserId) + content + results
+}
+
+func (s *transition) sizeOfCompleted() int {
+	turn := s.row.Turn
+	_, results := sizesOf(turn.Calls, false)
+	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
+}
+
 // sizesOf returns upper bounds of the sizes of a tool message's content and metadata.
 func sizesOf(calls []*turnrow.Call, text bool) (content, metadata int) {
 	const entry, result = 64, 224 // field names, punctuation, numbers
@@ -176,6 +210,11 @@ func sizesOf(calls []*turnrow.Call, text bool) (content, metadata int) {
 			quoted(r.Status) + quoted(r.Timestamp) + len(r.Result)
 	}
 	return content, metadata
+}
+
+// sizeAsText returns the size of the copy of a result as text in a tool message, at most.
+func sizeAsText(r *turnrow.Result) int {
+	return len(`,"content":`) + max(quotedBytes(topics.Raw(r.Result)), len(`"{}"`))
 }
 
 func expectedSize(calls []*turnrow.Call) int {
