@@ -179,6 +179,14 @@ type Config struct {
 	Metrics Metrics
 }
 
+// HistoryLimit is the longest history that the model is sent. A zero field has its default.
+type HistoryLimit struct {
+	// Bytes is its size as JSON (default: half of the row limit). A token of a model is about four bytes of English text.
+	Bytes int
+	// Messages is its number of messages, those of the model and of tools included (default: any number).
+	Messages int
+}
+
 // Compaction configures the compactor. Zero fields have the defaults that are named here.
 type Compaction struct {
 	// Timeout is how long a turn waits for a summary (default 2 minutes, at least 1 ms).
@@ -210,6 +218,19 @@ type Budgets struct {
 	// User is the budget of each user, and Tenant that of each tenant.
 	User, Tenant Budget
 }
+
+// usesGates reports whether the group writes to gate-requests and reads gate-outcomes.
+func (c *Config) usesGates() bool { return c.Approval != nil || c.Gates }
+
+// hasBudgets reports whether the spending of users or tenants is limited.
+func (c *Config) hasBudgets() bool { return c.Budgets != Budgets{} }
+
+const (
+	// rowMargin is how much smaller a row must be than a record: space for the key, the record's frame and a later deadline.
+	rowMargin  = 64 << 10
+	minHistory = 1 << 10 // minimum of HistoryLimit.Bytes
+	minRecord  = envoption.MinRecordLimit
+)
 
 // Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
 func (c *Config) Complete() error {
@@ -250,7 +271,11 @@ func (c *Config) Complete() error {
 		bounds.Between(&check, "Memoir.ContextBytes", &memoir.ContextBytes, 64<<10, 1<<10, c.RecordLimit/2/spellings(c.BothSpellings))
 		c.Memoir = &memoir
 	}
-	c.Budgets.check(&check)
+	for name, of := range map[string]Budget{"Budgets.User": c.Budgets.User, "Budgets.Tenant": c.Budgets.Tenant} {
+		checkCost(&check, name+".Total", of.Total)
+		checkCost(&check, name+".Day", of.Day)
+		checkCost(&check, name+".Month", of.Month)
+	}
 	if c.Budgets.Tenant != (Budget{}) && c.Tenants == nil {
 		check.Wrong("Tenants", "is nil, but tenants have budgets")
 	}
@@ -270,20 +295,5 @@ func (c *Config) Complete() error {
 func checkCost(check *bounds.Check, name string, dollars float64) {
 	if !(dollars >= 0 && dollars <= math.MaxFloat64) { // NaN too
 		check.Wrong(name, "is %v, want 0 (none) or more", dollars)
-	}
-}
-
-// usesGates reports whether the group writes to gate-requests and reads gate-outcomes.
-func (c *Config) usesGates() bool { return c.Approval != nil || c.Gates }
-
-// hasBudgets reports whether the spending of users or tenants is limited.
-func (c *Config) hasBudgets() bool { return c.Budgets != Budgets{} }
-
-// check checks the limits.
-func (b Budgets) check(check *bounds.Check) {
-	for name, of := range map[string]Budget{"Budgets.User": b.User, "Budgets.Tenant": b.Tenant} {
-		checkCost(check, name+".Total", of.Total)
-		checkCost(check, name+".Day", of.Day)
-		checkCost(check, name+".Month", of.Month)
 	}
 }

@@ -118,12 +118,6 @@ func known(cost float64) *float64 {
 // After a crash an event can be applied again with a newer table, and then end a turn whose step was written before. The
 // turn still has one output, and the response to the step is dead-lettered.
 
-// spendings are the rows of the topic spending.
-type spendings interface {
-	// of returns the spending of a scope; the zero value if it has none. ok is false if the row cannot be read.
-	of(scope string) (spent topics.Spending, ok bool)
-}
-
 // overBudget reports whether the user of the open turn, or the user's tenant, has reached a budget, and which.
 func (s *transition) overBudget() (text string, over bool) {
 	user := s.user(s.row.Turn.Message)

@@ -3,11 +3,26 @@ package turn
 import (
 	"strconv"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
+
+// Outcome is the result of applying an event.
+type Outcome struct {
+	// Changed reports that the row must be written, or deleted if State is nil. If it is false the row stays unchanged.
+	Changed bool
+	// State is the new row if Changed is true.
+	State *turnrow.State
+	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
+	Effects []Effect
+	// NewParts are the parts of the row to write before the row.
+	NewParts []NewPart
+	// UnusedParts are the numbers of the parts that the row no longer names, to delete after the row is written.
+	UnusedParts []uint32
+
+	row  []byte     // State as it is written; nil until it is encoded
+	full fullValues // to be cached with State for the next event
+}
 
 // Effect describes an output of the transition: an Emit, a DeadLetter or a Hidden.
 type Effect interface{ effect() }
@@ -34,8 +49,17 @@ type DeadLetter struct {
 	Reason string
 }
 
+// Hidden reports that exchanges of a history were hidden. It causes a log line and a metric, and no record.
+type Hidden struct {
+	// Bytes and Messages are the size and the number of the messages that are no longer sent to the model.
+	Bytes, Messages int
+	// Summarized reports that a summary of them was sent in their place.
+	Summarized bool
+}
+
 func (Emit) effect()       {}
 func (DeadLetter) effect() {}
+func (Hidden) effect()     {}
 
 // Value is the value of an output record. Its type determines the topic.
 type Value interface{ kind() string }
@@ -100,44 +124,4 @@ func (g GateRequested) kind() string {
 // same ID however the turn ends.
 func outputID(turn string, step uint32, v Value, index int) string {
 	return turn + "/" + strconv.FormatUint(uint64(step), 10) + "/" + v.kind() + "/" + strconv.Itoa(index)
-}
-
-// mostEffects is an initial capacity that suffices for nearly all events.
-const mostEffects = 3
-
-func (s *transition) emit(turn string, step uint32, v Value, index int) {
-	if s.effects == nil {
-		s.effects = make([]Effect, 0, mostEffects)
-	}
-	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
-	switch v := v.(type) {
-	case Enriched:
-		e.DeadlineMS = s.row.Turn.DeadlineMs
-		if s.rules.Memoir != nil {
-			e.Key = topics.MemoryKey(s.key, v.UserID)
-		}
-	case CompactionRequested:
-		e.DeadlineMS = s.row.Turn.DeadlineMs
-	case Called:
-		e.DeadlineMS = callDeadline(s.row.Turn, s.row.Turn.Calls[index])
-	}
-	s.effects = append(s.effects, e)
-}
-
-// deadLetter dead-letters the record that is being applied.
-func (s *transition) deadLetter(reason string) {
-	if s.replaying != nil {
-		s.giveUp(s.replaying, reason)
-		return
-	}
-	s.effects = append(s.effects, DeadLetter{Reason: reason})
-}
-
-// giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
-// record of a dead-letter topic.
-func (s *transition) giveUp(h *turnrow.Held, reason string) {
-	s.changed = true
-	if !h.Failure {
-		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
-	}
 }

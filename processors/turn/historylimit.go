@@ -6,14 +6,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// HistoryLimit is the longest history that the model is sent. A zero field has its default.
-type HistoryLimit struct {
-	// Bytes is its size as JSON (default: half of the row limit). A token of a model is about four bytes of English text.
-	Bytes int
-	// Messages is its number of messages, those of the model and of tools included (default: any number).
-	Messages int
-}
-
 // A turn that begins with a history over Config.HistoryLimit hides the oldest exchanges: the model is no longer sent them. They
 // are hidden down to half of the limit, because each time the prompt begins with other messages, a provider's cache of it
 // is lost. The newest exchange always stays. Nothing is hidden at the limit while a turn runs, because its conversation
@@ -26,16 +18,6 @@ type HistoryLimit struct {
 // They are the first that a row gives up for room (room.go), the oldest parts first. Without parts, under plain
 // goka.NewProcessor, they are dropped at once, because every event would write them again. With Config.Memoir, what is dropped goes
 // to the memory of the user (memoirsession.go).
-
-// Hidden reports that exchanges of a history were hidden. It causes a log line and a metric, and no record.
-type Hidden struct {
-	// Bytes and Messages are the size and the number of the messages that are no longer sent to the model.
-	Bytes, Messages int
-	// Summarized reports that a summary of them was sent in their place.
-	Summarized bool
-}
-
-func (Hidden) effect() {}
 
 // maxHiddenParts bounds the parts of hidden exchanges, because every event writes the references to them. Only a limit of
 // few messages reaches it.

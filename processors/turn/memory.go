@@ -90,28 +90,6 @@ func forgetHalf(memory []byte, keep int) []byte {
 	return memory[max(0, min((n+1)/2, n-keep))*memorySize:]
 }
 
-func (s *transition) rememberCause(d digest) {
-	s.row.Causes = remember(s.row.Causes, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
-}
-
-func (s *transition) knowsCause(d digest) bool {
-	return remembers(s.row.Causes, d, s.now, s.rules.RememberFor)
-}
-
-func (s *transition) rememberRequest(id string) {
-	d := digests.Of(ofRequest, id)
-	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
-}
-
-func (s *transition) knowsRequest(id string) bool {
-	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
-}
-
-// rememberCall remembers that a call ended. A call has up to two digests: of its id, and of its result's bytes.
-func (s *transition) rememberCall(d digest) {
-	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
-}
-
-func (s *transition) knowsCall(d digest) bool {
-	return remembers(s.row.Calls, d, s.now, s.rules.RememberFor)
-}
+// A closed think step is remembered as the digest of its input and the number of messages in its history, so that a late or
+// repeated response to it is not taken for the answer to the open step.
+const stepSize = digestSize + 4

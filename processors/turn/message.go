@@ -7,11 +7,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const (
-	roleTool = "tool"
-	roleUser = "user" // also of a message without a role
-)
-
 func (s *transition) receiveMessage(e MessageArrived) {
 	m := e.Message
 	if blank(m.Role) {

@@ -9,13 +9,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The reasons in the error results of calls that did not run. The model reads the text beside them.
-const (
-	reasonOfDenied    = "denied"
-	reasonOfTimeout   = "approval_timed_out"
-	reasonOfCancelled = "cancelled"
-)
-
 func (s *transition) receiveOutcome(e GateEnded) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)

@@ -10,7 +10,6 @@ import (
 const (
 	statusError  = "error"
 	defaultAgent = "agent-1"
-	roleReplies  = "assistant"
 )
 
 // failure is the code and the text of an error output.

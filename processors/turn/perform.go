@@ -5,12 +5,30 @@ import (
 	"strconv"
 
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
+
+// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+type binding struct {
+	topics topics.Catalog
+	rules  rules
+	cache  *stateCache
+
+	eventsExist func() bool // nil if the rules say it
+}
+
+// rulesNow returns the rules with what is known since the processor was made.
+func (b *binding) rulesNow() rules {
+	r := b.rules
+	r.EventsExist = r.EventsExist || b.eventsExist != nil && b.eventsExist()
+	return r
+}
 
 // encoded is an Emit whose value is encoded for its topic.
 type encoded struct {
@@ -160,3 +178,34 @@ func emitDeadLetter(c *processors.Context, l DeadLetter) error {
 		Key: c.Key(), Value: h.Value, Headers: headers, Reason: l.Reason,
 	})
 }
+
+// reportHidden logs that exchanges were hidden and calls the metric.
+func (b *binding) reportHidden(c *processors.Context, h Hidden) {
+	c.Logger().Info("history limit: the oldest exchanges of a session are hidden from the model",
+		zap.String("group", string(c.Group())), zap.String("session", c.Key()), zap.Int("messages", h.Messages),
+		zap.Int("bytes", h.Bytes), zap.Bool("summarized", h.Summarized))
+	if b.rules.Metrics.HistoryHidden != nil {
+		b.rules.Metrics.HistoryHidden(c.Key(), h)
+	}
+}
+
+// reportControl logs what was cancelled or purged, and calls the metric. The record has no subject, so the line has the
+// record's ID: Kafka's ACLs decide who may write session-control.
+func (b *binding) reportControl(c *processors.Context, control topics.Control) {
+	if control.Action != topics.ActionCancel && control.Action != topics.ActionPurge && control.Action != topics.ActionEnd {
+		return
+	}
+	request := ""
+	if control.RequestID != nil {
+		request = truncate.Text(*control.RequestID, maxLogged)
+	}
+	c.Logger().Info("audit", zap.String("action", control.Action), zap.String("agent", b.topics.Agent),
+		zap.String("session", c.Key()), zap.String("request_id", request),
+		zap.String("record", truncate.Text(c.CauseID(), maxLogged)))
+	if b.rules.Metrics.Controlled != nil {
+		b.rules.Metrics.Controlled(c.Key(), control.Action)
+	}
+}
+
+// maxLogged bounds the texts of a record in a log line, in bytes.
+const maxLogged = 256

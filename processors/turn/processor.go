@@ -88,22 +88,6 @@ func input[T any](
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
-type binding struct {
-	topics topics.Catalog
-	rules  rules
-	cache  *stateCache
-
-	eventsExist func() bool // nil if the rules say it
-}
-
-// rulesNow returns the rules with what is known since the processor was made.
-func (b *binding) rulesNow() rules {
-	r := b.rules
-	r.EventsExist = r.EventsExist || b.eventsExist != nil && b.eventsExist()
-	return r
-}
-
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
 	if err := b.apply(c, Controlled{recordOf(c, in.Raw), in.Value}); err != nil {
 		return err

@@ -38,3 +38,10 @@ const (
 	reasonEndOff       = "turn: sessions do not end, the turn runs without Config.Memoir"
 	reasonNotEnded     = "turn: the session cannot end now: it had no turn since its last end, or something of it is open"
 )
+
+// The reasons in the error results of calls that did not run. The model reads the text beside them.
+const (
+	reasonOfDenied    = "denied"
+	reasonOfTimeout   = "approval_timed_out"
+	reasonOfCancelled = "cancelled"
+)

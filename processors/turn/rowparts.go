@@ -231,23 +231,6 @@ func (l *rowLayout) reserve() int {
 	return 2*largeFields*partName + rest
 }
 
-// load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
-// s.err, and the outcome of the event is discarded.
-func (s *transition) load(i int) {
-	f := stateLargeFields(s.row)[i]
-	if s.err != nil || !f.hasParts() {
-		return
-	}
-	before := 0
-	if s.oversize > 0 {
-		before = stateSize(s.row)
-	}
-	s.rowLimit -= partName * len(*f.parts) // they are named again when the row is written
-	if s.err = s.layout.load(s.row, i); s.err == nil && s.oversize > 0 {
-		s.oversize -= before - stateSize(s.row)
-	}
-}
-
 // stateSize returns the size of a row with its parts, in bytes.
 func stateSize(s *turnrow.State) int { return proto.Size(s) + partsSize(s) }
 

@@ -4,6 +4,9 @@ import (
 	"iter"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -34,6 +37,18 @@ type transition struct {
 	replaying *turnrow.Held // the held record that is being applied, nil for the event itself
 }
 
+// spendings are the rows of the topic spending.
+type spendings interface {
+	// of returns the spending of a scope; the zero value if it has none. ok is false if the row cannot be read.
+	of(scope string) (spent topics.Spending, ok bool)
+}
+
+// settlement is the attempt of an accepted response, and why its model stopped.
+type settlement struct {
+	attempt topics.AgentAttempt
+	stop    string
+}
+
 func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
 
 // after returns now plus d, in milliseconds since the epoch.
@@ -46,22 +61,6 @@ func (s *transition) timestamp() *string {
 		s.instant = &t
 	}
 	return s.instant
-}
-
-// thinking reports whether a think step is open.
-func (s *transition) thinking() bool {
-	return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 && s.row.Turn.Compaction == nil
-}
-
-// compacting reports whether the open turn waits for the compactor.
-func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }
-
-// user returns the user id for a turn's records: the message's, else that of the last think-response.
-func (s *transition) user(a *turnrow.Accepted) *string {
-	if !blank(a.UserId) {
-		return a.UserId
-	}
-	return s.row.UserId
 }
 
 // unfinished returns the messages that have no output yet, in order of arrival.
@@ -78,11 +77,6 @@ func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
 	}
 }
 
-// namesTurn reports whether a gate names the turn of a message.
-func namesTurn(named string, a *turnrow.Accepted) bool {
-	return named == a.GetTurnId() || a.GetRequestId() != "" && named == a.GetRequestId()
-}
-
 // accepted returns the message of an open or waiting turn, nil if the turn is neither.
 func (s *transition) accepted(turn string) *turnrow.Accepted {
 	for a := range s.unfinished() {
@@ -91,4 +85,108 @@ func (s *transition) accepted(turn string) *turnrow.Accepted {
 		}
 	}
 	return nil
+}
+
+// namesTurn reports whether a gate names the turn of a message.
+func namesTurn(named string, a *turnrow.Accepted) bool {
+	return named == a.GetTurnId() || a.GetRequestId() != "" && named == a.GetRequestId()
+}
+
+// user returns the user id for a turn's records: the message's, else that of the last think-response.
+func (s *transition) user(a *turnrow.Accepted) *string {
+	if !blank(a.UserId) {
+		return a.UserId
+	}
+	return s.row.UserId
+}
+
+// thinking reports whether a think step is open.
+func (s *transition) thinking() bool {
+	return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 && s.row.Turn.Compaction == nil
+}
+
+// compacting reports whether the open turn waits for the compactor.
+func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }
+
+// load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
+// s.err, and the outcome of the event is discarded.
+func (s *transition) load(i int) {
+	f := stateLargeFields(s.row)[i]
+	if s.err != nil || !f.hasParts() {
+		return
+	}
+	before := 0
+	if s.oversize > 0 {
+		before = stateSize(s.row)
+	}
+	s.rowLimit -= partName * len(*f.parts) // they are named again when the row is written
+	if s.err = s.layout.load(s.row, i); s.err == nil && s.oversize > 0 {
+		s.oversize -= before - stateSize(s.row)
+	}
+}
+
+// mostEffects is an initial capacity that suffices for nearly all events.
+const mostEffects = 3
+
+func (s *transition) emit(turn string, step uint32, v Value, index int) {
+	if s.effects == nil {
+		s.effects = make([]Effect, 0, mostEffects)
+	}
+	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
+	switch v := v.(type) {
+	case Enriched:
+		e.DeadlineMS = s.row.Turn.DeadlineMs
+		if s.rules.Memoir != nil {
+			e.Key = topics.MemoryKey(s.key, v.UserID)
+		}
+	case CompactionRequested:
+		e.DeadlineMS = s.row.Turn.DeadlineMs
+	case Called:
+		e.DeadlineMS = callDeadline(s.row.Turn, s.row.Turn.Calls[index])
+	}
+	s.effects = append(s.effects, e)
+}
+
+// deadLetter dead-letters the record that is being applied.
+func (s *transition) deadLetter(reason string) {
+	if s.replaying != nil {
+		s.giveUp(s.replaying, reason)
+		return
+	}
+	s.effects = append(s.effects, DeadLetter{Reason: reason})
+}
+
+// giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
+// record of a dead-letter topic.
+func (s *transition) giveUp(h *turnrow.Held, reason string) {
+	s.changed = true
+	if !h.Failure {
+		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
+	}
+}
+
+func (s *transition) rememberCause(d digest) {
+	s.row.Causes = remember(s.row.Causes, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
+}
+
+func (s *transition) knowsCause(d digest) bool {
+	return remembers(s.row.Causes, d, s.now, s.rules.RememberFor)
+}
+
+func (s *transition) rememberRequest(id string) {
+	d := digests.Of(ofRequest, id)
+	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
+}
+
+func (s *transition) knowsRequest(id string) bool {
+	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
+}
+
+// rememberCall remembers that a call ended. A call has up to two digests: of its id, and of its result's bytes.
+func (s *transition) rememberCall(d digest) {
+	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
+}
+
+func (s *transition) knowsCall(d digest) bool {
+	return remembers(s.row.Calls, d, s.now, s.rules.RememberFor)
 }

@@ -16,14 +16,6 @@ func (s *transition) sizeOfEnriched(m Enriched) int {
 		spellings(m.BothSpellings)*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID, m.BothSpellings)
 }
 
-// spellings returns how often a record for the model has the input and the user.
-func spellings(both bool) int {
-	if both {
-		return 2
-	}
-	return 1
-}
-
 func (s *transition) sizeOfOutput(o topics.Output, a *turnrow.Accepted) int {
 	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
 		quoted(a.RequestId)

@@ -8,10 +8,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A closed think step is remembered as the digest of its input and the number of messages in its history, so that a late or
-// repeated response to it is not taken for the answer to the open step.
-const stepSize = digestSize + 4
-
 // inputDigest returns the digest of a step's input by value: role, timestamp, content. The timestamp of a tool message is
 // left out, because a replay after a crash writes a new one; the tool_use_ids in its content identify the message.
 func inputDigest(m topics.Message) digest {

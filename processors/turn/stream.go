@@ -28,12 +28,6 @@ const (
 // theirs by the time, which is always more.
 const ownAttempt = 1
 
-// settlement is the attempt of an accepted response, and why its model stopped.
-type settlement struct {
-	attempt topics.AgentAttempt
-	stop    string
-}
-
 // streams reports whether the open turn has an event stream.
 func (s *transition) streams() bool { return s.row.Turn.GetStream() != nil }
 

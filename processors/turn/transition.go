@@ -8,23 +8,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
-// Outcome is the result of applying an event.
-type Outcome struct {
-	// Changed reports that the row must be written, or deleted if State is nil. If it is false the row stays unchanged.
-	Changed bool
-	// State is the new row if Changed is true.
-	State *turnrow.State
-	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
-	Effects []Effect
-	// NewParts are the parts of the row to write before the row.
-	NewParts []NewPart
-	// UnusedParts are the numbers of the parts that the row no longer names, to delete after the row is written.
-	UnusedParts []uint32
-
-	row  []byte     // State as it is written; nil until it is encoded
-	full fullValues // to be cached with State for the next event
-}
-
 // Apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
 // row. Apply takes ownership of state, which the caller must not use afterwards, and does not change event. It is a pure
 // function: equal arguments give equal outcomes.
