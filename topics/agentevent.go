@@ -110,8 +110,6 @@ func readValidAgentEvent(c *cursor, e *AgentEvent) error {
 	return nil
 }
 
-func missing(field string) error { return fmt.Errorf("%w: field %s: missing", ErrType, field) }
-
 func readAgentEvent(c *cursor, e *AgentEvent) error {
 	return c.record(func(name []byte) (err error) {
 		switch string(name) {

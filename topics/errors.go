@@ -35,6 +35,10 @@ func mismatch(got jsontext.Kind, want string) error {
 	return fmt.Errorf("%w: got %s, want %s", ErrType, kindName(got), want)
 }
 
+func missing(field string) error { return wrongType(field, "missing") }
+
+func wrongType(field, text string) error { return fmt.Errorf("%w: field %s: %s", ErrType, field, text) }
+
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case '{':

@@ -1,7 +1,5 @@
 package topics
 
-import "fmt"
-
 // GateDecision is the value of {agent}-gate-decisions: what a person, or a program that acts for one, says about a gate.
 type GateDecision struct {
 	GateID    string
@@ -67,8 +65,6 @@ func readValidGateDecision(c *cursor, d *GateDecision) error {
 	}
 	return nil
 }
-
-func wrongType(field, text string) error { return fmt.Errorf("%w: field %s: %s", ErrType, field, text) }
 
 func readGateDecision(c *cursor, d *GateDecision) error {
 	return c.record(func(name []byte) (err error) {
