@@ -34,69 +34,66 @@ const PeerAuditVersion = 1
 // contents and results, never the texts. The records of an instance form a hash chain: see processors/peer.
 type PeerAudit struct {
 	// Version is PeerAuditVersion. Records of another version may have members that this package does not read.
-	Version int64
-	Event   PeerEvent
+	Version int64     `json:"version"`
+	Event   PeerEvent `json:"event"`
 	// TaskID is the ID of the task as the dispatcher chose it. It is empty only for a PeerRefused whose body was not read.
-	TaskID string
+	TaskID string `json:"task_id,omitzero"`
 	// InstanceID is the instance that wrote the record, and Seq the record's number in its chain, from 1.
-	InstanceID string
-	Seq        int64
+	InstanceID string `json:"instance_id"`
+	Seq        int64  `json:"seq"`
 	// AtMS is the time of the event in Unix milliseconds.
-	AtMS int64
+	AtMS int64 `json:"at_ms"`
 	// SessionID is the session of the writer that the task belongs to, and RunID the writer's name of the attempt or the run.
-	SessionID string
-	RunID     string
+	SessionID string `json:"session_id,omitzero"`
+	RunID     string `json:"run_id,omitzero"`
 	// ParentRunID, ParentSessionID and ParentInstanceID are what the dispatcher says about the origin of the task.
-	ParentRunID      string
-	ParentSessionID  string
-	ParentInstanceID string
+	ParentRunID      string `json:"parent_run_id,omitzero"`
+	ParentSessionID  string `json:"parent_session_id,omitzero"`
+	ParentInstanceID string `json:"parent_instance_id,omitzero"`
 	// PeerID is the dispatcher's label of the receiver, and InboundID the receiver's label of the dispatcher's token.
 	// One of them is empty, and both are in a PeerRefused without a known token.
-	PeerID    string
-	InboundID string
+	PeerID    string `json:"peer_id,omitzero"`
+	InboundID string `json:"inbound_id,omitzero"`
 	// PeerInstanceID and PeerRunID are those of the reply: in a PeerAcknowledged only.
-	PeerInstanceID string
-	PeerRunID      string
+	PeerInstanceID string `json:"peer_instance_id,omitzero"`
+	PeerRunID      string `json:"peer_run_id,omitzero"`
 	// AgentID and Model are those that were asked for, or that ran; empty for a default.
-	AgentID string
-	Model   string
+	AgentID string `json:"agent_id,omitzero"`
+	Model   string `json:"model,omitzero"`
 	// ContentLength and ResultLength are in UTF-16 code units, as JavaScript counts them.
-	ContentLength int64
+	ContentLength int64 `json:"content_length"`
 	// Status is the status of the reply: in a PeerAcknowledged and a PeerCompleted only.
-	Status       string
-	ResultLength int64
+	Status       string `json:"status,omitzero"`
+	ResultLength int64  `json:"result_length"`
 	// ToolsUsed are the names of the tools that the run used.
-	ToolsUsed []string
+	ToolsUsed []string `json:"tools_used,omitempty"`
 	// PendingApproval says that the run stopped because a person's approval was needed.
-	PendingApproval bool
+	PendingApproval bool `json:"pending_approval"`
 	// Code is the reason of a PeerSendFailed, a PeerFailed or a PeerRefused, and HTTPStatus the status of the response, 0
 	// if there was none.
-	Code       string
-	HTTPStatus int64
+	Code       string `json:"code,omitzero"`
+	HTTPStatus int64  `json:"http_status"`
 	// PrevHash is the Hash of the record before it in the chain, empty for the first one. Hash is PeerAuditHash of the record.
-	PrevHash string
-	Hash     string
+	PrevHash string `json:"prev_hash,omitzero"`
+	Hash     string `json:"hash,omitzero"`
 }
 
 var (
-	peerAuditWire = wire[PeerAudit]{depth: MaxDepth, read: readValidPeerAudit, write: writePeerAudit}
+	peerAuditWire = tagged(checkPeerAudit)
 	// peerEventWire is that of {agent}-peer-events, whose records have no place in a chain yet.
-	peerEventWire = wire[PeerAudit]{depth: MaxDepth, read: readPeerAudit, write: writePeerAudit}
+	peerEventWire = tagged[PeerAudit](nil)
 )
 
 // PeerAuditHash returns the SHA-256 of the record's JSON without the member hash, in hexadecimal. The member is the last one
 // of the JSON that this package writes, so a program in another language can check a record by removing it.
 func PeerAuditHash(r PeerAudit) string {
 	r.Hash = ""
-	sum := sha256.Sum256(encode(r, writePeerAudit))
+	sum := sha256.Sum256(encode(r, peerEventWire.write))
 	return hex.EncodeToString(sum[:])
 }
 
-// readValidPeerAudit rejects a record that has no place in a chain.
-func readValidPeerAudit(c *cursor, r *PeerAudit) error {
-	if err := readPeerAudit(c, r); err != nil {
-		return err
-	}
+// checkPeerAudit rejects a record that has no place in a chain.
+func checkPeerAudit(r *PeerAudit) error {
 	switch {
 	case r.Event == "":
 		return missing("event")
@@ -110,124 +107,4 @@ func readValidPeerAudit(c *cursor, r *PeerAudit) error {
 		return missing("hash")
 	}
 	return nil
-}
-
-func readPeerAudit(c *cursor, r *PeerAudit) error {
-	return c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "version":
-			r.Version, err = c.integer(64)
-		case "event":
-			r.Event, err = readWord[PeerEvent](c)
-		case "task_id":
-			r.TaskID, err = c.word()
-		case "instance_id":
-			r.InstanceID, err = c.word()
-		case "seq":
-			r.Seq, err = c.integer(64)
-		case "at_ms":
-			r.AtMS, err = c.integer(64)
-		case "content_length":
-			r.ContentLength, err = c.integer(64)
-		case "result_length":
-			r.ResultLength, err = c.integer(64)
-		case "tools_used":
-			r.ToolsUsed, err = c.words()
-		case "pending_approval":
-			r.PendingApproval, err = c.boolean()
-		case "http_status":
-			r.HTTPStatus, err = c.integer(64)
-		case "prev_hash":
-			r.PrevHash, err = c.word()
-		case "hash":
-			r.Hash, err = c.word()
-		default:
-			if text := r.text(name); text != nil {
-				*text, err = c.word()
-			} else {
-				err = c.skip()
-			}
-		}
-		return err
-	})
-}
-
-// text returns the optional text with the given name, or nil if there is none.
-func (r *PeerAudit) text(name []byte) *string {
-	switch string(name) {
-	case "session_id":
-		return &r.SessionID
-	case "run_id":
-		return &r.RunID
-	case "parent_run_id":
-		return &r.ParentRunID
-	case "parent_session_id":
-		return &r.ParentSessionID
-	case "parent_instance_id":
-		return &r.ParentInstanceID
-	case "peer_id":
-		return &r.PeerID
-	case "inbound_id":
-		return &r.InboundID
-	case "peer_instance_id":
-		return &r.PeerInstanceID
-	case "peer_run_id":
-		return &r.PeerRunID
-	case "agent_id":
-		return &r.AgentID
-	case "model":
-		return &r.Model
-	case "status":
-		return &r.Status
-	case "code":
-		return &r.Code
-	default:
-		return nil
-	}
-}
-
-// words reads an array of texts; nil for null and an empty array.
-func (c *cursor) words() (words []string, err error) {
-	_, err = c.array(func() error {
-		w, err := c.word()
-		words = append(words, w)
-		return err
-	}, nil)
-	return words, err
-}
-
-func writePeerAudit(w *writer, r PeerAudit) {
-	w.open()
-	w.integer("version", r.Version)
-	w.word("event", string(r.Event))
-	w.some("task_id", r.TaskID)
-	w.word("instance_id", r.InstanceID)
-	w.integer("seq", r.Seq)
-	w.integer("at_ms", r.AtMS)
-	w.some("session_id", r.SessionID)
-	w.some("run_id", r.RunID)
-	w.some("parent_run_id", r.ParentRunID)
-	w.some("parent_session_id", r.ParentSessionID)
-	w.some("parent_instance_id", r.ParentInstanceID)
-	w.some("peer_id", r.PeerID)
-	w.some("inbound_id", r.InboundID)
-	w.some("peer_instance_id", r.PeerInstanceID)
-	w.some("peer_run_id", r.PeerRunID)
-	w.some("agent_id", r.AgentID)
-	w.some("model", r.Model)
-	w.integer("content_length", r.ContentLength)
-	w.some("status", r.Status)
-	w.integer("result_length", r.ResultLength)
-	if len(r.ToolsUsed) > 0 {
-		writeList(w, "tools_used", r.ToolsUsed, func(w *writer, tool string) {
-			w.next()
-			w.b = appendText(w.b, tool)
-		})
-	}
-	w.boolean("pending_approval", r.PendingApproval)
-	w.some("code", r.Code)
-	w.integer("http_status", r.HTTPStatus)
-	w.some("prev_hash", r.PrevHash)
-	w.some("hash", r.Hash)
-	w.close()
 }

@@ -36,112 +36,59 @@ const (
 // PeerCommand is the value of {agent}-peer-commands: what a door asks of the group of package processors/peer, and what the
 // group writes to itself, so that the order of one topic decides how a task ends.
 type PeerCommand struct {
-	Kind   PeerCommandKind
-	TaskID string
+	Kind   PeerCommandKind `json:"kind"`
+	TaskID string          `json:"task_id"`
 	// Agent is the agent that runs the task: in a PeerRun only.
-	Agent string
+	Agent string `json:"agent,omitzero"`
 	// PeerID is the dispatcher's label of the receiver, InboundID the receiver's label of the dispatcher's token. One of
 	// them is empty.
-	PeerID    string
-	InboundID string
+	PeerID    string `json:"peer_id,omitzero"`
+	InboundID string `json:"inbound_id,omitzero"`
 	// Request is the body of POST /api/peer/delegate, of a PeerDelegate and a PeerRun, and Hash identifies it.
-	Request Raw
-	Hash    string
+	Request Raw    `json:"request,omitzero" as:"object"`
+	Hash    string `json:"hash,omitzero"`
 	// Waiter identifies who waits for the task, empty if no request does.
-	Waiter string
+	Waiter string `json:"waiter,omitzero"`
 	// Detached tasks continue without waiters.
-	Detached bool
+	Detached bool `json:"detached"`
 	// Once limits a delegated task to one attempt.
-	Once bool
+	Once bool `json:"once"`
 	// DeadlineMS is when the task is given up, in Unix milliseconds, 0 for the group's limit.
-	DeadlineMS int64
+	DeadlineMS int64 `json:"deadline_ms"`
 	// CallbackService and CallbackToken say where the reply is delivered to, empty for nowhere. The token is a secret.
-	CallbackService string
-	CallbackToken   string
+	CallbackService string `json:"callback_service,omitzero"`
+	CallbackToken   string `json:"callback_token,omitzero"`
 	// Reply is the body of the reply, of a PeerEnd and a PeerSettle with one.
-	Reply Raw
+	Reply Raw `json:"reply,omitzero" as:"object"`
 	// Code is the reason of a task that ended without a reply, HTTPStatus the status of the peer's response, 0 for none, and
 	// Detail its text.
-	Code         string
-	HTTPStatus   int64
-	RetryAfterMS int64
-	Detail       string
+	Code         string `json:"code,omitzero"`
+	HTTPStatus   int64  `json:"http_status"`
+	RetryAfterMS int64  `json:"retry_after_ms"`
+	Detail       string `json:"detail,omitzero"`
 	// Answered says that the headers of a response had arrived.
-	Answered bool
+	Answered bool `json:"answered"`
 	// Approved says in a PeerClaimed that all of Gates are approved.
-	Approved bool
+	Approved bool `json:"approved,omitzero"`
 	// Gates are the gates of the calls in a PeerGrant, PeerRevoke, PeerClaim and PeerClaimed.
-	Gates []PeerGate
+	Gates []PeerGate `json:"gates,omitempty"`
 }
 
 // PeerGate is the gate of a call that the task of a peer has made.
 type PeerGate struct {
-	GateID string
+	GateID string `json:"gate_id"`
 	// Call is the digest of the agent, the tool and the arguments. Empty in a PeerRevoke.
-	Call string
+	Call string `json:"call,omitzero"`
 	// By is who approved the call.
-	By string
+	By string `json:"by,omitzero"`
 	// Granted says in a PeerClaimed that the call has a PeerGrant, which another call of the same claim lacks.
-	Granted bool
+	Granted bool `json:"granted"`
 }
 
-var peerCommandWire = wire[PeerCommand]{depth: MaxDepth, read: readPeerCommand, write: writePeerCommand}
+var peerCommandWire = tagged(checkPeerCommand)
 
-func readPeerCommand(c *cursor, p *PeerCommand) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "kind":
-			p.Kind, err = readWord[PeerCommandKind](c)
-		case "task_id":
-			p.TaskID, err = c.word()
-		case "agent":
-			p.Agent, err = c.word()
-		case "peer_id":
-			p.PeerID, err = c.word()
-		case "inbound_id":
-			p.InboundID, err = c.word()
-		case "request":
-			p.Request, err = c.document()
-		case "hash":
-			p.Hash, err = c.word()
-		case "waiter":
-			p.Waiter, err = c.word()
-		case "detached":
-			p.Detached, err = c.boolean()
-		case "once":
-			p.Once, err = c.boolean()
-		case "deadline_ms":
-			p.DeadlineMS, err = c.integer(64)
-		case "callback_service":
-			p.CallbackService, err = c.word()
-		case "callback_token":
-			p.CallbackToken, err = c.word()
-		case "reply":
-			p.Reply, err = c.document()
-		case "code":
-			p.Code, err = c.word()
-		case "http_status":
-			p.HTTPStatus, err = c.integer(64)
-		case "retry_after_ms":
-			p.RetryAfterMS, err = c.integer(64)
-		case "detail":
-			p.Detail, err = c.word()
-		case "answered":
-			p.Answered, err = c.boolean()
-		case "approved":
-			p.Approved, err = c.boolean()
-		case "gates":
-			if p.Gates, _, err = readList(c, readPeerGate); len(p.Gates) == 0 {
-				p.Gates = nil
-			}
-		default:
-			err = c.skip()
-		}
-		return err
-	})
+func checkPeerCommand(p *PeerCommand) error {
 	switch {
-	case err != nil:
-		return err
 	case p.Kind == "":
 		return missing("kind")
 	case p.TaskID == "":
@@ -152,64 +99,9 @@ func readPeerCommand(c *cursor, p *PeerCommand) error {
 	return nil
 }
 
-func writePeerCommand(w *writer, p PeerCommand) {
-	w.grow(len(p.Request) + len(p.Reply) + len(p.Detail))
-	w.open()
-	w.word("kind", string(p.Kind))
-	w.word("task_id", p.TaskID)
-	w.some("agent", p.Agent)
-	w.some("peer_id", p.PeerID)
-	w.some("inbound_id", p.InboundID)
-	w.someRaw("request", p.Request)
-	w.some("hash", p.Hash)
-	w.some("waiter", p.Waiter)
-	w.boolean("detached", p.Detached)
-	w.boolean("once", p.Once)
-	w.integer("deadline_ms", p.DeadlineMS)
-	w.some("callback_service", p.CallbackService)
-	w.some("callback_token", p.CallbackToken)
-	w.someRaw("reply", p.Reply)
-	w.some("code", p.Code)
-	w.integer("http_status", p.HTTPStatus)
-	w.integer("retry_after_ms", p.RetryAfterMS)
-	w.some("detail", p.Detail)
-	w.boolean("answered", p.Answered)
-	if p.Approved {
-		w.boolean("approved", true)
-	}
-	if len(p.Gates) > 0 {
-		writeList(w, "gates", p.Gates, writePeerGate)
-	}
-	w.close()
-}
-
-func readPeerGate(c *cursor, g *PeerGate) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "gate_id":
-			g.GateID, err = c.word()
-		case "call":
-			g.Call, err = c.word()
-		case "by":
-			g.By, err = c.word()
-		case "granted":
-			g.Granted, err = c.boolean()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-	if err == nil && g.GateID == "" {
+func (g *PeerGate) check() error {
+	if g.GateID == "" {
 		return missing("gate_id")
 	}
-	return err
-}
-
-func writePeerGate(w *writer, g PeerGate) {
-	w.open()
-	w.word("gate_id", g.GateID)
-	w.some("call", g.Call)
-	w.some("by", g.By)
-	w.boolean("granted", g.Granted)
-	w.close()
+	return nil
 }

@@ -1,7 +1,5 @@
 package topics
 
-import "fmt"
-
 // Outcome is the result of an attempt or, in a final receipt, of a delivery.
 type Outcome string
 
@@ -38,94 +36,38 @@ const (
 // Receipt is the value of {agent}-delivery-receipts and {agent}-peer-receipts. A sink writes one for each attempt. The delivery group writes one
 // final receipt for each delivery, and one more each time that the delivery is requeued.
 type Receipt struct {
-	DeliveryID string
-	SessionID  string
-	Attempt    int64
-	Route      Destination
-	Outcome    Outcome
+	DeliveryID string      `json:"delivery_id"`
+	SessionID  string      `json:"session_id"`
+	Attempt    int64       `json:"attempt" as:"int32"`
+	Route      Destination `json:"route"`
+	Outcome    Outcome     `json:"outcome"`
 	// Final is true in the receipts of the delivery group. Their outcome is delivered, suppressed or dead.
-	Final bool
+	Final bool `json:"final"`
 	// Reason says why an attempt failed, or why nothing was sent. It never quotes the delivery, the receiver's response or an address.
-	Reason *string
+	Reason *string `json:"reason"`
 	// Status is the HTTP status, 0 if there was no response.
-	Status int64
+	Status int64 `json:"status" as:"int32"`
 	// RetryAfterMS is the receiver's Retry-After in milliseconds, 0 if there was none.
-	RetryAfterMS int64
+	RetryAfterMS int64 `json:"retry_after_ms"`
 	// Sink is the name of the sink process. InFlight is the number of other attempts that it has in flight on the route.
-	Sink     *string
-	InFlight int64
-	AtMS     int64 // Unix milliseconds
+	Sink     *string `json:"sink"`
+	InFlight int64   `json:"in_flight" as:"int32"`
+	AtMS     int64   `json:"at_ms"` // Unix milliseconds
 	// Response is what a transport with responses returned, nil for others. A final receipt of a KindChannel has that of the
 	// last attempt.
-	Response Raw
+	Response Raw `json:"response,omitzero" as:"object"`
 }
 
-var receiptWire = wire[Receipt]{depth: MaxDepth, read: readReceipt, write: writeReceipt}
+var receiptWire = tagged(checkReceipt)
 
-func readReceipt(c *cursor, r *Receipt) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "delivery_id":
-			r.DeliveryID, err = c.word()
-		case "session_id":
-			r.SessionID, err = c.word()
-		case "attempt":
-			r.Attempt, err = c.integer(32)
-		case "route":
-			r.Route, err = readDestination(c)
-		case "outcome":
-			var outcome string
-			outcome, err = c.word()
-			r.Outcome = Outcome(outcome)
-		case "final":
-			r.Final, err = c.boolean()
-		case "reason":
-			r.Reason, err = c.text()
-		case "status":
-			r.Status, err = c.integer(32)
-		case "retry_after_ms":
-			r.RetryAfterMS, err = c.integer(64)
-		case "sink":
-			r.Sink, err = c.text()
-		case "in_flight":
-			r.InFlight, err = c.integer(32)
-		case "at_ms":
-			r.AtMS, err = c.integer(64)
-		case "response":
-			r.Response, err = c.document()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
+func checkReceipt(r *Receipt) error {
 	switch r.Outcome {
 	case OutcomeDelivered, OutcomeSuppressed, OutcomeFailed, OutcomeRefused, OutcomeDeferred, OutcomeDead:
 	default:
-		return fmt.Errorf("%w: field outcome: unknown", ErrType)
+		return wrongType("outcome", "unknown")
 	}
 	if r.DeliveryID == "" {
-		return fmt.Errorf("%w: field delivery_id: missing", ErrType)
+		return missing("delivery_id")
 	}
 	return nil
-}
-
-func writeReceipt(w *writer, r Receipt) {
-	w.open()
-	w.word("delivery_id", r.DeliveryID)
-	w.word("session_id", r.SessionID)
-	w.integer("attempt", r.Attempt)
-	writeDestination(w, r.Route)
-	w.word("outcome", string(r.Outcome))
-	w.boolean("final", r.Final)
-	w.text("reason", r.Reason)
-	w.integer("status", r.Status)
-	w.integer("retry_after_ms", r.RetryAfterMS)
-	w.text("sink", r.Sink)
-	w.integer("in_flight", r.InFlight)
-	w.integer("at_ms", r.AtMS)
-	w.someRaw("response", r.Response)
-	w.close()
 }
