@@ -19,23 +19,23 @@ const (
 // no secrets and no addresses of platforms.
 type Origin struct {
 	// Channel is the type of the platform, such as "slack", and Account the configured name of the account on it.
-	Channel string
-	Account string
+	Channel string `json:"channel"`
+	Account string `json:"account"`
 	// Recipient is where answers are sent: the platform's ID of a room, a conversation or a person.
-	Recipient string
+	Recipient string `json:"recipient"`
 	// Thread is the platform's ID of the thread, empty outside of one.
-	Thread string
+	Thread string `json:"thread,omitzero"`
 	// MessageID is the platform's ID of the message.
-	MessageID string
+	MessageID string `json:"message_id,omitzero"`
 	// User is the platform's ID of the person who wrote, and UserName the name to show. Anyone can choose any name.
-	User     string
-	UserName string
+	User     string `json:"user,omitzero"`
+	UserName string `json:"user_name,omitzero"`
 	// Group says that others read the answer too.
-	Group bool
+	Group bool `json:"group,omitzero"`
 	// Proof says what proves that User wrote the message.
-	Proof Proof
+	Proof Proof `json:"proof,omitzero"`
 	// Adapter is what the adapter of the channel needs to answer, an object of at most MaxAdapterData bytes, or nil.
-	Adapter Raw
+	Adapter Raw `json:"adapter,omitzero" as:"object"`
 }
 
 // Proof says what proves who wrote a message, and so what the message may decide. A value that is none of these counts as ProofNone.
@@ -64,74 +64,25 @@ const (
 	MetaResult = "turntable_delegation_result"
 )
 
-func readOrigin(c *cursor, o *Origin) error {
-	return c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "channel":
-			o.Channel, err = c.word()
-		case "account":
-			o.Account, err = c.word()
-		case "recipient":
-			o.Recipient, err = c.word()
-		case "thread":
-			o.Thread, err = c.word()
-		case "message_id":
-			o.MessageID, err = c.word()
-		case "user":
-			o.User, err = c.word()
-		case "user_name":
-			o.UserName, err = c.word()
-		case "group":
-			o.Group, err = c.boolean()
-		case "proof":
-			o.Proof, err = readWord[Proof](c)
-		case "adapter":
-			o.Adapter, err = c.document()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-}
-
-func writeOrigin(w *writer, o Origin) {
-	w.grow(len(o.Adapter))
-	w.open()
-	w.word("channel", o.Channel)
-	w.word("account", o.Account)
-	w.word("recipient", o.Recipient)
-	w.some("thread", o.Thread)
-	w.some("message_id", o.MessageID)
-	w.some("user", o.User)
-	w.some("user_name", o.UserName)
-	if o.Group {
-		w.boolean("group", true)
-	}
-	w.some("proof", string(o.Proof))
-	w.someRaw("adapter", o.Adapter)
-	w.close()
-}
+var originWire = tagged[Origin](nil)
 
 // DecodeOrigin reads an origin. The error, if it is too large or names no channel, account or recipient, does not quote it.
 func DecodeOrigin(raw Raw) (Origin, error) {
-	var o Origin
-	if raw == nil {
-		return o, ErrNull
-	}
 	if len(raw) > MaxOrigin {
-		return o, fmt.Errorf("%w: origin: %d bytes, the limit is %d", ErrType, len(raw), MaxOrigin)
+		return Origin{}, fmt.Errorf("%w: origin: %d bytes, the limit is %d", ErrType, len(raw), MaxOrigin)
 	}
-	if err := read(raw, MaxDepth, func(c *cursor) error { o = Origin{}; return readOrigin(c, &o) }); err != nil {
-		return Origin{}, err
+	o, err := originWire.part(raw)
+	if err == nil {
+		err = o.Check()
 	}
-	if err := o.Check(); err != nil {
+	if err != nil {
 		return Origin{}, err
 	}
 	return o, nil
 }
 
 // EncodeOrigin writes an origin. A valid one, see Check, can be decoded again.
-func EncodeOrigin(o Origin) Raw { return encode(o, writeOrigin) }
+func EncodeOrigin(o Origin) Raw { return encode(o, originWire.write) }
 
 // Check reports what is missing from an origin or too long in it. The error does not quote it.
 func (o Origin) Check() error {

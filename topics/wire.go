@@ -26,4 +26,12 @@ func (f wire[T]) Unmarshal(raw []byte) (v T, err error) {
 	return v, nil
 }
 
+// part is Unmarshal for a part of a record, which is nil for null.
+func (f wire[T]) part(raw Raw) (v T, err error) {
+	if raw == nil {
+		return v, ErrNull
+	}
+	return f.Unmarshal(raw)
+}
+
 func (f wire[T]) codec() codec.Codec[T] { return codec.Of[T](f) }
