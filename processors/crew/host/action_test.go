@@ -158,7 +158,8 @@ func TestAgentsGetOnlyTheAllowedVariablesAndTheirModel(t *testing.T) {
 		Agent: "harbor", Name: "h", Brokers: []string{"b:1"}, Dirs: []string{t.TempDir()}, Env: []string{"PATH", "HOST_TEST_O*"},
 		Commands: map[string][]string{"": {"sh", "--model={model}", "--acp"}, "p": {"sh"}},
 	}
-	require.NoError(t, c.check())
+	_, err := c.complete()
+	require.NoError(t, err)
 	env := strings.Join(c.environ(), "\n")
 	require.Contains(t, env, "HOST_TEST_OTHER=x")
 	require.NotContains(t, env, "secret")

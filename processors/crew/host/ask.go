@@ -27,6 +27,15 @@ type ask struct {
 	cancel func(*rpcError)       // ends the request
 }
 
+// openAsk adds a request and returns the host's ID of it. It refuses the request and returns false if too many are open.
+func (r *run) openAsk(m received, q ask) (id string, ok bool) {
+	q.rpcID = string(m.ID)
+	if id = r.asks.add(q); id == "" {
+		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
+	}
+	return id, id != ""
+}
+
 // add returns the host's ID of a request, empty if too many are open.
 func (a *asks) add(q ask) string {
 	a.mu.Lock()
@@ -114,8 +123,7 @@ func (r *run) askPermission(m received) {
 		return
 	}
 	outcome := func(o map[string]any) { r.answer(m.ID, map[string]any{"outcome": o}) }
-	id := r.asks.add(ask{
-		rpcID: string(m.ID),
+	id, ok := r.openAsk(m, ask{
 		decide: func(a crewbody.Answer) {
 			if a.OptionID == "" {
 				outcome(map[string]any{"outcome": "cancelled"})
@@ -131,13 +139,11 @@ func (r *run) askPermission(m received) {
 			}
 		},
 	})
-	if id == "" {
-		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
-		return
+	if ok {
+		r.question(crewbody.Permission{
+			Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: q.ToolCall, Options: q.Options,
+		})
 	}
-	r.question(crewbody.Permission{
-		Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: q.ToolCall, Options: q.Options,
-	})
 }
 
 // question queues a request for a person. One that does not fit into a record is refused: a smaller record would hide from the
@@ -167,13 +173,12 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 	}
 	carryOut := func() {
 		ctx, cancel := context.WithCancel(r.life)
-		id := r.asks.add(ask{rpcID: string(m.ID), cancel: func(e *rpcError) {
+		id, ok := r.openAsk(m, ask{cancel: func(e *rpcError) {
 			cancel()
 			r.refuse(m.ID, e)
 		}})
-		if id == "" {
+		if !ok {
 			cancel()
-			r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
 			return
 		}
 		go func() {
@@ -199,8 +204,7 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 		r.refuse(m.ID, errTooLarge)
 		return
 	}
-	id := r.asks.add(ask{
-		rpcID: string(m.ID),
+	id, ok := r.openAsk(m, ask{
 		decide: func(a crewbody.Answer) {
 			if a.Allowed {
 				carryOut()
@@ -215,8 +219,7 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 			r.refuse(m.ID, e)
 		},
 	})
-	if id == "" {
-		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
+	if !ok {
 		return
 	}
 	r.session.mu.Lock()

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
@@ -85,47 +85,48 @@ func DefaultEnv() []string {
 
 const maxName = 200
 
-// check completes the configuration and returns all of its problems.
-func (c *Config) check() error {
-	var problems []error
-	refuse := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%w: host: "+format, append([]any{ErrConfig}, args...)...))
+// complete completes the configuration, and returns its catalog and all of its problems.
+func (c *Config) complete() (topics.Catalog, error) {
+	var check bounds.Check
+	catalog, err := topics.For(c.Agent, topics.WithCrews())
+	if err != nil {
+		check.Wrong("Agent:", "%w", err)
 	}
 	if c.Name == "" || len(c.Name) > maxName || strings.ContainsAny(c.Name, "/\x00\n") {
-		refuse("Name: empty, longer than %d bytes, or with a slash", maxName)
+		check.Wrong("Name:", "empty, longer than %d bytes, or with a slash", maxName)
 	}
 	if len(c.Brokers) == 0 {
-		refuse("Brokers: none")
+		check.Wrong("Brokers:", "none")
 	}
 	if len(c.Commands) == 0 {
-		refuse("Commands: none")
+		check.Wrong("Commands:", "none")
 	}
 	commands := make(map[string][]string, len(c.Commands))
 	for _, provider := range slices.Sorted(maps.Keys(c.Commands)) {
 		argv := slices.Clone(c.Commands[provider])
 		if len(argv) == 0 || argv[0] == "" {
-			refuse("Commands: that of provider %q is empty", provider)
+			check.Wrong("Commands:", "that of provider %q is empty", provider)
 			continue
 		}
 		program, err := exec.LookPath(argv[0])
 		if err != nil {
-			refuse("Commands: provider %q: %w", provider, err)
+			check.Wrong("Commands:", "provider %q: %w", provider, err)
 			continue
 		}
 		if argv[0], err = filepath.Abs(program); err != nil {
-			refuse("Commands: provider %q: %w", provider, err)
+			check.Wrong("Commands:", "provider %q: %w", provider, err)
 		}
 		commands[provider] = argv
 	}
 	c.Commands = commands
 	if len(c.Dirs) == 0 {
-		refuse("Dirs: none")
+		check.Wrong("Dirs:", "none")
 	}
 	dirs := make([]string, 0, len(c.Dirs))
 	for _, dir := range c.Dirs {
 		real, err := realDir(dir)
 		if err != nil {
-			refuse("Dirs: %w", err)
+			check.Wrong("Dirs:", "%w", err)
 		}
 		dirs = append(dirs, real)
 	}
@@ -139,42 +140,24 @@ func (c *Config) check() error {
 			}
 		case Allow, Ask, Deny:
 		default:
-			refuse("Policy.%s: %q, want allow, ask or deny", name, string(*rule))
+			check.Wrong("Policy."+name, "is %q, want allow, ask or deny", string(*rule))
 		}
 	}
-	if c.Initialize < 0 {
-		refuse("Initialize: %s, want more than 0", c.Initialize)
-	}
-	if c.Initialize == 0 {
-		c.Initialize = defaultTimes().initialize
-	}
-	if c.MaxAgents < 0 {
-		refuse("MaxAgents: %d, want at least 1", c.MaxAgents)
-	}
-	if c.MaxAgents == 0 {
-		c.MaxAgents = 50
-	}
+	bounds.AtLeast(&check, "Initialize", &c.Initialize, defaultTimes().initialize, 1)
+	bounds.AtLeast(&check, "MaxAgents", &c.MaxAgents, 50, 1)
 	if c.Env == nil {
 		c.Env = DefaultEnv()
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
-	return errors.Join(problems...)
+	return catalog, check.Err(fmt.Errorf("%w: host", ErrConfig))
 }
 
 func (c *Config) times() times {
 	t := defaultTimes()
 	t.initialize = c.Initialize
 	return t
-}
-
-func (c *Config) catalog() (topics.Catalog, error) {
-	catalog, err := topics.For(c.Agent, topics.WithCrews())
-	if err != nil {
-		return catalog, fmt.Errorf("%w: host: Agent: %w", ErrConfig, err)
-	}
-	return catalog, nil
 }
 
 // realDir is the absolute path of an existing directory, without symbolic links.

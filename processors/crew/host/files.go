@@ -13,10 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// maxFile is the size of the largest file that is read or written for an agent, in bytes.
-	maxFile = 8 << 20
-)
+// maxFile is the size of the largest file that is read or written for an agent, in bytes.
+const maxFile = 8 << 20
 
 // files are the files of an agent's directory. Nothing outside of it is reached, also not by symbolic links.
 type files struct {
@@ -33,7 +31,8 @@ func openFiles(dir, also string) (*files, error) {
 	return &files{root: root, dir: dir, also: filepath.Clean(also)}, nil
 }
 
-func (f *files) close() { _ = f.root.Close() }
+// Close implements io.Closer.
+func (f *files) Close() error { return f.root.Close() }
 
 // name is a path inside the directory. ACP's paths are absolute.
 func (f *files) name(path string) (string, error) {

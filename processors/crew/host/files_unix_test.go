@@ -19,7 +19,7 @@ func TestPipeThatTakesThePlaceOfAFileIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, os.Link(dir+"/file", dir+"/f"))
 	f, err := openFiles(dir, dir)
 	require.NoError(t, err)
-	defer f.close()
+	defer func() { _ = f.Close() }()
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {

@@ -12,6 +12,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -80,8 +81,8 @@ type Host struct {
 // New returns a host. It opens no connection and starts no process. The error wraps ErrConfig and names all problems: besides
 // invalid values, commands that are not on the PATH and directories that do not exist.
 func New(c Config) (*Host, error) {
-	catalog, err := c.catalog()
-	if err = errors.Join(err, c.check()); err != nil {
+	catalog, err := c.complete()
+	if err != nil {
 		return nil, err
 	}
 	if _, _, err := processors.ClientConfig(c.Brokers, c.Options...); err != nil {
@@ -149,7 +150,7 @@ func (h *Host) run(ctx context.Context, to processors.Publisher, options []proce
 		// The number of the second in which a host begins is that of its run. No earlier run can have it, and the claim of one that
 		// begins at the same time is read, because the actions are followed already.
 		second := time.Now().Unix() + 1
-		if h.wait(ctx, until(ctx, time.Unix(second, 0))) {
+		if clock.Sleep(ctx, clock.System(), time.Until(time.Unix(second, 0))) {
 			if epoch, ok := h.claim(ctx, to, max(second, h.rows.epoch()+1)); ok {
 				h.begin(ctx, epoch)
 			}
@@ -171,21 +172,6 @@ func (h *Host) wait(ctx context.Context, what <-chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// until returns a channel that is closed at a time, unless ctx ends before.
-func until(ctx context.Context, at time.Time) <-chan struct{} {
-	timer := time.NewTimer(time.Until(at))
-	reached := make(chan struct{})
-	go func() {
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			close(reached)
-		case <-ctx.Done():
-		}
-	}()
-	return reached
 }
 
 // open makes what runs need. finish ends them.

@@ -169,7 +169,7 @@ type guarded struct {
 }
 
 // guard sets the mode in which the agent asks, and the current mode of what it has opened.
-func (r *run) guard(session string, hello initialized, s *opened) error {
+func (r *run) guard(hello initialized, s *opened) error {
 	m := offered(*s)
 	named := r.host.config.mode(r.start)
 	if named == "" {
@@ -197,7 +197,7 @@ func (r *run) guard(session string, hello initialized, s *opened) error {
 	case wanted == "":
 		return nil
 	case wanted != m.current:
-		method, params := m.setting(session, wanted)
+		method, params := m.setting(s.SessionID, wanted)
 		if err := r.call(r.host.times.session, method, params, &struct{}{}); err != nil {
 			return fmt.Errorf("the mode %q was not set: %w", wanted, err)
 		}

@@ -227,15 +227,15 @@ func (o *outbox) write(subject string, it item) {
 	o.number++
 	n := o.number
 	o.mu.Unlock()
+	id := o.from + ">" + subject + "/" + strconv.FormatInt(n, 10)
 	bodies := []crewbody.Body{it.body}
 	if it.lost == nil {
 		bodies = append(bodies, smaller(it.body))
 	}
 	for _, body := range bodies {
 		r, err := processors.OutboundOf(o.inputs(subject), mailbox.ID(subject), topics.CrewInput{
-			InputID: o.from + ">" + subject + "/" + strconv.FormatInt(n, 10), Kind: body.Kind(), From: o.from, Number: n,
-			Body: crewbody.Encode(body),
-		}, o.from+">"+subject+"/"+strconv.FormatInt(n, 10))
+			InputID: id, Kind: body.Kind(), From: o.from, Number: n, Body: crewbody.Encode(body),
+		}, id)
 		if err == nil {
 			err = retry.Until(o.ctx, func() error { return o.to.Publish(o.ctx, r) }, func(err error) {
 				o.logger.Warn("host cannot write a record, retrying", zap.String("subject", subject), zap.Error(err))

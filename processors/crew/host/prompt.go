@@ -45,9 +45,6 @@ func (r *run) cancel(c crewbody.Cancel) {
 // choose selects the agent's model, if the agent lets its client do that.
 func (r *run) choose(s opened) {
 	model, id := r.start.Model, s.SessionID
-	if id == "" {
-		id = r.start.SessionID
-	}
 	if model == "" {
 		return
 	}

@@ -79,7 +79,7 @@ func (h *Host) onRow(r processors.Inbound) {
 	case subject == mailbox.Agent(key):
 		var s *agent.State
 		if s, err = agent.Table.Unmarshal(r.Value); err == nil {
-			box, waits = s.GetMailbox(), agent.Live(s) && agent.HostOf(s) == h.config.Name
+			box, waits = s.GetMailbox(), agent.Live(s) && s.GetMember().GetHost() == h.config.Name
 		}
 	default:
 		var s *repository.State

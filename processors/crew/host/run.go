@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,7 +114,7 @@ func (r *run) live(before <-chan struct{}) {
 		return
 	}
 	r.log.Info("agent process started", zap.Int("pid", r.cmd.Process.Pid))
-	defer r.files.close()
+	defer func() { _ = r.files.Close() }()
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		if err := lines(pipes.out, maxLine, r.handle); err != nil {
@@ -122,7 +123,7 @@ func (r *run) live(before <-chan struct{}) {
 		}
 		_, _ = io.Copy(io.Discard, pipes.out) // so that the agent can end
 	})
-	errors := &tail{}
+	errors := &output{limit: maxStderr}
 	reading.Go(func() { _, _ = io.Copy(errors, pipes.err) })
 	var beside sync.WaitGroup
 	beside.Go(func() { r.open() })
@@ -189,6 +190,12 @@ func (r *run) spawn() (p pipes, err error) {
 	if r.files, err = openFiles(cwd, r.start.Cwd); err != nil {
 		return p, err
 	}
+	opened := []io.Closer{r.files}
+	defer func() {
+		for _, c := range opened {
+			_ = c.Close()
+		}
+	}()
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env = cwd, append(r.host.config.environ(), "PWD="+cwd)
 	if r.host.config.mode(r.start) == "" {
@@ -196,28 +203,22 @@ func (r *run) spawn() (p pipes, err error) {
 	}
 	in, err := c.StdinPipe()
 	if err != nil {
-		r.files.close()
 		return p, err
 	}
-	var theirOut, theirErr *os.File
-	if p.out, theirOut, err = os.Pipe(); err == nil {
-		if p.err, theirErr, err = os.Pipe(); err != nil {
-			_, _ = p.out.Close(), theirOut.Close()
+	opened = append(opened, in)
+	var theirs [2]*os.File
+	for i, ours := range []**os.File{&p.out, &p.err} {
+		if *ours, theirs[i], err = os.Pipe(); err != nil {
+			return p, err
 		}
+		defer func() { _ = theirs[i].Close() }()
+		opened = append(opened, *ours)
 	}
-	if err != nil {
-		_ = in.Close()
-		r.files.close()
-		return p, err
-	}
-	c.Stdout, c.Stderr = theirOut, theirErr
-	r.group, err = r.host.spawner.start(c)
-	_, _ = theirOut.Close(), theirErr.Close()
-	if err != nil {
-		_, _, _ = in.Close(), p.out.Close(), p.err.Close()
-		r.files.close()
+	c.Stdout, c.Stderr = theirs[0], theirs[1]
+	if r.group, err = r.host.spawner.start(c); err != nil {
 		return p, fmt.Errorf("start %s: %w", argv[0], err)
 	}
+	opened = nil // the process has them
 	r.cmd = c
 	r.in = &stdin{pipe: in, failed: r.deaf}
 	r.spawned.Store(true)
@@ -225,7 +226,7 @@ func (r *run) spawn() (p pipes, err error) {
 }
 
 // exit is the record of the end of the process.
-func (r *run) exit(errors *tail) crewbody.Exited {
+func (r *run) exit(errors *output) crewbody.Exited {
 	state := r.cmd.ProcessState
 	e := crewbody.Exited{Run: r.id, Code: state.ExitCode(), Signal: signalOf(r.cmd)}
 	if e.Code < 0 { // by a signal
@@ -239,7 +240,7 @@ func (r *run) exit(errors *tail) crewbody.Exited {
 		}
 	default:
 	}
-	if text := errors.text(); text != "" {
+	if text := strings.TrimSpace(strings.ToValidUTF8(string(errors.raw), "")); text != "" { // nothing writes to it any more
 		r.log.Debug("standard error of the agent", zap.String("text", text))
 		if r.host.config.Policy.Stderr && e.Error == "" && e.Code != 0 {
 			e.Error = text

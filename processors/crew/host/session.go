@@ -84,13 +84,25 @@ func (r *run) handshake() (stage string, err error) {
 	r.say(crewbody.Started{
 		Run: r.id, Capabilities: bounded(hello.Capabilities), Info: bounded(hello.Info), Root: root, Below: below,
 	})
+	stage, open := crewbody.StageSession, r.begin
 	if r.start.SessionID != "" {
-		return crewbody.StageResume, r.load(hello)
+		stage, open = crewbody.StageResume, r.load
 	}
-	return crewbody.StageSession, r.begin(hello)
+	s, err := open(hello)
+	if err != nil {
+		return stage, err
+	}
+	r.choose(s)
+	if err := r.guard(hello, &s); err != nil {
+		return stage, err
+	}
+	r.say(crewbody.SessionReady{
+		Run: r.id, SessionID: s.SessionID, Resumed: r.start.SessionID != "", Modes: bounded(s.Modes), Options: bounded(s.Options),
+	})
+	return stage, nil
 }
 
-// opened is the answer to session/new and session/load.
+// opened is the answer to session/new, or to session/load with the ID of the session.
 type opened struct {
 	SessionID string     `json:"sessionId"`
 	Modes     topics.Raw `json:"modes"`
@@ -98,36 +110,28 @@ type opened struct {
 	Models    topics.Raw `json:"models"`
 }
 
-func (r *run) begin(hello initialized) error {
-	var s opened
-	err := r.signedIn(hello, func() error {
+func (r *run) begin(hello initialized) (s opened, err error) {
+	err = r.signedIn(hello, func() error {
 		return r.call(r.host.times.session, "session/new", map[string]any{"cwd": r.files.dir, "mcpServers": []any{}}, &s)
 	})
-	if err != nil {
-		return err
+	if err == nil && (s.SessionID == "" || len(s.SessionID) > maxSessionID) {
+		err = errors.New("the agent gave its session no ID, or a very long one")
 	}
-	if s.SessionID == "" || len(s.SessionID) > maxSessionID {
-		return errors.New("the agent gave its session no ID, or a very long one")
+	if err == nil {
+		r.session.set(s.SessionID, true, false)
 	}
-	r.session.set(s.SessionID, true, false)
-	r.choose(s)
-	if err := r.guard(s.SessionID, hello, &s); err != nil {
-		return err
-	}
-	r.say(crewbody.SessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
-	return nil
+	return s, err
 }
 
-func (r *run) load(hello initialized) error {
+func (r *run) load(hello initialized) (s opened, err error) {
 	var can struct {
 		LoadSession bool `json:"loadSession"`
 	}
 	if json.Unmarshal(hello.Capabilities, &can) != nil || !can.LoadSession {
-		return errors.New("the agent cannot continue sessions")
+		return s, errors.New("the agent cannot continue sessions")
 	}
-	var s opened
 	id := r.start.SessionID
-	err := r.signedIn(hello, func() error {
+	err = r.signedIn(hello, func() error {
 		r.session.set(id, false, true)
 		done := make(chan error, 1)
 		// The function runs before the next message is read, so what comes after the answer is no replay.
@@ -141,17 +145,8 @@ func (r *run) load(hello initialized) error {
 			})
 		return r.wait(r.host.times.load, "session/load", done)
 	})
-	if err != nil {
-		return err
-	}
-	r.choose(s)
-	if err := r.guard(id, hello, &s); err != nil {
-		return err
-	}
-	r.say(crewbody.SessionReady{
-		Run: r.id, SessionID: id, Resumed: true, Modes: bounded(s.Modes), Options: bounded(s.Options),
-	})
-	return nil
+	s.SessionID = id
+	return s, err
 }
 
 // request sends a request.

@@ -19,8 +19,6 @@ const (
 	maxField = 64 << 10
 	// maxAsked is the size of the largest request that a person is asked about: larger ones cannot be shown whole.
 	maxAsked = 224 << 10
-	// maxNesting keeps records below the depth that readers accept.
-	maxNesting = codec.MaxDepth / 2
 )
 
 // sizeOf estimates the size of a record.
@@ -47,27 +45,8 @@ func bounded(raw topics.Raw) topics.Raw {
 	return raw
 }
 
-func tooDeep(raw topics.Raw) bool {
-	depth := 0
-	inString, escaped := false, false
-	for _, b := range raw {
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped, inString = b == '\\', b != '"'
-		case b == '"':
-			inString = true
-		case b == '{', b == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case b == '}', b == ']':
-			depth--
-		}
-	}
-	return false
-}
+// tooDeep reports whether a record with a value could be deeper than readers accept.
+func tooDeep(raw topics.Raw) bool { return codec.Deeper(raw, codec.MaxDepth/2) }
 
 // fitting is an update in parts that fit into records. A long text becomes several chunks. Other updates lose their large
 // members, which are contents of files and outputs of programs; crewbody.Shortened says how many.

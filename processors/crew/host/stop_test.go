@@ -254,13 +254,15 @@ func TestTimeOfInitializeIsConfigured(t *testing.T) {
 		r := newRig(t, goAgent(t, crewtest.Script{}), func(r *rig, c *Config, _ *times) {
 			c.Initialize = configured
 			checked := *c
-			require.NoError(r.t, checked.check())
+			_, err := checked.complete()
+			require.NoError(r.t, err)
 			require.Equal(r.t, want, checked.times().initialize)
 		})
 		r.stop()
 	}
 	c := Config{Initialize: -1}
-	require.ErrorContains(t, c.check(), "Initialize")
+	_, err := c.complete()
+	require.ErrorContains(t, err, "Initialize")
 }
 
 func TestEndlessLineStopsTheAgent(t *testing.T) {

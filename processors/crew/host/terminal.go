@@ -18,8 +18,9 @@ import (
 const (
 	// maxTerminals is how many terminals of an agent are not released.
 	maxTerminals = 16
-	// maxOutput is how much output of a terminal is kept, in bytes: the end.
+	// maxOutput is how much output of a terminal is kept, in bytes: the end. maxStderr is that of an agent's standard error.
 	maxOutput = 1 << 20
+	maxStderr = 4 << 10
 )
 
 // shells are the terminals of a run.
