@@ -19,6 +19,26 @@ func Text(text string, max int) string {
 	return text[:max]
 }
 
+// Within is Text with an ellipsis at the end of a text that was longer than max. The ellipsis is counted in max.
+func Within(text string, max int) string {
+	if len(text) <= max {
+		return text
+	}
+	const more = "…"
+	return Text(text, max-len(more)) + more
+}
+
+// Characters returns the first n characters of text, with an ellipsis appended if there are more.
+func Characters(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i] + "…"
+		}
+		n--
+	}
+	return text
+}
+
 // Marked is Text with an ellipsis appended to a text that was longer than max. The ellipsis is not counted in max.
 func Marked(text string, max int) string {
 	if len(text) <= max {

@@ -97,7 +97,7 @@ func TestX08_FieldsAreCheckedAndUnknownKeysDropped(t *testing.T) {
 func TestDecodeReturnsTheCommandsStruct(t *testing.T) {
 	require.Equal(t, command.CreateAgent{Role: "a", Task: "b", DependsOn: []string{"c"}},
 		decode(t, "CREATE_AGENT", `{"role":"a","task":"b","dependsOn":["c"],"x":1}`))
-	require.Equal(t, command.ListGroups{}, decode(t, "QUERY_GROUPS", ``))
+	require.Equal(t, command.Nothing{}, decode(t, "QUERY_GROUPS", ``))
 	require.Equal(t, command.Activity{ActionType: "decision_made", Action: "decision_made"}, decode(t, "ACTIVITY", `{"action":"decision_made"}`))
 	percent := command.Percent(62.5)
 	require.Equal(t, command.Progress{Percent: &percent}, decode(t, "PROGRESS", `{"percent":" 62.5 "}`))

@@ -13,7 +13,7 @@ import (
 
 func TestC01_ALeadSeesItsOwnChildren(t *testing.T) {
 	r := newRoster()
-	text := manifest.Initial(r, r.Find(lead), manifest.Options{})
+	text := manifest.Initial(r, r.Find(lead), "", 0)
 	lines := section(t, text, "YOUR AGENTS")
 	require.Equal(t, []string{
 		"- de000001 Developer [big-model]: running, task: " + first(t, r.Find(dev).Task, 80) + "…",
@@ -27,9 +27,9 @@ func TestC01_ALeadSeesItsOwnChildren(t *testing.T) {
 	require.NotContains(t, strings.Join(lines, "\n"), "1ead0000", "a lead is not in its own list")
 
 	r.Members = r.Members[:3]
-	require.NotContains(t, manifest.Initial(r, r.Find(lead), manifest.Options{}), "OTHER TEAM MEMBERS")
+	require.NotContains(t, manifest.Initial(r, r.Find(lead), "", 0), "OTHER TEAM MEMBERS")
 	r.Find(tester).Status = view.Failed
-	require.NotContains(t, manifest.Initial(r, r.Find(lead), manifest.Options{}), "QA Tester", "an agent that has ended")
+	require.NotContains(t, manifest.Initial(r, r.Find(lead), "", 0), "QA Tester", "an agent that has ended")
 }
 
 // first returns the first characters of a text without line breaks.
@@ -43,14 +43,14 @@ func first(t *testing.T, text string, n int) string {
 func TestC02_ASpecialistSeesItsPeersAndTheirFiles(t *testing.T) {
 	r := newRoster()
 	r.Locks = []*roster.Lock{{Path: "a.go", AgentId: below}, {Path: "b b.go", AgentId: below}, {Path: "c.go", AgentId: tester}}
-	text := manifest.Initial(r, r.Find(tester), manifest.Options{Responsibility: "Finds mistakes"})
+	text := manifest.Initial(r, r.Find(tester), "Finds mistakes", 0)
 	lines := section(t, text, "ACTIVE CREW MEMBERS")
 	require.Equal(t, "Agent 1ead0000 (Project Lead) — Status: running, Working on: Ship it, Files locked: none", lines[0])
 	require.Contains(t, lines[1], "Agent de000001 (Developer) — Status: running, Working on: Write the parser == FILE LOCKS == and")
 	require.Equal(t, "Agent be100000 (Writer) — Status: running, Working on: Write the README, Files locked: a.go, b b.go", lines[3])
 	require.Len(t, lines, 4, "all but itself, each on one line")
 	require.NotContains(t, text, "YOUR AGENTS")
-	require.Contains(t, manifest.Initial(r, r.Find(dev), manifest.Options{}),
+	require.Contains(t, manifest.Initial(r, r.Find(dev), "", 0),
 		"Agent 7e570000 (QA Tester) — Status: idle, Working on: idle, Files locked: c.go")
 }
 
@@ -58,19 +58,17 @@ func TestC03_TheSectionsAreInOrderWithPlaceholders(t *testing.T) {
 	r := &roster.Roster{Members: []*roster.Member{
 		{Id: lead, RoleId: "lead", RoleName: "Project Lead", Status: view.Creating, Lead: true},
 	}}
-	o := manifest.Options{Responsibility: "Leads", MaxAgents: 5, Workspace: "/shared"}
-	text := manifest.Initial(r, r.Members[0], o)
+	text := manifest.Initial(r, r.Members[0], "Leads", 5)
 	inOrder(t, text, "[CREW CONTEXT]", "You are agent 1ead0000, and your role is Project Lead.", "== YOUR ASSIGNMENT ==",
 		"Task: Awaiting assignment", "Responsibility: Leads", "== YOUR AGENTS ==", "No agents yet.", "== AGENT BUDGET ==",
-		"== SHARED WORKSPACE ==", "/shared", "== COORDINATION RULES ==", "LOCK_FILE", "COMMIT", "UNLOCK_FILE", "AGENT_MESSAGE",
+		"== COORDINATION RULES ==", "LOCK_FILE", "COMMIT", "UNLOCK_FILE", "AGENT_MESSAGE",
 		"BROADCAST", "GROUP_MESSAGE", "CREATE_GROUP", "LIST_GROUPS", "QUERY_CREW", "Stay in your role", "Write @", "ACTIVITY",
 		"== WORKING TOGETHER ==", "[/CREW CONTEXT]")
 	r.Members[0].Lead, r.Members[0].Task = false, "Think"
-	text = manifest.Initial(r, r.Members[0], o)
+	text = manifest.Initial(r, r.Members[0], "Leads", 5)
 	inOrder(t, text, "== YOUR ASSIGNMENT ==", "Task: Think", "== ACTIVE CREW MEMBERS ==", "No other agents.",
-		"== SHARED WORKSPACE ==", "== COORDINATION RULES ==")
+		"== COORDINATION RULES ==")
 	require.NotContains(t, text, "AGENT BUDGET")
-	require.NotContains(t, manifest.Initial(r, r.Members[0], manifest.Options{}), "SHARED WORKSPACE")
 }
 
 // inOrder requires that a text has parts, each behind the one before.
@@ -87,14 +85,14 @@ func inOrder(t *testing.T, text string, parts ...string) {
 func TestC04_ALeadSeesItsBudgetAndASubLeadItsPlace(t *testing.T) {
 	r := newRoster()
 	r.Members = append(r.Members, &roster.Member{Id: "0e", Status: view.Completed})
-	text := manifest.Initial(r, r.Find(lead), manifest.Options{MaxAgents: 7})
+	text := manifest.Initial(r, r.Find(lead), "", 7)
 	require.Equal(t, []string{"Maximum: 7 agents. Running: 5/7. Free: 2."}, section(t, text, "AGENT BUDGET"))
 	require.NotContains(t, text, "HIERARCHY")
-	text = manifest.Initial(r, r.Find(lead), manifest.Options{MaxAgents: 5})
+	text = manifest.Initial(r, r.Find(lead), "", 5)
 	require.Contains(t, section(t, text, "AGENT BUDGET")[1], "Warning")
-	require.NotContains(t, manifest.Initial(r, r.Find(lead), manifest.Options{}), "AGENT BUDGET")
+	require.NotContains(t, manifest.Initial(r, r.Find(lead), "", 0), "AGENT BUDGET")
 
-	text = manifest.Initial(r, r.Find(sub), manifest.Options{MaxAgents: 7})
+	text = manifest.Initial(r, r.Find(sub), "", 7)
 	require.Equal(t, []string{"You are a sub-lead on level 1 below agent 1ead0000. All leads share one budget of agents."},
 		section(t, text, "HIERARCHY"))
 	require.Len(t, section(t, text, "OTHER TEAM MEMBERS"), 3)
@@ -131,7 +129,7 @@ func TestTextsOfLargeCrewsAreShort(t *testing.T) {
 	}
 	for _, viewer := range []string{lead, dev} {
 		r.Find(viewer).Task = long
-		first := manifest.Initial(r, r.Find(viewer), manifest.Options{})
+		first := manifest.Initial(r, r.Find(viewer), "", 0)
 		require.Less(t, len(first), 48<<10)
 		require.Contains(t, first, " more\n")
 		update := manifest.Update(r, r.Find(viewer), manifest.News{Activities: many}, 0)

@@ -43,7 +43,7 @@ func TestC09_OnlyTheOwnCrewIsInTheTexts(t *testing.T) {
 	news := manifest.News{Activities: ledger(1, "file_edit")}
 	texts := func(r *roster.Roster) []string {
 		return []string{
-			manifest.Initial(r, r.Find(dev), manifest.Options{}), manifest.Update(r, r.Find(dev), news, 0), manifest.Roster(r, r.Find(dev)),
+			manifest.Initial(r, r.Find(dev), "", 0), manifest.Update(r, r.Find(dev), news, 0), manifest.Roster(r, r.Find(dev)),
 		}
 	}
 	for i, text := range texts(own) {

@@ -86,10 +86,10 @@ func (c *talking) step(do func(*mailbox.Step, *talk.Talk) []talk.Entry) did {
 }
 
 // command has an agent give a command of package command.
-func (c *talking) command(from string, cmd any) did {
+func (c *talking) command(from, name string, cmd any) did {
 	c.tb.Helper()
 	return c.step(func(s *mailbox.Step, t *talk.Talk) []talk.Entry {
-		entries, handled := t.Command(s, c.roster, c.roster.Find(from), cmd)
+		entries, handled := t.Command(s, c.roster, c.roster.Find(from), name, cmd)
 		require.True(c.tb, handled)
 		return entries
 	})
@@ -162,9 +162,9 @@ func (d did) receivers() (ids []string) {
 // events returns the fields of the events of a type.
 func (d did) events(kind string) (events []map[string]any) {
 	for _, e := range d.effects {
-		if h, ok := e.(mailbox.Happened); ok && h.Event.Type == kind {
+		if h, ok := e.(topics.CrewEvent); ok && h.Type == kind {
 			var fields map[string]any
-			require.NoError(d.tb, json.Unmarshal(h.Event.Fields, &fields))
+			require.NoError(d.tb, json.Unmarshal(h.Fields, &fields))
 			events = append(events, fields)
 		}
 	}
@@ -176,11 +176,11 @@ func (d did) message() view.BusMessage {
 	d.tb.Helper()
 	var found []view.BusMessage
 	for _, e := range d.effects {
-		if h, ok := e.(mailbox.Happened); ok && h.Event.Type == "bus:message" {
+		if h, ok := e.(topics.CrewEvent); ok && h.Type == "bus:message" {
 			var fields struct {
 				Message view.BusMessage `json:"message"`
 			}
-			require.NoError(d.tb, json.Unmarshal(h.Event.Fields, &fields))
+			require.NoError(d.tb, json.Unmarshal(h.Fields, &fields))
 			found = append(found, fields.Message)
 		}
 	}

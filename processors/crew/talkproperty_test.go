@@ -29,19 +29,19 @@ func TestWhatIsSaidFitsIntoTheRow(t *testing.T) {
 		for j := range 16 {
 			roles = append(roles, fmt.Sprintf("%02d", j)+strings.Repeat("r", 62))
 		}
-		c.command(lead, command.CreateGroup{Name: name, Members: []string{dev, tester}, Roles: roles})
+		c.command(lead, "CREATE_GROUP", command.CreateGroup{Name: name, Members: []string{dev, tester}, Roles: roles})
 		for range 2 {
-			c.command(lead, command.GroupMessage{Group: name, Content: long})
-			c.command(dev, command.React{Group: name, Emoji: "👍"})
+			c.command(lead, "GROUP_MESSAGE", command.GroupMessage{Group: name, Content: long})
+			c.command(dev, "REACT", command.React{Group: name, Emoji: "👍"})
 		}
 	}
 	require.Len(t, c.talk.Groups(), 32)
-	last := c.command(lead, command.CreateGroup{Name: "one more", Members: []string{dev}})
+	last := c.command(lead, "CREATE_GROUP", command.CreateGroup{Name: "one more", Members: []string{dev}})
 	require.Contains(t, last.note(lead), "too many groups")
 	for i := range 70 {
 		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
 		c.spawn(id, strings.Repeat("r", 10))
-		last = c.command(lead, command.AddToGroup{Group: c.talk.Groups()[i%32].Name, Members: []string{id}})
+		last = c.command(lead, "ADD_TO_GROUP", command.Members{Group: c.talk.Groups()[i%32].Name, Members: []string{id}})
 	}
 	require.Less(t, proto.Size(c.talk), maxRow)
 	require.Less(t, len(sent[crewbody.Note](last, "00000045-0000-4000-8000-000000000000")[0].Text), 16<<10, "a note of an agent's row")
@@ -49,12 +49,12 @@ func TestWhatIsSaidFitsIntoTheRow(t *testing.T) {
 
 func TestAFullGroupTakesNoMoreMembers(t *testing.T) {
 	c := newCrew(t)
-	c.command(lead, command.CreateGroup{Name: "g", Members: []string{dev}})
+	c.command(lead, "CREATE_GROUP", command.CreateGroup{Name: "g", Members: []string{dev}})
 	var d did
 	for i := range 80 {
 		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
 		c.spawn(id, "writer")
-		d = c.command(lead, command.AddToGroup{Group: "g", Members: []string{id}})
+		d = c.command(lead, "ADD_TO_GROUP", command.Members{Group: "g", Members: []string{id}})
 	}
 	require.Len(t, c.members("g"), 64)
 	require.Contains(t, d.note(lead), "the group is full")
@@ -90,7 +90,7 @@ func TestNothingThatIsSaidIsLost(t *testing.T) {
 			},
 			"message": func(t *rapid.T) {
 				from, to := some("from"), some("to")
-				d := c.command(from, command.AgentMessage{To: to, Content: "x"})
+				d := c.command(from, "AGENT_MESSAGE", command.Message{To: to, Content: "x"})
 				if from == to || view.Ended(c.roster.Find(to).Status) {
 					require.Empty(t, d.receivers())
 					require.Len(t, sent[crewbody.Note](d, from), 1)
@@ -100,17 +100,17 @@ func TestNothingThatIsSaidIsLost(t *testing.T) {
 				require.Equal(t, to, d.message().To)
 			},
 			"create": func(t *rapid.T) {
-				c.command(some("from"), command.CreateGroup{Name: group.Draw(t, "group"), Members: []string{some("member")}})
+				c.command(some("from"), "CREATE_GROUP", command.CreateGroup{Name: group.Draw(t, "group"), Members: []string{some("member")}})
 			},
 			"add": func(t *rapid.T) {
-				c.command(some("from"), command.AddToGroup{Group: group.Draw(t, "group"), Members: []string{some("member")}})
+				c.command(some("from"), "ADD_TO_GROUP", command.Members{Group: group.Draw(t, "group"), Members: []string{some("member")}})
 			},
 			"remove": func(t *rapid.T) {
-				c.command(some("from"), command.RemoveFromGroup{Group: group.Draw(t, "group"), Members: []string{some("member")}})
+				c.command(some("from"), "REMOVE_FROM_GROUP", command.Members{Group: group.Draw(t, "group"), Members: []string{some("member")}})
 			},
 			"group message": func(t *rapid.T) {
 				from := some("from")
-				d := c.command(from, command.GroupMessage{Group: group.Draw(t, "group"), Content: "x"})
+				d := c.command(from, "GROUP_MESSAGE", command.GroupMessage{Group: group.Draw(t, "group"), Content: "x"})
 				require.Len(t, sent[crewbody.Note](d, from), 1)
 				events := d.events("group:message")
 				if len(events) == 0 {
@@ -145,7 +145,7 @@ func TestOtherCommandsAreNotHandled(t *testing.T) {
 	c := newCrew(t)
 	s, ok := mailbox.Begin(c.box, mailbox.Crew("c"), topics.CrewInput{InputID: "1", Kind: "x"}, noon, noon)
 	require.True(t, ok)
-	_, handled := c.talk.Command(s, c.roster, c.roster.Find(lead), command.QueryCrew{})
+	_, handled := c.talk.Command(s, c.roster, c.roster.Find(lead), "QUERY_CREW", command.Nothing{})
 	require.False(t, handled)
 	require.Empty(t, s.Effects)
 }

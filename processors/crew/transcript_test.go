@@ -225,15 +225,15 @@ func TestA07_AnEmptyPlanClears(t *testing.T) {
 	s := &session{t: t}
 	first := `[{"content":"a","priority":"low","status":"pending"},{"content":"b","priority":"low","status":"pending"}]`
 	s.apply(`{"sessionUpdate":"plan","entries":` + first + `}`)
-	require.JSONEq(t, first, string(s.transcript().Entries()))
+	require.JSONEq(t, first, string(s.transcript().GetPlan()))
 	second := `[{"content":"c","priority":"high","status":"completed"}]`
 	s.apply(`{"sessionUpdate":"plan","entries":` + second + `}`)
-	require.JSONEq(t, second, string(s.transcript().Entries()), "the whole plan")
+	require.JSONEq(t, second, string(s.transcript().GetPlan()), "the whole plan")
 	changes := s.apply(`{"sessionUpdate":"plan","entries":[]}`)
 	require.Equal(t, []transcript.Change{
 		{Event: "agent:plan", Fields: transcript.Plan{AgentID: agentID, Plan: topics.Raw("[]")}},
 	}, changes)
-	require.Nil(t, s.transcript().Entries())
+	require.Nil(t, s.transcript().GetPlan())
 }
 
 func TestA08_ACompactionIsRaisedOnceBelow70Percent(t *testing.T) {
@@ -315,7 +315,7 @@ func TestAReplayHasNoEventsAndOnlyStateCounts(t *testing.T) {
 	))
 	tr := s.transcript()
 	require.Empty(t, tr.ToolCalls())
-	require.NotNil(t, tr.Entries())
+	require.NotNil(t, tr.GetPlan())
 	require.EqualValues(t, 1000, tr.Used)
 	require.Equal(t, "ask", tr.CurrentMode)
 	require.NotEmpty(t, tr.Commands)
@@ -361,7 +361,7 @@ func TestCallsOfAnEarlierSessionDoNotChange(t *testing.T) {
 		tr.SessionReady(topics.Raw(`{"currentModeId":"code","availableModes":[{"id":"code","name":"Code"}]}`), topics.Raw(`[{"id":"m"}]`))
 		return nil
 	})
-	require.Nil(t, s.transcript().Entries())
+	require.Nil(t, s.transcript().GetPlan())
 	require.Equal(t, "code", s.transcript().CurrentMode)
 	require.JSONEq(t, `[{"id":"code","name":"Code"}]`, string(s.transcript().Modes))
 	require.JSONEq(t, `[{"id":"m"}]`, string(s.transcript().Options))

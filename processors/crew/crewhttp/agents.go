@@ -1,6 +1,7 @@
 package crewhttp
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,10 +87,9 @@ func (h *Handler) spawn(r *request) answer {
 	}, "id", agent, "agentId", agent, "crewId", b.CrewID)
 }
 
-// told writes an input about the agent of a request, to its crew or to the agent itself.
-func (h *Handler) told(
-	r *request, toCrew bool, body func(row *agentRow) (crewbody.Body, answer, bool),
-) answer {
+// told writes an input about the agent of a request, to its crew or to the agent itself. A message is not for an agent that has ended,
+// and counts against the caller's limit.
+func (h *Handler) told(r *request, body func(agentID string) crewbody.Body) answer {
 	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
@@ -98,14 +98,22 @@ func (h *Handler) told(
 	if err != nil {
 		return badBody(err)
 	}
-	b, rejection, ok := body(row)
-	if !ok {
-		return rejection
+	b := body(row.view.ID)
+	switch b.(type) {
+	case crewbody.Prompt, crewbody.Say:
+		if view.Ended(row.view.Status) {
+			return entrance.Failed(http.StatusConflict, "The agent has ended")
+		}
+		if rejection, ok := h.mayWrite(r); !ok {
+			return rejection
+		}
 	}
-	if toCrew {
-		return h.send(r, h.topics.CrewInputs, row.view.CrewID, id, b, "agentId", row.view.ID)
+	to, key := h.topics.CrewAgentInputs, row.view.ID
+	switch b.(type) {
+	case crewbody.Say, crewbody.TerminateAsked, crewbody.RestartAsked:
+		to, key = h.topics.CrewInputs, row.view.CrewID
 	}
-	return h.send(r, h.topics.CrewAgentInputs, row.view.ID, id, b, "agentId", row.view.ID)
+	return h.send(r, to, key, id, b, "agentId", row.view.ID)
 }
 
 func (h *Handler) terminate(r *request) answer {
@@ -115,8 +123,8 @@ func (h *Handler) terminate(r *request) answer {
 	if err != nil || len(b.Reason) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
-		return crewbody.TerminateAsked{AgentID: row.view.ID, Reason: b.Reason, By: nameOf(r.Caller)}, answer{}, true
+	return h.told(r, func(agentID string) crewbody.Body {
+		return crewbody.TerminateAsked{AgentID: agentID, Reason: b.Reason, By: nameOf(r.Caller)}
 	})
 }
 
@@ -124,8 +132,8 @@ func (h *Handler) restart(r *request) answer {
 	if _, err := read[struct{}](r.Body); err != nil {
 		return badBody(err)
 	}
-	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
-		return crewbody.RestartAsked{AgentID: row.view.ID, By: nameOf(r.Caller)}, answer{}, true
+	return h.told(r, func(agentID string) crewbody.Body {
+		return crewbody.RestartAsked{AgentID: agentID, By: nameOf(r.Caller)}
 	})
 }
 
@@ -136,9 +144,7 @@ func (h *Handler) interrupt(r *request) answer {
 	if err != nil || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, false, func(*agentRow) (crewbody.Body, answer, bool) {
-		return crewbody.Interrupt{Text: b.Text, FromID: person}, answer{}, true
-	})
+	return h.told(r, func(string) crewbody.Body { return crewbody.Interrupt{Text: b.Text, FromID: person} })
 }
 
 // input gives an agent text as it is, before what else waits for it.
@@ -149,12 +155,7 @@ func (h *Handler) input(r *request) answer {
 	if err != nil || strings.TrimSpace(b.Text) == "" || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, false, func(row *agentRow) (crewbody.Body, answer, bool) {
-		if rejection, ok := h.mayTell(r, row); !ok {
-			return nil, rejection, false
-		}
-		return crewbody.Prompt{Text: b.Text, Priority: true, FromID: person}, answer{}, true
-	})
+	return h.told(r, func(string) crewbody.Body { return crewbody.Prompt{Text: b.Text, Priority: true, FromID: person} })
 }
 
 func (h *Handler) autopilot(r *request) answer {
@@ -165,23 +166,10 @@ func (h *Handler) autopilot(r *request) answer {
 	if err != nil || (b.On == nil) == (b.Enabled == nil) {
 		return badBody(errBody)
 	}
-	on := b.On
-	if on == nil {
-		on = b.Enabled
-	}
-	return h.told(r, false, func(*agentRow) (crewbody.Body, answer, bool) {
-		return crewbody.Autopilot{On: *on}, answer{}, true
-	})
+	return h.told(r, func(string) crewbody.Body { return crewbody.Autopilot{On: *cmp.Or(b.On, b.Enabled)} })
 }
 
-// mayTell checks that an agent is one to which messages are delivered, and the caller's limit of messages.
-func (h *Handler) mayTell(r *request, row *agentRow) (rejection answer, ok bool) {
-	if view.Ended(row.view.Status) {
-		return entrance.Failed(http.StatusConflict, "The agent has ended"), false
-	}
-	return h.mayWrite(r)
-}
-
+// mayWrite checks the caller's limit of messages.
 func (h *Handler) mayWrite(r *request) (rejection answer, ok bool) {
 	if wait := h.messages.take(r.Key(), h.config.Clock.Now()); wait > 0 {
 		return tooMany("Too many messages: at most 50 per 10 seconds", wait), false

@@ -1,10 +1,12 @@
 package crewhttp
 
 import (
+	"context"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -21,28 +23,11 @@ type asked struct {
 
 // askedOf reads the event of a permission request; nil if it cannot be read.
 func askedOf(fields topics.Raw) *asked {
-	var e struct {
-		AgentID string `json:"agentId"`
-		Request struct {
-			ID        string     `json:"id"`
-			ToolName  string     `json:"toolName"`
-			Arguments topics.Raw `json:"arguments"`
-			Content   topics.Raw `json:"content"`
-			Timestamp string     `json:"timestamp"`
-			view.Shown
-		} `json:"request"`
-		Dangerous bool       `json:"dangerous"`
-		ExpiresAt string     `json:"expiresAt"`
-		Options   topics.Raw `json:"options"`
-	}
+	var e permission.Asked
 	if json.Unmarshal(fields, &e, lenient) != nil || e.Request.ID == "" {
 		return nil
 	}
-	return &asked{e.AgentID, view.PermissionAsked{
-		ID: e.Request.ID, ToolName: e.Request.ToolName, Arguments: e.Request.Arguments, Content: e.Request.Content,
-		Timestamp: e.Request.Timestamp, Shown: e.Request.Shown,
-		ExpiresAt: e.ExpiresAt, Dangerous: e.Dangerous, Options: e.Options,
-	}}
+	return &asked{e.AgentID, e.View()}
 }
 
 // note remembers what an event says about permission requests and messages. The caller holds the lock.
@@ -83,12 +68,19 @@ func (x *Index) open(agent string) (open []view.PermissionAsked) {
 	return open
 }
 
-// askedBy returns the open permission request of an agent with an ID.
-func (x *Index) askedBy(agent, id string) (view.PermissionAsked, bool) {
-	open := x.open(agent)
-	i := slices.IndexFunc(open, func(p view.PermissionAsked) bool { return p.ID == id })
-	if i < 0 {
-		return view.PermissionAsked{}, false
+// askedBy returns the open permission request of an agent with an ID. What is not seen when the tables are read has ended.
+func (x *Index) askedBy(ctx context.Context, agent, id string) (p view.PermissionAsked, ok bool, err error) {
+	find := func() bool {
+		open := x.open(agent)
+		i := slices.IndexFunc(open, func(o view.PermissionAsked) bool { return o.ID == id })
+		if i >= 0 {
+			p = open[i]
+		}
+		return i >= 0
 	}
-	return open[i], true
+	if ok = find(); !ok {
+		err = x.catchUp(ctx)
+		ok = find()
+	}
+	return p, ok, err
 }

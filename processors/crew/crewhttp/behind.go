@@ -3,6 +3,7 @@ package crewhttp
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -41,16 +42,15 @@ func (x *Index) expect(subject, crew string) {
 
 // rowSeq returns the seq of the last event that the row of a subject knows, -1 if there is no row. The caller holds the lock.
 func (x *Index) rowSeq(subject string) int64 {
-	if id, ok := cutPrefix(subject, mailbox.OfAgent); ok {
-		if r := x.agents[id]; r != nil {
-			return r.seq
-		}
-	} else if id, ok := cutPrefix(subject, mailbox.OfCrew); ok {
-		if r := x.crews[id]; r != nil {
-			return r.seq
-		}
-	} else if r := x.repositories[mailbox.ID(subject)]; r != nil {
-		return r.seq
+	id := mailbox.ID(subject)
+	agent, crew, repository := x.agents[id], x.crews[id].State, x.repositories[id]
+	switch {
+	case strings.HasPrefix(subject, mailbox.OfAgent) && agent != nil:
+		return agent.seq
+	case ofCrews(subject) && crew != nil:
+		return crew.GetMailbox().GetSeq()
+	case ofRepositories(subject) && repository != nil:
+		return repository.GetMailbox().GetSeq()
 	}
 	return -1
 }
@@ -180,9 +180,5 @@ func (x *Index) withdraw(e *event) {
 func only(subject string) func(string) bool { return func(s string) bool { return s == subject } }
 
 // ofCrews accepts the subjects of crews, and ofRepositories those of repositories.
-func ofCrews(subject string) bool { _, ok := cutPrefix(subject, mailbox.OfCrew); return ok }
-
-func ofRepositories(subject string) bool {
-	_, ok := cutPrefix(subject, mailbox.OfRepository)
-	return ok
-}
+func ofCrews(subject string) bool        { return strings.HasPrefix(subject, mailbox.OfCrew) }
+func ofRepositories(subject string) bool { return strings.HasPrefix(subject, mailbox.OfRepository) }

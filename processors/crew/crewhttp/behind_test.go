@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
@@ -46,25 +47,25 @@ func TestRequestsWaitForTheRowsThatClientsKnowOf(t *testing.T) {
 		"crew": {func(r *rig) {
 			require.Equal(t, http.StatusAccepted, r.do("POST", "/api/crews", `{"crewId":"c","host":"h","cwd":"/w"}`).status)
 		}, "POST", "/api/crews/c/message", `{"text":"go"}`, func(r *rig) {
-			r.index.setCrew("c", &crewRow{crewState: crewFake{}})
+			r.index.setCrew("c", crewFake{}.row())
 		}, http.StatusAccepted},
 		"decision": {
 			func(r *rig) { r.event("lead:decision", "crew/c", "c", "p", `{}`) }, "POST", "/api/decisions/d/confirm", `{}`,
 			func(r *rig) {
-				r.index.setCrew("c", &crewRow{crewState: crewFake{decisions: []view.Decision{{ID: "d", Status: recorded}}}, seq: 1})
+				r.index.setCrew("c", crewFake{decisions: []view.Decision{{ID: "d", Status: team.Recorded}}, seq: 1}.row())
 			}, http.StatusAccepted,
 		},
 		"decisions": {
 			func(r *rig) { r.event("lead:decision", "crew/c", "c", "p", `{}`) }, "POST", "/api/decisions/batch",
 			`{"ids":["d"],"action":"confirm"}`,
 			func(r *rig) {
-				r.index.setCrew("c", &crewRow{crewState: crewFake{decisions: []view.Decision{{ID: "d", Status: recorded}}}, seq: 1})
+				r.index.setCrew("c", crewFake{decisions: []view.Decision{{ID: "d", Status: team.Recorded}}, seq: 1}.row())
 			}, http.StatusAccepted,
 		},
 		"group": {
 			func(r *rig) { r.event("group:created", "crew/c", "c", "p", `{}`) }, "POST", "/api/groups/g/messages", `{"text":"go"}`,
 			func(r *rig) {
-				r.index.setCrew("c", &crewRow{crewState: crewFake{groups: []view.Group{{Name: "g"}}}, seq: 1})
+				r.index.setCrew("c", crewFake{groups: []view.Group{{Name: "g"}}, seq: 1}.row())
 			}, http.StatusAccepted,
 		},
 		"held": {
@@ -73,14 +74,12 @@ func TestRequestsWaitForTheRowsThatClientsKnowOf(t *testing.T) {
 				r.event("lock:acquired", "repository/repo", "c", "p", `{"agentId":"a","filePath":"x"}`)
 			}, "DELETE", "/api/coordination/locks/x", "",
 			func(r *rig) {
-				r.index.setRepository("repo", &repositoryRow{seq: 1, locks: func(int64) []view.FileLock {
-					return []view.FileLock{{Repository: "repo", FilePath: "x", AgentID: "a"}}
-				}})
+				r.index.setRepository("repo", locked(1, "x", "a", ""))
 			}, http.StatusAccepted,
 		},
 		"never": {
 			func(r *rig) { r.event("group:created", "crew/c", "c", "p", `{}`) }, "POST", "/api/groups/g/messages", `{"text":"go"}`,
-			func(r *rig) { r.index.setCrew("c", &crewRow{crewState: crewFake{}, seq: 1}) }, http.StatusNotFound,
+			func(r *rig) { r.index.setCrew("c", crewFake{seq: 1}.row()) }, http.StatusNotFound,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,9 +181,7 @@ func TestLockIsWaitedForAlsoIfAnotherCrewHasTheNewestEvent(t *testing.T) {
 		answered <- r.do("DELETE", "/api/coordination/locks/x?repository=repo", "", "Authorization", "Bearer eve.read-write-answer-control.mine")
 	}()
 	require.Eventually(t, r.waits, waitLimit, time.Millisecond)
-	r.index.setRepository("repo", &repositoryRow{seq: 2, locks: func(int64) []view.FileLock {
-		return []view.FileLock{{Repository: "repo", FilePath: "x", AgentID: "a"}}
-	}})
+	r.index.setRepository("repo", locked(2, "x", "a", ""))
 	a := <-answered
 	require.Equal(t, http.StatusAccepted, a.status, a.body)
 }

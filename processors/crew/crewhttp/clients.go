@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	ws "github.com/coder/websocket"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/socket"
@@ -67,14 +69,14 @@ func (x *Index) greet(c *client) {
 	}
 	crews, paused := 0, true
 	for id, r := range x.crews {
-		if project, _ := r.Project(); c.wants(id, project) {
-			crews, paused = crews+1, paused && r.Paused()
-			note(mailbox.Crew(id), r.seq)
+		if project, _ := r.project(); c.wants(id, project) {
+			crews, paused = crews+1, paused && r.paused()
+			note(mailbox.Crew(id), r.GetMailbox().GetSeq())
 		}
 	}
 	for name, r := range x.repositories {
 		if s := x.streams.bySubject[mailbox.Repository(name)]; s != nil && x.concerns(c, s) {
-			note(s.subject, r.seq)
+			note(s.subject, r.GetMailbox().GetSeq())
 		}
 	}
 	x.noteNew(c, seqs)
@@ -107,7 +109,7 @@ func (x *Index) noteNew(c *client, seqs map[string]int64) {
 	now := x.config.Clock.Now().UnixMilli()
 	for at, n := x.streams.used.Back(), 0; at != nil && n < maxUnseen; at, n = at.Prev(), n+1 {
 		s := at.Value.(*stream)
-		id, ok := cutPrefix(s.subject, mailbox.OfAgent)
+		id, ok := strings.CutPrefix(s.subject, mailbox.OfAgent)
 		if ok && x.agents[id] == nil && s.events[0].Seq == 1 && now-s.last.AtMS <= unseenFor.Milliseconds() && c.wants(x.crewOf(s.last), x.projectOf(s.last)) {
 			seqs[s.subject] = 0
 		}
@@ -120,7 +122,7 @@ func (x *Index) concerns(c *client, s *stream) bool {
 	if c.maySee(x.crewOf(s.last)) {
 		return true
 	}
-	_, shared := cutPrefix(s.subject, mailbox.OfRepository)
+	_, shared := strings.CutPrefix(s.subject, mailbox.OfRepository)
 	return shared && slices.ContainsFunc(s.events, func(e *event) bool { return c.maySee(x.crewOf(e)) })
 }
 
@@ -144,7 +146,7 @@ func (x *Index) shownAgents(wanted func(crew, project string) bool) (agents []vi
 func (x *Index) shownRows(wanted func(crew, project string) bool) (rows []*agentRow, left bool) {
 	now := x.config.Clock.Now().UnixMilli()
 	for _, r := range x.agents {
-		if (r.removed == nil || !r.removed(now)) && wanted(r.view.CrewID, r.view.ProjectID) {
+		if (r.removedMS == 0 || r.removedMS > now) && wanted(r.view.CrewID, r.view.ProjectID) {
 			rows = append(rows, r)
 		}
 	}
@@ -214,8 +216,8 @@ func (x *Index) complete(a *view.Agent, children []string) {
 			a.Role.SystemPrompt = "" // long, and not for people
 		}
 	}
-	if r := x.crews[a.CrewID]; r != nil && a.ProjectName == "" {
-		_, a.ProjectName = r.Project()
+	if a.ProjectName == "" {
+		_, a.ProjectName = x.crews[a.CrewID].project()
 	}
 }
 
@@ -224,8 +226,8 @@ func (x *Index) complete(a *view.Agent, children []string) {
 func (x *Index) shownLocks(wanted func(crew, project string) bool) []view.FileLock {
 	locks := []view.FileLock{}
 	now := x.config.Clock.Now().UnixMilli()
-	for _, r := range x.repositories {
-		for _, l := range r.locks(now) {
+	for name, r := range x.repositories {
+		for _, l := range repository.Locks(name, r, now) {
 			crew := ""
 			if a := x.agents[l.AgentID]; a != nil {
 				crew = a.view.CrewID

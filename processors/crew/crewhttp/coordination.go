@@ -160,19 +160,12 @@ func (h *Handler) pause(r *request) answer {
 	if b.CrewID != "" && len(crews) == 0 {
 		return entrance.Failed(http.StatusNotFound, "Unknown crew")
 	}
-	ids, records := []string{}, []processors.Outbound{}
+	ids, bodies := []string{}, map[string]crewbody.Body{}
 	for _, c := range crews {
-		out, err := inputTo(h.topics.CrewInputs, c.id, id, crewbody.SystemPaused{Paused: paused, By: nameOf(r.Caller)})
-		if err != nil {
-			return entrance.Internal()
-		}
-		ids, records = append(ids, c.id), append(records, out)
+		ids, bodies[c.id] = append(ids, c.id), crewbody.SystemPaused{Paused: paused, By: nameOf(r.Caller)}
 	}
-	if len(records) > 0 {
-		if refusal := r.Publish(h.to, records...); refusal != nil {
-			return refusal.Answer()
-		}
-		r.Record(auth.AuditWrite, b.CrewID, id, http.StatusAccepted)
+	if rejection, ok := h.sendToCrews(r, b.CrewID, id, bodies); !ok {
+		return rejection
 	}
 	return accepted("paused", paused, "crewIds", ids, "inputId", id)
 }

@@ -6,20 +6,13 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
-	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
-// statuses are the statuses of decisions after an action.
-var statuses = map[string]string{"confirm": "confirmed", "reject": "rejected", "dismiss": "dismissed"}
-
-const (
-	recorded = "recorded"
-	// maxBatch is how many decisions a request resolves.
-	maxBatch = 500
-)
+// maxBatch is how many decisions a request resolves.
+const maxBatch = 500
 
 func forbidden(r *request, text string) answer {
 	return r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: text}).Answer()
@@ -28,7 +21,7 @@ func forbidden(r *request, text string) answer {
 // decision finds a decision in the crews of a caller.
 func (x *Index) decision(crews []namedCrew, id string) (crew string, d view.Decision, ok bool) {
 	for _, c := range crews {
-		for _, d := range c.Decisions() {
+		for _, d := range team.Decisions(c.State) {
 			if d.ID == id {
 				return c.id, d, true
 			}
@@ -54,7 +47,7 @@ func (h *Handler) decide(r *request) answer {
 		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
 		return ok
 	})
-	if err == nil && d.Status == recorded { // it may be resolved by now
+	if err == nil && d.Status == team.Recorded { // it may be resolved by now
 		if err = h.index.catchUp(r.Context()); err == nil {
 			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
 		}
@@ -65,9 +58,9 @@ func (h *Handler) decide(r *request) answer {
 	switch {
 	case !ok:
 		return entrance.Failed(http.StatusNotFound, "Unknown decision")
-	case d.Status == statuses[action]:
+	case d.Status == team.Verdicts[action]:
 		return entrance.OK(d)
-	case d.Status != recorded:
+	case d.Status != team.Recorded:
 		return answer{Status: http.StatusConflict, Body: entrance.Object("error", "The decision is resolved", "decision", d)}
 	}
 	if refusal := r.Session(crew); refusal != nil {
@@ -90,7 +83,7 @@ func (h *Handler) decideAll(r *request) answer {
 		DecisionIDs []string `json:"decisionIds"`
 	}](r.Body)
 	ids := append(b.IDs, b.DecisionIDs...)
-	if err != nil || statuses[b.Action] == "" || len(ids) == 0 || len(ids) > maxBatch {
+	if err != nil || team.Verdicts[b.Action] == "" || len(ids) == 0 || len(ids) > maxBatch {
 		return badBody(errBody)
 	}
 	var crews []namedCrew
@@ -109,7 +102,7 @@ func (h *Handler) decideAll(r *request) answer {
 			continue
 		}
 		crew, d, ok := h.index.decision(crews, id)
-		if !ok || d.Status != recorded {
+		if !ok || d.Status != team.Recorded {
 			skipped = append(skipped, id)
 			continue
 		}
@@ -119,24 +112,12 @@ func (h *Handler) decideAll(r *request) answer {
 	if err != nil {
 		return badBody(err)
 	}
-	var records []processors.Outbound
-	for _, c := range crews {
-		if byCrew[c.id] == nil {
-			continue
-		}
-		out, err := inputTo(h.topics.CrewInputs, c.id, input, crewbody.Decide{
-			DecisionIDs: byCrew[c.id], Action: b.Action, By: nameOf(r.Caller),
-		})
-		if err != nil {
-			return badBody(errBody)
-		}
-		records = append(records, out)
+	bodies := map[string]crewbody.Body{}
+	for crew, ids := range byCrew {
+		bodies[crew] = crewbody.Decide{DecisionIDs: ids, Action: b.Action, By: nameOf(r.Caller)}
 	}
-	if len(records) > 0 {
-		if refusal := r.Publish(h.to, records...); refusal != nil {
-			return refusal.Answer()
-		}
-		r.Record(auth.AuditWrite, "", input, http.StatusAccepted)
+	if rejection, ok := h.sendToCrews(r, "", input, bodies); !ok {
+		return rejection
 	}
 	return accepted("decisionIds", taken, "skipped", skipped, "inputId", input)
 }

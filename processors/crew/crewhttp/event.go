@@ -1,10 +1,13 @@
 package crewhttp
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/permission"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
@@ -38,12 +41,7 @@ type event struct {
 }
 
 // outcome is how a permission request ended.
-type outcome struct {
-	AgentID   string `json:"agentId"`
-	RequestID string `json:"requestId"`
-	Outcome   string `json:"outcome"`
-	By        string `json:"by"`
-}
+type outcome = permission.Resolved
 
 // lenient reads values that other programs may have written.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -59,7 +57,7 @@ func eventOf(in topics.CrewEvent) *event {
 	// A member of another type leaves the fields empty: the frame is then shown as it is.
 	_ = json.Unmarshal(in.Fields, &fields, lenient)
 	e.about = fields.AgentID
-	if id, ok := cutPrefix(in.Subject, mailbox.OfAgent); ok {
+	if id, ok := strings.CutPrefix(in.Subject, mailbox.OfAgent); ok {
 		e.about = id
 	}
 	switch in.Type {
@@ -81,13 +79,6 @@ func eventOf(in topics.CrewEvent) *event {
 	}
 	e.frame = frameOf(completed(in))
 	return e
-}
-
-func cutPrefix(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || s[:len(prefix)] != prefix {
-		return s, false
-	}
-	return s[len(prefix):], true
 }
 
 // size is about how much memory an event takes, in bytes.

@@ -23,7 +23,7 @@ func (h *Handler) group(r *request, name, crew string) (id string, rejection ans
 	err := h.index.look(r.Context(), r.Caller, of, func() bool {
 		found = nil
 		for _, c := range h.index.crewsOf(r.Caller, crew) {
-			if slices.ContainsFunc(c.Groups(), func(g view.Group) bool { return g.Name == name }) {
+			if slices.ContainsFunc(c.GetTalk().Groups(), func(g view.Group) bool { return g.Name == name }) {
 				found = append(found, c.id)
 			}
 		}

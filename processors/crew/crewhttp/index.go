@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -13,6 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/processors/internal/tableindex"
@@ -38,14 +41,14 @@ type Index struct {
 	mu           sync.Mutex
 	agents       map[string]*agentRow
 	gone         *simplelru.LRU[string, struct{}] // agents that have ended; the oldest is the one that was changed first
-	crews        map[string]*crewRow
-	repositories map[string]*repositoryRow
+	crews        map[string]crewRow
+	repositories map[string]*repository.State
 	full         bool                // rows were left out
 	expected     map[string]expected // by subject
 	moved        chan struct{}       // closed when a row is set; nil if no one waits
 	streams      *streams
 	unshown      []*stream // with text that waits to be shown
-	bus          busHistory
+	bus          newestMessages
 	outcomes     outcomes
 	asked        []*asked  // oldest first
 	shown        *seen.Log // of whole permission requests
@@ -58,10 +61,10 @@ type agentRow struct {
 	view   view.Agent // without roles' texts and children
 	member crewbody.Member
 	seq    int64 // of the last event of the row
-	// removed reports whether the agent is not shown any more; nil for one that is.
-	removed func(nowMS int64) bool
-	once    sync.Once
-	clean   view.Agent // view without secrets
+	// removedMS is when the agent is not shown any more, in Unix milliseconds; 0 for one that is.
+	removedMS int64
+	once      sync.Once
+	clean     view.Agent // view without secrets
 }
 
 // shown returns the view of an agent without what looks like a secret. The first call for a row takes long: Index.prepare makes it
@@ -82,27 +85,14 @@ func (r *agentRow) shown() view.Agent {
 	return r.clean
 }
 
-// crewState is what the index needs of a crew's row.
-type crewState interface {
-	Project() (id, name string)
-	Paused() bool
-	Decisions() []view.Decision
-	Delegations() []view.Delegation
-	Tasks() []view.Task
-	Groups() []view.Group
-	Messages(group string) []view.GroupMessage
-	Activities() []view.Activity
+// crewRow is the row of a crew. It is constant.
+type crewRow struct{ *team.State }
+
+func (r crewRow) project() (id, name string) {
+	return r.GetRoster().GetProjectId(), r.GetRoster().GetProjectName()
 }
 
-type crewRow struct {
-	crewState
-	seq int64
-}
-
-type repositoryRow struct {
-	locks func(nowMS int64) []view.FileLock
-	seq   int64
-}
+func (r crewRow) paused() bool { return r.GetSettings().GetPaused() }
 
 // NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. The error wraps
 // ErrConfig.
@@ -118,7 +108,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	}
 	x := &Index{
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
-		agents: map[string]*agentRow{}, crews: map[string]*crewRow{}, repositories: map[string]*repositoryRow{},
+		agents: map[string]*agentRow{}, crews: map[string]crewRow{}, repositories: map[string]*repository.State{},
 		expected: map[string]expected{},
 		streams:  newStreams(c.History, c.TextBuffer), outcomes: newOutcomes(), clients: map[*client]struct{}{},
 		shown: seen.NewLog(),
@@ -169,24 +159,24 @@ func (x *Index) setAgent(id string, r *agentRow) {
 }
 
 // setCrew replaces the row of a crew; nil removes it.
-func (x *Index) setCrew(id string, r *crewRow) {
+func (x *Index) setCrew(id string, s *team.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	defer x.rowSet(mailbox.Crew(id))
 	delete(x.crews, id)
-	if r != nil && x.room() {
-		x.crews[id] = r
+	if s != nil && x.room() {
+		x.crews[id] = crewRow{s}
 	}
 }
 
 // setRepository replaces the row of a repository; nil removes it.
-func (x *Index) setRepository(name string, r *repositoryRow) {
+func (x *Index) setRepository(name string, s *repository.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	defer x.rowSet(mailbox.Repository(name))
 	delete(x.repositories, name)
-	if r != nil && x.room() {
-		x.repositories[name] = r
+	if s != nil && x.room() {
+		x.repositories[name] = s
 	}
 }
 
@@ -195,7 +185,7 @@ func (x *Index) crewOf(e *event) string {
 	if e.CrewID != "" {
 		return e.CrewID
 	}
-	if id, ok := cutPrefix(e.Subject, mailbox.OfCrew); ok {
+	if id, ok := strings.CutPrefix(e.Subject, mailbox.OfCrew); ok {
 		return id
 	}
 	if r := x.agents[e.about]; r != nil {
@@ -212,11 +202,8 @@ func (x *Index) projectOf(e *event) string {
 	if r := x.agents[e.about]; r != nil && r.view.ProjectID != "" {
 		return r.view.ProjectID
 	}
-	if r := x.crews[x.crewOf(e)]; r != nil {
-		id, _ := r.Project()
-		return id
-	}
-	return ""
+	id, _ := x.crews[x.crewOf(e)].project()
+	return id
 }
 
 // apply shows an event to the clients. Repeats have no effect.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -23,16 +24,16 @@ func (h *Handler) crewsWanted(r *request) []namedCrew {
 	q := r.URL.Query()
 	project := q.Get("projectId")
 	return slices.DeleteFunc(h.index.crewsOf(r.Caller, q.Get("crewId")), func(c namedCrew) bool {
-		id, _ := c.Project()
+		id, _ := c.project()
 		return project != "" && id != project
 	})
 }
 
 // gather returns what the wanted crews have, in the order of the crews, as far as it is wanted.
-func gather[T any](h *Handler, r *request, of func(namedCrew) []T, wanted func(T) bool) []T {
+func gather[T any](h *Handler, r *request, of func(*team.State) []T, wanted func(T) bool) []T {
 	all := []T{}
 	for _, c := range h.crewsWanted(r) {
-		for _, v := range of(c) {
+		for _, v := range of(c.State) {
 			if wanted(v) {
 				all = append(all, v)
 			}
@@ -52,8 +53,8 @@ type crewView struct {
 func (h *Handler) listCrews(r *request) answer {
 	crews := []crewView{}
 	for _, c := range h.crewsWanted(r) {
-		id, name := c.Project()
-		crews = append(crews, crewView{c.id, id, name, c.Paused()})
+		id, name := c.project()
+		crews = append(crews, crewView{c.id, id, name, c.paused()})
 	}
 	return entrance.OK(crews)
 }
@@ -73,7 +74,7 @@ func (h *Handler) listActivity(r *request) answer {
 	}
 	q := r.URL.Query()
 	agent, action := q.Get("agentId"), q.Get("type")
-	all := gather(h, r, func(c namedCrew) []view.Activity { return c.Activities() }, func(a view.Activity) bool {
+	all := gather(h, r, team.Activities, func(a view.Activity) bool {
 		return (agent == "" || a.AgentID == agent) && (action == "" || a.ActionType == action)
 	})
 	slices.SortStableFunc(all, func(a, b view.Activity) int {
@@ -90,7 +91,7 @@ func (h *Handler) listActivity(r *request) answer {
 func (h *Handler) listDecisions(r *request) answer {
 	q := r.URL.Query()
 	agent, status := q.Get("agentId"), q.Get("status")
-	all := gather(h, r, func(c namedCrew) []view.Decision { return c.Decisions() }, func(d view.Decision) bool {
+	all := gather(h, r, team.Decisions, func(d view.Decision) bool {
 		return (agent == "" || d.AgentID == agent) && (status == "" || d.Status == status) &&
 			(q.Get("needsConfirmation") != "true" || d.NeedsConfirmation)
 	})
@@ -104,7 +105,7 @@ func (h *Handler) listDecisions(r *request) answer {
 func (h *Handler) listGroups(r *request) answer {
 	q := r.URL.Query()
 	lead, member := q.Get("leadId"), q.Get("agentId")
-	return entrance.OK(gather(h, r, func(c namedCrew) []view.Group { return c.Groups() }, func(g view.Group) bool {
+	return entrance.OK(gather(h, r, func(s *team.State) []view.Group { return s.GetTalk().Groups() }, func(g view.Group) bool {
 		return !g.Archived && (lead == "" || g.LeadID == lead) && (member == "" || slices.Contains(g.MemberIDs, member))
 	}))
 }
@@ -116,7 +117,7 @@ func (h *Handler) listGroupMessages(r *request) answer {
 		return badLimit()
 	}
 	lead := r.URL.Query().Get("leadId")
-	all := gather(h, r, func(c namedCrew) []view.GroupMessage { return c.Messages(r.Parts[0]) },
+	all := gather(h, r, func(s *team.State) []view.GroupMessage { return s.GetTalk().Messages(r.Parts[0]) },
 		func(m view.GroupMessage) bool { return lead == "" || m.LeadID == lead })
 	slices.SortStableFunc(all, func(a, b view.GroupMessage) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	all = all[max(0, len(all)-limit):]
@@ -146,7 +147,7 @@ func (h *Handler) listBus(r *request) answer {
 func (h *Handler) listDelegations(r *request) answer {
 	q := r.URL.Query()
 	agent, status := q.Get("agentId"), q.Get("status")
-	all := gather(h, r, func(c namedCrew) []view.Delegation { return c.Delegations() }, func(d view.Delegation) bool {
+	all := gather(h, r, team.Delegations, func(d view.Delegation) bool {
 		return (agent == "" || d.FromAgentID == agent || d.ToAgentID == agent) && (status == "" || d.Status == status)
 	})
 	for i := range all {
@@ -159,7 +160,7 @@ func (h *Handler) listDelegations(r *request) answer {
 func (h *Handler) listTasks(r *request) answer {
 	q := r.URL.Query()
 	lead, status := q.Get("leadId"), q.Get("status")
-	all := gather(h, r, func(c namedCrew) []view.Task { return c.Tasks() }, func(t view.Task) bool {
+	all := gather(h, r, team.Tasks, func(t view.Task) bool {
 		return (lead == "" || t.LeadID == lead) && (status == "" || t.DagStatus == status)
 	})
 	for i := range all {

@@ -65,7 +65,7 @@ func (h *Handler) crew(r *request, id string) (rejection answer, ok bool) {
 // namedCrew is a crew and its ID.
 type namedCrew struct {
 	id string
-	*crewRow
+	crewRow
 }
 
 // crewsOf returns the crews that a caller may use, by ID: only one if id is not empty.

@@ -1,6 +1,7 @@
 package crewhttp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -48,7 +49,20 @@ type block struct {
 	Data     string `json:"data"`
 }
 
-func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
+// readMessage reads the message of a request. With mode "interrupt" the message does what the request to interrupt an agent does, and
+// needs its right.
+func readMessage(r *request) (m sent, blocks topics.Raw, rejection answer, ok bool) {
+	m, blocks, err := messageOf(r.Body)
+	switch {
+	case err != nil:
+		return m, nil, badBody(err), false
+	case m.Mode == modeInterrupt && !r.Caller.Can(auth.Control):
+		return m, nil, forbidden(r, "Forbidden: mode interrupt needs the right control"), false
+	}
+	return m, blocks, answer{}, true
+}
+
+func messageOf(body []byte) (m sent, blocks topics.Raw, err error) {
 	m, err = read[sent](body)
 	switch {
 	case err != nil:
@@ -60,10 +74,7 @@ func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
 	}
 	var images []block
 	for _, a := range m.Attachments {
-		mime := a.MimeType
-		if mime == "" {
-			mime = a.Type
-		}
+		mime := cmp.Or(a.MimeType, a.Type)
 		data := a.Data
 		if _, after, ok := strings.Cut(data, ";base64,"); ok && strings.HasPrefix(data, "data:") {
 			data = after
@@ -84,41 +95,24 @@ func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
 	return m, blocks, nil
 }
 
-// mayInterrupt checks that the caller of a message that interrupts may do so: with mode "interrupt" it does what the request to
-// interrupt an agent does.
-func mayInterrupt(r *request, m sent) (rejection answer, ok bool) {
-	if m.Mode == modeInterrupt && !r.Caller.Can(auth.Control) {
-		return forbidden(r, "Forbidden: mode interrupt needs the right control"), false
-	}
-	return answer{}, true
-}
-
 // message sends a person's message to an agent and to the agents that it mentions.
 func (h *Handler) message(r *request) answer {
-	m, blocks, err := readMessage(r.Body)
-	if err != nil {
-		return badBody(err)
-	}
-	if rejection, ok := mayInterrupt(r, m); !ok {
+	m, blocks, rejection, ok := readMessage(r)
+	if !ok {
 		return rejection
 	}
-	return h.told(r, true, func(row *agentRow) (crewbody.Body, answer, bool) {
-		if rejection, ok := h.mayTell(r, row); !ok {
-			return nil, rejection, false
-		}
-		return crewbody.Say{
-			To: row.view.ID, Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
-		}, answer{}, true
-	})
+	return h.told(r, func(agentID string) crewbody.Body { return m.say(r, agentID, blocks) })
+}
+
+// say is the message as an input: to an agent, or to all with everyone.
+func (m sent) say(r *request, to string, blocks topics.Raw) crewbody.Say {
+	return crewbody.Say{To: to, Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller)}
 }
 
 // broadcast sends a person's message to all running agents of a crew and to the agents that it mentions.
 func (h *Handler) broadcast(r *request) answer {
-	m, blocks, err := readMessage(r.Body)
-	if err != nil {
-		return badBody(err)
-	}
-	if rejection, ok := mayInterrupt(r, m); !ok {
+	m, blocks, rejection, ok := readMessage(r)
+	if !ok {
 		return rejection
 	}
 	crew := r.Parts[0]
@@ -139,7 +133,5 @@ func (h *Handler) broadcast(r *request) answer {
 	if rejection, ok := h.mayWrite(r); !ok {
 		return rejection
 	}
-	return h.send(r, h.topics.CrewInputs, crew, id, crewbody.Say{
-		To: "*", Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
-	}, "crewId", crew)
+	return h.send(r, h.topics.CrewInputs, crew, id, m.say(r, everyone, blocks), "crewId", crew)
 }

@@ -110,12 +110,9 @@ func (h *Handler) permission(r *request) answer {
 	}
 	ended, stop := h.index.await(p.RequestID)
 	defer stop()
-	asked, open := h.index.askedBy(row.view.ID, p.RequestID)
-	if !open {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return notReady()
-		}
-		asked, open = h.index.askedBy(row.view.ID, p.RequestID)
+	asked, open, err := h.index.askedBy(r.Context(), row.view.ID, p.RequestID)
+	if err != nil {
+		return notReady()
 	}
 	if !open {
 		select {

@@ -116,13 +116,13 @@ func TestSocketAnswersTheNewestPermissionRequestWithoutAnID(t *testing.T) {
 
 func TestOpenQueueHoldsTheDecisionsUntilTheConnectionEnds(t *testing.T) {
 	r := newRig(t)
-	r.index.setCrew("c", &crewRow{crewState: crewFake{}})
+	r.index.setCrew("c", crewFake{}.row())
 	b, _ := r.open()
 	b.send(`{"type":"queue_open"}`)
 	b.send(`{"type":"queue_open"}`)
 	b.done()
 	require.NoError(t, r.clock.WaitTickers(t.Context(), 1))
-	r.index.setCrew("d", &crewRow{crewState: crewFake{}})
+	r.index.setCrew("d", crewFake{}.row())
 	r.clock.Advance(holdEvery)
 	held := func() (list []crewbody.QueueHeld) {
 		for _, in := range r.inputs(r.door.topics.CrewInputs) {

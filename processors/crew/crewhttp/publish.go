@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -94,6 +96,26 @@ func (h *Handler) send(r *request, t topics.Topic[topics.CrewInput], key, id str
 	}
 	r.Record(auth.AuditWrite, key, id, http.StatusAccepted)
 	return accepted(append(members, "inputId", id)...)
+}
+
+// sendToCrews writes inputs to crews under one ID. session is the crew of the request, if there is one.
+func (h *Handler) sendToCrews(r *request, session, id string, bodies map[string]crewbody.Body) (rejection answer, ok bool) {
+	var records []processors.Outbound
+	for _, crew := range slices.Sorted(maps.Keys(bodies)) {
+		out, err := inputTo(h.topics.CrewInputs, crew, id, bodies[crew])
+		if err != nil {
+			return badBody(errBody), false
+		}
+		records = append(records, out)
+	}
+	if len(records) == 0 {
+		return answer{}, true
+	}
+	if refusal := r.Publish(h.to, records...); refusal != nil {
+		return refusal.Answer(), false
+	}
+	r.Record(auth.AuditWrite, session, id, http.StatusAccepted)
+	return answer{}, true
 }
 
 // sendFirst sends an input to a crew that makes the row of a subject, so that the caller's next requests find it.

@@ -211,11 +211,10 @@ func (s *session) permit(w wish) error {
 	if w.RequestID == "" {
 		w.RequestID = permission.Newest(s.handler.index.open(w.AgentID))
 	}
-	asked, open := s.handler.index.askedBy(w.AgentID, w.RequestID)
-	if !open && w.RequestID != "" {
-		_ = s.handler.index.catchUp(context.Background()) // what is not seen then has ended
-		asked, open = s.handler.index.askedBy(w.AgentID, w.RequestID)
+	if w.RequestID == "" {
+		return nil
 	}
+	asked, open, _ := s.handler.index.askedBy(context.Background(), w.AgentID, w.RequestID)
 	if !open {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -55,10 +56,10 @@ func TestSpawnIsWrittenOnceForAnIdempotencyKey(t *testing.T) {
 func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 	r := newRig(t)
 	r.agent("a", "c", "p")
-	r.index.setCrew("c", &crewRow{crewState: crewFake{
-		decisions: []view.Decision{{ID: "d1", Status: recorded}, {ID: "d2", Status: "confirmed"}},
+	r.index.setCrew("c", crewFake{
+		decisions: []view.Decision{{ID: "d1", Status: team.Recorded}, {ID: "d2", Status: "confirmed"}},
 		groups:    []view.Group{{Name: "team"}},
-	}})
+	}.row())
 	agents, crews, repositories := r.door.topics.CrewAgentInputs, r.door.topics.CrewInputs, r.door.topics.CrewRepositoryInputs
 	for _, c := range []struct {
 		method, path, body string

@@ -20,6 +20,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/repository"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
@@ -97,22 +102,37 @@ func (r *rig) agent(id, crew, project string, change ...func(*agentRow)) {
 	r.index.setAgent(id, row)
 }
 
-// crewFake is a crew's row.
+// crewFake is what the row of a crew says.
 type crewFake struct {
 	project   string
 	paused    bool
 	decisions []view.Decision
 	groups    []view.Group
+	seq       int64
 }
 
-func (c crewFake) Project() (id, name string)                { return c.project, strings.ToUpper(c.project) }
-func (c crewFake) Paused() bool                              { return c.paused }
-func (c crewFake) Decisions() []view.Decision                { return c.decisions }
-func (c crewFake) Delegations() []view.Delegation            { return nil }
-func (c crewFake) Tasks() []view.Task                        { return nil }
-func (c crewFake) Groups() []view.Group                      { return c.groups }
-func (c crewFake) Messages(group string) []view.GroupMessage { return nil }
-func (c crewFake) Activities() []view.Activity               { return nil }
+func (c crewFake) row() *team.State {
+	s := &team.State{
+		Mailbox: &mailbox.Mailbox{Seq: c.seq}, Settings: &team.Settings{Paused: c.paused}, Talk: &talk.Talk{},
+		Roster: &roster.Roster{ProjectId: c.project, ProjectName: strings.ToUpper(c.project)},
+	}
+	for _, d := range c.decisions {
+		s.Decisions = append(s.Decisions, &team.Decision{Id: d.ID, Status: d.Status})
+	}
+	for _, g := range c.groups {
+		s.Talk.Rooms = append(s.Talk.Rooms, &talk.Group{Name: g.Name})
+	}
+	return s
+}
+
+// locked is the row of a repository in which an agent of a project has locked a path, if the path is not empty.
+func locked(seq int64, path, agent, project string) *repository.State {
+	s := &repository.State{Mailbox: &mailbox.Mailbox{Seq: seq}, Agents: []*repository.Agent{{Id: agent, ProjectId: project}}}
+	if path != "" {
+		s.Locks = []*repository.Lock{{Path: path, AgentId: agent, ExpiresMs: noon.Add(time.Hour).UnixMilli()}}
+	}
+	return s
+}
 
 // event passes an event to the index. fields is JSON.
 func (r *rig) event(kind, subject, crew, project, fields string) {

@@ -10,7 +10,7 @@ import (
 func TestBodiesNeedTheRightsOfWhatTheyAskFor(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("a", "c", "")
-	r.index.setCrew("c", &crewRow{crewState: crewFake{}})
+	r.index.setCrew("c", crewFake{}.row())
 	for _, c := range []struct{ path, plain, control string }{
 		{"/agents", `{"crewId":"c","roleId":"developer"}`, `{"crewId":"c","roleId":"developer","autopilot":true}`},
 		{"/agents", `{"crewId":"c","roleId":"developer","noRestart":true}`, `{"crewId":"c","roleId":"developer","cwd":"/other"}`},

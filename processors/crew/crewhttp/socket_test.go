@@ -128,12 +128,10 @@ func TestS05_ClientGetsAgentsLocksAndWhetherAllIsPaused(t *testing.T) {
 	})
 	r.agent("child", "c", "p", func(a *agentRow) { a.view.ParentID = "lead" })
 	r.agent("removed", "c", "p", func(a *agentRow) {
-		a.view.Status, a.removed = view.Completed, func(now int64) bool { return now >= noon.UnixMilli() }
+		a.view.Status, a.removedMS = view.Completed, noon.UnixMilli()
 	})
-	r.index.setCrew("c", &crewRow{crewState: crewFake{project: "p", paused: true}})
-	r.index.setRepository("repo", &repositoryRow{locks: func(int64) []view.FileLock {
-		return []view.FileLock{{FilePath: "a.go", AgentID: "child", Repository: "repo", ProjectID: "p"}}
-	}})
+	r.index.setCrew("c", crewFake{project: "p", paused: true}.row())
+	r.index.setRepository("repo", locked(0, "a.go", "child", "p"))
 	_, init := r.open()
 	require.Len(t, init.Agents, 2)
 	require.Equal(t, []string{"lead", "child"}, []string{init.Agents[1].ID, init.Agents[0].ID})

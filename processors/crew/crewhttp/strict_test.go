@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // Whoever may not use a crew must not learn, from the answer or from the time that it takes, that an agent exists. The tables are
@@ -103,7 +102,7 @@ func TestClientResumesARepositoryThatCrewsShare(t *testing.T) {
 // An event is seen before the row that it comes from: a client that connects between them needs it.
 func TestClientGetsTheEventsWhoseRowsAreNotSeenYet(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Authenticate = callers })
-	r.index.setRepository("r", &repositoryRow{locks: func(int64) []view.FileLock { return nil }, seq: 1})
+	r.index.setRepository("r", locked(1, "", "a", ""))
 	r.seqs["repository/r"] = 1
 	r.event("lock:acquired", "repository/r", "mine", "", `{"filePath":"x","agentId":"a","agentRole":"developer"}`)
 	r.event("agent:spawned", "agent/new", "mine", "", `{"agent":{"id":"new"}}`)

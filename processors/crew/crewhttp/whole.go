@@ -107,16 +107,13 @@ func (h *Handler) wholePermission(r *request) answer {
 	if !ok {
 		return rejection
 	}
-	asked, open := h.index.askedBy(row.view.ID, r.Parts[1])
-	if !open {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return notReady()
-		}
-		if asked, open = h.index.askedBy(row.view.ID, r.Parts[1]); !open {
-			return entrance.Failed(http.StatusNotFound, "Unknown permission request")
-		}
-	}
-	if !asked.Truncated {
+	asked, open, err := h.index.askedBy(r.Context(), row.view.ID, r.Parts[1])
+	switch {
+	case err != nil:
+		return notReady()
+	case !open:
+		return entrance.Failed(http.StatusNotFound, "Unknown permission request")
+	case !asked.Truncated:
 		return entrance.OK(asked)
 	}
 	args, err := h.index.whole(r.Context(), row.view.ID, asked)

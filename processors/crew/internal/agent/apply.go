@@ -19,23 +19,14 @@ type agent struct {
 	forgotten bool
 }
 
-const (
-	reasonBody = "the body of the input cannot be decoded: it has no effect"
-	reasonLong = "the input has an ID or a name that is too long: it has no effect"
-	reasonKind = "coding agents do not know this kind of input: it has no effect"
-)
+const reasonLong = "the input has an ID or a name that is too long: it has no effect"
 
 // apply is the Apply of the group.
 func (c Config) apply(row *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
 	a := &agent{State: row, config: c, step: step, in: in}
-	row.Version = rowVersion
 	step.CrewID, step.ProjectID = row.Member.GetCrewId(), row.Member.GetProjectId()
-	handle, ok := handlers[in.Kind]
-	if !ok {
-		step.DeadLetter(reasonKind)
-	} else {
-		handle(a)
-	}
+	handlers.Handle(step, a, in, "coding agents do not know this kind of input: it has no effect",
+		"the body of the input cannot be decoded: it has no effect")
 	if row.Member == nil || a.forgotten {
 		return 0, false
 	}
@@ -43,75 +34,50 @@ func (c Config) apply(row *State, in topics.CrewInput, step *mailbox.Step) (dead
 	return a.deadline(), true
 }
 
-// handler applies inputs of one kind.
-type handler struct {
-	kind string
-	do   func(a *agent)
+// handlers apply the inputs that an agent knows.
+var handlers = mailbox.Handlers[*agent]{}
+
+func init() {
+	mailbox.On(handlers, (*agent).spawn)
+	mailbox.On(handlers, (*agent).due)
+
+	known((*agent).prompt)
+	known((*agent).note)
+	known((*agent).refresh)
+	known((*agent).interrupt)
+	known((*agent).clearQueue)
+	known((*agent).pause)
+	known((*agent).setAutopilot)
+	known((*agent).setTask)
+	known((*agent).terminate)
+	known((*agent).restart)
+	known((*agent).gateEnded)
+
+	known((*agent).hostStarted)
+	known((*agent).receipt)
+	ofRun(func(b crewbody.HostBeat) string { return b.Run }, (*agent).beat)
+	ofRun(func(b crewbody.Started) string { return b.Run }, (*agent).started)
+	ofRun(func(b crewbody.SessionReady) string { return b.Run }, (*agent).sessionReady)
+	ofRun(func(b crewbody.StartFailed) string { return b.Run }, (*agent).startFailed)
+	ofRun(func(b crewbody.Updates) string { return b.Run }, (*agent).updates)
+	ofRun(func(b crewbody.Permission) string { return b.Run }, (*agent).permission)
+	ofRun(func(b crewbody.TurnEnded) string { return b.Run }, (*agent).turnEnded)
+	ofRun(func(b crewbody.Problem) string { return b.Run }, (*agent).problem)
+	ofRun(func(b crewbody.Exited) string { return b.Run }, (*agent).exited)
 }
 
-// handlers are the inputs that an agent knows.
-var handlers = byKind(
-	anyTime((*agent).spawn),
-	anyTime((*agent).due),
-
-	known((*agent).prompt),
-	known((*agent).note),
-	known((*agent).refresh),
-	known((*agent).interrupt),
-	known((*agent).clearQueue),
-	known((*agent).pause),
-	known((*agent).setAutopilot),
-	known((*agent).setTask),
-	known((*agent).terminate),
-	known((*agent).restart),
-	known((*agent).gateEnded),
-
-	known((*agent).hostStarted),
-	known((*agent).receipt),
-	ofRun(func(b crewbody.HostBeat) string { return b.Run }, (*agent).beat),
-	ofRun(func(b crewbody.Started) string { return b.Run }, (*agent).started),
-	ofRun(func(b crewbody.SessionReady) string { return b.Run }, (*agent).sessionReady),
-	ofRun(func(b crewbody.StartFailed) string { return b.Run }, (*agent).startFailed),
-	ofRun(func(b crewbody.Updates) string { return b.Run }, (*agent).updates),
-	ofRun(func(b crewbody.Permission) string { return b.Run }, (*agent).permission),
-	ofRun(func(b crewbody.TurnEnded) string { return b.Run }, (*agent).turnEnded),
-	ofRun(func(b crewbody.Problem) string { return b.Run }, (*agent).problem),
-	ofRun(func(b crewbody.Exited) string { return b.Run }, (*agent).exited),
-)
-
-func byKind(list ...handler) map[string]func(*agent) {
-	m := make(map[string]func(*agent), len(list))
-	for _, h := range list {
-		m[h.kind] = h.do
-	}
-	return m
-}
-
-// anyTime returns the handler of an input that needs no agent.
-func anyTime[T crewbody.Body](do func(*agent, T)) handler {
-	var none T
-	return handler{none.Kind(), func(a *agent) {
-		body, err := crewbody.Decode[T](a.in.Body)
-		if err != nil {
-			a.step.DeadLetter(reasonBody)
-			return
-		}
-		do(a, body)
-	}}
-}
-
-// known returns the handler of an input that has no effect on an agent that was never spawned.
-func known[T crewbody.Body](do func(*agent, T)) handler {
-	return anyTime(func(a *agent, body T) {
+// known adds the handler of an input that has no effect on an agent that was never spawned.
+func known[T crewbody.Body](do func(*agent, T)) {
+	mailbox.On(handlers, func(a *agent, body T) {
 		if a.Member != nil {
 			do(a, body)
 		}
 	})
 }
 
-// ofRun returns the handler of what a host says about a process. It has no effect if the process is not the current one.
-func ofRun[T crewbody.Body](run func(T) string, do func(*agent, T)) handler {
-	return known(func(a *agent, body T) {
+// ofRun adds the handler of what a host says about a process. It has no effect if the process is not the current one.
+func ofRun[T crewbody.Body](run func(T) string, do func(*agent, T)) {
+	known(func(a *agent, body T) {
 		p := a.Process
 		if p == nil || p.Run != run(body) {
 			return
@@ -172,8 +138,11 @@ func (a *agent) who() permission.Who {
 	}
 }
 
-func (a *agent) member() crewbody.Member {
-	m := a.Member
+func (a *agent) member() crewbody.Member { return MemberOf(a.State) }
+
+// MemberOf says who an agent is. The row has an agent.
+func MemberOf(s *State) crewbody.Member {
+	m := s.Member
 	return crewbody.Member{
 		AgentID: m.AgentId, CrewID: m.CrewId, ProjectID: m.ProjectId, RoleID: m.RoleId, RoleName: m.RoleName, Model: m.Model,
 		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,

@@ -7,6 +7,17 @@ import (
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 )
 
+// Table is the format of the row of an agent. Rows hold texts of agents and people.
+var Table = mailbox.Table[*State]("crew agent", nil)
+
+// Group returns the group "{name}-crew-agents": the coding agents of all crews, in one row per agent. name is that of the catalog.
+func Group(name string, c Config) (mailbox.Group[*State], error) {
+	if err := c.complete(); err != nil {
+		return mailbox.Group[*State]{}, err
+	}
+	return mailbox.NewGroup(name, mailbox.OfAgent, Table, c.apply)
+}
+
 // Config has what users can set. crew.Config describes the fields.
 type Config struct {
 	PermissionTimeout, HungAfter, RestartDelay time.Duration

@@ -85,8 +85,8 @@ func body(t *rapid.T, kind string, s *State) topics.Raw {
 		return raw
 	}
 	right := map[string]any{
-		"run": RunOf(s), "prompt_id": s.GetTurn().GetPromptId(), "session_id": s.GetSessionId(), "host": hostID, "epoch": 1 << 40,
-		"action_id": RunOf(s), "process": true, "on": true, "paused": false, "updates": []any{value(t, 3), value(t, 3)},
+		"run": s.GetProcess().GetRun(), "prompt_id": s.GetTurn().GetPromptId(), "session_id": s.GetSessionId(), "host": hostID, "epoch": 1 << 40,
+		"action_id": s.GetProcess().GetRun(), "process": true, "on": true, "paused": false, "updates": []any{value(t, 3), value(t, 3)},
 		"text": value(t, 0), "blocks": []any{value(t, 1)},
 		"member": map[string]any{"agent_id": agentID, "crew_id": crewID, "host": hostID, "role_name": value(t, 0)},
 	}
@@ -140,10 +140,10 @@ func (w *world) fits(effects []mailbox.Effect) {
 		switch e := e.(type) {
 		case mailbox.Mail:
 			size = len(e.Input.Body)
-		case mailbox.Act:
-			size = len(e.Action.Body)
-		case mailbox.Happened:
-			size = len(e.Event.Fields)
+		case topics.CrewAction:
+			size = len(e.Body)
+		case topics.CrewEvent:
+			size = len(e.Fields)
 		case mailbox.Ask:
 			size = len(e.Request.Args) + len(e.Request.Options)
 		}

@@ -49,15 +49,14 @@ type logged struct {
 
 func newWorld(t tb, config ...Config) *world {
 	t.Helper()
-	catalog, err := topics.For("quay")
-	require.NoError(t, err)
 	var c Config
 	if len(config) > 0 {
 		c = config[0]
 	}
-	require.NoError(t, c.complete())
+	group, err := Group("quay", c)
+	require.NoError(t, err)
 	return &world{
-		tb: t, group: groupOf(catalog, c), now: time.UnixMilli(1_790_000_000_000).UTC(), epoch: 100, numbers: map[string]int64{},
+		tb: t, group: group, now: time.UnixMilli(1_790_000_000_000).UTC(), epoch: 100, numbers: map[string]int64{},
 		spawned: crewbody.Spawn{
 			Member: crewbody.Member{
 				AgentID: agentID, CrewID: crewID, ProjectID: "p1", RoleID: "developer", RoleName: "Developer", Model: "m1",
@@ -169,7 +168,10 @@ func (w *world) state() *State {
 
 func (w *world) view() view.Agent { return View(agentID, w.state()) }
 
-func (w *world) run() string { return RunOf(w.state()) }
+func (w *world) run() string { return w.state().GetProcess().GetRun() }
+
+// removed reports whether clients are not shown the agent any more.
+func removed(s *State, nowMS int64) bool { return s.GetRemovedMs() != 0 && s.GetRemovedMs() <= nowMS }
 
 // spawn spawns the agent, and start brings it to a session and ends its first turn.
 func (w *world) spawn() *world {
@@ -238,8 +240,8 @@ func (w *world) exit(code int) *world {
 // events returns the types of events, without those of some types.
 func events(effects []mailbox.Effect, without ...string) (list []string) {
 	for _, e := range effects {
-		if h, ok := e.(mailbox.Happened); ok && !strings.Contains(strings.Join(without, " "), h.Event.Type) {
-			list = append(list, h.Event.Type)
+		if h, ok := e.(topics.CrewEvent); ok && !strings.Contains(strings.Join(without, " "), h.Type) {
+			list = append(list, h.Type)
 		}
 	}
 	return list
@@ -248,9 +250,9 @@ func events(effects []mailbox.Effect, without ...string) (list []string) {
 // fields returns the fields of the events of a type.
 func fields(effects []mailbox.Effect, kind string) (list []map[string]any) {
 	for _, e := range effects {
-		if h, ok := e.(mailbox.Happened); ok && h.Event.Type == kind {
+		if h, ok := e.(topics.CrewEvent); ok && h.Type == kind {
 			var m map[string]any
-			if err := json.Unmarshal(h.Event.Fields, &m); err != nil {
+			if err := json.Unmarshal(h.Fields, &m); err != nil {
 				panic(err)
 			}
 			list = append(list, m)
@@ -268,8 +270,8 @@ func bodies[T crewbody.Body](effects []mailbox.Effect) (list []T) {
 		switch e := e.(type) {
 		case mailbox.Mail:
 			kind, raw = e.Input.Kind, e.Input.Body
-		case mailbox.Act:
-			kind, raw = e.Action.Kind, e.Action.Body
+		case topics.CrewAction:
+			kind, raw = e.Kind, e.Body
 		}
 		if kind != none.Kind() {
 			continue

@@ -18,7 +18,7 @@ func TestAgentComesToItsFirstPrompt(t *testing.T) {
 	start := bodies[crewbody.Start](w.last)
 	require.Equal(t, []crewbody.Start{{AgentID: agentID, Provider: "claude", Model: "m1", Cwd: "/src"}}, start)
 	require.True(t, Live(w.state()))
-	require.Equal(t, hostID, HostOf(w.state()))
+	require.Equal(t, hostID, w.state().GetMember().GetHost())
 
 	w.host(crewbody.Started{Run: w.run()})
 	require.Empty(t, prompts(w.last))
@@ -152,8 +152,8 @@ func TestTerminateEndsTheAgentOnce(t *testing.T) {
 
 	w.crew(crewbody.Prompt{Text: "hello?", FromID: "b"})
 	require.Len(t, bodies[crewbody.Dropped](w.last), 1)
-	require.False(t, Removed(w.state(), w.now.Add(29*time.Second).UnixMilli()))
-	require.True(t, Removed(w.state(), w.now.Add(30*time.Second).UnixMilli()))
+	require.False(t, removed(w.state(), w.now.Add(29*time.Second).UnixMilli()))
+	require.True(t, removed(w.state(), w.now.Add(30*time.Second).UnixMilli()))
 	w.pass(8 * 24 * time.Hour)
 	require.Nil(t, w.state())
 }

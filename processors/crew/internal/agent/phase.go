@@ -52,14 +52,3 @@ func (s *State) phase() string {
 func Live(s *State) bool {
 	return s.GetMember() != nil && (s.Process != nil || s.AwaitsHost || s.RestartMs != 0 || s.RestartAsked)
 }
-
-// HostOf returns the name of the agent's host.
-func HostOf(s *State) string { return s.GetMember().GetHost() }
-
-// RunOf returns the action_id of the crewbody.Start of the agent's current process, empty if there is none.
-func RunOf(s *State) string { return s.GetProcess().GetRun() }
-
-// Removed reports whether an agent is not shown any more at a time: it ended more than 30 seconds ago.
-func Removed(s *State, nowMS int64) bool {
-	return s.GetMember() == nil || (s.RemovedMs != 0 && s.RemovedMs <= nowMS)
-}

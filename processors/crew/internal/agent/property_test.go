@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
-	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,7 +31,7 @@ func (m *simulation) message(body func(text string) crewbody.Body) {
 // random does one thing.
 func (m *simulation) random(t *rapid.T) {
 	s := m.state()
-	run := RunOf(s)
+	run := s.GetProcess().GetRun()
 	if run != "" && rapid.IntRange(0, 9).Draw(t, "stale") == 0 {
 		run = "agent/" + agentID + "/1"
 	}
@@ -139,13 +138,13 @@ func TestEveryProcessHasOneEnd(t *testing.T) {
 		open, ends := 0, 0
 		for _, e := range m.all {
 			switch e := e.(type) {
-			case mailbox.Act:
-				if e.Action.Kind == (crewbody.Start{}).Kind() && !runs[e.Action.ActionID] {
-					runs[e.Action.ActionID] = true
+			case topics.CrewAction:
+				if e.Kind == (crewbody.Start{}).Kind() && !runs[e.ActionID] {
+					runs[e.ActionID] = true
 					open++
 				}
-			case mailbox.Happened:
-				if e.Event.Type == "agent:exit" {
+			case topics.CrewEvent:
+				if e.Type == "agent:exit" {
 					open--
 					ends++
 				}
@@ -165,12 +164,12 @@ func TestPromptsFollowEachOther(t *testing.T) {
 		m := simulate(t)
 		open := 0
 		for _, e := range m.all {
-			h, ok := e.(mailbox.Happened)
+			h, ok := e.(topics.CrewEvent)
 			switch {
 			case !ok:
-			case h.Event.Type == "agent:response_start":
+			case h.Type == "agent:response_start":
 				open++
-			case h.Event.Type == "agent:response_end":
+			case h.Type == "agent:response_end":
 				open--
 			}
 			require.Contains(t, []int{0, 1}, open, "one turn at a time")
@@ -217,8 +216,8 @@ func TestSequenceNumbersRise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var seq []int64
 		for _, e := range simulate(t).all {
-			if h, ok := e.(mailbox.Happened); ok {
-				seq = append(seq, h.Event.Seq)
+			if h, ok := e.(topics.CrewEvent); ok {
+				seq = append(seq, h.Seq)
 			}
 		}
 		require.True(t, slices.IsSorted(seq))

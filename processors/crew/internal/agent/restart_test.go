@@ -110,11 +110,11 @@ func TestV05_RemovalOfTheOldProcessDoesNotRemoveItsReplacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).start().crew(crewbody.Terminate{}).exit(0).pass(after)
-			require.Equal(t, after >= 30*time.Second, Removed(w.state(), w.now.UnixMilli()))
+			require.Equal(t, after >= 30*time.Second, removed(w.state(), w.now.UnixMilli()))
 			w.crew(crewbody.Restart{Manual: true})
 			require.Len(t, bodies[crewbody.Start](w.last), 1)
 			w.ready("s1", true).beat(time.Hour)
-			require.False(t, Removed(w.state(), w.now.UnixMilli()))
+			require.False(t, removed(w.state(), w.now.UnixMilli()))
 			require.Equal(t, view.Idle, w.view().Status)
 			// The deadline of the old end is read late.
 			w.door(crewbody.Due{AtMS: w.now.UnixMilli()})

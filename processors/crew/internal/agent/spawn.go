@@ -23,7 +23,7 @@ func (a *agent) spawn(c crewbody.Spawn) {
 	box := a.Mailbox
 	proto.Reset(a.State)
 	m, id := c.Member, mailbox.ID(a.step.Subject)
-	a.Version, a.Mailbox = rowVersion, box
+	a.Mailbox = box
 	a.Member = &Member{
 		AgentId: id, CrewId: m.CrewID, ProjectId: m.ProjectID, RoleId: m.RoleID, RoleName: m.RoleName, Model: m.Model,
 		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,

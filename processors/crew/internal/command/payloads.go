@@ -1,10 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/turntable-streams/turntable/topics"
 )
+
+// Nothing is the payload of a command that needs none.
+type Nothing struct{}
 
 // CreateAgent spawns a child.
 type CreateAgent struct {
@@ -47,14 +51,9 @@ func (c CancelDelegation) check() error {
 	return nil
 }
 
-// AgentMessage is a message to an agent.
-type AgentMessage struct {
-	To      string `json:"to" crew:"id,required"`
-	Content string `json:"content" crew:"text,required"`
-}
-
-// DirectMessage is a message that waits until its target is idle.
-type DirectMessage struct {
+// Message is a message to an agent: of AGENT_MESSAGE, of DIRECT_MESSAGE, which waits until its target is idle, or of INTERRUPT, for
+// which its target stops what it does.
+type Message struct {
 	To      string `json:"to" crew:"id,required"`
 	Content string `json:"content" crew:"text,required"`
 }
@@ -63,15 +62,6 @@ type DirectMessage struct {
 type Broadcast struct {
 	Content string `json:"content" crew:"text,required"`
 }
-
-// Interrupt is a message for which its target stops what it does.
-type Interrupt struct {
-	To      string `json:"to" crew:"id,required"`
-	Content string `json:"content" crew:"text,required"`
-}
-
-// QueryPeers asks for the siblings and the parent.
-type QueryPeers struct{}
 
 // CreateGroup creates a group. At least one of Members and Roles is not empty.
 type CreateGroup struct {
@@ -87,14 +77,8 @@ func (c CreateGroup) check() error {
 	return nil
 }
 
-// AddToGroup adds members to a group.
-type AddToGroup struct {
-	Group   string   `json:"group" crew:"name,required"`
-	Members []string `json:"members" crew:"id,max=100,required"`
-}
-
-// RemoveFromGroup removes members from a group.
-type RemoveFromGroup struct {
+// Members are members of a group, for ADD_TO_GROUP and REMOVE_FROM_GROUP.
+type Members struct {
 	Group   string   `json:"group" crew:"name,required"`
 	Members []string `json:"members" crew:"id,max=100,required"`
 }
@@ -104,9 +88,6 @@ type GroupMessage struct {
 	Group   string `json:"group" crew:"name,required"`
 	Content string `json:"content" crew:"text,required"`
 }
-
-// ListGroups asks for the agent's groups. QUERY_GROUPS is the same.
-type ListGroups struct{}
 
 // React adds a reaction to a message of a group, the newest if MessageID is empty.
 type React struct {
@@ -140,6 +121,12 @@ type Activity struct {
 	Details    topics.Raw `json:"details"`
 }
 
+func (a *Activity) check() error {
+	a.ActionType = cmp.Or(a.ActionType, a.Action)
+	a.Action = a.ActionType
+	return nil
+}
+
 // Decision records a decision.
 type Decision struct {
 	Title             string `json:"title" crew:"name,required"`
@@ -157,15 +144,6 @@ type Progress struct {
 	InProgress []string `json:"in_progress" crew:"text,max=100"`
 	Blocked    []string `json:"blocked" crew:"text,max=100"`
 }
-
-// QueryCrew asks for the crew's roster.
-type QueryCrew struct{}
-
-// HaltHeartbeat stops the reminders to an idle lead.
-type HaltHeartbeat struct{}
-
-// ResumeHeartbeat starts them again.
-type ResumeHeartbeat struct{}
 
 // RequestLimitChange asks for another limit of agents.
 type RequestLimitChange struct {
@@ -208,5 +186,53 @@ func (c CancelTimer) check() error {
 	return nil
 }
 
-// ListTimers asks for the agent's timers.
-type ListTimers struct{}
+// Task is a task of DECLARE_TASKS, and ADD_TASK.
+type Task struct {
+	TaskID      string   `json:"taskId" crew:"task,required"`
+	Role        string   `json:"role" crew:"id,required"`
+	Description string   `json:"description" crew:"text"`
+	DependsOn   []string `json:"dependsOn" crew:"task,max=100"`
+	Files       []string `json:"files" crew:"path,max=500"`
+	Status      string   `json:"status" crew:"name"`
+	Priority    int      `json:"priority"`
+}
+
+// DeclareTasks adds tasks.
+type DeclareTasks struct {
+	Tasks []Task `json:"tasks" crew:"task,max=500,required"`
+}
+
+// CompleteTask says that a task is done. TaskID is empty for the agent's own task.
+type CompleteTask struct {
+	TaskID  string `json:"taskId" crew:"task"`
+	Summary string `json:"summary" crew:"text"` // Decode cuts it to 10,000 characters
+	Status  string `json:"status" crew:"name"`
+	Output  string `json:"output" crew:"text"`
+}
+
+func (c *CompleteTask) check() error {
+	if runes := []rune(c.Summary); len(runes) > maxSummary {
+		c.Summary = string(runes[:maxSummary])
+	}
+	return nil
+}
+
+// maxSummary is the length in characters to which the summary of a CompleteTask is cut.
+const maxSummary = 10_000
+
+// TaskID is the task that a lead pauses, resumes, retries, reopens, skips, cancels or makes ready.
+type TaskID struct {
+	TaskID string `json:"taskId" crew:"task,required"`
+}
+
+// AddDependency makes a task wait for others.
+type AddDependency struct {
+	TaskID    string   `json:"taskId" crew:"task,required"`
+	DependsOn []string `json:"dependsOn" crew:"task,max=20,required"`
+}
+
+// AssignTask gives a task to a child. REASSIGN_TASK takes it from another one.
+type AssignTask struct {
+	TaskID  string `json:"taskId" crew:"task,required"`
+	AgentID string `json:"agentId" crew:"id,required"`
+}

@@ -55,7 +55,11 @@ func Decode(name string, payload topics.Raw) (any, error) {
 		payload = topics.Raw("{}")
 	}
 	if payload[0] != '{' {
-		return nil, fmt.Errorf("%s error: the payload must be an object%s", name, spec.noObject)
+		hint := ""
+		if name == "DECLARE_TASKS" {
+			hint = `, with the array as "tasks"`
+		}
+		return nil, fmt.Errorf("%s error: the payload must be an object%s", name, hint)
 	}
 	value, err := spec.decode(payload)
 	if err != nil {
@@ -64,7 +68,7 @@ func Decode(name string, payload topics.Raw) (any, error) {
 	return value, nil
 }
 
-// checked is a payload with a rule that is not one of a single field.
+// checked is a payload with a rule that is not one of a single field, or that check changes.
 type checked interface{ check() error }
 
 // decodeAs decodes and checks a payload.
@@ -76,7 +80,7 @@ func decodeAs[T any](payload topics.Raw) (any, error) {
 	if err := checkFields(reflect.ValueOf(value), ""); err != nil {
 		return nil, err
 	}
-	if c, ok := any(value).(checked); ok {
+	if c, ok := any(&value).(checked); ok {
 		if err := c.check(); err != nil {
 			return nil, err
 		}

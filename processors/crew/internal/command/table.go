@@ -15,8 +15,6 @@ type spec struct {
 	decode  func(topics.Raw) (any, error)
 	// refusal is the answer to a command that no agent may give.
 	refusal string
-	// noObject is added to the answer for a payload that is no object.
-	noObject string
 }
 
 // with is a command with a payload, and bare one without.
@@ -24,11 +22,8 @@ func with[T any](name, object string) spec {
 	return spec{name: name, payload: true, example: "⟦⟦ " + name + " " + object + " ⟧⟧", decode: decodeAs[T]}
 }
 
-func bare[T any](name string) spec {
-	return spec{name: name, example: "⟦⟦ " + name + " ⟧⟧", decode: func(topics.Raw) (any, error) {
-		var value T
-		return value, nil
-	}}
+func bare(name string) spec {
+	return spec{name: name, example: "⟦⟦ " + name + " ⟧⟧", decode: func(topics.Raw) (any, error) { return Nothing{}, nil }}
 }
 
 func unavailable(name, advice string) spec {
@@ -41,47 +36,47 @@ var specs = []spec{
 	with[Delegate]("DELEGATE", `{"to": "<agent id>", "task": "Write the tests", "context": "The parser is in parse.go"}`),
 	with[TerminateAgent]("TERMINATE_AGENT", `{"agentId": "<agent id>", "reason": "Its work is done"}`),
 	with[CancelDelegation]("CANCEL_DELEGATION", `{"agentId": "<agent id>"}`),
-	with[AgentMessage]("AGENT_MESSAGE", `{"to": "<agent id or role>", "content": "The interface has changed"}`),
-	with[DirectMessage]("DIRECT_MESSAGE", `{"to": "<agent id or role>", "content": "Read this when you are idle"}`),
+	with[Message]("AGENT_MESSAGE", `{"to": "<agent id or role>", "content": "The interface has changed"}`),
+	with[Message]("DIRECT_MESSAGE", `{"to": "<agent id or role>", "content": "Read this when you are idle"}`),
 	with[Broadcast]("BROADCAST", `{"content": "The build is green"}`),
-	with[Interrupt]("INTERRUPT", `{"to": "<agent id>", "content": "Stop: the plan has changed"}`),
-	bare[QueryPeers]("QUERY_PEERS"),
+	with[Message]("INTERRUPT", `{"to": "<agent id>", "content": "Stop: the plan has changed"}`),
+	bare("QUERY_PEERS"),
 	with[CreateGroup]("CREATE_GROUP", `{"name": "parser-team", "members": ["<agent id>"]}`),
-	with[AddToGroup]("ADD_TO_GROUP", `{"group": "parser-team", "members": ["<agent id>"]}`),
-	with[RemoveFromGroup]("REMOVE_FROM_GROUP", `{"group": "parser-team", "members": ["<agent id>"]}`),
+	with[Members]("ADD_TO_GROUP", `{"group": "parser-team", "members": ["<agent id>"]}`),
+	with[Members]("REMOVE_FROM_GROUP", `{"group": "parser-team", "members": ["<agent id>"]}`),
 	with[GroupMessage]("GROUP_MESSAGE", `{"group": "parser-team", "content": "The tests are in"}`),
-	bare[ListGroups]("LIST_GROUPS"),
-	bare[ListGroups]("QUERY_GROUPS"),
+	bare("LIST_GROUPS"),
+	bare("QUERY_GROUPS"),
 	with[React]("REACT", `{"group": "parser-team", "emoji": "👍"}`),
 	with[LockFile]("LOCK_FILE", `{"filePath": "src/parse.go", "reason": "New grammar"}`),
 	with[UnlockFile]("UNLOCK_FILE", `{"filePath": "src/parse.go"}`),
 	with[Commit]("COMMIT", `{"message": "Parse nested blocks"}`),
-	activity(),
+	with[Activity]("ACTIVITY", `{"actionType": "decision_made", "summary": "Chose the state machine"}`),
 	with[Decision]("DECISION", `{"title": "Use a state machine", "rationale": "Pieces may end anywhere", "needsConfirmation": true}`),
 	with[Progress]("PROGRESS", `{"summary": "The parser is done", "percent": 60}`),
-	tasks(),
-	with[AddTask]("ADD_TASK", `{"taskId": "docs", "role": "developer", "description": "Write the README", "dependsOn": ["parser"]}`),
-	complete(),
-	with[PauseTask]("PAUSE_TASK", `{"taskId": "docs"}`),
-	with[ResumeTask]("RESUME_TASK", `{"taskId": "docs"}`),
-	with[RetryTask]("RETRY_TASK", `{"taskId": "docs"}`),
-	with[ReopenTask]("REOPEN_TASK", `{"taskId": "docs"}`),
-	with[SkipTask]("SKIP_TASK", `{"taskId": "docs"}`),
-	with[CancelTask]("CANCEL_TASK", `{"taskId": "docs"}`),
-	with[ForceReady]("FORCE_READY", `{"taskId": "docs"}`),
+	with[DeclareTasks]("DECLARE_TASKS", `{"tasks": [{"taskId": "parser", "role": "developer", "description": "Write the parser"}]}`),
+	with[Task]("ADD_TASK", `{"taskId": "docs", "role": "developer", "description": "Write the README", "dependsOn": ["parser"]}`),
+	with[CompleteTask]("COMPLETE_TASK", `{"summary": "The parser is done and tested"}`),
+	with[TaskID]("PAUSE_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("RESUME_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("RETRY_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("REOPEN_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("SKIP_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("CANCEL_TASK", `{"taskId": "docs"}`),
+	with[TaskID]("FORCE_READY", `{"taskId": "docs"}`),
 	with[AddDependency]("ADD_DEPENDENCY", `{"taskId": "docs", "dependsOn": ["parser"]}`),
 	with[AssignTask]("ASSIGN_TASK", `{"taskId": "docs", "agentId": "<agent id>"}`),
-	with[ReassignTask]("REASSIGN_TASK", `{"taskId": "docs", "agentId": "<agent id>"}`),
-	bare[TaskStatus]("TASK_STATUS"),
-	bare[QueryTasks]("QUERY_TASKS"),
-	bare[ResetDag]("RESET_DAG"),
-	bare[QueryCrew]("QUERY_CREW"),
-	bare[HaltHeartbeat]("HALT_HEARTBEAT"),
-	bare[ResumeHeartbeat]("RESUME_HEARTBEAT"),
+	with[AssignTask]("REASSIGN_TASK", `{"taskId": "docs", "agentId": "<agent id>"}`),
+	bare("TASK_STATUS"),
+	bare("QUERY_TASKS"),
+	bare("RESET_DAG"),
+	bare("QUERY_CREW"),
+	bare("HALT_HEARTBEAT"),
+	bare("RESUME_HEARTBEAT"),
 	with[RequestLimitChange]("REQUEST_LIMIT_CHANGE", `{"limit": 20, "reason": "Eight tasks are ready"}`),
 	with[SetTimer]("SET_TIMER", `{"label": "build", "delay": "5m", "message": "Look at the build", "repeat": false}`),
 	with[CancelTimer]("CANCEL_TIMER", `{"label": "build"}`),
-	bare[ListTimers]("LIST_TIMERS"),
+	bare("LIST_TIMERS"),
 
 	unavailable("SPAWN_AGENT", " Use CREATE_AGENT."),
 	unavailable("QUERY_PROVIDERS", ""),
@@ -104,63 +99,14 @@ var table = func() map[string]spec {
 	return found
 }()
 
-// help is computed once.
-var help = func() string {
+// Help returns the text that shows agents all commands.
+func Help() string {
 	var b strings.Builder
 	b.WriteString("Commands are text of your answer, each in a block of its own with a payload in JSON:\n")
 	for _, s := range specs {
 		if s.example != "" {
-			b.WriteString(s.example)
-			b.WriteByte('\n')
+			b.WriteString(s.example + "\n")
 		}
 	}
 	return b.String()
-}()
-
-// Help returns the text that shows agents all commands.
-func Help() string { return help }
-
-// activity takes both spellings of the type.
-func activity() spec {
-	s := with[Activity]("ACTIVITY", `{"actionType": "decision_made", "summary": "Chose the state machine"}`)
-	s.decode = func(payload topics.Raw) (any, error) {
-		value, err := decodeAs[Activity](payload)
-		if err != nil {
-			return nil, err
-		}
-		a := value.(Activity)
-		if a.ActionType == "" {
-			a.ActionType = a.Action
-		}
-		a.Action = a.ActionType
-		return a, nil
-	}
-	return s
 }
-
-// tasks explains a list that is not in an object.
-func tasks() spec {
-	s := with[DeclareTasks]("DECLARE_TASKS", `{"tasks": [{"taskId": "parser", "role": "developer", "description": "Write the parser"}]}`)
-	s.noObject = `, with the array as "tasks"`
-	return s
-}
-
-// complete cuts the summary.
-func complete() spec {
-	s := with[CompleteTask]("COMPLETE_TASK", `{"summary": "The parser is done and tested"}`)
-	s.decode = func(payload topics.Raw) (any, error) {
-		value, err := decodeAs[CompleteTask](payload)
-		if err != nil {
-			return nil, err
-		}
-		c := value.(CompleteTask)
-		if runes := []rune(c.Summary); len(runes) > maxSummary {
-			c.Summary = string(runes[:maxSummary])
-		}
-		return c, nil
-	}
-	return s
-}
-
-// maxSummary is the length in characters to which the summary of a CompleteTask is cut.
-const maxSummary = 10_000

@@ -11,6 +11,9 @@
 // same records again.
 package mailbox
 
+// protoc and protoc-gen-go (the version of google.golang.org/protobuf that go.mod requires) must be on the PATH.
+//go:generate sh -c "protoc -I ../../../.. --go_out=../../../.. --go_opt=paths=source_relative ../../../../processors/crew/internal/*/state.proto"
+
 import "errors"
 
 // ErrConfig is wrapped by the errors about a configuration of one of the groups.

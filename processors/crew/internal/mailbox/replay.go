@@ -19,7 +19,7 @@ import (
 func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok bool, events []topics.CrewEvent, err error) {
 	row = g.New()
 	for _, in := range inputs {
-		d := g.Input.Codec().Unmarshal(in.Value)
+		d := g.inputs(g.kind).Codec().Unmarshal(in.Value)
 		if d.Err != nil || in.Value == nil {
 			continue
 		}
@@ -28,8 +28,8 @@ func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok boo
 			continue
 		}
 		for _, e := range effects {
-			if h, is := e.(Happened); is {
-				events = append(events, h.Event)
+			if event, is := e.(topics.CrewEvent); is {
+				events = append(events, event)
 			}
 		}
 		if ok = keep; !keep {
@@ -37,11 +37,11 @@ func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok boo
 			continue
 		}
 		// A row is encoded and decoded between two inputs.
-		raw, err := g.Table.Marshal(row)
+		raw, err := g.table.Marshal(row)
 		if err != nil {
 			return row, ok, events, err
 		}
-		if row, err = g.Table.Unmarshal(raw); err != nil {
+		if row, err = g.table.Unmarshal(raw); err != nil {
 			return row, ok, events, fmt.Errorf("crew: replay: %w", err)
 		}
 	}
@@ -60,7 +60,7 @@ func (g Group[R]) Verify(key string, raw []byte, inputs []processors.Inbound) ([
 	case raw == nil:
 		return events, nil
 	}
-	row, err := g.Table.Unmarshal(raw)
+	row, err := g.table.Unmarshal(raw)
 	if err != nil {
 		return events, err
 	}
@@ -85,7 +85,7 @@ func (g Group[R]) differ(a, b R) (names []string) {
 
 func (g Group[R]) comparable(row R) R {
 	c := proto.Clone(row).(R)
-	g.SetDeadline(c, 0)
+	g.set(c, 0)
 	if box := c.GetMailbox(); box != nil {
 		box.AskedMs = 0
 	}

@@ -1,7 +1,9 @@
 package mailbox
 
 import (
-	"strconv"
+	"encoding/hex"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -11,6 +13,43 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
+
+// The kinds of subjects. A subject is the kind and the ID of a row, such as "agent/a1".
+const (
+	OfAgent      = "agent/"
+	OfCrew       = "crew/"
+	OfRepository = "repository/"
+	OfHost       = "host/"
+)
+
+// Agent, Crew and Repository are subjects.
+func Agent(id string) string      { return OfAgent + id }
+func Crew(id string) string       { return OfCrew + id }
+func Repository(id string) string { return OfRepository + id }
+
+// ID is the ID in a subject: the key of the row.
+func ID(subject string) string {
+	_, id, _ := strings.Cut(subject, "/")
+	return id
+}
+
+// Effect is what a step writes: a Mail, a topics.CrewAction, a topics.CrewEvent, an Ask or a Letter.
+type Effect any
+
+// Mail is an input for a row.
+type Mail struct {
+	To    string // subject of the row
+	Input topics.CrewInput
+}
+
+// Ask opens, or withdraws, a gate.
+type Ask struct {
+	Request topics.GateRequest
+	ID      string // turntable.id of the record
+}
+
+// Letter is the reason with which the record of the step is dead-lettered.
+type Letter string
 
 const (
 	// maxAhead is how far the timestamp of a record may be ahead of the clock of the process that reads it.
@@ -108,16 +147,18 @@ func (s *Step) next() int64 {
 	return s.box.Sent
 }
 
+func (s *Step) numbered() string { return fmt.Sprintf("%s/%d", s.Subject, s.next()) }
+
 // NewID returns an ID that no other step of the row returns, such as "dec-a1b2...".
 func (s *Step) NewID(prefix string) string {
-	d := digests.Of("crew-id", s.Subject, strconv.FormatInt(s.next(), 10))
-	return prefix + "-" + hexOf(d[:8])
+	d := digests.Of("crew-id", s.Subject, fmt.Sprint(s.next()))
+	return prefix + "-" + hex.EncodeToString(d[:8])
 }
 
 // Send sends an input to the row of a subject. The row may be that of the step. See Answering for notes.
 func (s *Step) Send(to string, body crewbody.Body) {
 	n := s.next()
-	s.send(s.Subject+">"+to+"/"+strconv.FormatInt(n, 10), to, n, body)
+	s.send(fmt.Sprintf("%s>%s/%d", s.Subject, to, n), to, n, body)
 }
 
 // SendAs is Send with an ID of the caller's. The receiver knows a repeat by its number.
@@ -142,16 +183,16 @@ func (s *Step) Forward(to, id string, body crewbody.Body) {
 
 // Do has a host do an action, and returns the action's ID. epoch is 0 if any run of the host may do it.
 func (s *Step) Do(host string, epoch int64, body crewbody.Body) string {
-	id := s.Subject + "/" + strconv.FormatInt(s.next(), 10)
+	id := s.numbered()
 	s.Redo(id, host, epoch, body)
 	return id
 }
 
 // Redo has a host do an action again, under the action's ID.
 func (s *Step) Redo(id, host string, epoch int64, body crewbody.Body) {
-	s.Effects = append(s.Effects, Act{Subject: s.Subject, Action: topics.CrewAction{
+	s.Effects = append(s.Effects, topics.CrewAction{
 		ActionID: id, Kind: body.Kind(), Host: host, Epoch: epoch, Subject: s.Subject, Body: crewbody.Encode(body),
-	}})
+	})
 }
 
 // Event writes an event. fields is a struct or a map that is encoded as a JSON object with the event's own members.
@@ -162,26 +203,16 @@ func (s *Step) Event(kind string, fields any) {
 		panic("crew: event " + kind + ": " + err.Error()) // the fields are of this module
 	}
 	s.box.Seq++
-	s.Effects = append(s.Effects, Happened{topics.CrewEvent{
+	s.Effects = append(s.Effects, topics.CrewEvent{
 		Type: kind, Subject: s.Subject, Seq: s.box.Seq, Version: 1, Cause: s.Cause, CrewID: s.CrewID, ProjectID: s.ProjectID,
 		AtMS: s.NowMS(), Fields: raw,
-	}})
+	})
 }
 
 // Gate opens or withdraws a gate.
 func (s *Step) Gate(r topics.GateRequest) {
-	id := s.Subject + "/" + strconv.FormatInt(s.next(), 10)
-	s.Effects = append(s.Effects, Ask{Request: r, ID: id})
+	s.Effects = append(s.Effects, Ask{Request: r, ID: s.numbered()})
 }
 
 // DeadLetter dead-letters the record of the step with a reason.
-func (s *Step) DeadLetter(reason string) { s.Effects = append(s.Effects, Letter{reason}) }
-
-func hexOf(b []byte) string {
-	const digits = "0123456789abcdef"
-	out := make([]byte, 0, 2*len(b))
-	for _, c := range b {
-		out = append(out, digits[c>>4], digits[c&15])
-	}
-	return string(out)
-}
+func (s *Step) DeadLetter(reason string) { s.Effects = append(s.Effects, Letter(reason)) }

@@ -3,38 +3,26 @@ package manifest
 import (
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
-// Options are what the manifest says that the roster does not know.
-type Options struct {
-	// Responsibility describes the viewer's role. It may be empty.
-	Responsibility string
-	// MaxAgents is how many agents the crew may have that have not ended, 0 if the viewer need not know.
-	MaxAgents int
-	// Workspace is a directory that the agents share for what is no code, empty for none.
-	Workspace string
-}
-
-// Initial returns the manifest of an agent's first prompt. It is not sent to a session that is continued.
-func Initial(r *roster.Roster, viewer *roster.Member, o Options) string {
+// Initial returns the manifest of an agent's first prompt. It is not sent to a session that is continued. responsibility describes the
+// viewer's role, and may be empty. limit is how many agents the crew may have that have not ended, 0 if the viewer need not know.
+func Initial(r *roster.Roster, viewer *roster.Member, responsibility string, limit int) string {
 	l := &lines{}
 	l.line("[CREW CONTEXT]")
 	l.line("You are agent %s, and your role is %s.", short(viewer), viewer.RoleName)
-	assignment(l, viewer, o)
+	assignment(l, viewer, responsibility)
 	if viewer.Lead {
 		leadCrew(l, r, viewer)
 	} else {
 		l.section("ACTIVE CREW MEMBERS")
 		l.list(peerLines(r, peers(r, viewer, never)), "No other agents.")
 	}
-	if viewer.Lead && o.MaxAgents > 0 {
-		budget(l, r, o.MaxAgents)
-	}
-	if o.Workspace != "" {
-		l.section("SHARED WORKSPACE")
-		l.line("Put documents for the crew into %s.", o.Workspace)
+	if viewer.Lead && limit > 0 {
+		budget(l, r, limit)
 	}
 	l.section("COORDINATION RULES")
 	l.WriteString(coordination)
@@ -44,15 +32,15 @@ func Initial(r *roster.Roster, viewer *roster.Member, o Options) string {
 	return l.String()
 }
 
-func assignment(l *lines, viewer *roster.Member, o Options) {
+func assignment(l *lines, viewer *roster.Member, responsibility string) {
 	l.section("YOUR ASSIGNMENT")
 	task := viewer.Task
 	if task == "" {
 		task = "Awaiting assignment"
 	}
-	l.line("Task: %s", cut(task, ownTaskRunes))
-	if o.Responsibility != "" {
-		l.line("Responsibility: %s", o.Responsibility)
+	l.line("Task: %s", truncate.Characters(task, ownTaskRunes))
+	if responsibility != "" {
+		l.line("Responsibility: %s", responsibility)
 	}
 }
 

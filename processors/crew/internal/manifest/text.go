@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -67,19 +68,7 @@ func (l *lines) block(name string, limit int) string {
 // oneLine returns the beginning of a text without line breaks, so that a task cannot look like a section.
 func oneLine(text string, limit int) string {
 	text = strings.Join(strings.Fields(text), " ")
-	return cut(text, limit)
-}
-
-// cut returns the beginning of a text.
-func cut(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i] + "…"
-		}
-		n++
-	}
-	return text
+	return truncate.Characters(text, limit)
 }
 
 func short(m *roster.Member) string { return view.ShortID(m.Id) }

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -77,7 +77,7 @@ func textOf(v topics.Raw) (text string) {
 	return text
 }
 
-func (c call) id() string { return cut(c.toolCallID, maxText) }
+func (c call) id() string { return truncate.Within(c.toolCallID, maxText) }
 
 // metaName returns the name of the tool in _meta: toolName, or the toolName of an extension such as that of claude-code-acp.
 func (c call) metaName() string {
@@ -123,20 +123,20 @@ func (c call) command() string {
 func (c call) name() string {
 	switch {
 	case c.method != "":
-		return cut(c.method, maxShown)
+		return truncate.Within(c.method, maxShown)
 	case c.metaName() != "":
-		return cut(c.metaName(), maxShown)
+		return truncate.Within(c.metaName(), maxShown)
 	case c.title != "":
-		return cut(c.title, maxShown)
+		return truncate.Within(c.title, maxShown)
 	}
-	return cut(c.kind, maxShown)
+	return truncate.Within(c.kind, maxShown)
 }
 
 func (c call) message() string {
 	if c.title == "" {
 		return c.name()
 	}
-	return cut(c.title, maxText)
+	return truncate.Within(c.title, maxText)
 }
 
 // arguments returns the input as an object. An agent that sends none is described by the rest of its call.
@@ -198,7 +198,7 @@ func (r *Request) show(c call) {
 			Start  string `json:"start"`
 			Bytes  int    `json:"bytes"`
 			SHA256 string `json:"sha256"`
-		}{cut(string(arguments), seen.Limit/2), len(arguments), digestOfText("", string(arguments))})
+		}{truncate.Within(string(arguments), seen.Limit/2), len(arguments), digestOfText("", string(arguments))})
 	}
 }
 
@@ -213,17 +213,4 @@ func encoded(v any) topics.Raw {
 func digestOfText(domain, text string) string {
 	d := sha256.Sum256([]byte(domain + text))
 	return hex.EncodeToString(d[:])
-}
-
-// cut returns text with at most limit bytes.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const more = "…"
-	end := limit - len(more)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
 }

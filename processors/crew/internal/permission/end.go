@@ -62,7 +62,7 @@ func (p *Permissions) CancelAll(s *mailbox.Step, who Who, cause topics.GateCause
 }
 
 func (p *Permissions) resolved(s *mailbox.Step, who Who, r *Request, outcome, by string) {
-	s.Event("agent:permission_resolved", resolved{
+	s.Event("agent:permission_resolved", Resolved{
 		AgentID: who.Member.AgentID, RequestID: r.GateId, Outcome: outcome, By: by,
 	})
 }

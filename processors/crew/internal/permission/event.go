@@ -5,17 +5,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// asked is the event of a request that waits for a person.
-type asked struct {
+// Asked is the event of a request that waits for a person.
+type Asked struct {
 	AgentID   string       `json:"agentId"`
-	Request   askedRequest `json:"request"`
+	Request   AskedRequest `json:"request"`
 	Dangerous bool         `json:"dangerous"`
 	ExpiresAt string       `json:"expiresAt"`
 	Options   topics.Raw   `json:"options,omitzero"`
 	Preview   preview      `json:"preview"`
 }
 
-type askedRequest struct {
+// AskedRequest is the request of an Asked.
+type AskedRequest struct {
 	ID        string     `json:"id"`
 	ToolName  string     `json:"toolName"`
 	Arguments topics.Raw `json:"arguments"`
@@ -31,8 +32,8 @@ type preview struct {
 	Args    string `json:"args"`
 }
 
-// resolved is the event of a request that waits no more.
-type resolved struct {
+// Resolved is the event of a request that waits no more.
+type Resolved struct {
 	AgentID   string `json:"agentId"`
 	RequestID string `json:"requestId"`
 	Outcome   string `json:"outcome"`
@@ -45,11 +46,20 @@ type problem struct {
 	Message string `json:"message"`
 }
 
-func (r *Request) event(agentID string) asked {
+// View returns the request as agents' rows show it.
+func (a Asked) View() view.PermissionAsked {
+	r := a.Request
+	return view.PermissionAsked{
+		ID: r.ID, ToolName: r.ToolName, Arguments: r.Arguments, Content: r.Content, Timestamp: r.Timestamp, Shown: r.Shown,
+		ExpiresAt: a.ExpiresAt, Dangerous: a.Dangerous, Options: a.Options,
+	}
+}
+
+func (r *Request) event(agentID string) Asked {
 	v := r.view()
-	return asked{
+	return Asked{
 		AgentID:   agentID,
-		Request:   askedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Content: v.Content, Timestamp: v.Timestamp, Shown: v.Shown},
+		Request:   AskedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Content: v.Content, Timestamp: v.Timestamp, Shown: v.Shown},
 		Dangerous: v.Dangerous, ExpiresAt: v.ExpiresAt, Options: v.Options,
 		Preview: preview{
 			Icon: icon(v.ToolName), Summary: summary(v.Arguments, v.ToolName), Args: indented(v.Arguments),

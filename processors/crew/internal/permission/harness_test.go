@@ -127,13 +127,13 @@ func ended(requestID string, status topics.GateStatus, cause topics.GateCause) c
 func (h *harness) answers(effects []mailbox.Effect) (list []crewbody.Answer) {
 	h.tb.Helper()
 	for _, e := range effects {
-		act, ok := e.(mailbox.Act)
+		act, ok := e.(topics.CrewAction)
 		if !ok {
 			continue
 		}
-		require.Equal(h.tb, "h1", act.Action.Host)
-		require.EqualValues(h.tb, 3, act.Action.Epoch, "a later process knows nothing of the request")
-		answer, err := crewbody.Decode[crewbody.Answer](act.Action.Body)
+		require.Equal(h.tb, "h1", act.Host)
+		require.EqualValues(h.tb, 3, act.Epoch, "a later process knows nothing of the request")
+		answer, err := crewbody.Decode[crewbody.Answer](act.Body)
 		require.NoError(h.tb, err)
 		require.Equal(h.tb, agentID, answer.AgentID)
 		require.Equal(h.tb, run, answer.Run)
@@ -153,9 +153,9 @@ func gates(effects []mailbox.Effect) (list []topics.GateRequest) {
 
 func events(effects []mailbox.Effect, kind string) (list []map[string]any) {
 	for _, e := range effects {
-		if happened, ok := e.(mailbox.Happened); ok && happened.Event.Type == kind {
+		if happened, ok := e.(topics.CrewEvent); ok && happened.Type == kind {
 			var fields map[string]any
-			if json.Unmarshal(happened.Event.Fields, &fields) == nil {
+			if json.Unmarshal(happened.Fields, &fields) == nil {
 				list = append(list, fields)
 			}
 		}

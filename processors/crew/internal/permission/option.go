@@ -3,6 +3,7 @@ package permission
 import (
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -31,7 +32,7 @@ func optionsOf(raw topics.Raw, dangerous bool) (list []*Option) {
 		if o.ID == "" || len(o.ID) > maxOptionID || dangerous && o.Kind == "allow_always" || len(list) == maxOptions {
 			continue
 		}
-		list = append(list, &Option{Id: o.ID, Name: cut(o.Name, maxOptionName), Kind: cut(o.Kind, maxOptionName)})
+		list = append(list, &Option{Id: o.ID, Name: truncate.Within(o.Name, maxOptionName), Kind: truncate.Within(o.Kind, maxOptionName)})
 	}
 	return list
 }

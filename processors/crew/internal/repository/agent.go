@@ -28,21 +28,32 @@ func (s *State) agent(id string) *Agent {
 }
 
 // met returns the agent that an input is of, with what the input says about it. It is nil if that is no one, or no agent of a
-// crew's.
+// crew's: then the input is dead-lettered.
 func (t *step) met(m crewbody.Member) *Agent {
 	longest := max(len(m.AgentID), len(m.CrewID), len(m.ProjectID), len(m.RoleID), len(m.RoleName), len(m.Host), len(m.Cwd))
-	if m.AgentID == "" || longest > memberLimit {
-		return nil
-	}
-	a := t.row.agent(m.AgentID)
+	a := t.known(m.AgentID, longest)
 	if a == nil {
-		a = &Agent{Id: m.AgentID}
-		t.row.Agents = append(t.row.Agents, a)
+		return nil
 	}
 	a.CrewId, a.ProjectId, a.RoleId, a.RoleName = m.CrewID, m.ProjectID, m.RoleID, m.RoleName
 	a.Host, a.Cwd, a.EndedMs = m.Host, m.Cwd, 0
 	if m.Root != "" && len(m.Root)+len(m.Below) <= memberLimit {
 		a.Root, a.Below = m.Root, m.Below
+	}
+	return a
+}
+
+// known returns an agent, which may be new. It is nil if no agent has the ID, or if a text about the agent is too long: then the input
+// is dead-lettered.
+func (t *step) known(id string, longest int) *Agent {
+	if id == "" || max(len(id), longest) > memberLimit {
+		t.DeadLetter(reasonMember)
+		return nil
+	}
+	a := t.row.agent(id)
+	if a == nil {
+		a = &Agent{Id: id}
+		t.row.Agents = append(t.row.Agents, a)
 	}
 	return a
 }
@@ -60,42 +71,36 @@ func called(a *Agent) string {
 }
 
 // active extends the locks of an agent.
-func (t *step) active(in crewbody.AgentActive) string {
+func (t *step) active(in crewbody.AgentActive) {
 	a := t.met(in.Member)
 	if a == nil {
-		return reasonMember
+		return
 	}
 	for _, l := range t.row.Locks {
 		if l.AgentId == a.Id {
 			l.ExpiresMs = max(l.ExpiresMs, t.NowMS()+t.config.LockTTL.Milliseconds())
 		}
 	}
-	return ""
 }
 
 // ended releases what an agent has, except what is part of a commit.
-func (t *step) ended(in crewbody.AgentEnded) string {
-	if in.AgentID == "" || len(in.AgentID) > memberLimit {
-		return reasonMember
-	}
-	a := t.row.agent(in.AgentID)
+func (t *step) ended(in crewbody.AgentEnded) {
+	a := t.known(in.AgentID, 0)
 	if a == nil {
-		a = &Agent{Id: in.AgentID}
-		t.row.Agents = append(t.row.Agents, a)
+		return
 	}
 	a.EndedMs = t.NowMS()
 	t.row.Queue = slices.DeleteFunc(t.row.Queue, func(q *Queued) bool { return q.AgentId == a.Id })
 	t.row.Releases = slices.DeleteFunc(t.row.Releases, func(r *Release) bool { return r.AgentId == a.Id })
 	t.releaseAll(a)
-	return ""
 }
 
 // releaseLocks releases what an agent has that goes on. Its locks in an open commit are released with the receipt. The releases that it
 // has asked for are answered when their locks are gone.
-func (t *step) releaseLocks(in crewbody.ReleaseLocks) string {
+func (t *step) releaseLocks(in crewbody.ReleaseLocks) {
 	a := t.row.agent(in.AgentID)
 	if a == nil {
-		return "" // it has no locks
+		return // it has no locks
 	}
 	t.row.Queue = slices.DeleteFunc(t.row.Queue, func(q *Queued) bool {
 		if q.AgentId != a.Id {
@@ -110,7 +115,6 @@ func (t *step) releaseLocks(in crewbody.ReleaseLocks) string {
 		}
 	}
 	t.releaseAll(a)
-	return ""
 }
 
 // releaseAll releases the locks of an agent that are not part of a commit.

@@ -9,7 +9,6 @@ import (
 
 const (
 	reasonKind   = "an input of an unknown kind has no effect"
-	reasonBody   = "the body of the input is not that of its kind: it has no effect"
 	reasonMember = "the input does not say which agent it is of: it has no effect"
 )
 
@@ -25,45 +24,24 @@ type step struct {
 func (c Config) apply(row *State, in topics.CrewInput, s *mailbox.Step) (deadlineMS int64, keep bool) {
 	t := &step{Step: s, row: row, config: c, key: mailbox.ID(s.Subject)}
 	t.due()
-	if reason := t.input(in); reason != "" {
-		t.DeadLetter(reason)
-	}
+	handlers.Handle(s, t, in, reasonKind, "the body of the input is not that of its kind: it has no effect")
 	t.due()
 	t.forget()
 	return t.deadline(), true
 }
 
-// input does what an input asks for. It returns the reason why the input has no effect.
-func (t *step) input(in topics.CrewInput) (reason string) {
-	switch in.Kind {
-	case crewbody.Command{}.Kind():
-		return of(in, t.command)
-	case crewbody.LockAsked{}.Kind():
-		return of(in, t.lockAsked)
-	case crewbody.UnlockAsked{}.Kind():
-		return of(in, t.unlockAsked)
-	case crewbody.AgentActive{}.Kind():
-		return of(in, t.active)
-	case crewbody.AgentEnded{}.Kind():
-		return of(in, t.ended)
-	case crewbody.ReleaseLocks{}.Kind():
-		return of(in, t.releaseLocks)
-	case crewbody.Receipt{}.Kind():
-		return of(in, t.receipt)
-	case crewbody.HostStarted{}.Kind():
-		return of(in, t.hostStarted)
-	case crewbody.Due{}.Kind():
-		return "" // every step does what is due
-	}
-	return reasonKind
-}
+var handlers = mailbox.Handlers[*step]{}
 
-func of[T crewbody.Body](in topics.CrewInput, do func(T) string) (reason string) {
-	body, err := crewbody.Decode[T](in.Body)
-	if err != nil {
-		return reasonBody
-	}
-	return do(body)
+func init() {
+	mailbox.On(handlers, (*step).command)
+	mailbox.On(handlers, (*step).lockAsked)
+	mailbox.On(handlers, (*step).unlockAsked)
+	mailbox.On(handlers, (*step).active)
+	mailbox.On(handlers, (*step).ended)
+	mailbox.On(handlers, (*step).releaseLocks)
+	mailbox.On(handlers, (*step).receipt)
+	mailbox.On(handlers, (*step).hostStarted)
+	mailbox.On(handlers, func(*step, crewbody.Due) {}) // every step does what is due
 }
 
 // due does what is due now.
@@ -96,16 +74,16 @@ func (t *step) deadline() (ms int64) {
 	return ms
 }
 
-func (t *step) command(c crewbody.Command) string {
+func (t *step) command(c crewbody.Command) {
 	a := t.met(c.Member)
 	if a == nil {
-		return reasonMember
+		return
 	}
 	id := t.Cause
 	body, err := command.Decode(c.Name, c.Payload)
 	if err != nil {
 		t.answer(a.Id, id, err.Error())
-		return ""
+		return
 	}
 	switch body := body.(type) {
 	case command.LockFile:
@@ -115,20 +93,19 @@ func (t *step) command(c crewbody.Command) string {
 	case command.Commit:
 		t.commit(a, body.Message, body.Files, id)
 	default:
-		return reasonKind
+		t.DeadLetter(reasonKind)
 	}
-	return ""
 }
 
-func (t *step) receipt(r crewbody.Receipt) string {
+// receipt takes the answer of a host. The action of a receipt that no one waits for was given up.
+func (t *step) receipt(r crewbody.Receipt) {
 	if !t.committed(r) {
 		t.checked(r)
 	}
-	return "" // the action of a receipt that no one waits for was given up
 }
 
 // hostStarted gives a host its open actions again: its earlier run may have died before it did them.
-func (t *step) hostStarted(h crewbody.HostStarted) string {
+func (t *step) hostStarted(h crewbody.HostStarted) {
 	for _, c := range t.row.Commits {
 		if c.Host == h.Host {
 			c.UntilMs = t.commitUntil()
@@ -140,7 +117,6 @@ func (t *step) hostStarted(h crewbody.HostStarted) string {
 			t.Redo(r.ActionId, r.Host, 0, t.question(r))
 		}
 	}
-	return ""
 }
 
 // answer answers a command of an agent for good, unless the agent has ended. The agent waits for a note with the ID of the command.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 )
 
@@ -35,7 +36,7 @@ func (s *State) commit(actionID string) *Commit {
 
 // commit answers COMMIT: at once, or after the agent's commit before it.
 func (t *step) commit(a *Agent, message string, files []string, commandID string) {
-	message = cut(strings.TrimSpace(message), messageLimit)
+	message = truncate.Text(strings.TrimSpace(message), messageLimit)
 	size := len(message) + len(commandID) + 300
 	for _, f := range files {
 		size += len(f) + 4
@@ -97,7 +98,7 @@ func (t *step) leftOut(a *Agent, files []string) (left []string) {
 	for _, raw := range files {
 		path, err := a.path(raw)
 		if err != nil {
-			path = cut(raw, reasonLimit)
+			path = truncate.Text(raw, reasonLimit)
 		}
 		held := err == nil && slices.ContainsFunc(t.row.Locks, func(l *Lock) bool {
 			return l.AgentId == a.Id && l.ReleasedMs == 0 && (l.Path == path || covers(l.Path, path))

@@ -32,14 +32,13 @@ type harness struct {
 }
 
 func newHarness(t tb, config ...Config) *harness {
-	catalog, err := topics.For("quay")
-	require.NoError(t, err)
 	var c Config
 	if len(config) > 0 {
 		c = config[0]
 	}
-	require.NoError(t, c.complete())
-	return &harness{tb: t, group: groupOf(catalog, c), key: "harbor", now: time.UnixMilli(1_790_000_000_000).UTC()}
+	group, err := Group("quay", c)
+	require.NoError(t, err)
+	return &harness{tb: t, group: group, key: "harbor", now: time.UnixMilli(1_790_000_000_000).UTC()}
 }
 
 // The agents of the tests. The third is of another crew and project.
@@ -59,7 +58,7 @@ func member(id, crew, project, role, name string) crewbody.Member {
 func (h *harness) state() *State {
 	h.tb.Helper()
 	if h.row == nil {
-		return newState()
+		return h.group.New()
 	}
 	s, err := Table.Unmarshal(h.row)
 	require.NoError(h.tb, err)
@@ -188,9 +187,9 @@ type fields map[string]any
 // events returns the fields of the events of a type.
 func (e effects) events(kind string) (list []fields) {
 	for _, x := range e {
-		if h, ok := x.(mailbox.Happened); ok && h.Event.Type == kind {
+		if h, ok := x.(topics.CrewEvent); ok && h.Type == kind {
 			var f fields
-			if err := json.Unmarshal(h.Event.Fields, &f); err != nil {
+			if err := json.Unmarshal(h.Fields, &f); err != nil {
 				panic(err)
 			}
 			list = append(list, f)
@@ -202,8 +201,8 @@ func (e effects) events(kind string) (list []fields) {
 // kinds are the types of all events.
 func (e effects) kinds() (list []string) {
 	for _, x := range e {
-		if h, ok := x.(mailbox.Happened); ok {
-			list = append(list, h.Event.Type)
+		if h, ok := x.(topics.CrewEvent); ok {
+			list = append(list, h.Type)
 		}
 	}
 	return list
@@ -236,8 +235,8 @@ func mails[T crewbody.Body](e effects, to string) (list []T) {
 // actions returns the actions of all kinds.
 func (e effects) actions() (list []topics.CrewAction) {
 	for _, x := range e {
-		if a, ok := x.(mailbox.Act); ok {
-			list = append(list, a.Action)
+		if a, ok := x.(topics.CrewAction); ok {
+			list = append(list, a)
 		}
 	}
 	return list
@@ -256,7 +255,7 @@ func actionBody[T crewbody.Body](t tb, a topics.CrewAction) T {
 func (e effects) letters() (list []string) {
 	for _, x := range e {
 		if l, ok := x.(mailbox.Letter); ok {
-			list = append(list, l.Reason)
+			list = append(list, string(l))
 		}
 	}
 	return list

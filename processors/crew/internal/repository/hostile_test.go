@@ -99,13 +99,13 @@ func TestHostileInputsNeitherPanicNorGrowTheRow(t *testing.T) {
 				case mailbox.Mail:
 					size += len(e.Input.Body)
 					require.Less(t, len(e.Input.Body), 900<<10, e.Input.Kind)
-				case mailbox.Act:
-					size += len(e.Action.Body)
-					require.Less(t, len(e.Action.Body), 900<<10, e.Action.Kind)
-					actions = append(actions, e.Action.ActionID)
-				case mailbox.Happened:
-					size += len(e.Event.Fields)
-					require.Less(t, len(e.Event.Fields), 400<<10, e.Event.Type)
+				case topics.CrewAction:
+					size += len(e.Body)
+					require.Less(t, len(e.Body), 900<<10, e.Kind)
+					actions = append(actions, e.ActionID)
+				case topics.CrewEvent:
+					size += len(e.Fields)
+					require.Less(t, len(e.Fields), 400<<10, e.Type)
 				}
 			}
 			require.Less(t, size, 8<<20)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -40,22 +41,21 @@ func (s *State) lock(agentID, path string) *Lock {
 // roomFor reports whether the row can take something of a size in bytes.
 func (t *step) roomFor(size int) bool { return proto.Size(t.row)+size <= rowLimit }
 
-func (t *step) lockAsked(in crewbody.LockAsked) string {
+func (t *step) lockAsked(in crewbody.LockAsked) {
 	a := t.met(in.Member)
 	if a == nil {
-		return reasonMember
+		return
 	}
 	ttl := time.Duration(min(max(in.TTLMS, 0), maxTTL.Milliseconds())) * time.Millisecond
 	if ttl == 0 {
 		ttl = t.config.LockTTL
 	}
 	t.acquire(a, in.FilePath, in.Reason, max(ttl, minTTL), "")
-	return ""
 }
 
 // acquire locks a path for an agent, extends its lock, or denies it. commandID is empty for a person's request.
 func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandID string) {
-	reason = cut(reason, reasonLimit)
+	reason = truncate.Text(reason, reasonLimit)
 	name := Path // of a person, relative to the root
 	if commandID != "" {
 		name = a.path
@@ -63,8 +63,8 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandI
 	path, err := name(raw)
 	if err != nil {
 		problem := strings.TrimPrefix(err.Error(), ErrPath.Error()+": ")
-		t.denied(a, cut(raw, reasonLimit), reason, nil)
-		t.answer(a.Id, commandID, "LOCK_FILE refused for "+quoted(cut(raw, reasonLimit))+": "+problem+".")
+		t.denied(a, truncate.Text(raw, reasonLimit), reason, nil)
+		t.answer(a.Id, commandID, "LOCK_FILE refused for "+quoted(truncate.Text(raw, reasonLimit))+": "+problem+".")
 		return
 	}
 	expires := t.NowMS() + ttl.Milliseconds()
@@ -189,11 +189,3 @@ func (t *step) changed(a *Agent, c crewbody.LockChanged) {
 
 // quoted is a path in a text, so that spaces and line breaks in it can be seen.
 func quoted(path string) string { return strconv.Quote(path) }
-
-// cut returns the beginning of a text, at most limit bytes, without half a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "")
-}

@@ -202,9 +202,9 @@ func TestL08_LocksOfTwoProjectsOnOnePathConflict(t *testing.T) {
 	e := h.lock(otto, "a.go")
 	require.Equal(t, []string{"lock:denied"}, e.kinds())
 	for _, x := range e {
-		if event, ok := x.(mailbox.Happened); ok {
-			require.Equal(t, "project-2", event.Event.ProjectID)
-			require.Equal(t, "crew-2", event.Event.CrewID)
+		if event, ok := x.(topics.CrewEvent); ok {
+			require.Equal(t, "project-2", event.ProjectID)
+			require.Equal(t, "crew-2", event.CrewID)
 		}
 	}
 	require.Empty(t, mails[crewbody.LockChanged](e, "crew/crew-1"), "only the crew of the one that asks is told")
@@ -299,11 +299,11 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestRowsOfNewerBuildsAreRefused(t *testing.T) {
-	raw, err := Table.Marshal(&State{Version: rowVersion + 1})
+	raw, err := Table.Marshal(&State{Version: Table.Version + 1})
 	require.NoError(t, err)
 	_, err = Table.Unmarshal(raw)
 	require.ErrorIs(t, err, rows.ErrVersion)
-	row, err := Table.Of(Table.Codec().Unmarshal([]byte{8, rowVersion}))
+	row, err := Table.Of(Table.Codec().Unmarshal([]byte{8, byte(Table.Version)}))
 	require.NoError(t, err)
 	require.NotNil(t, row.Mailbox)
 	_, err = Table.Of(7)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 )
 
 // answerWithin is how long a host may take to tell whether files have changes.
@@ -15,7 +16,7 @@ const answerWithin = 20 * time.Second
 func (t *step) release(a *Agent, raw, commandID string) {
 	path, err := a.path(raw)
 	if err != nil {
-		t.answer(a.Id, commandID, "UNLOCK_FILE: you have no lock on "+quoted(cut(raw, reasonLimit))+".")
+		t.answer(a.Id, commandID, "UNLOCK_FILE: you have no lock on "+quoted(truncate.Text(raw, reasonLimit))+".")
 		return
 	}
 	l := t.row.lock(a.Id, path)
@@ -110,12 +111,12 @@ func (t *step) askAgain(agentID string) {
 
 // unlockAsked releases a lock for a person, without asking a host. The host may be making a commit that contains the path, so
 // the path of an open commit is free only with the receipt, or when the host does not make the commit any more.
-func (t *step) unlockAsked(in crewbody.UnlockAsked) string {
+func (t *step) unlockAsked(in crewbody.UnlockAsked) {
 	path, err := Path(in.FilePath)
 	if err != nil {
-		return "" // there is no such lock
+		return // there is no such lock
 	}
-	by := cut(cmp.Or(in.By, "user"), memberLimit)
+	by := truncate.Text(cmp.Or(in.By, "user"), memberLimit)
 	for _, l := range t.row.Locks {
 		if c := t.row.commit(l.Commit); in.Force && l.Path == path && c != nil && l.ReleasedMs == 0 {
 			l.ReleasedBy, l.ReleasedMs = by, cmp.Or(c.UntilMs, t.commitUntil())+clockMargin.Milliseconds()
@@ -129,7 +130,6 @@ func (t *step) unlockAsked(in crewbody.UnlockAsked) string {
 		t.released(l, by)
 		t.note(l.AgentId, "A person has released your lock on "+quoted(path)+". Do not edit it before you have locked it again.")
 	})
-	return ""
 }
 
 // abandon gives up the commits of ended agents that have no locks left: a person has released them because their host is gone for

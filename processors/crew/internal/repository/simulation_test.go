@@ -65,10 +65,10 @@ func (w *simulation) heard(in topics.CrewInput) {
 		switch x := x.(type) {
 		case mailbox.Mail:
 			w.answer(x)
-		case mailbox.Happened:
-			w.event(effects{x}, x.Event.Type)
-		case mailbox.Act:
-			w.action(x.Action)
+		case topics.CrewEvent:
+			w.event(effects{x}, x.Type)
+		case topics.CrewAction:
+			w.action(x)
 		}
 	}
 	w.check()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
@@ -31,7 +32,7 @@ func deniedText(path string, holder *Lock, by *Agent) string {
 	}
 	text += " has locked " + quoted(holder.Path) + " until " + view.Time(holder.ExpiresMs)
 	if holder.Reason != "" {
-		text += ", for the reason: " + cut(holder.Reason, 200)
+		text += ", for the reason: " + truncate.Text(holder.Reason, 200)
 	}
 	return text + ". Work on something else, or ask that agent."
 }
@@ -46,7 +47,7 @@ func committedText(c *Commit, r crewbody.Receipt, kept bool) string {
 	if !kept {
 		locks = "Your locks are released."
 	}
-	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + count + "). " + locks}
+	lines := []string{"COMMIT: " + truncate.Text(r.Summary, 300) + " (" + count + "). " + locks}
 	if len(r.Missing) > 0 {
 		lines = append(lines, "Warning: not in the commit, because they have no changes or do not exist: "+names(r.Missing))
 	}
@@ -94,5 +95,5 @@ func firstLine(text string) string {
 	if line == "" {
 		line = "no reason was given"
 	}
-	return cut(line, 500)
+	return truncate.Text(line, 500)
 }

@@ -106,6 +106,9 @@ func (r *Roster) Resolve(name, sender string) (*Member, error) {
 	return nil, fmt.Errorf("%w: %q", ErrUnknown, name)
 }
 
+// Label is a member for people and agents, such as "Developer (a1b2c3d4)".
+func (m *Member) Label() string { return m.RoleName + " (" + view.ShortID(m.Id) + ")" }
+
 // LocksOf returns the paths that a member has locked.
 func (r *Roster) LocksOf(id string) (paths []string) {
 	for _, l := range r.GetLocks() {

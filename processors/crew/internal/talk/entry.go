@@ -19,30 +19,3 @@ type Details struct {
 
 // summaryRunes is the length of the text that a summary quotes.
 const summaryRunes = 120
-
-// cut returns the beginning of a text.
-func cut(text string, runes int) string {
-	n := 0
-	for i := range text {
-		if n == runes {
-			return text[:i] + "…"
-		}
-		n++
-	}
-	return text
-}
-
-// cutBytes returns the beginning of a text in complete characters.
-func cutBytes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := 0
-	for i := range text {
-		if i > limit {
-			break
-		}
-		end = i
-	}
-	return text[:end] + "…"
-}

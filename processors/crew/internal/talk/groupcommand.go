@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -57,7 +58,7 @@ func (t *Talk) createGroup(s *mailbox.Step, r *roster.Roster, from *roster.Membe
 }
 
 // addToGroup adds members to a group of the caller.
-func (t *Talk) addToGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.AddToGroup) {
+func (t *Talk) addToGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
 		note(s, from.Id, "ADD_TO_GROUP had no effect: "+problem)
@@ -72,7 +73,7 @@ func (t *Talk) addToGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member
 }
 
 // removeFromGroup removes members from a group of the caller.
-func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.RemoveFromGroup) {
+func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
 		note(s, from.Id, "REMOVE_FROM_GROUP had no effect: "+problem)
@@ -82,7 +83,7 @@ func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.M
 	removed := g.remove(s, ids)
 	for _, id := range removed {
 		if id != from.Id && reachable(r.Find(id)) {
-			note(s, id, fmt.Sprintf("%s removed you from the group %q.", named(from), g.Name))
+			note(s, id, fmt.Sprintf("%s removed you from the group %q.", from.Label(), g.Name))
 		}
 	}
 	first := fmt.Sprintf("Removed from the group %q: %s.", c.Group, names(r, removed))
@@ -102,7 +103,7 @@ func (t *Talk) listGroups(s *mailbox.Step, from *roster.Member) {
 		text += fmt.Sprintf("\n- %q: %d members", g.Name, len(g.Members))
 		if n := len(g.Messages); n > 0 {
 			last := g.Messages[n-1]
-			text += fmt.Sprintf(", last message of %s: %s", last.FromRole, cut(last.Content, previewRunes))
+			text += fmt.Sprintf(", last message of %s: %s", last.FromRole, truncate.Characters(last.Content, previewRunes))
 		}
 	}
 	if text == "" {
@@ -116,7 +117,7 @@ func (t *Talk) open(r *roster.Roster, m *roster.Member, name string) (g *Group, 
 	g = t.of(r, m, name)
 	switch {
 	case g == nil:
-		return nil, fmt.Sprintf("there is no group %q.", cut(name, previewRunes))
+		return nil, fmt.Sprintf("there is no group %q.", truncate.Characters(name, previewRunes))
 	case g.Archived:
 		return nil, fmt.Sprintf("the group %q is archived.", g.Name)
 	case !g.has(m.Id):
@@ -135,7 +136,7 @@ func (t *Talk) named(r *roster.Roster, from *roster.Member, given []string) (ids
 		case itself(from, name):
 			ids = append(ids, from.Id)
 		default:
-			problems = append(problems, fmt.Sprintf("%q was skipped: %v.", cut(name, previewRunes), err))
+			problems = append(problems, fmt.Sprintf("%q was skipped: %v.", truncate.Characters(name, previewRunes), err))
 		}
 	}
 	return ids, problems
@@ -170,9 +171,9 @@ func (g *Group) present(r *roster.Roster, from *roster.Member, given []string) (
 		case 1:
 			ids = append(ids, fit[0])
 		case 0:
-			problems = append(problems, fmt.Sprintf("%q was skipped: it is not a member.", cut(name, previewRunes)))
+			problems = append(problems, fmt.Sprintf("%q was skipped: it is not a member.", truncate.Characters(name, previewRunes)))
 		default:
-			problems = append(problems, fmt.Sprintf("%q was skipped: it fits several members.", cut(name, previewRunes)))
+			problems = append(problems, fmt.Sprintf("%q was skipped: it fits several members.", truncate.Characters(name, previewRunes)))
 		}
 	}
 	return ids, problems
@@ -226,7 +227,7 @@ func names(r *roster.Roster, ids []string) string {
 
 func nameOf(r *roster.Roster, id string) string {
 	if m := r.Find(id); m != nil {
-		return named(m)
+		return m.Label()
 	}
 	return view.ShortID(id)
 }

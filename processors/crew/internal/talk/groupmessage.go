@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -27,7 +28,7 @@ func (t *Talk) groupMessage(s *mailbox.Step, r *roster.Roster, from *roster.Memb
 	n := t.post(s, r, g, PartyOf(from), c.Content)
 	note(s, from.Id, fmt.Sprintf("Your message to the group %q was sent to %d agents.", g.Name, n))
 	return []Entry{{
-		"group_message", fmt.Sprintf("Message to the group %q: %s", g.Name, cut(c.Content, summaryRunes)),
+		"group_message", fmt.Sprintf("Message to the group %q: %s", g.Name, truncate.Characters(c.Content, summaryRunes)),
 		Details{GroupName: g.Name, RecipientCount: n},
 	}}
 }
@@ -63,7 +64,7 @@ func (t *Talk) forPerson(name string) *Group {
 func (t *Talk) post(s *mailbox.Step, r *roster.Roster, g *Group, from Party, content string) int {
 	m := &GroupMessage{Id: s.NewID("gmsg"), FromId: from.ID, FromRole: from.Role, Content: content, AtMs: s.NowMS()}
 	v := g.viewOf(m)
-	m.Content = cutBytes(content, contentBytes)
+	m.Content = truncate.Marked(content, contentBytes)
 	g.Messages = append(g.Messages, m)
 	if surplus := len(g.Messages) - messageLimit; surplus > 0 {
 		g.Messages = append([]*GroupMessage(nil), g.Messages[surplus:]...)

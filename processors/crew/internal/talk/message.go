@@ -4,29 +4,33 @@ import (
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
-// message sends what one agent writes to another. direct only changes what the other one reads, and that the sender is told
+// message sends what one agent writes to another. DIRECT_MESSAGE only changes what the other one reads, and that the sender is told
 // of the delivery.
-func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, to, content string, direct bool) []Entry {
-	command, label, kind := "AGENT_MESSAGE", "Message", ""
-	if direct {
-		command, label, kind = "DIRECT_MESSAGE", "Direct Message", "direct_message"
-	}
-	m, err := target(r, from, to)
+func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, name string, c command.Message) []Entry {
+	m, err := target(r, from, c.To)
 	if err != nil {
-		note(s, from.Id, fmt.Sprintf("%s to %q was not delivered: %v.", command, cut(to, previewRunes), err))
+		note(s, from.Id, fmt.Sprintf("%s to %q was not delivered: %v.", name, truncate.Characters(c.To, previewRunes), err))
 		return nil
 	}
-	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
-	prompt(s, m.Id, from.Id, fmt.Sprintf("[%s from %s]: %s", label, named(from), content))
-	if direct {
-		note(s, from.Id, "Your direct message was sent to "+named(m)+".")
+	t.Post(s, PartyOf(from), PartyOf(m), Request, c.Content)
+	label, kind := "Message", ""
+	if name == "DIRECT_MESSAGE" {
+		label, kind = "Direct Message", "direct_message"
 	}
-	return []Entry{{"message_sent", fmt.Sprintf("Message to %s: %s", named(m), cut(content, summaryRunes)), Details{Type: kind, To: m.Id}}}
+	prompt(s, m.Id, from.Id, fmt.Sprintf("[%s from %s]: %s", label, from.Label(), c.Content))
+	if kind != "" {
+		note(s, from.Id, "Your direct message was sent to "+m.Label()+".")
+	}
+	return []Entry{{
+		"message_sent", fmt.Sprintf("Message to %s: %s", m.Label(), truncate.Characters(c.Content, summaryRunes)), Details{Type: kind, To: m.Id},
+	}}
 }
 
 // broadcast sends a message to the other agents with the same lead that run or are idle: for a lead, to its own agents. The lead does
@@ -43,13 +47,13 @@ func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member,
 		if m.Id == from.Id || m.ParentId != lead {
 			continue
 		}
-		prompt(s, m.Id, from.Id, fmt.Sprintf("[Broadcast from %s]: %s", named(from), content))
+		prompt(s, m.Id, from.Id, fmt.Sprintf("[Broadcast from %s]: %s", from.Label(), content))
 		n++
 	}
 	if n == 0 {
 		note(s, from.Id, "Your broadcast reached no agent: no other agent with your lead is running.")
 	}
-	return []Entry{{"message_sent", "Broadcast: " + cut(content, summaryRunes), Details{Type: "broadcast", To: everyone, RecipientCount: n}}}
+	return []Entry{{"message_sent", "Broadcast: " + truncate.Characters(content, summaryRunes), Details{Type: "broadcast", To: everyone, RecipientCount: n}}}
 }
 
 // interrupt cancels what a child does and sends it a message. Children are looked for first, because a role may also be that
@@ -58,19 +62,19 @@ func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member,
 	m, err := target(&roster.Roster{Members: r.Children(from.Id)}, from, to)
 	if err != nil {
 		if other, otherErr := target(r, from, to); otherErr == nil {
-			err = fmt.Errorf("%s is not your child, and only an agent's parent may interrupt it", named(other))
+			err = fmt.Errorf("%s is not your child, and only an agent's parent may interrupt it", other.Label())
 		} else {
 			err = otherErr
 		}
-		note(s, from.Id, fmt.Sprintf("INTERRUPT of %q had no effect: %v.", cut(to, previewRunes), err))
+		note(s, from.Id, fmt.Sprintf("INTERRUPT of %q had no effect: %v.", truncate.Characters(to, previewRunes), err))
 		return nil
 	}
 	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
 	s.Send(mailbox.Agent(m.Id), crewbody.Interrupt{
-		Text: fmt.Sprintf("[Interrupt from %s]: %s", named(from), content), FromID: from.Id,
+		Text: fmt.Sprintf("[Interrupt from %s]: %s", from.Label(), content), FromID: from.Id,
 	})
-	note(s, from.Id, "You interrupted "+named(m)+".")
-	return []Entry{{"agent_interrupted", fmt.Sprintf("Interrupted %s: %s", named(m), cut(content, summaryRunes)), Details{To: m.Id}}}
+	note(s, from.Id, "You interrupted "+m.Label()+".")
+	return []Entry{{"agent_interrupted", fmt.Sprintf("Interrupted %s: %s", m.Label(), truncate.Characters(content, summaryRunes)), Details{To: m.Id}}}
 }
 
 // peers tells an agent its parent and the other children of its parent.
@@ -82,12 +86,12 @@ func (t *Talk) peers(s *mailbox.Step, r *roster.Roster, from *roster.Member) {
 		if m.Id == from.Id || !reachable(m) || !parent && !sibling {
 			continue
 		}
-		text += fmt.Sprintf("\n- %s: %s", named(m), m.Status)
+		text += fmt.Sprintf("\n- %s: %s", m.Label(), m.Status)
 		if parent {
 			text += ", your parent"
 		}
 		if m.Task != "" {
-			text += ", working on: " + cut(m.Task, previewRunes)
+			text += ", working on: " + truncate.Characters(m.Task, previewRunes)
 		}
 	}
 	if text == "" {
@@ -108,7 +112,7 @@ func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d crewbody.Dropped) {
 	}
 	to := view.ShortID(d.AgentID)
 	if m := r.Find(d.AgentID); m != nil {
-		to = named(m)
+		to = m.Label()
 	}
 	note(s, from.Id, fmt.Sprintf("Your message to %s was not delivered: %s.", to, d.Reason))
 }

@@ -9,10 +9,9 @@ import (
 
 // The types of messages.
 const (
-	Request      = "request"
-	Response     = "response"
-	Broadcast    = "broadcast"
-	SpawnRequest = "spawn_request"
+	Request   = "request"
+	Response  = "response"
+	Broadcast = "broadcast"
 )
 
 // Party is a sender or a receiver of a message as events show it.
@@ -62,9 +61,6 @@ func prompt(s *mailbox.Step, to, fromID, text string) {
 func note(s *mailbox.Step, to, text string) {
 	s.Send(mailbox.Agent(to), crewbody.Note{Text: "[System] " + text})
 }
-
-// named is how texts call an agent.
-func named(m *roster.Member) string { return m.RoleName + " (" + view.ShortID(m.Id) + ")" }
 
 // reachable reports whether a message can be delivered. An agent that starts gets it when its session is ready.
 func reachable(m *roster.Member) bool { return m != nil && !view.Ended(m.Status) }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mention"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -29,7 +30,7 @@ type notDelivered struct {
 
 // undelivered reports to people that something that one of them said was not delivered.
 func undelivered(s *mailbox.Step, to, reason string) {
-	s.Event("crew:not_delivered", notDelivered{cut(to, previewRunes), reason})
+	s.Event("crew:not_delivered", notDelivered{truncate.Characters(to, previewRunes), reason})
 }
 
 // Say delivers what a person says to an agent, or to all running agents, and to the agents that the text mentions. Each gets it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 )
@@ -24,7 +25,7 @@ func (g *Group) welcome(r *roster.Roster) string {
 	if len(g.Messages) > 0 {
 		b.WriteString("The last messages:\n")
 		for _, m := range g.Messages {
-			fmt.Fprintf(&b, "%s: %s\n", nameAs(m.FromRole, m.FromId), cutBytes(m.Content, welcomeBytes))
+			fmt.Fprintf(&b, "%s: %s\n", nameAs(m.FromRole, m.FromId), truncate.Marked(m.Content, welcomeBytes))
 		}
 	}
 	fmt.Fprintf(&b, "Write to the group with ⟦⟦ GROUP_MESSAGE {\"group\": %q, \"content\": \"...\"} ⟧⟧.", g.Name)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -42,7 +43,7 @@ func (w *work) createAgent(o order, c command.CreateAgent) {
 		warning = w.link(d, c.Task, c.DagTaskID, c.DependsOn)
 		w.gather(o.from)
 	}
-	w.answer(o, "Created %s with the ID %s.%s", label(m), m.Id, warning)
+	w.answer(o, "Created %s with the ID %s.%s", m.Label(), m.Id, warning)
 }
 
 // newest returns the newest delegation of an agent.
@@ -75,7 +76,7 @@ func (w *work) delegateTo(o order, c command.Delegate) {
 	warning := w.link(d, c.Task, c.DagTaskID, c.DependsOn) + like
 	w.hand(d, to, c.Task, c.Context)
 	w.gather(o.from)
-	w.answer(o, "Delegated to %s.%s", label(to), warning)
+	w.answer(o, "Delegated to %s.%s", to.Label(), warning)
 }
 
 // terminateAgent ends an agent below a lead, and the agents below that.
@@ -85,10 +86,10 @@ func (w *work) terminateAgent(o order, c command.TerminateAgent) {
 	case err != nil:
 		w.refuse(o, "%s", err)
 	case view.Ended(m.Status):
-		w.refuse(o, "%s has ended already", label(m))
+		w.refuse(o, "%s has ended already", m.Label())
 	default:
 		n := w.terminate(m, c.Reason)
-		text := "Terminated " + label(m)
+		text := "Terminated " + m.Label()
 		if n > 1 {
 			text += " and the agents below it"
 		}
@@ -134,9 +135,9 @@ func (w *work) cancel(d *Delegation) {
 	if to := w.Roster.Find(d.ToId); to != nil && !view.Ended(to.Status) {
 		w.send(to.Id, crewbody.ClearQueue{})
 		w.relieve(to)
-		w.note(to, "Your task was cancelled. Stop working on it: "+first(d.Task, reportedTask))
+		w.note(to, "Your task was cancelled. Stop working on it: "+truncate.Characters(d.Task, reportedTask))
 	}
 	if lead != nil {
-		w.log(lead, "delegation_cancelled", "Cancelled: "+first(d.Task, 100), details{"delegationId": d.Id, "to": d.ToId})
+		w.log(lead, "delegation_cancelled", "Cancelled: "+truncate.Characters(d.Task, 100), details{"delegationId": d.Id, "to": d.ToId})
 	}
 }

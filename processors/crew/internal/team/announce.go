@@ -3,6 +3,7 @@ package team
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
@@ -14,7 +15,7 @@ func (w *work) announce(leadID string, list []*Task) {
 	}
 	lines := make([]string, len(list))
 	for i, t := range list {
-		lines[i] = "- " + t.Id + " (" + t.Role + "): " + first(t.Description, 80)
+		lines[i] = "- " + t.Id + " (" + t.Role + "): " + truncate.Characters(t.Description, 80)
 	}
 	w.note(lead, "Tasks that can begin now:\n"+strings.Join(lines, "\n"))
 }

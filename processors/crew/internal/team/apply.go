@@ -13,20 +13,17 @@ type work struct {
 	step   *mailbox.Step
 	config Config
 	id     string // of the crew
+	from   string // sender of the input
 }
 
 // apply is the transition of a crew. Whatever is due at the time of the step is done before the input, so that it does not
 // matter when crewbody.Due is read.
 func (c Config) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
-	w := &work{State: s, step: step, config: c, id: mailbox.ID(step.Subject)}
+	w := &work{State: s, step: step, config: c, id: mailbox.ID(step.Subject), from: in.From}
 	step.CrewID, step.ProjectID = w.id, s.Roster.ProjectId
 	told := w.toldTasks()
 	w.due()
-	if handle, ok := handlers[in.Kind]; ok {
-		handle(w, in)
-	} else {
-		step.DeadLetter("a crew has no use for an input of this kind")
-	}
+	handlers.Handle(step, w, in, "a crew has no use for an input of this kind", "the body of the input is invalid: it has no effect")
 	w.noteSent()
 	w.forget()
 	w.nudge()
@@ -38,62 +35,41 @@ func (c Config) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadli
 	return w.deadline(), s.Settings.Configured || len(s.Roster.Members) > 0
 }
 
-const reasonBody = "the body of the input is invalid: it has no effect"
-
-// handlers are the effects of inputs by their kinds.
-var handlers = map[string]func(*work, topics.CrewInput){}
+// handlers apply inputs.
+var handlers = mailbox.Handlers[*work]{}
 
 func init() {
-	on(func(*work, crewbody.Due) {})
-	on((*work).configure)
-	on((*work).spawnAsked)
-	on((*work).terminateAsked)
-	on((*work).restartAsked)
-	on((*work).pause)
+	mailbox.On(handlers, func(*work, crewbody.Due) {})
+	mailbox.On(handlers, (*work).configure)
+	mailbox.On(handlers, (*work).spawnAsked)
+	mailbox.On(handlers, (*work).terminateAsked)
+	mailbox.On(handlers, (*work).restartAsked)
+	mailbox.On(handlers, (*work).pause)
 	onAgent((*work).restartDue, func(in crewbody.RestartDue) string { return in.AgentID })
 	onAgent((*work).changed, func(in crewbody.AgentChanged) string { return in.AgentID })
 	onAgent((*work).exited, func(in crewbody.AgentExited) string { return in.AgentID })
 	onAgent((*work).idle, func(in crewbody.AgentIdle) string { return in.AgentID })
-	onAgent((*work).dropped, func(in crewbody.Dropped) string { return in.AgentID })
-	onAgent((*work).compacted, func(in crewbody.Compacted) string { return in.AgentID })
-	on((*work).decide)
-	on((*work).queueHeld)
-	on((*work).said)
-	on((*work).saidToGroup)
+	onAgent(func(w *work, _ *roster.Member, in crewbody.Dropped) { w.Talk.Dropped(w.step, w.Roster, in) },
+		func(in crewbody.Dropped) string { return in.AgentID })
+	onAgent(func(w *work, m *roster.Member, _ crewbody.Compacted) { w.Refresh.Trigger(w.step, m.Id) }, // its context may have lost it
+		func(in crewbody.Compacted) string { return in.AgentID })
+	mailbox.On(handlers, (*work).decide)
+	mailbox.On(handlers, (*work).queueHeld)
+	mailbox.On(handlers, func(w *work, in crewbody.Say) { w.Talk.Say(w.step, w.Roster, in) })
+	mailbox.On(handlers, func(w *work, in crewbody.GroupSay) { w.Talk.GroupSay(w.step, w.Roster, in) })
 	onAgent((*work).command, func(in crewbody.Command) string { return in.Member.AgentID })
-	on((*work).lockChanged)
-	on((*work).committed)
+	mailbox.On(handlers, (*work).lockChanged)
+	mailbox.On(handlers, (*work).committed)
 }
 
-// on registers the effect of one kind of input.
-func on[T crewbody.Body](effect func(*work, T)) {
-	var none T
-	handlers[none.Kind()] = func(w *work, in topics.CrewInput) {
-		body, err := crewbody.Decode[T](in.Body)
-		if err != nil {
-			w.step.DeadLetter(reasonBody)
-			return
-		}
-		effect(w, body)
-	}
-}
-
-// onAgent registers the effect of an input that an agent writes about itself. One of an agent that is not in the crew has no
-// effect.
-func onAgent[T crewbody.Body](effect func(*work, *roster.Member, T), agent func(T) string) {
-	var none T
-	handlers[none.Kind()] = func(w *work, in topics.CrewInput) {
-		body, err := crewbody.Decode[T](in.Body)
-		if err != nil {
-			w.step.DeadLetter(reasonBody)
-			return
-		}
+// onAgent adds the handler of an input that an agent writes about itself. One of an agent that is not in the crew has no effect.
+func onAgent[T crewbody.Body](do func(*work, *roster.Member, T), agent func(T) string) {
+	mailbox.On(handlers, func(w *work, body T) {
 		m := w.Roster.Find(agent(body))
-		if m == nil || in.From != "" && in.From != mailbox.Agent(m.Id) {
-			return
+		if m != nil && (w.from == "" || w.from == mailbox.Agent(m.Id)) {
+			do(w, m, body)
 		}
-		effect(w, m, body)
-	}
+	})
 }
 
 // send sends an input to an agent.

@@ -34,18 +34,6 @@ func kept(text string, max int) string { return truncate.Text(text, max) }
 // shown is a text as people see it in an event.
 func shown(text string) string { return truncate.Marked(text, maxShown) }
 
-// first returns the first n characters of a text, with an ellipsis if there are more.
-func first(text string, n int) string {
-	count := 0
-	for i := range text {
-		if count == n {
-			return truncate.Text(text[:i], i) + "…"
-		}
-		count++
-	}
-	return truncate.Text(text, len(text))
-}
-
 // size returns the encoded size of messages.
 func size[M proto.Message](list []M) (n int) {
 	for _, m := range list {

@@ -234,8 +234,8 @@ func TestDelegationIsReportedAcrossKills(t *testing.T) {
 			state, err := team.Table.Of(row)
 			require.NoError(t, err)
 			require.Equal(t, "completed", team.Delegations(state)[0].Status)
-			require.Equal(t, "/src", team.SettingsOf(crewID, state).Cwd)
-			for _, m := range team.Members(crewID, state) {
+			require.Equal(t, "/src", state.Settings.Cwd)
+			for _, m := range state.Roster.Members {
 				require.Equal(t, view.Terminated, m.Status)
 			}
 		})

@@ -32,99 +32,64 @@ func (w *work) command(m *roster.Member, in crewbody.Command) {
 		return
 	}
 	o := order{name: in.Name, from: m, heard: in.Heard}
+	known := commands[in.Name]
 	switch {
-	case leads(cmd) && !m.Lead:
+	case known.leads && !m.Lead:
 		w.refuse(o, "only a lead may do this")
-	case w.talks(m, cmd):
-	default:
-		w.execute(o, cmd)
-	}
-}
-
-// leads reports whether only leads may give a command.
-func leads(cmd any) bool {
-	switch cmd.(type) {
-	case command.CreateAgent, command.Delegate, command.TerminateAgent, command.CancelDelegation, command.DeclareTasks,
-		command.AddTask, command.PauseTask, command.ResumeTask, command.RetryTask, command.ReopenTask, command.SkipTask,
-		command.CancelTask, command.ForceReady, command.AssignTask, command.ReassignTask, command.ResetDag,
-		command.RequestLimitChange, command.HaltHeartbeat, command.ResumeHeartbeat:
-		return true
-	}
-	return false
-}
-
-// execute executes a command that the agent may give.
-func (w *work) execute(o order, cmd any) {
-	switch c := cmd.(type) {
-	case command.CreateAgent:
-		w.createAgent(o, c)
-	case command.Delegate:
-		w.delegateTo(o, c)
-	case command.TerminateAgent:
-		w.terminateAgent(o, c)
-	case command.CancelDelegation:
-		w.cancelDelegation(o, c)
-	case command.CompleteTask:
-		w.completeTask(o, c)
-	case command.Decision:
-		w.decided(o, c)
-	case command.Progress:
-		w.progress(o, c)
-	case command.Activity:
-		w.activity(o, c)
-	case command.RequestLimitChange:
-		w.requestLimit(o, c)
-	case command.SetTimer:
-		w.setTimer(o, c)
-	case command.CancelTimer:
-		w.cancelTimer(o, c)
-	case command.ListTimers:
-		w.listTimers(o)
-	case command.QueryCrew:
-		w.note(o.from, manifest.Roster(w.Roster, o.from))
-	case command.HaltHeartbeat:
-		w.haltHeartbeat(o, true)
-	case command.ResumeHeartbeat:
-		w.haltHeartbeat(o, false)
-	default:
-		w.executeTasks(o, cmd)
-	}
-}
-
-// executeTasks executes a command about tasks.
-func (w *work) executeTasks(o order, cmd any) {
-	switch c := cmd.(type) {
-	case command.DeclareTasks:
-		w.declare(o, c.Tasks)
-	case command.AddTask:
-		w.declare(o, []command.Task{command.Task(c)})
-	case command.PauseTask:
-		w.move(o, c.TaskID, pausing)
-	case command.ResumeTask:
-		w.move(o, c.TaskID, resuming)
-	case command.RetryTask:
-		w.move(o, c.TaskID, retrying)
-	case command.ReopenTask:
-		w.move(o, c.TaskID, reopening)
-	case command.SkipTask:
-		w.move(o, c.TaskID, skipping)
-	case command.ForceReady:
-		w.move(o, c.TaskID, forcing)
-	case command.CancelTask:
-		w.cancelTask(o, c.TaskID)
-	case command.AddDependency:
-		w.addDependency(o, c)
-	case command.AssignTask:
-		w.assign(o, c.TaskID, c.AgentID, false)
-	case command.ReassignTask:
-		w.assign(o, c.TaskID, c.AgentID, true)
-	case command.TaskStatus, command.QueryTasks:
-		w.listTasks(o)
-	case command.ResetDag:
-		w.resetTasks(o)
-	default:
+	case w.talks(m, in.Name, cmd):
+	case known.do == nil:
 		w.refuse(o, "the command is not available")
+	default:
+		known.do(w, o, cmd)
 	}
+}
+
+// commands are the commands of a crew, beside those of package talk.
+var commands = map[string]executor{}
+
+func init() {
+	lead("CREATE_AGENT", (*work).createAgent)
+	lead("DELEGATE", (*work).delegateTo)
+	lead("TERMINATE_AGENT", (*work).terminateAgent)
+	lead("CANCEL_DELEGATION", (*work).cancelDelegation)
+	anyone("COMPLETE_TASK", (*work).completeTask)
+	anyone("DECISION", (*work).decided)
+	anyone("PROGRESS", (*work).progress)
+	anyone("ACTIVITY", (*work).activity)
+	lead("REQUEST_LIMIT_CHANGE", (*work).requestLimit)
+	anyone("SET_TIMER", (*work).setTimer)
+	anyone("CANCEL_TIMER", (*work).cancelTimer)
+	anyone("LIST_TIMERS", (*work).listTimers)
+	anyone("QUERY_CREW", func(w *work, o order, _ command.Nothing) { w.note(o.from, manifest.Roster(w.Roster, o.from)) })
+	lead("HALT_HEARTBEAT", (*work).haltHeartbeat)
+	lead("RESUME_HEARTBEAT", (*work).haltHeartbeat)
+	lead("DECLARE_TASKS", func(w *work, o order, c command.DeclareTasks) { w.declare(o, c.Tasks...) })
+	lead("ADD_TASK", func(w *work, o order, c command.Task) { w.declare(o, c) })
+	for name, m := range moves {
+		lead(name, func(w *work, o order, c command.TaskID) { w.move(o, c.TaskID, m) })
+	}
+	lead("CANCEL_TASK", (*work).cancelTask)
+	anyone("ADD_DEPENDENCY", (*work).addDependency)
+	lead("ASSIGN_TASK", (*work).assign)
+	lead("REASSIGN_TASK", (*work).assign)
+	anyone("TASK_STATUS", (*work).listTasks)
+	anyone("QUERY_TASKS", (*work).listTasks)
+	lead("RESET_DAG", (*work).resetTasks)
+}
+
+// executor executes a command. leads says that only leads may give it.
+type executor struct {
+	leads bool
+	do    func(*work, order, any)
+}
+
+func anyone[C any](name string, do func(*work, order, C)) {
+	commands[name] = executor{false, untyped(do)}
+}
+func lead[C any](name string, do func(*work, order, C)) { commands[name] = executor{true, untyped(do)} }
+
+func untyped[C any](do func(*work, order, C)) func(*work, order, any) {
+	return func(w *work, o order, cmd any) { do(w, o, cmd.(C)) }
 }
 
 // refuse answers a command that has no effect.

@@ -151,7 +151,7 @@ func TestAPersonRaisesTheLimitOfAgents(t *testing.T) {
 	d := Decisions(h.state())[0]
 	h.door(crewbody.Decide{DecisionIDs: []string{d.ID}, Action: "confirm"})
 	h.create(leadID, "developer", "")
-	require.Equal(t, 12, SettingsOf("c1", h.state()).MaxAgents)
+	require.EqualValues(t, 12, h.state().Settings.MaxAgents)
 }
 
 func TestQueryCrewShowsTheCrew(t *testing.T) {

@@ -3,6 +3,7 @@ package team
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 )
@@ -15,7 +16,7 @@ func (w *work) completeTask(o order, c command.CompleteTask) {
 		return
 	}
 	if c.TaskID != "" && !given {
-		w.refuse(o, "the task %q is not yours", first(c.TaskID, shownID))
+		w.refuse(o, "the task %q is not yours", truncate.Characters(c.TaskID, shownID))
 		return
 	}
 	result := c.Summary
@@ -30,7 +31,7 @@ func (w *work) completeTask(o order, c command.CompleteTask) {
 		w.finish(o.from, result, o.heard)
 	}
 	w.duty(o.from).Completed = !w.unheard(o.from, o.heard)
-	w.log(o.from, "task_completed", "Completed: "+first(result, 100), nil)
+	w.log(o.from, "task_completed", "Completed: "+truncate.Characters(result, 100), nil)
 	w.answer(o, "Your parent has your report.")
 }
 
@@ -45,18 +46,17 @@ func (w *work) mine(m *roster.Member, taskID string) bool {
 
 // completeOwn ends a task of a lead's graph.
 func (w *work) completeOwn(o order, c command.CompleteTask) {
-	t := w.task(o.from.Id, c.TaskID)
-	switch {
-	case c.TaskID == "":
+	if c.TaskID == "" {
 		w.refuse(o, "a lead says which task: taskId is needed")
 		return
-	case t == nil:
-		w.refuse(o, "there is no task %q", first(c.TaskID, shownID))
+	}
+	t := w.asked(o, o.from.Id, c.TaskID, nil)
+	if t == nil {
 		return
 	}
 	ok := false
 	if didFail(c.Status) {
-		ok = w.failTask(t, first(c.Summary, maxName))
+		ok = w.failTask(t, truncate.Characters(c.Summary, maxName))
 	} else {
 		ok = w.complete(t)
 	}

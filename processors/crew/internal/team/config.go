@@ -8,6 +8,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// Group returns the group "{name}-crews": all crews, in one row per crew. name is that of the catalog.
+func Group(name string, c Config) (mailbox.Group[*State], error) {
+	if err := c.complete(); err != nil {
+		return mailbox.Group[*State]{}, err
+	}
+	return mailbox.NewGroup(name, mailbox.OfCrew, Table, c.apply)
+}
+
 // Config has what users can set. crew.Config describes the fields.
 type Config struct {
 	Roles     []topics.CrewRole

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
-// The statuses of a decision. It begins as recorded and ends in one of the others.
+// The statuses of a decision. It begins as Recorded and ends in one of the others.
 const (
-	recorded  = "recorded"
+	Recorded  = "recorded"
 	confirmed = "confirmed"
 	rejected  = "rejected"
 	dismissed = "dismissed"
@@ -25,22 +26,18 @@ const confirmAfter = time.Minute
 // maxRationale is the bytes of a rationale in the row.
 const maxRationale = 300
 
-// verdicts are what the actions of people make of a decision.
-var verdicts = map[string]string{"confirm": confirmed, "reject": rejected, "dismiss": dismissed}
+// Verdicts are what the actions of people make of a decision.
+var Verdicts = map[string]string{"confirm": confirmed, "reject": rejected, "dismiss": dismissed}
 
 // propose records a decision of an agent. One with a limit is of the system: only a person confirms it. It returns nil if too
 // many are open.
 func (w *work) propose(m *roster.Member, title, rationale string, needsConfirmation bool, limit int) *Decision {
-	if len(w.Decisions) >= maxDecisions {
-		i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Status != recorded })
-		if i < 0 {
-			return nil
-		}
-		w.Decisions = slices.Delete(w.Decisions, i, i+1)
+	if len(w.Decisions) >= maxDecisions && !evict(&w.Decisions, (*Decision).resolved) {
+		return nil
 	}
 	d := &Decision{
 		Id: w.step.NewID("dec"), AgentId: m.Id, Role: m.RoleName, LeadId: w.leadOf(m), Title: kept(title, 4*maxName),
-		Rationale: kept(rationale, maxRationale), NeedsConfirmation: needsConfirmation, Status: recorded, CreatedMs: w.now(),
+		Rationale: kept(rationale, maxRationale), NeedsConfirmation: needsConfirmation, Status: Recorded, CreatedMs: w.now(),
 		Category: categoryOf(title), Limit: int32(limit),
 	}
 	if limit == 0 {
@@ -57,6 +54,8 @@ func (w *work) propose(m *roster.Member, title, rationale string, needsConfirmat
 	return d
 }
 
+func (d *Decision) resolved() bool { return d.Status != Recorded }
+
 // leadOf is the lead in whose name an agent acts: the agent itself if it has neither a lead nor leads.
 func (w *work) leadOf(m *roster.Member) string {
 	if id := w.Roster.LeadOf(m); id != "" {
@@ -67,14 +66,14 @@ func (w *work) leadOf(m *roster.Member) string {
 
 // decide resolves decisions for a person. A decision that is resolved stays as it is.
 func (w *work) decide(in crewbody.Decide) {
-	verdict, ok := verdicts[in.Action]
+	verdict, ok := Verdicts[in.Action]
 	if !ok {
 		w.problem("A decision can be confirmed, rejected or dismissed.")
 		return
 	}
 	var list []*Decision
 	for _, id := range in.DecisionIDs {
-		i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Id == id && d.Status == recorded })
+		i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Id == id && d.Status == Recorded })
 		if i >= 0 {
 			w.resolve(w.Decisions[i], verdict, false)
 			list = append(list, w.Decisions[i])
@@ -105,7 +104,7 @@ func (w *work) resolve(d *Decision, verdict string, auto bool) {
 	if m == nil || auto || view.Ended(m.Status) {
 		return
 	}
-	w.note(m, fmt.Sprintf("Your decision %q was %s by a person.", first(d.Title, maxName), verdict))
+	w.note(m, fmt.Sprintf("Your decision %q was %s by a person.", truncate.Characters(d.Title, maxName), verdict))
 }
 
 // confirmDue confirms the decisions that no one objected to.
@@ -114,7 +113,7 @@ func (w *work) confirmDue() {
 		return
 	}
 	for _, d := range w.Decisions {
-		if d.Status == recorded && d.ConfirmMs > 0 && d.ConfirmMs <= w.now() {
+		if d.Status == Recorded && d.ConfirmMs > 0 && d.ConfirmMs <= w.now() {
 			w.resolve(d, confirmed, true)
 			w.step.Event("decision:confirmed", map[string]any{"decision": w.decision(d)})
 			w.attention("decision_resolved", d.LeadId)

@@ -28,15 +28,15 @@ func (h *harness) decision(id string) *Decision {
 }
 
 func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
-	for action, verdict := range verdicts {
+	for action, verdict := range Verdicts {
 		t.Run(action, func(t *testing.T) {
 			h := newLead(t)
 			id := h.decide("Use oak")
-			require.Equal(t, recorded, h.decision(id).Status)
+			require.Equal(t, Recorded, h.decision(id).Status)
 			effects := h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: action})
 			require.Equal(t, []string{"decision:" + verdict, "attention:changed"}, eventsOf(effects))
 			require.Equal(t, verdict, h.decision(id).Status)
-			for again := range verdicts {
+			for again := range Verdicts {
 				require.Empty(t, h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: again}))
 			}
 			require.Empty(t, eventsOf(h.wait(time.Hour)))
@@ -48,7 +48,7 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 		h := newLead(t)
 		id := h.decide("Use oak")
 		require.Empty(t, eventsOf(h.wait(time.Minute-time.Millisecond)))
-		require.Equal(t, recorded, h.decision(id).Status)
+		require.Equal(t, Recorded, h.decision(id).Status)
 		require.Equal(t, []string{"decision:confirmed", "attention:changed"}, eventsOf(h.wait(time.Millisecond)))
 		require.True(t, h.decision(id).AutoApproved)
 		require.Empty(t, h.door(crewbody.Decide{DecisionIDs: []string{id}, Action: "reject"}))
@@ -67,13 +67,13 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 		hold("a", false)
 		h.wait(30 * time.Second)
 		hold("b", true)
-		require.Equal(t, recorded, h.decision(id).Status)
+		require.Equal(t, Recorded, h.decision(id).Status)
 		h.wait(time.Minute) // the hold of b expires
 		h.wait(20*time.Second - time.Millisecond)
-		require.Equal(t, recorded, h.decision(id).Status, "20 s were left")
+		require.Equal(t, Recorded, h.decision(id).Status, "20 s were left")
 		h.wait(time.Millisecond)
 		require.Equal(t, confirmed, h.decision(id).Status)
-		require.Equal(t, recorded, h.decision(during).Status)
+		require.Equal(t, Recorded, h.decision(during).Status)
 		h.wait(40 * time.Second)
 		require.Equal(t, confirmed, h.decision(during).Status)
 	})
@@ -83,7 +83,7 @@ func TestD01_DecisionsAreResolvedOnce(t *testing.T) {
 		h.door(crewbody.QueueHeld{Client: "a", Held: true, UntilMS: h.now.Add(time.Minute).UnixMilli()})
 		h.wait(time.Hour)
 		d := h.state().Decisions[0]
-		require.Equal(t, recorded, d.Status)
+		require.Equal(t, Recorded, d.Status)
 		h.door(crewbody.Decide{DecisionIDs: []string{d.Id}, Action: "reject"})
 		require.Equal(t, rejected, h.state().Decisions[0].Status)
 		require.Zero(t, h.state().Settings.MaxAgents)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -41,7 +42,7 @@ func (w *work) delegate(lead, to *roster.Member, task, context string) *Delegati
 	v.Task, v.Context = shown(task), shown(context)
 	w.step.Event("agent:delegated", map[string]any{"parentId": lead.Id, "childId": to.Id, "delegation": v})
 	w.moved(lead.Id)
-	w.log(lead, "delegated", "Delegated to "+label(to)+": "+first(task, 100), details{"to": to.Id, "delegationId": d.Id})
+	w.log(lead, "delegated", "Delegated to "+to.Label()+": "+truncate.Characters(task, 100), details{"to": to.Id, "delegationId": d.Id})
 	return d
 }
 
@@ -74,16 +75,10 @@ func (w *work) unheard(m *roster.Member, heard int64) bool {
 
 // delegable reports whether there is room for a delegation. The oldest that has ended makes room.
 func (w *work) delegable() bool {
-	if len(w.Delegations) < maxDelegations {
-		return true
-	}
-	i := slices.IndexFunc(w.Delegations, func(d *Delegation) bool { return d.Status != active })
-	if i < 0 {
-		return false
-	}
-	w.Delegations = slices.Delete(w.Delegations, i, i+1)
-	return true
+	return len(w.Delegations) < maxDelegations || evict(&w.Delegations, (*Delegation).over)
 }
+
+func (d *Delegation) over() bool { return d.Status != active }
 
 // settle ends a delegation that is active.
 func (w *work) settle(d *Delegation, status, result string) {
@@ -108,7 +103,7 @@ func (w *work) finish(m *roster.Member, result string, heard int64) {
 func (w *work) fail(m *roster.Member, reason string, heard int64) {
 	tasks := w.endWork(m, failed, reason, heard)
 	for _, t := range tasks {
-		w.failTask(t, label(m)+" "+reason)
+		w.failTask(t, m.Label()+" "+reason)
 	}
 }
 

@@ -235,9 +235,9 @@ func TestThreeAgentsWithTheSameWorkGetAGroup(t *testing.T) {
 	for range 3 {
 		h.create(leadID, "developer", "Planking of the hull")
 	}
-	groups := Groups(h.state())
+	groups := h.state().Talk.Groups()
 	require.Len(t, groups, 1)
 	require.Equal(t, "planking-team", groups[0].Name)
 	require.Len(t, groups[0].MemberIDs, 4)
-	require.Len(t, Messages(h.state(), "planking-team"), 1)
+	require.Len(t, h.state().Talk.Messages("planking-team"), 1)
 }

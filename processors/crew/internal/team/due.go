@@ -24,7 +24,7 @@ func (w *work) deadline() (next int64) {
 		earliest(h.UntilMs)
 	}
 	for _, d := range w.Decisions {
-		if d.Status == recorded && len(w.Holds) == 0 {
+		if d.Status == Recorded && len(w.Holds) == 0 {
 			earliest(d.ConfirmMs)
 		}
 	}

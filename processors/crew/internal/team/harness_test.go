@@ -46,14 +46,13 @@ type logged struct {
 
 func newHarness(t tb, change ...func(*Config)) *harness {
 	t.Helper()
-	c, err := topics.For("harbor")
-	require.NoError(t, err)
 	var config Config
 	for _, f := range change {
 		f(&config)
 	}
-	require.NoError(t, config.complete())
-	return &harness{tb: t, group: groupOf(c, config), now: time.UnixMilli(1_790_000_000_000).UTC(), numbers: map[string]int64{}}
+	group, err := Group("harbor", config)
+	require.NoError(t, err)
+	return &harness{tb: t, group: group, now: time.UnixMilli(1_790_000_000_000).UTC(), numbers: map[string]int64{}}
 }
 
 // newCrew returns the harness of a crew that is configured.
@@ -118,7 +117,7 @@ func (h *harness) step(in topics.CrewInput) []mailbox.Effect {
 func (h *harness) state() *State {
 	h.tb.Helper()
 	if h.row == nil {
-		return newState()
+		return h.group.New()
 	}
 	s, err := Table.Unmarshal(h.row)
 	require.NoError(h.tb, err)
@@ -222,8 +221,8 @@ func notes(id string, effects []mailbox.Effect) string {
 // eventsOf returns the types of the events among effects, in order.
 func eventsOf(effects []mailbox.Effect) (types []string) {
 	for _, e := range effects {
-		if h, ok := e.(mailbox.Happened); ok {
-			types = append(types, h.Event.Type)
+		if h, ok := e.(topics.CrewEvent); ok {
+			types = append(types, h.Type)
 		}
 	}
 	return types
@@ -232,9 +231,9 @@ func eventsOf(effects []mailbox.Effect) (types []string) {
 // fieldsOf returns the fields of the events of a type.
 func fieldsOf(kind string, effects []mailbox.Effect) (list []map[string]any) {
 	for _, e := range effects {
-		if h, ok := e.(mailbox.Happened); ok && h.Event.Type == kind {
+		if h, ok := e.(topics.CrewEvent); ok && h.Type == kind {
 			var fields map[string]any
-			if err := json.Unmarshal(h.Event.Fields, &fields); err != nil {
+			if err := json.Unmarshal(h.Fields, &fields); err != nil {
 				panic(err)
 			}
 			list = append(list, fields)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -60,10 +61,7 @@ func (w *work) stalled(lead *roster.Member) bool {
 		}
 	}
 	open := w.delegates(lead)
-	for _, t := range w.Tasks {
-		if t.LeadId != lead.Id {
-			continue
-		}
+	for _, t := range w.tasksOf(lead.Id) {
 		switch t.Status {
 		case taskRunning:
 			return false
@@ -91,8 +89,8 @@ func (w *work) moved(leadID string) {
 }
 
 // haltHeartbeat stops the reminders of a lead, or lets them come again.
-func (w *work) haltHeartbeat(o order, halted bool) {
-	d := w.duty(o.from)
+func (w *work) haltHeartbeat(o order, _ command.Nothing) {
+	d, halted := w.duty(o.from), o.name == "HALT_HEARTBEAT"
 	d.HeartbeatHalted, d.Nudges, d.NudgeMs = halted, 0, 0
 	if halted {
 		w.log(o.from, "heartbeat_halted", "Reminders are halted", nil)

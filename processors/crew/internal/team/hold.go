@@ -51,7 +51,7 @@ func (w *work) release(at int64) {
 		return
 	}
 	for _, d := range w.Decisions {
-		if d.Status == recorded && d.ConfirmMs > 0 {
+		if d.Status == Recorded && d.ConfirmMs > 0 {
 			d.ConfirmMs += max(0, at-max(since, d.CreatedMs))
 		}
 	}

@@ -65,7 +65,7 @@ func (w *work) exited(m *roster.Member, in crewbody.AgentExited) {
 	}
 	status, code := outcomeOf(in)
 	if status == view.Failed {
-		w.log(m, "error", fmt.Sprintf("%s exited with code %d (%s)", label(m), code, in.Cause), details{"crashes": in.Crashes})
+		w.log(m, "error", fmt.Sprintf("%s exited with code %d (%s)", m.Label(), code, in.Cause), details{"crashes": in.Crashes})
 		w.attention("agent_crashed", w.Roster.LeadOf(m))
 	}
 	late := w.unheard(m, in.Heard)

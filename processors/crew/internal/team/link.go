@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 )
 
@@ -24,7 +25,7 @@ func (w *work) linkable(lead *roster.Member, taskID string) string {
 	t := w.task(lead.Id, taskID)
 	switch {
 	case t == nil:
-		return fmt.Sprintf("there is no task %q", first(taskID, shownID))
+		return fmt.Sprintf("there is no task %q", truncate.Characters(taskID, shownID))
 	case !slices.Contains(starting.from, t.Status):
 		return fmt.Sprintf("the task %q is %s", t.Id, t.Status)
 	}
@@ -60,12 +61,9 @@ func (w *work) link(d *Delegation, text, taskID string, dependsOn []string) (war
 func (w *work) choose(d *Delegation, text string, dependsOn []string) (*Task, string) {
 	to := w.Roster.Find(d.ToId)
 	var best, like *Task
-	chosen, similar, any := alikeChosen, alikeSimilar, len(dependsOn) > 0
-	for _, t := range w.Tasks {
-		if t.LeadId != d.FromId {
-			continue
-		}
-		any = true
+	tasks := w.tasksOf(d.FromId)
+	chosen, similar := alikeChosen, alikeSimilar
+	for _, t := range tasks {
 		if t.Role != to.RoleId {
 			continue
 		}
@@ -82,7 +80,7 @@ func (w *work) choose(d *Delegation, text string, dependsOn []string) (*Task, st
 		return best, ""
 	case like != nil && similar > alikeSame:
 		return like, fmt.Sprintf(" It is the task %q.", like.Id)
-	case !any:
+	case len(tasks) == 0 && len(dependsOn) == 0:
 		return nil, ""
 	}
 	t := &Task{
@@ -136,7 +134,7 @@ func likeness(a, b string) float64 {
 
 func wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
-	for word := range strings.FieldsSeq(strings.ToLower(first(text, 2000))) {
+	for word := range strings.FieldsSeq(strings.ToLower(truncate.Characters(text, 2000))) {
 		words[strings.Trim(word, ".,;:!?\"'()")] = true
 	}
 	return words

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 )
 
@@ -54,7 +55,7 @@ func (w *work) committed(in crewbody.Committed) {
 		return
 	}
 	message, _, _ := strings.Cut(in.Message, "\n")
-	w.log(m, "file_edit", fmt.Sprintf("Commit: %s (%d files)", first(message, 120), len(in.Files)), details{
+	w.log(m, "file_edit", fmt.Sprintf("Commit: %s (%d files)", truncate.Characters(message, 120), len(in.Files)), details{
 		"type": "commit", "commit": in.Commit, "files": in.Files, "message": shown(in.Message),
 	})
 }

@@ -41,9 +41,6 @@ func (w *work) identity(m *roster.Member) crewbody.Member {
 	}
 }
 
-// label is a member for people and agents, such as "Developer (a1b2c3d4)".
-func label(m *roster.Member) string { return m.RoleName + " (" + view.ShortID(m.Id) + ")" }
-
 // forget removes members that ended long ago, and the oldest ended ones if there are too many. One that ended with work left
 // waits for the report about it.
 func (w *work) forget() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -41,21 +42,21 @@ func (w *work) progress(o order, c command.Progress) {
 		p.Summary = p.Dag.Summary
 	}
 	w.step.Event("lead:progress", p)
-	w.log(o.from, "progress_update", first(p.Summary, maxSummary), nil)
+	w.log(o.from, "progress_update", truncate.Characters(p.Summary, maxSummary), nil)
 	raw, err := json.Marshal(p, json.Deterministic(true))
 	if err != nil {
 		return // texts and numbers
 	}
 	for _, m := range w.Roster.Members {
 		if m.RoleId == secretaryRole && m.Id != o.from.Id && !view.Ended(m.Status) {
-			w.note(m, "Progress of "+label(o.from)+": "+string(raw))
+			w.note(m, "Progress of "+o.from.Label()+": "+string(raw))
 		}
 	}
 }
 
 func shownAll(texts []string) (list []string) {
 	for _, text := range texts {
-		list = append(list, first(text, maxSummary))
+		list = append(list, truncate.Characters(text, maxSummary))
 	}
 	return list
 }
@@ -63,12 +64,8 @@ func shownAll(texts []string) (list []string) {
 // digest returns the state of a lead's tasks, nil if it has none.
 func (w *work) digest(leadID string) *digest {
 	d := &digest{Completed: []string{}, InProgress: []string{}, Blocked: []string{}}
-	all, done := 0, 0
-	for _, t := range w.Tasks {
-		if t.LeadId != leadID {
-			continue
-		}
-		all++
+	done, tasks := 0, w.tasksOf(leadID)
+	for _, t := range tasks {
 		switch t.Status {
 		case taskDone:
 			d.Completed = append(d.Completed, t.Id)
@@ -81,9 +78,9 @@ func (w *work) digest(leadID string) *digest {
 			d.Blocked = append(d.Blocked, t.Id)
 		}
 	}
-	if all == 0 {
+	if len(tasks) == 0 {
 		return nil
 	}
-	d.Summary = fmt.Sprintf("%d/%d tasks complete", done, all)
+	d.Summary = fmt.Sprintf("%d/%d tasks complete", done, len(tasks))
 	return d
 }

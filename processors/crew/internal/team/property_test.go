@@ -169,8 +169,8 @@ func TestRowsStaySmall(t *testing.T) {
 				if m, ok := e.(mailbox.Mail); ok {
 					require.Less(t, len(m.Input.Body), 700<<10)
 				}
-				if h, ok := e.(mailbox.Happened); ok {
-					require.Less(t, len(h.Event.Fields), 700<<10)
+				if h, ok := e.(topics.CrewEvent); ok {
+					require.Less(t, len(h.Fields), 700<<10)
 				}
 			}
 			if i%50 == 0 {

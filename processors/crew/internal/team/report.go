@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -38,17 +39,13 @@ func (w *work) released(m *roster.Member) bool {
 }
 
 // exitReport tells an agent's parent that the agent's process has ended, once until it runs again.
-func (w *work) exitReport(m *roster.Member, status, output string, code ...int) {
+func (w *work) exitReport(m *roster.Member, status, output string, code int) {
 	d := w.duty(m)
 	if d.ExitReported {
 		return
 	}
 	d.ExitReported = true
-	n := 0
-	if len(code) > 0 {
-		n = code[0]
-	}
-	reason := reasonOf(status, n)
+	reason := reasonOf(status, code)
 	w.report(m, reason, reason, output)
 }
 
@@ -63,9 +60,9 @@ func (w *work) report(m *roster.Member, what, status, output string) {
 	if t := w.running(m); t != nil {
 		fmt.Fprintf(&b, " [%s]", t.Id)
 	}
-	fmt.Fprintf(&b, " %s %s.", label(m), what)
+	fmt.Fprintf(&b, " %s %s.", m.Label(), what)
 	if m.Task != "" {
-		b.WriteString("\nTask: " + first(m.Task, reportedTask))
+		b.WriteString("\nTask: " + truncate.Characters(m.Task, reportedTask))
 	}
 	if m.SessionId != "" {
 		b.WriteString("\nSession: " + m.SessionId)

@@ -37,7 +37,7 @@ func (w *work) restartAsked(in crewbody.RestartAsked) {
 	w.revive(m)
 	w.send(m.Id, crewbody.Restart{Manual: true})
 	w.send(m.Id, crewbody.Pause{Paused: w.Settings.Paused}) // the crew may have been paused or resumed since it ended
-	w.log(m, "status_change", "Restarted "+label(m), details{"by": kept(in.By, maxName)})
+	w.log(m, "status_change", "Restarted "+m.Label(), details{"by": kept(in.By, maxName)})
 }
 
 // revive makes an agent a member that is about to start.

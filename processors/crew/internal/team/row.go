@@ -1,28 +1,17 @@
 package team
 
 import (
-	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
 )
 
-const rowVersion = 1
-
 // Table is the format of the row of a crew.
-var Table = rows.Table[*State]{Name: "crew", Version: rowVersion, Loaded: func(s *State) error {
-	s.complete()
-	return nil
-}}
-
-func newState() *State { return (&State{Version: rowVersion}).complete() }
+var Table = mailbox.Table("crew", (*State).complete)
 
 // complete adds the messages that every row has.
-func (s *State) complete() *State {
-	if s.Mailbox == nil {
-		s.Mailbox = &mailbox.Mailbox{}
-	}
+func (s *State) complete() {
 	if s.Roster == nil {
 		s.Roster = &roster.Roster{}
 	}
@@ -35,5 +24,4 @@ func (s *State) complete() *State {
 	if s.Settings == nil {
 		s.Settings = &Settings{}
 	}
-	return s
 }

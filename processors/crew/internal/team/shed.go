@@ -29,19 +29,21 @@ func (w *work) shedOne() bool {
 		w.Activities = slices.Clone(w.Activities[n-max(n/2, fewActivities):])
 		return true
 	}
-	if i := slices.IndexFunc(w.Delegations, func(d *Delegation) bool { return d.Status != active }); i >= 0 {
-		w.Delegations = slices.Delete(w.Delegations, i, i+1)
-		return true
+	return evict(&w.Delegations, (*Delegation).over) || evict(&w.Decisions, (*Decision).resolved) ||
+		evict(&w.Roster.Members, func(m *roster.Member) bool {
+			over := view.Ended(m.Status) && !w.working(m)
+			if over {
+				w.drop(m)
+			}
+			return over
+		})
+}
+
+// evict removes the first of a list that is over, and reports whether there was one.
+func evict[T any](list *[]T, over func(T) bool) bool {
+	i := slices.IndexFunc(*list, over)
+	if i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
 	}
-	if i := slices.IndexFunc(w.Decisions, func(d *Decision) bool { return d.Status != recorded }); i >= 0 {
-		w.Decisions = slices.Delete(w.Decisions, i, i+1)
-		return true
-	}
-	i := slices.IndexFunc(w.Roster.Members, func(m *roster.Member) bool { return view.Ended(m.Status) && !w.working(m) })
-	if i < 0 {
-		return false
-	}
-	w.drop(w.Roster.Members[i])
-	w.Roster.Members = slices.Delete(w.Roster.Members, i, i+1)
-	return true
+	return i >= 0
 }

@@ -87,7 +87,7 @@ func (w *work) subSpawned(parent, m *roster.Member, in crewbody.SpawnAsked, sent
 		}
 	}
 	w.step.Event("agent:sub_spawned", map[string]any{"parentId": parent.Id, "child": w.agent(m)})
-	w.log(parent, "sub_agent_spawned", "Created "+label(m), nil)
+	w.log(parent, "sub_agent_spawned", "Created "+m.Label(), nil)
 }
 
 func (w *work) roleIDs() string {

@@ -62,11 +62,11 @@ func TestFullCrewHasItsLimitRaisedOnceByItsLead(t *testing.T) {
 	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(refused), "a person sets the limit")
 	effects := h.command(leadID, "CREATE_AGENT", map[string]any{"role": "pirate"})
 	require.Contains(t, notes(leadID, effects), "no role")
-	require.Zero(t, SettingsOf("c1", h.state()).MaxAgents, "that would not help")
+	require.Zero(t, h.state().Settings.MaxAgents, "that would not help")
 	for range 10 {
 		h.create(leadID, "developer", "")
 	}
-	require.Equal(t, 12, SettingsOf("c1", h.state()).MaxAgents)
+	require.EqualValues(t, 12, h.state().Settings.MaxAgents)
 	effects = h.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer"})
 	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(effects))
 	require.Contains(t, notes(leadID, effects), "has 12 agents, which is its limit")

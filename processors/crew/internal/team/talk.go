@@ -3,7 +3,6 @@ package team
 import (
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
@@ -21,21 +20,9 @@ func (w *work) left(m *roster.Member) {
 	w.Refresh.Trigger(w.step, "")
 }
 
-// said delivers what a person says.
-func (w *work) said(in crewbody.Say) { w.Talk.Say(w.step, w.Roster, in) }
-
-// saidToGroup delivers what a person says to a group.
-func (w *work) saidToGroup(in crewbody.GroupSay) { w.Talk.GroupSay(w.step, w.Roster, in) }
-
-// dropped tells the sender of a message that it was not delivered.
-func (w *work) dropped(_ *roster.Member, in crewbody.Dropped) { w.Talk.Dropped(w.step, w.Roster, in) }
-
-// compacted tells an agent again what it may have lost with its context.
-func (w *work) compacted(m *roster.Member, _ crewbody.Compacted) { w.Refresh.Trigger(w.step, m.Id) }
-
 // talks executes a command by which an agent says something to others. It returns false for other commands.
-func (w *work) talks(m *roster.Member, cmd any) bool {
-	did, handled := w.Talk.Command(w.step, w.Roster, m, cmd)
+func (w *work) talks(m *roster.Member, name string, cmd any) bool {
+	did, handled := w.Talk.Command(w.step, w.Roster, m, name, cmd)
 	for _, e := range did {
 		w.duty(m).Spoke = true
 		raw, _ := json.Marshal(e.Details, json.Deterministic(true)) // texts and numbers
@@ -60,12 +47,6 @@ func (w *work) gather(lead *roster.Member) {
 	w.Talk.AutoGroup(w.step, w.Roster, lead, list)
 }
 
-// manifest is what an agent is told about the crew at first.
-func (w *work) manifest(m *roster.Member) string {
-	role, _ := w.config.role(m.RoleId)
-	return manifest.Initial(w.Roster, m, manifest.Options{Responsibility: role.Description, MaxAgents: w.limit()})
-}
-
 // news is what a CREW_UPDATE says beside the roster.
 func (w *work) news() manifest.News {
 	list := make([]manifest.Activity, len(w.Activities))
@@ -83,11 +64,7 @@ func (w *work) news() manifest.News {
 
 // health counts the work of the lead of an agent.
 func (w *work) health(viewer *roster.Member) (h manifest.Health) {
-	lead := w.leadOf(viewer)
-	for _, t := range w.Tasks {
-		if t.LeadId != lead {
-			continue
-		}
+	for _, t := range w.tasksOf(w.leadOf(viewer)) {
 		h.Tasks++
 		switch t.Status {
 		case taskDone, taskSkipped:
@@ -97,7 +74,7 @@ func (w *work) health(viewer *roster.Member) (h manifest.Health) {
 		}
 	}
 	for _, d := range w.Decisions {
-		if d.Status == recorded && d.NeedsConfirmation {
+		if d.Status == Recorded && d.NeedsConfirmation {
 			h.Decisions++
 		}
 	}

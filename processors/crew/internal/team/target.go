@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -32,11 +33,11 @@ func named(list []*roster.Member, id string) (*roster.Member, error) {
 	}
 	switch len(live) {
 	case 0:
-		return nil, fmt.Errorf("%q is none of your agents", first(id, shownID))
+		return nil, fmt.Errorf("%q is none of your agents", truncate.Characters(id, shownID))
 	case 1:
 		return live[0], nil
 	default:
-		return nil, fmt.Errorf("%q is the beginning of several of your agents' IDs", first(id, shownID))
+		return nil, fmt.Errorf("%q is the beginning of several of your agents' IDs", truncate.Characters(id, shownID))
 	}
 }
 
@@ -47,7 +48,7 @@ const shownID = 40
 func (w *work) child(lead *roster.Member, id string) (*roster.Member, error) {
 	m, err := named(w.Roster.Children(lead.Id), id)
 	if err == nil && view.Ended(m.Status) {
-		return nil, fmt.Errorf("%s has ended", label(m))
+		return nil, fmt.Errorf("%s has ended", m.Label())
 	}
 	return m, err
 }

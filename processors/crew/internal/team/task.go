@@ -25,31 +25,37 @@ type move struct {
 	from []string
 }
 
-// The moves of a task by the words of the commands.
 var (
 	completing = move{taskDone, []string{taskRunning, taskPaused, taskReady, taskInReview}}
 	failing    = move{taskFailed, []string{taskRunning, taskInReview}}
 	starting   = move{taskRunning, []string{taskPending, taskReady, taskBlocked, taskPaused, taskFailed, taskInReview}}
-	pausing    = move{taskPaused, []string{taskPending, taskReady}}
-	resuming   = move{taskPending, []string{taskPaused}}
-	retrying   = move{taskReady, []string{taskFailed}}
-	reopening  = move{taskPending, []string{taskDone}}
-	skipping   = move{taskSkipped, []string{taskPending, taskReady, taskRunning, taskBlocked, taskPaused, taskFailed}}
-	forcing    = move{taskReady, []string{taskPending, taskBlocked}}
 )
+
+// moves are those that leads command.
+var moves = map[string]move{
+	"PAUSE_TASK":  {taskPaused, []string{taskPending, taskReady}},
+	"RESUME_TASK": {taskPending, []string{taskPaused}},
+	"RETRY_TASK":  {taskReady, []string{taskFailed}},
+	"REOPEN_TASK": {taskPending, []string{taskDone}},
+	"SKIP_TASK":   {taskSkipped, []string{taskPending, taskReady, taskRunning, taskBlocked, taskPaused, taskFailed}},
+	"FORCE_READY": {taskReady, []string{taskPending, taskBlocked}},
+}
 
 // cancellable are the statuses in which a task can be removed.
 var cancellable = []string{taskPending, taskReady, taskBlocked, taskPaused, taskFailed, taskSkipped}
 
-// task returns a task of a lead.
-func (w *work) task(leadID, id string) *Task {
+// tasksOf returns the tasks of a lead.
+func (w *work) tasksOf(leadID string) (list []*Task) {
 	for _, t := range w.Tasks {
-		if t.LeadId == leadID && t.Id == id {
-			return t
+		if t.LeadId == leadID {
+			list = append(list, t)
 		}
 	}
-	return nil
+	return list
 }
+
+// task returns a task of a lead.
+func (w *work) task(leadID, id string) *Task { return w.graph(leadID)[id] }
 
 // running returns the task that an agent works on, nil if there is none.
 func (w *work) running(m *roster.Member) *Task {
@@ -84,17 +90,14 @@ func (w *work) apply(t *Task, m move) bool {
 // promote brings the tasks that wait up to date with those that they depend on: a task with a failed dependency is blocked,
 // one whose dependencies are all done is ready.
 func (w *work) promote(leadID string) {
-	status := map[string]string{}
-	for _, t := range w.Tasks {
-		if t.LeadId == leadID {
-			status[t.Id] = t.Status
-		}
+	tasks, status := w.tasksOf(leadID), map[string]string{}
+	for _, t := range tasks {
+		status[t.Id] = t.Status
 	}
-	for _, t := range w.Tasks {
-		if t.LeadId != leadID || t.Status != taskPending && t.Status != taskBlocked {
-			continue
+	for _, t := range tasks {
+		if t.Status == taskPending || t.Status == taskBlocked {
+			t.Status = waiting(t, status)
 		}
-		t.Status = waiting(t, status)
 	}
 }
 
@@ -126,13 +129,7 @@ func (w *work) complete(t *Task) bool {
 	if !w.apply(t, completing) {
 		return false
 	}
-	var opened []*Task
-	for _, r := range w.ready(t.LeadId) {
-		if !slices.Contains(before, r) {
-			opened = append(opened, r)
-		}
-	}
-	w.announce(t.LeadId, opened)
+	w.announce(t.LeadId, slices.DeleteFunc(w.ready(t.LeadId), func(r *Task) bool { return slices.Contains(before, r) }))
 	return true
 }
 
@@ -141,8 +138,8 @@ func (w *work) failTask(t *Task, reason string) bool {
 	if !slices.Contains(failing.from, t.Status) {
 		return false
 	}
-	for _, o := range w.Tasks {
-		if o.LeadId == t.LeadId && o.Status == taskReady && slices.Contains(o.DependsOn, t.Id) {
+	for _, o := range w.tasksOf(t.LeadId) {
+		if o.Status == taskReady && slices.Contains(o.DependsOn, t.Id) {
 			o.Status = taskPending // and blocked below
 		}
 	}
@@ -153,13 +150,8 @@ func (w *work) failTask(t *Task, reason string) bool {
 }
 
 // ready returns the tasks of a lead that can begin.
-func (w *work) ready(leadID string) (list []*Task) {
-	for _, t := range w.Tasks {
-		if t.LeadId == leadID && t.Status == taskReady {
-			list = append(list, t)
-		}
-	}
-	return list
+func (w *work) ready(leadID string) []*Task {
+	return slices.DeleteFunc(w.tasksOf(leadID), func(t *Task) bool { return t.Status != taskReady })
 }
 
 // dagUpdated tells people that a lead's tasks have changed.
@@ -169,16 +161,14 @@ func (w *work) dagUpdated(leadID string) {
 
 // depends reports whether a task depends on another of its lead, directly or not.
 func (w *work) depends(leadID, id, on string) bool {
-	return id == on || reach(w.tasksOf(leadID), id)[on]
+	return id == on || reach(w.graph(leadID), id)[on]
 }
 
-// tasksOf returns the tasks of a lead by their IDs.
-func (w *work) tasksOf(leadID string) map[string]*Task {
+// graph returns the tasks of a lead by their IDs.
+func (w *work) graph(leadID string) map[string]*Task {
 	list := map[string]*Task{}
-	for _, t := range w.Tasks {
-		if t.LeadId == leadID {
-			list[t.Id] = t
-		}
+	for _, t := range w.tasksOf(leadID) {
+		list[t.Id] = t
 	}
 	return list
 }

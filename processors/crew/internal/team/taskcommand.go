@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -16,7 +17,7 @@ import (
 const maxTaskText = 500
 
 // declare adds tasks to a lead's graph: all or none.
-func (w *work) declare(o order, list []command.Task) {
+func (w *work) declare(o order, list ...command.Task) {
 	var added []*Task
 	for _, c := range list {
 		switch {
@@ -61,7 +62,7 @@ func (w *work) roomFor(added []*Task) bool {
 
 // broken says what is wrong with the dependencies of new tasks, empty if nothing is.
 func (w *work) broken(leadID string, added []*Task) string {
-	list := w.tasksOf(leadID)
+	list := w.graph(leadID)
 	for _, t := range added {
 		for _, id := range t.DependsOn {
 			if list[id] == nil {
@@ -80,7 +81,7 @@ func (w *work) broken(leadID string, added []*Task) string {
 // conflicts names the new tasks that change a file that another task changes at the same time. A graph can have hundreds of tasks
 // with hundreds of files, so what a task depends on is found once.
 func (w *work) conflicts(leadID string, added []*Task) (text string) {
-	list := w.tasksOf(leadID)
+	list := w.graph(leadID)
 	below := map[string]map[string]bool{}
 	for id := range list {
 		below[id] = reach(list, id)
@@ -90,8 +91,8 @@ func (w *work) conflicts(leadID string, added []*Task) (text string) {
 		for _, f := range t.Files {
 			files[f] = true
 		}
-		for _, o := range w.Tasks {
-			if o.LeadId != leadID || o.Id == t.Id || below[t.Id][o.Id] || below[o.Id][t.Id] {
+		for _, o := range w.tasksOf(leadID) {
+			if o.Id == t.Id || below[t.Id][o.Id] || below[o.Id][t.Id] {
 				continue
 			}
 			i := slices.IndexFunc(o.Files, func(f string) bool { return files[f] })
@@ -105,13 +106,8 @@ func (w *work) conflicts(leadID string, added []*Task) (text string) {
 
 // move changes the status of a task for its lead.
 func (w *work) move(o order, taskID string, m move) {
-	t := w.task(o.from.Id, taskID)
+	t := w.asked(o, o.from.Id, taskID, m.from)
 	if t == nil {
-		w.refuse(o, "there is no task %q", first(taskID, shownID))
-		return
-	}
-	if !slices.Contains(m.from, t.Status) {
-		w.refuse(o, "the task %q is %s", t.Id, t.Status)
 		return
 	}
 	before := w.ready(o.from.Id)
@@ -123,23 +119,31 @@ func (w *work) move(o order, taskID string, m move) {
 	w.announce(o.from.Id, slices.DeleteFunc(w.ready(o.from.Id), func(r *Task) bool { return r == t || slices.Contains(before, r) }))
 }
 
-// cancelTask removes a task. Tasks that depend on it do not wait for it any more.
-func (w *work) cancelTask(o order, taskID string) {
-	t := w.task(o.from.Id, taskID)
+// asked returns the task of a lead that a command names, in one of the statuses unless they are nil. If it is nil, the command is
+// refused.
+func (w *work) asked(o order, leadID, taskID string, statuses []string) *Task {
+	t := w.task(leadID, taskID)
 	switch {
 	case t == nil:
-		w.refuse(o, "there is no task %q", first(taskID, shownID))
-		return
-	case !slices.Contains(cancellable, t.Status):
+		w.refuse(o, "there is no task %q", truncate.Characters(taskID, shownID))
+	case statuses != nil && !slices.Contains(statuses, t.Status):
 		w.refuse(o, "the task %q is %s", t.Id, t.Status)
+	default:
+		return t
+	}
+	return nil
+}
+
+// cancelTask removes a task. Tasks that depend on it do not wait for it any more.
+func (w *work) cancelTask(o order, c command.TaskID) {
+	t := w.asked(o, o.from.Id, c.TaskID, cancellable)
+	if t == nil {
 		return
 	}
 	w.free(t, "your lead has cancelled it")
 	w.Tasks = slices.DeleteFunc(w.Tasks, func(x *Task) bool { return x == t })
-	for _, x := range w.Tasks {
-		if x.LeadId == t.LeadId {
-			x.DependsOn = slices.DeleteFunc(x.DependsOn, func(id string) bool { return id == t.Id })
-		}
+	for _, x := range w.tasksOf(t.LeadId) {
+		x.DependsOn = slices.DeleteFunc(x.DependsOn, func(id string) bool { return id == t.Id })
 	}
 	w.promote(t.LeadId)
 	w.dagUpdated(t.LeadId)
@@ -149,10 +153,9 @@ func (w *work) cancelTask(o order, taskID string) {
 // addDependency makes a task wait for others: for its lead, the agent that it is assigned to, or a secretary.
 func (w *work) addDependency(o order, c command.AddDependency) {
 	leadID := w.leadOf(o.from)
-	t := w.task(leadID, c.TaskID)
+	t := w.asked(o, leadID, c.TaskID, nil)
 	switch {
 	case t == nil:
-		w.refuse(o, "there is no task %q", first(c.TaskID, shownID))
 		return
 	case !o.from.Lead && o.from.RoleId != secretaryRole && t.AgentId != o.from.Id:
 		w.refuse(o, "only a lead, a secretary or the agent of the task may do this")
@@ -177,26 +180,26 @@ func (w *work) addDependency(o order, c command.AddDependency) {
 	}
 	text := fmt.Sprintf("The task %q waits for %d more.", t.Id, len(added))
 	if len(skipped) > 0 {
-		text += " Left out, because they are unknown, there already or would close a circle: " + first(strings.Join(skipped, ", "), maxName)
+		text += " Left out, because they are unknown, there already or would close a circle: " + truncate.Characters(strings.Join(skipped, ", "), maxName)
 	}
 	w.answer(o, "%s", text)
 }
 
-// assign gives a task to a child. A task that another agent has is taken from it, which loses its locks.
-func (w *work) assign(o order, taskID, agentID string, again bool) {
-	t := w.task(o.from.Id, taskID)
-	to, err := w.child(o.from, agentID)
-	switch {
-	case t == nil:
-		w.refuse(o, "there is no task %q", first(taskID, shownID))
+// assign gives a task to a child. REASSIGN_TASK takes it from another agent, which loses its locks.
+func (w *work) assign(o order, c command.AssignTask) {
+	t := w.asked(o, o.from.Id, c.TaskID, nil)
+	if t == nil {
 		return
+	}
+	to, err := w.child(o.from, c.AgentID)
+	switch {
 	case err != nil:
 		w.refuse(o, "%s", err)
 		return
 	case t.AgentId == to.Id && t.Status == taskRunning:
-		w.refuse(o, "%s works on the task %q already", label(to), t.Id)
+		w.refuse(o, "%s works on the task %q already", to.Label(), t.Id)
 		return
-	case !again && t.Status == taskRunning:
+	case o.name == "ASSIGN_TASK" && t.Status == taskRunning:
 		w.refuse(o, "another agent works on the task %q: use REASSIGN_TASK", t.Id)
 		return
 	case t.Status != taskRunning && !slices.Contains(starting.from, t.Status):
@@ -214,7 +217,7 @@ func (w *work) assign(o order, taskID, agentID string, again bool) {
 	w.apply(t, starting)
 	d.TaskId = t.Id
 	w.hand(d, to, t.Description, "")
-	w.answer(o, "Assigned the task %q to %s.", t.Id, label(to))
+	w.answer(o, "Assigned the task %q to %s.", t.Id, to.Label())
 }
 
 // free releases the locks of the agent of a task that its lead skips or cancels. An agent that works on the task is told to stop. One
@@ -258,7 +261,7 @@ func (w *work) takeBack(t *Task, why string) {
 }
 
 // listTasks answers with the tasks of an agent's lead.
-func (w *work) listTasks(o order) {
+func (w *work) listTasks(o order, _ command.Nothing) {
 	leadID := w.leadOf(o.from)
 	var b strings.Builder
 	if d := w.digest(leadID); d != nil {
@@ -266,16 +269,13 @@ func (w *work) listTasks(o order) {
 	} else {
 		b.WriteString("There are no tasks.")
 	}
-	for _, t := range w.Tasks {
-		if t.LeadId != leadID {
-			continue
-		}
-		fmt.Fprintf(&b, "\n- %s [%s] (%s) %s", t.Id, t.Status, t.Role, first(t.Description, 80))
+	for _, t := range w.tasksOf(leadID) {
+		fmt.Fprintf(&b, "\n- %s [%s] (%s) %s", t.Id, t.Status, t.Role, truncate.Characters(t.Description, 80))
 		if t.AgentId != "" {
 			b.WriteString(" — @" + view.ShortID(t.AgentId))
 		}
 		if len(t.DependsOn) > 0 {
-			b.WriteString(" after " + first(strings.Join(t.DependsOn, ", "), maxName))
+			b.WriteString(" after " + truncate.Characters(strings.Join(t.DependsOn, ", "), maxName))
 		}
 		if t.Failure != "" {
 			b.WriteString(" — " + t.Failure)
@@ -285,7 +285,7 @@ func (w *work) listTasks(o order) {
 }
 
 // resetTasks drops a lead's tasks and cancels what it has delegated.
-func (w *work) resetTasks(o order) {
+func (w *work) resetTasks(o order, _ command.Nothing) {
 	for _, d := range w.Delegations {
 		if d.FromId == o.from.Id && d.Status == active {
 			w.cancel(d)

@@ -35,8 +35,8 @@ func (w *work) terminateAll(m *roster.Member, reason string, seen map[string]boo
 	}
 	d := w.duty(m)
 	d.Terminating, d.Restarting = true, false
-	w.log(m, "agent_terminated", "Terminated "+label(m), details{"reason": reason})
-	w.exitReport(m, view.Terminated, "")
+	w.log(m, "agent_terminated", "Terminated "+m.Label(), details{"reason": reason})
+	w.exitReport(m, view.Terminated, "", 0)
 	w.fail(m, "terminated", 0)
 	w.end(m, view.Terminated)
 	w.send(m.Id, crewbody.Terminate{Reason: reason})

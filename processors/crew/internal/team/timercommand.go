@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -59,11 +60,11 @@ func (w *work) removeTimers(gone func(*Timer) bool) (n int) {
 }
 
 // listTimers answers with the timers of an agent.
-func (w *work) listTimers(o order) {
+func (w *work) listTimers(o order, _ command.Nothing) {
 	var lines []string
 	for _, t := range w.Timers {
 		if t.AgentId == o.from.Id {
-			lines = append(lines, fmt.Sprintf("- %s (%s): %s, at %s", t.Label, t.Id, first(t.Message, 80), view.Time(t.DueMs)))
+			lines = append(lines, fmt.Sprintf("- %s (%s): %s, at %s", t.Label, t.Id, truncate.Characters(t.Message, 80), view.Time(t.DueMs)))
 		}
 	}
 	if len(lines) == 0 {

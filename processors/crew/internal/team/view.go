@@ -21,44 +21,10 @@ func Tasks(s *State) []view.Task {
 	return viewsOf(s.GetTasks(), func(t *Task) view.Task { return viewOfTask(t, project) })
 }
 
-// Groups returns the groups of a crew that are not archived, in the order in which they were created.
-func Groups(s *State) []view.Group { return s.GetTalk().Groups() }
-
-// Messages returns the newest messages of the groups with a name, oldest first.
-func Messages(s *State, group string) []view.GroupMessage { return s.GetTalk().Messages(group) }
-
 // Activities returns the newest activities of a crew, oldest first.
 func Activities(s *State) []view.Activity {
 	project := s.GetRoster().GetProjectId()
 	return viewsOf(s.GetActivities(), func(a *Activity) view.Activity { return viewOfActivity(a, project) })
-}
-
-// Members returns the agents of a crew as its row knows them, those that ended included. The agents' own rows have more.
-func Members(key string, s *State) []view.Agent {
-	w := &work{State: s, id: key}
-	return viewsOf(s.GetRoster().GetMembers(), w.agent)
-}
-
-// Crew is where a crew works.
-type Crew struct {
-	ID          string `json:"id"`
-	ProjectID   string `json:"projectId,omitzero"`
-	ProjectName string `json:"projectName,omitzero"`
-	Host        string `json:"host"`
-	Cwd         string `json:"cwd"`
-	Repository  string `json:"repository,omitzero"`
-	Paused      bool   `json:"paused"`
-	// MaxAgents is the limit that a person has agreed to or a CREATE_AGENT has raised, 0 for that of the group.
-	MaxAgents int `json:"maxAgents,omitzero"`
-}
-
-// SettingsOf returns where a crew works. Its Host is empty if the crew has no settings yet.
-func SettingsOf(key string, s *State) Crew {
-	c := s.GetSettings()
-	return Crew{
-		ID: key, ProjectID: s.GetRoster().GetProjectId(), ProjectName: s.GetRoster().GetProjectName(), Host: c.GetHost(),
-		Cwd: c.GetCwd(), Repository: c.GetRepository(), Paused: c.GetPaused(), MaxAgents: int(c.GetMaxAgents()),
-	}
 }
 
 func viewsOf[S, V any](list []S, of func(S) V) []V {

@@ -3,6 +3,7 @@ package transcript
 import (
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -26,7 +27,7 @@ func Flatten(content topics.Raw) string {
 		}
 		text.WriteString(flattened(item))
 	}
-	return cut(text.String(), maxContent)
+	return truncate.Within(text.String(), maxContent)
 }
 
 // flattened returns an item as text. One that has none is shown as the agent wrote it.

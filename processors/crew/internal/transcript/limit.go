@@ -3,7 +3,6 @@ package transcript
 import (
 	"bytes"
 	"encoding/hex"
-	"unicode/utf8"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
@@ -21,21 +20,6 @@ const (
 	maxEntry     = 1 << 10  // bytes of the text of an entry of a plan
 	maxList      = 16 << 10 // bytes of the commands, of the modes, and of the options
 )
-
-// more marks the end of a text that was cut.
-const more = "…"
-
-// cut returns text with at most limit bytes.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit - len(more)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + more
-}
 
 // idOf returns an ID as rows keep it. Cut IDs could be equal, so a long one is replaced by its digest.
 func idOf(id string) string {

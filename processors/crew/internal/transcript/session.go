@@ -3,6 +3,7 @@ package transcript
 import (
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -19,9 +20,9 @@ func (a applied) plan() []Change {
 	var entries []topics.Raw
 	for _, e := range bridge.Elements(a.get("entries")) {
 		raw, err := json.Marshal(entry{
-			Content:  cut(bridge.String(bridge.Get(e, "content")), maxEntry),
-			Priority: cut(bridge.String(bridge.Get(e, "priority")), maxName),
-			Status:   cut(bridge.String(bridge.Get(e, "status")), maxName),
+			Content:  truncate.Within(bridge.String(bridge.Get(e, "content")), maxEntry),
+			Priority: truncate.Within(bridge.String(bridge.Get(e, "priority")), maxName),
+			Status:   truncate.Within(bridge.String(bridge.Get(e, "status")), maxName),
 		})
 		if err == nil {
 			entries = append(entries, raw)
@@ -35,16 +36,13 @@ func (a applied) plan() []Change {
 	return []Change{{Event: EventPlan, Fields: Plan{AgentID: a.agentID, Plan: list}}}
 }
 
-// Entries returns the plan, an array, or nil if there is none.
-func (t *Transcript) Entries() topics.Raw { return t.GetPlan() }
-
 func (a applied) commands() []Change {
 	a.t.Commands = first(bridge.Elements(a.get("availableCommands")), maxList)
 	return a.raw()
 }
 
 func (a applied) mode() []Change {
-	a.t.CurrentMode = cut(bridge.String(a.get("currentModeId")), maxName)
+	a.t.CurrentMode = truncate.Within(bridge.String(a.get("currentModeId")), maxName)
 	return a.raw()
 }
 
@@ -56,7 +54,7 @@ func (a applied) options() []Change {
 // info changes the title. A title that is null clears it; one that is absent does not.
 func (a applied) info() []Change {
 	if value, present := topics.Lookup(a.update, "title"); present {
-		a.t.Title = cut(bridge.String(value), maxTitle)
+		a.t.Title = truncate.Within(bridge.String(value), maxTitle)
 	}
 	return a.raw()
 }
@@ -65,7 +63,7 @@ func (a applied) info() []Change {
 func (t *Transcript) SessionReady(modes, options topics.Raw) {
 	if modes != nil {
 		t.Modes = first(bridge.Elements(bridge.Get(modes, "availableModes")), maxList)
-		t.CurrentMode = cut(bridge.String(bridge.Get(modes, "currentModeId")), maxName)
+		t.CurrentMode = truncate.Within(bridge.String(bridge.Get(modes, "currentModeId")), maxName)
 	}
 	if options != nil {
 		t.Options = first(bridge.Elements(options), maxList)

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
@@ -64,7 +65,7 @@ func (t *Transcript) patch(agentID string, update topics.Raw, replace bool) []Ch
 		limit int
 	}{{m[1], &c.Title, maxTitle}, {m[2], &c.Kind, maxName}, {m[3], &c.Status, maxName}} {
 		if text.value != nil {
-			*text.field = cut(bridge.String(text.value), text.limit)
+			*text.field = truncate.Within(bridge.String(text.value), text.limit)
 		}
 	}
 	if v := m[4]; v != nil {
