@@ -203,4 +203,3 @@ func (g fileCalls) upwardIn(order []string) (pairs []filePair) {
 	}
 	return pairs
 }
-

@@ -86,6 +86,7 @@ type executor struct {
 func anyone[C any](name string, do func(*work, order, C)) {
 	commands[name] = executor{false, untyped(do)}
 }
+
 func lead[C any](name string, do func(*work, order, C)) { commands[name] = executor{true, untyped(do)} }
 
 func untyped[C any](do func(*work, order, C)) func(*work, order, any) {
