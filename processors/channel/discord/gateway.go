@@ -139,9 +139,7 @@ type connected struct {
 func (c *connected) beats(ctx context.Context) error {
 	for c.acked.Store(true); c.acked.Load(); {
 		c.acked.Store(false)
-		if err := c.beat(ctx); err != nil {
-			return err
-		}
+		c.beat(ctx)
 		if !clock.Sleep(ctx, c.clock, c.interval) {
 			return ctx.Err()
 		}
@@ -149,7 +147,9 @@ func (c *connected) beats(ctx context.Context) error {
 	return &adapter.Failure{Reason: "heartbeat was not answered"}
 }
 
-func (c *connected) beat(ctx context.Context) error {
+// beat sends a heartbeat. A connection that cannot be written is over, and what is read from it says why, so the failure of the
+// write is not the reason: the token may have been refused.
+func (c *connected) beat(ctx context.Context) {
 	beat := struct {
 		Op       int    `json:"op"`
 		Sequence *int64 `json:"d"`
@@ -157,7 +157,7 @@ func (c *connected) beat(ctx context.Context) error {
 	if n := c.received.Load(); n > 0 {
 		beat.Sequence = &n
 	}
-	return c.conn.Write(ctx, beat)
+	_ = c.conn.Write(ctx, beat)
 }
 
 // reads reads the connection until it is lost or ctx ends.
@@ -177,9 +177,7 @@ func (c *connected) reads(ctx context.Context) error {
 				return ctx.Err()
 			}
 		case opHeartbeat:
-			if err := c.beat(ctx); err != nil {
-				return err
-			}
+			c.beat(ctx)
 		case opHeartbeatAck:
 			c.acked.Store(true)
 		case opReconnect:

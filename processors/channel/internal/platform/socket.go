@@ -102,13 +102,14 @@ func (c *Conn) Write(ctx context.Context, message any) error {
 }
 
 // KeepAlive sends a ping every period until ctx ends, and returns an *adapter.Failure when one is not answered within the next
-// period. Read must be running, because it receives the answers.
+// period. Read must be running, because it receives the answers, and says why a connection is over on which no ping can be sent.
 func (c *Conn) KeepAlive(ctx context.Context, clk clock.Clock, period time.Duration) error {
 	for clock.Sleep(ctx, clk, period) {
 		ping, cancel := context.WithTimeout(ctx, period)
-		err := c.conn.Ping(ping)
+		_ = c.conn.Ping(ping)
+		late := ping.Err() != nil
 		cancel()
-		if err != nil {
+		if late {
 			return &adapter.Failure{Reason: ReasonTimeout}
 		}
 	}
