@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -265,30 +266,22 @@ func TestAnEventThatGivesUpDoesNotStopTheNextOnes(t *testing.T) {
 }
 
 func TestABusyConversationDoesNotStarveOthers(t *testing.T) {
-	door := platform.NewDoor(platform.DoorConfig{Events: 3, PerKey: 2})
-	started, proceed := make(chan struct{}, 2), make(chan struct{})
-	blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
-		started <- struct{}{}
-		<-proceed
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		door := platform.NewDoor(platform.DoorConfig{Events: 3, PerKey: 2})
+		proceed := make(chan struct{})
+		blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+			<-proceed
+			return nil
+		})
+		quick := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error { return nil })
+		for range 2 {
+			go func() { _ = door.Submit(t.Context(), blocking, in("room", "1")) }()
+		}
+		synctest.Wait() // one is with the receiver, the other one waits for it
+		require.ErrorIs(t, door.Submit(t.Context(), quick, in("room", "x")), platform.ErrBusy)
+		require.NoError(t, door.Submit(t.Context(), quick, in("other", "2")))
+		close(proceed)
 	})
-	quick := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error { return nil })
-	busy, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() { _ = door.Submit(busy, blocking, in("room", "1")) })
-	}
-	<-started
-	// The second one occupies its slot before it waits.
-	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		return door.Submit(ctx, quick, in("room", "x")) == platform.ErrBusy
-	}, 10*time.Second, time.Millisecond)
-	require.NoError(t, door.Submit(t.Context(), quick, in("other", "2")))
-	stop()
-	close(proceed)
-	wg.Wait()
 }
 
 func TestNamesAreOneShortPrintableLine(t *testing.T) {
