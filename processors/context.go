@@ -8,9 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // Context gives a Handler the record's coordinates and the table row of its session, and collects the handler's effects:
@@ -276,42 +274,6 @@ func (c *Context) DeadLetterOther(l Letter) error {
 	})
 }
 
-// Emit encodes a value and sends it to a topic that is an output of the graph, after the handler has returned nil. It
-// returns the codec's error, or ErrTooLarge for a record larger than Context.MaxRecordBytes; the record is not sent then.
-// The value is encoded immediately and not kept.
-func Emit[T any](c *Context, t topics.Topic[T], key string, value T, headers goka.Headers) error {
-	encoded, err := encode(c, t, key, value, headersBytes(headers))
-	if err != nil {
-		return err
-	}
-	return c.Emit(t.Stream(), key, encoded, headers)
-}
-
-// EmitWithID is like Emit with the single header topics.HeaderID. With an empty ID the record has no headers.
-func EmitWithID[T any](c *Context, t topics.Topic[T], key string, value T, id string) error {
-	headers := 0
-	if id != "" {
-		headers = headerBytes(topics.HeaderID, len(id))
-	}
-	encoded, err := encode(c, t, key, value, headers)
-	if err != nil {
-		return err
-	}
-	return c.EmitWithID(t.Stream(), key, encoded, id)
-}
-
-// encode returns the encoded value. The codec of the output edge writes it unchanged, so the value is encoded once.
-func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers int) (codec.Encoded, error) {
-	raw, err := t.Codec().Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
-	}
-	if size, limit := recordOverhead+len(key)+len(raw)+headers, c.MaxRecordBytes(t.Stream()); limit > 0 && size > limit {
-		return nil, fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
-	}
-	return raw, nil
-}
-
 // locked calls f with Goka's context, or returns ErrReturned after the callback has returned.
 func (c *Context) locked(f func(goka.Context) error) error {
 	c.mu.Lock()
@@ -335,4 +297,10 @@ func (c *Context) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ctx = nil
+}
+
+// letterOutput returns a letter as an output of the callback.
+func (c *Context) letterOutput(ctx goka.Context, l Letter) output {
+	_, ours := ctx.(runtimeapi.Runtime)
+	return l.output(c.settings, ours)
 }

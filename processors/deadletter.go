@@ -22,8 +22,6 @@ func DeadLetters(group goka.Group) goka.Edge {
 	return goka.Output(deadLetterStream(group), codec.Bytes())
 }
 
-func deadLetterStream(group goka.Group) goka.Stream { return goka.Stream(string(group) + "-dlq") }
-
 // Letter is a record that is sent to the dead-letter topic by Context.DeadLetterOther. A value that is too large for a
 // record is truncated, and its original size is in the header error.truncated.
 type Letter struct {
@@ -51,19 +49,6 @@ func (r *record) letter(reason string) Letter {
 		Key: r.key, NullKey: r.nullKey, Value: r.raw, Headers: r.headers,
 		Confidential: r.confidential, Reason: reason,
 	}
-}
-
-// deadLetter dead-letters a record without its handler's effects: one that reached no handler, or whose handler failed.
-func deadLetter(ctx goka.Context, c *Context, stage Stage, cause error) {
-	out := c.letterOutput(ctx, c.record.letter(cause.Error()))
-	out.rejected = c.record.fail(stage, cause)
-	out.perform(ctx, c.settings)
-}
-
-// letterOutput returns a letter as an output of the callback.
-func (c *Context) letterOutput(ctx goka.Context, l Letter) output {
-	_, ours := ctx.(runtimeapi.Runtime)
-	return l.output(c.settings, ours)
 }
 
 // output returns the letter as a record of the dead-letter topic, truncated to the size limit of a record. ours says that

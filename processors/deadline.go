@@ -9,6 +9,24 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
+// Clock provides the current time and tickers. Deadlines and Context.Now use it. Its methods must be safe for concurrent
+// use.
+type Clock interface {
+	// Now returns the current time, with millisecond precision or better.
+	Now() time.Time
+	// NewTicker returns a ticker that sends the time on its channel once per period, until it is stopped. The channel
+	// holds one tick; further ticks are dropped until it is read. NewTicker panics if period is not positive.
+	NewTicker(period time.Duration) Ticker
+}
+
+// Ticker is the ticker that a Clock returns: a time.Ticker behind an interface.
+type Ticker = interface {
+	// C returns the channel of ticks. Every call returns the same channel.
+	C() <-chan time.Time
+	// Stop ends the ticks. It does not close the channel and may be called again.
+	Stop()
+}
+
 // Timed is implemented by the codec of a group table whose rows have deadlines. New adds a timer to such a graph. Under a
 // plain goka.NewProcessor no deadline fires.
 type Timed interface {

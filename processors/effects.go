@@ -142,3 +142,13 @@ func (o output) perform(ctx goka.Context, s *settings) {
 		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
 	}
 }
+
+// hasTopics reports whether the outputs have more than one topic: otherwise none waits for another.
+func (e *effects) hasTopics() bool {
+	for _, out := range e.outputs {
+		if out.stream != e.outputs[0].stream {
+			return true
+		}
+	}
+	return false
+}

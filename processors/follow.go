@@ -15,32 +15,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// ErrNotFollowing is returned by Follower.Replay while Run is not connected to the brokers.
-var ErrNotFollowing = errors.New("processors: the follower is not running")
-
-// Follower reads all partitions of some topics from their ends, committed records only. Every process with a Follower gets
-// every record. Use it for records that must reach the process that waits for them, such as the one that serves an HTTP
-// request, whichever instance handles their partition. A Follower is not a member of a group and commits no offsets. One
-// per process is enough; its methods are safe for concurrent use.
-type Follower struct {
-	brokers []string
-	topics  []string
-	handle  func(Inbound)
-	conf    *sarama.Config
-	logger  *zap.Logger
-	whole   bool // reads from the beginning
-
-	ready     chan struct{} // closed when every partition is read
-	readyOnce sync.Once
-
-	mu     sync.Mutex
-	client sarama.Client   // of replays; nil while Run is not connected
-	over   context.Context // ends when client is closed
-	usage  sync.WaitGroup
-
-	progress progress
-}
-
 // NewFollower returns a follower of topics. It validates the options and connects only in Run. It accepts the options of
 // New; those for groups, tables and topics have no effect. An error wraps ErrConfig.
 //
@@ -96,12 +70,6 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-}
-
-// place is a partition of a topic.
-type place struct {
-	topic     string
-	partition int32
 }
 
 // positions are the next offsets to read, by partition.
@@ -236,33 +204,5 @@ func (f *Follower) read(
 		case <-ctx.Done():
 			return next, nil
 		}
-	}
-}
-
-func (f *Follower) connect(ctx context.Context, client sarama.Client) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.client, f.over = client, ctx
-}
-
-// disconnect closes the client of replays after the last replay has ended.
-func (f *Follower) disconnect(client sarama.Client) {
-	f.mu.Lock()
-	f.client, f.over = nil, nil
-	f.mu.Unlock()
-	f.usage.Wait()
-	f.close(client)
-}
-
-func (f *Follower) close(client sarama.Client) {
-	if err := client.Close(); err != nil && !errors.Is(err, sarama.ErrClosedClient) {
-		f.logger.Warn("follower cannot close its connections", zap.Error(err))
-	}
-}
-
-// drain closes a partition's consumer and waits until it has stopped.
-func drain(claim sarama.PartitionConsumer) {
-	claim.AsyncClose()
-	for range claim.Messages() { // discard records that were fetched already
 	}
 }

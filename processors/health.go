@@ -6,24 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/loopback"
 )
-
-// State is what a processor is doing.
-type State string
-
-// The states of a processor.
-const (
-	NotStarted State = "not started" // Run was not called
-	Recovering State = "recovering"  // it creates topics, joins the group or reads its tables
-	Running    State = "running"     // it handles records
-	// Degraded: it failed and waits for its restart, its membership is not confirmed, or offsets cannot be committed.
-	Degraded State = "degraded"
-	Stopped  State = "stopped" // Run has returned
-)
-
-func stateOf(s instance.State) State { return State(s.String()) }
 
 // Health is a snapshot of a processor's state.
 type Health struct {
@@ -41,7 +25,9 @@ type Health struct {
 	Lag map[string]map[int32]int64 `json:"lag,omitempty"`
 }
 
-func healthOf(h instance.Health) Health {
+// Health returns a snapshot of the processor's state.
+func (p *Processor) Health() Health {
+	h := p.instance.Health()
 	out := Health{State: stateOf(h.State), Since: h.Since, Restarts: h.Restarts, Err: h.Err}
 	if len(h.Lag) > 0 {
 		out.Lag = make(map[string]map[int32]int64)

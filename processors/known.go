@@ -44,9 +44,6 @@ func (in *input[T]) isKnown(c *Context) (known bool) {
 // lateCodec is the codec of a topic whose edge decodes the values itself, after it has called known.
 type lateCodec struct{ goka.Codec }
 
-// undecoded is a value's bytes.
-type undecoded []byte
-
 // Decode implements goka.Codec.
 func (c lateCodec) Decode(raw []byte) (any, error) {
 	if raw == nil {

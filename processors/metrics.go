@@ -9,6 +9,21 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
+// State is what a processor is doing.
+type State string
+
+// The states of a processor.
+const (
+	NotStarted State = "not started" // Run was not called
+	Recovering State = "recovering"  // it creates topics, joins the group or reads its tables
+	Running    State = "running"     // it handles records
+	// Degraded: it failed and waits for its restart, its membership is not confirmed, or offsets cannot be committed.
+	Degraded State = "degraded"
+	Stopped  State = "stopped" // Run has returned
+)
+
+func stateOf(s instance.State) State { return State(s.String()) }
+
 // Metrics are callbacks for events of a processor. They are called from several goroutines and must not block. Any may be
 // nil.
 type Metrics struct {
@@ -25,9 +40,6 @@ type Metrics struct {
 	// DeadLetter is called for each record that is sent to the dead-letter topic.
 	DeadLetter func(*RecordError)
 }
-
-// WithMetrics sets callbacks for metrics. The default is none.
-func WithMetrics(m Metrics) Option { return func(o *options) { o.metrics = m } }
 
 func (m Metrics) hooks() instance.Hooks {
 	var h instance.Hooks

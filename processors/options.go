@@ -20,24 +20,6 @@ import (
 // option or edge.
 var ErrConfig = errors.New("processors: bad configuration")
 
-// Clock provides the current time and tickers. Deadlines and Context.Now use it. Its methods must be safe for concurrent
-// use.
-type Clock interface {
-	// Now returns the current time, with millisecond precision or better.
-	Now() time.Time
-	// NewTicker returns a ticker that sends the time on its channel once per period, until it is stopped. The channel
-	// holds one tick; further ticks are dropped until it is read. NewTicker panics if period is not positive.
-	NewTicker(period time.Duration) Ticker
-}
-
-// Ticker is the ticker that a Clock returns: a time.Ticker behind an interface.
-type Ticker = interface {
-	// C returns the channel of ticks. Every call returns the same channel.
-	C() <-chan time.Time
-	// Stop ends the ticks. It does not close the channel and may be called again.
-	Stop()
-}
-
 // Option configures a Processor. Workers, NewFollower and NewPublisher accept the same options. New returns an error that
 // wraps ErrConfig for an option with an invalid value.
 type Option func(*options)
@@ -313,3 +295,6 @@ func WithGuarantee(g Guarantee) Option {
 var guarantees = map[Guarantee]instance.Guarantee{
 	AtLeastOnce: instance.AtLeastOnce, ExactlyOnce: instance.ExactlyOnce, "exactly_once_v2": instance.ExactlyOnce,
 }
+
+// WithMetrics sets callbacks for metrics. The default is none.
+func WithMetrics(m Metrics) Option { return func(o *options) { o.metrics = m } }

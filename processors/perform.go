@@ -55,7 +55,7 @@ func attempt(c *Context, stage Stage, h func(*Context) error) (settled bool) {
 // handlerFailed decides what follows a handler's error. It returns false if the handler must be called again.
 func handlerFailed(ctx goka.Context, c *Context, stage Stage, err error) (settled bool) {
 	failure := c.record.fail(stage, err)
-	retrier, ok := retrierOf(ctx)
+	retrier, ok := unbound(ctx).(runtimeapi.Retrier)
 	switch {
 	case !ok || c.broken: // a restart opens the local store again
 		fail(ctx, failure)
@@ -78,15 +78,9 @@ func handlerFailed(ctx goka.Context, c *Context, stage Stage, err error) (settle
 	return true
 }
 
-// retrierOf returns the runtime if it calls failed handlers again.
-func retrierOf(ctx goka.Context) (r runtimeapi.Retrier, ok bool) {
-	r, ok = unbound(ctx).(runtimeapi.Retrier)
-	return r, ok
-}
-
 // hasEnded reports whether a callback must return without effects.
 func hasEnded(ctx goka.Context) bool {
-	r, ok := retrierOf(ctx)
+	r, ok := unbound(ctx).(runtimeapi.Retrier)
 	return ok && r.Ended()
 }
 
@@ -105,4 +99,11 @@ func run(c *Context, h func(*Context) error) (panicked *PanicError, err error) {
 func fail(ctx goka.Context, err error) {
 	ctx.Fail(err)
 	panic(err)
+}
+
+// deadLetter dead-letters a record without its handler's effects: one that reached no handler, or whose handler failed.
+func deadLetter(ctx goka.Context, c *Context, stage Stage, cause error) {
+	out := c.letterOutput(ctx, c.record.letter(cause.Error()))
+	out.rejected = c.record.fail(stage, cause)
+	out.perform(ctx, c.settings)
 }

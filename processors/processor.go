@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/instance"
@@ -75,46 +73,6 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	return &Processor{instance: inst}, nil
 }
 
-// sarama returns the configuration of all Kafka clients.
-func (o *options) sarama() *sarama.Config {
-	conf := kafka.Config()
-	outcome, err := kafka.Apply(conf, o.properties, nil)
-	if err != nil {
-		o.refuse("properties: %w", err)
-	}
-	if len(outcome.Ignored) > 0 {
-		o.instance.Logger.Warn("properties without effect", zap.Strings("names", outcome.Ignored))
-	}
-	ofProperties := conf.Net.TLS.Config
-	for _, set := range o.secure {
-		if err := set(conf); err != nil {
-			o.refuse("%w", err)
-		}
-	}
-	warnings := kafka.CleartextWarnings(conf)
-	if conf.Net.TLS.Config == ofProperties { // else WithTLS has replaced what the warnings are about
-		warnings = append(warnings, outcome.Warnings...)
-	}
-	for _, warning := range warnings {
-		o.instance.Logger.Warn("insecure Kafka connection: " + warning)
-	}
-	if o.recordBytes > 0 {
-		conf.Producer.MaxMessageBytes = o.recordBytes
-	}
-	if o.instance.InstanceID != "" {
-		conf.Consumer.Group.InstanceId = o.instance.InstanceID
-	}
-	o.instance.InstanceID = conf.Consumer.Group.InstanceId
-	if o.guarantee == "" {
-		o.guarantee = Guarantee(strings.ToLower(strings.TrimSpace(o.properties[kafka.ProcessingGuarantee])))
-	}
-	o.instance.Guarantee = guarantees[o.guarantee] // the zero value is at least once
-	if err := conf.Validate(); err != nil && len(o.errs) == 0 {
-		o.refuse("%w", err)
-	}
-	return conf
-}
-
 // Run joins the group, handles records and blocks until ctx ends. Then it finishes the records in flight, commits the
 // last offsets, leaves the group (also as a static member, unless WithKeepMembership is set) and returns nil. Stopping
 // takes a few milliseconds if handlers do not block, and otherwise some seconds: records in flight get 5 s.
@@ -130,9 +88,6 @@ func (p *Processor) Run(ctx context.Context) error { return p.instance.Run(ctx) 
 // committed, and the next owner of the partitions handles these records again. For a graceful stop, cancel the context
 // of Run.
 func (p *Processor) Kill() { p.instance.Kill() }
-
-// Health returns a snapshot of the processor's state.
-func (p *Processor) Health() Health { return healthOf(p.instance.Health()) }
 
 // Get returns the table row of a key as the table's codec decodes it, or nil if the key has no row. The row includes what
 // handlers have written up to now, committed or not. Get returns ErrNotRunning for a key whose partition this instance

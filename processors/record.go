@@ -12,9 +12,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// maxSessionID is the largest session ID, in bytes. Every record of the session and its table row contain it.
-const maxSessionID = 1024
-
 // record is a record as it was first written, also if it was read from the loop topic.
 type record struct {
 	group     goka.Group
@@ -73,6 +70,9 @@ func withoutPrivate(headers goka.Headers) goka.Headers {
 	return public
 }
 
+// maxSessionID is the largest session ID, in bytes. Every record of the session and its table row contain it.
+const maxSessionID = 1024
+
 // reservedKey is where Goka's storage keeps its changelog offset, in the same key space.
 const reservedKey = "__offset"
 
@@ -104,3 +104,36 @@ func CheckSession(id string) error {
 		return nil
 	}
 }
+
+// Stage is the step of processing at which a record failed.
+type Stage string
+
+// The stages of processing a record.
+const (
+	StageDecode   Stage = "decode"   // the bytes cannot be decoded to the topic's type
+	StageSession  Stage = "session"  // the record has no valid session ID
+	StageRoute    Stage = "route"    // the record is in the wrong partition or under the wrong key, and cannot be looped
+	StageHandle   Stage = "handle"   // the handler returned an error or panicked
+	StageDeadline Stage = "deadline" // the handler of a deadline returned an error or panicked
+)
+
+// RecordError is an error of one record, with the coordinates at which the record was first written. Its text contains the
+// key and no part of the value.
+type RecordError struct {
+	Group     goka.Group
+	Topic     string
+	Partition int32
+	Offset    int64
+	Key       string
+	Stage     Stage
+	Err       error
+}
+
+// Error names group, record and stage, then the cause.
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("processors: group %s, record %s/%d@%d, key %q, %s: %v",
+		e.Group, e.Topic, e.Partition, e.Offset, e.Key, e.Stage, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RecordError) Unwrap() error { return e.Err }

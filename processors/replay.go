@@ -228,21 +228,3 @@ func (f *Follower) replay(
 		}
 	}
 }
-
-// use returns the client of replays, and ctx as a context that ends with the client too. The client stays open until the
-// caller calls done.
-func (f *Follower) use(ctx context.Context) (_ sarama.Client, _ context.Context, done func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.client == nil {
-		return nil, nil, nil, ErrNotFollowing
-	}
-	f.usage.Add(1)
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(f.over, cancel)
-	return f.client, ctx, func() {
-		stop()
-		cancel()
-		f.usage.Done()
-	}, nil
-}

@@ -74,3 +74,5 @@ func settingsOf(ctx goka.Context) *settings {
 	}
 	return defaults(ctx.Group())
 }
+
+func deadLetterStream(group goka.Group) goka.Stream { return goka.Stream(string(group) + "-dlq") }
