@@ -21,17 +21,12 @@ func defect(row any, e Event, cause error, now time.Time, rules rules) Outcome {
 	if err != nil {
 		return Outcome{}
 	}
-	return abandon(state, e.session(), now, rules)
+	return abandon(state, e.session(), internal, now, rules)
 }
 
-// abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
-// with code internal and without routes, except to their origins; held records are dead-lettered. The conversation, the cost and the memories
-// stay.
-func abandon(state *turnrow.State, key string, now time.Time, rules rules) Outcome {
-	return abandonWith(state, key, internal, now, rules)
-}
-
-func abandonWith(state *turnrow.State, key string, f failure, now time.Time, rules rules) Outcome {
+// abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs without
+// routes, except to their origins; held records are dead-lettered. The conversation, the cost and the memories stay.
+func abandon(state *turnrow.State, key string, f failure, now time.Time, rules rules) Outcome {
 	if state == nil {
 		return Outcome{}
 	}

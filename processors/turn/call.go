@@ -18,7 +18,8 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 	}
 	items := itemsOf(r)
 	turn := s.row.Turn
-	s.keepOwn(r, previous)
+	turn.UserId = s.row.UserId
+	s.shareConversation(conversation(r, previous))
 	turn.Calls = make([]*turnrow.Call, 0, len(items))
 	for i := range items {
 		item := &items[i]

@@ -172,7 +172,7 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 		}, topics.CodeInternal, "bob"},
 		"abandoned": {nil, func(p *play) effects {
 			p.send("message-input", ann)
-			return effects(abandon(p.state(), p.key, p.now, p.rules).Effects)
+			return effects(abandon(p.state(), p.key, internal, p.now, p.rules).Effects)
 		}, topics.CodeInternal, "ann"},
 		"erased": {nil, func(p *play) effects {
 			p.send("message-input", ann)

@@ -73,7 +73,7 @@ func TestHeldRecordExpires(t *testing.T) {
 		t.Run(name+", defect", func(t *testing.T) {
 			p, asked, id := lostTurn(t)
 			send(p, asked, id)
-			out := abandon(p.state(), p.key, p.now, p.rules)
+			out := abandon(p.state(), p.key, internal, p.now, p.rules)
 			require.Equal(t, letters(reasonTurnEnded), effects(out.Effects).letters())
 			require.Empty(t, out.State.Early)
 			require.LessOrEqual(t, out.State.Version, uint32(rowVersion))

@@ -57,7 +57,7 @@ func eraseState(state *turnrow.State, purge *Record, now time.Time, rules rules)
 		Calls: memories(state.Calls, memorySize), Steps: memories(state.Steps, stepSize),
 	}
 	failed := failure{topics.CodeCancelled, "cancelled"}
-	out := abandonWith(state, purge.Session, failed, now, rules)
+	out := abandon(state, purge.Session, failed, now, rules)
 	s := &transition{row: left, key: purge.Session, now: now, rules: rules, purging: true}
 	s.rememberCause(digests.Of(ofCause, purge.Topic, purge.Cause))
 	s.row.DeadlineMs = s.deadline()

@@ -48,15 +48,8 @@ func (s *transition) historySize() int {
 	return stored
 }
 
-// keepOwn stores the conversation after a response that did not end the turn, as the number of bytes that it shares with
-// the session's history and the tail after them.
-func (s *transition) keepOwn(r topics.ThinkResponse, previous uint32) {
-	whole, length := conversation(r, previous)
-	s.row.Turn.UserId = s.row.UserId
-	s.shareConversation(whole, length)
-}
-
-// shareConversation stores the conversation that the open turn builds on. length is its number of messages.
+// shareConversation stores the conversation that the open turn builds on, as the number of bytes that it shares with the session's
+// history and the tail after them. length is its number of messages.
 func (s *transition) shareConversation(whole topics.Raw, length uint32) {
 	turn := s.row.Turn
 	s.turnTail() // requires the tail to be loaded, so that its parts are deleted

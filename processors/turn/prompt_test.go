@@ -128,7 +128,7 @@ func TestEndedStepLeavesNoPartsOfItsPrompt(t *testing.T) {
 	t.Run("abandoned", func(t *testing.T) {
 		p, _ := prompted(t)
 		numbers := numbersOf(p.stored().Turn.PromptParts)
-		out := abandon(p.stored(), p.key, p.now, p.rules)
+		out := abandon(p.stored(), p.key, internal, p.now, p.rules)
 		require.Subset(t, out.UnusedParts, numbers)
 		require.Equal(t, uint32(rowVersion), out.State.Version)
 	})

@@ -74,7 +74,7 @@ func TestAbandonedTurnDeletesItsParts(t *testing.T) {
 	p := midway(t)
 	s, err := turnrow.Table.Unmarshal(p.row)
 	require.NoError(t, err)
-	out := abandon(s, p.key, p.now, p.rules)
+	out := abandon(s, p.key, internal, p.now, p.rules)
 	require.Equal(t, uint32(rowVersion), out.State.Version)
 	for _, n := range out.UnusedParts {
 		require.Contains(t, p.parts, n)

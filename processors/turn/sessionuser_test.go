@@ -163,7 +163,7 @@ func TestConversationAfterATombstoneAndAFailedTurnBelongsToItsOwnUser(t *testing
 		"timeout": func(p *play) { require.NotNil(p.tb, the[Answered](p.tb, p.wait(p.rules.ThinkTimeout)).Error) },
 		"cancel":  func(p *play) { p.send("session-control", `{"action":"cancel"}`) },
 		"defect": func(p *play) {
-			p.keep(abandon(p.state(), p.key, p.now, p.rules))
+			p.keep(abandon(p.state(), p.key, internal, p.now, p.rules))
 			p.restart()
 		},
 	} {

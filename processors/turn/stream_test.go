@@ -237,6 +237,6 @@ func TestCallWithALongIDOrNameIsNotInTheStream(t *testing.T) {
 func TestStreamOfADamagedRowEnds(t *testing.T) {
 	p := newPlay(t, withEvents)
 	p.ask("hi")
-	out := abandon(p.state(), p.key, p.now, p.rules)
+	out := abandon(p.state(), p.key, internal, p.now, p.rules)
 	require.Contains(t, stream(effects(out.Effects))[0], `"code":"internal"`)
 }

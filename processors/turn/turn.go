@@ -5,6 +5,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// A turn opens with its message. If the history is too long, it asks the compactor for a summary; then it asks the model. A
+// response with calls lets it wait for their results (call.go), and with the last one it asks the model again. It closes with an
+// answer (think.go) or fails with an error, and the next waiting message gets its turn.
+
 // open starts the turn of an accepted message. read is the decoded message, or nil to decode it from a.
 func (s *transition) open(a *turnrow.Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
