@@ -168,7 +168,7 @@ func (d *dock) toolMessage(results ...string) string {
 		value := d.topics.ToolUseResult.Codec().Unmarshal([]byte(r)).Value
 		turn.Calls = append(turn.Calls, &turnrow.Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
 	}
-	s := &transition{key: d.key, now: d.now, row: &turnrow.State{Turn: turn}}
+	s := &transition{session: session{key: d.key, now: d.now, row: &turnrow.State{Turn: turn}}}
 	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(copies{metadata: true}))))
 }
 

@@ -30,7 +30,7 @@ func abandon(state *turnrow.State, key string, f failure, now time.Time, rules r
 	if state == nil {
 		return Outcome{}
 	}
-	s := &transition{row: state, key: key, now: now, rules: rules}
+	s := &transition{session: session{row: state, key: key, now: now, rules: rules}}
 	s.abandonGates()
 	s.abandonStream(f)
 	for a := range s.unfinished() {

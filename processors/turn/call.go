@@ -69,7 +69,7 @@ func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
 
 // unusable returns the error result of an item that cannot be called, or nil if it can. The items before it must already
 // be in the turn's calls.
-func (s *transition) unusable(item topics.ToolUseItem) *turnrow.Result {
+func (s *session) unusable(item topics.ToolUseItem) *turnrow.Result {
 	text, reason := "", "invalid_tool_call"
 	switch {
 	case blank(item.ToolUseID):

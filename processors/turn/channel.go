@@ -120,7 +120,7 @@ func lastToGive(s *turnrow.State) *turnrow.Accepted {
 }
 
 // ofTurn returns a call's item with the origin and the depth of the open turn.
-func (s *transition) ofTurn(item topics.ToolUseItem) topics.ToolUseItem {
+func (s *session) ofTurn(item topics.ToolUseItem) topics.ToolUseItem {
 	a := s.row.Turn.Message
 	item.Origin, item.Depth = originOf(a), a.Depth
 	return item

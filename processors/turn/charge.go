@@ -90,7 +90,7 @@ func (s *transition) payer(own workerReply, at place, echo func() topics.Raw, re
 }
 
 // turnUser returns the user of the open turn, to whose response the worker gave a user.
-func (s *transition) turnUser(response *string) *string {
+func (s *session) turnUser(response *string) *string {
 	if user := notBlank(s.user(s.row.Turn.Message)); user != nil {
 		return user
 	}

@@ -16,7 +16,7 @@ import (
 // results would be read by no step.
 
 // mayAsk reports whether the open turn may open another step. If it may not, the failure says why.
-func (s *transition) mayAsk() (f failure, ok bool) {
+func (s *session) mayAsk() (f failure, ok bool) {
 	turn, cost := s.row.Turn, s.costSoFar()
 	switch {
 	case int64(turn.Step) >= int64(s.rules.MaxSteps):
@@ -42,12 +42,12 @@ func (s *transition) spend(cost *float64) {
 }
 
 // costSoFar returns the cost of the session that its limit is compared with; nil if it is not known.
-func (s *transition) costSoFar() *float64 { return larger(s.row.Spent, s.row.Cost) }
+func (s *session) costSoFar() *float64 { return larger(s.row.Spent, s.row.Cost) }
 
 // callCost returns what a response adds to the costs that the limit of the session is compared with; nil if it is not known. In a
 // response that reports only the cost of the session, that is the difference to the one before. Some model workers of FlightDeck
 // report the cost of a call as that of the session: with Config.Costs the larger of both counts.
-func (s *transition) callCost(r topics.ThinkResponse) *float64 {
+func (s *session) callCost(r topics.ThinkResponse) *float64 {
 	if r.ThinkCost != nil || r.TotalSessionCost == nil || r.PreviousSessionCost != nil {
 		return costOf(r)
 	}
@@ -119,7 +119,7 @@ func known(cost float64) *float64 {
 // turn still has one output, and the response to the step is dead-lettered.
 
 // overBudget reports whether the user of the open turn, or the user's tenant, has reached a budget, and which.
-func (s *transition) overBudget() (text string, over bool) {
+func (s *session) overBudget() (text string, over bool) {
 	user := s.user(s.row.Turn.Message)
 	if !s.rules.hasBudgets() || s.spendings == nil || blank(user) {
 		return "", false
@@ -135,7 +135,7 @@ func (s *transition) overBudget() (text string, over bool) {
 }
 
 // reached reports whether a scope, whose owner is named in the text, has reached a limit of its budget.
-func (s *transition) reached(owner, scope string, limit Budget) (text string, over bool) {
+func (s *session) reached(owner, scope string, limit Budget) (text string, over bool) {
 	if limit == (Budget{}) {
 		return "", false
 	}

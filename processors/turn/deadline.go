@@ -3,7 +3,7 @@ package turn
 import "math"
 
 // deadline returns the earliest open deadline in milliseconds since the epoch, or 0 if there is none.
-func (s *transition) deadline() int64 {
+func (s *session) deadline() int64 {
 	earliest := int64(0)
 	add := func(at int64) {
 		if earliest == 0 || at < earliest {
@@ -35,7 +35,7 @@ func (s *transition) deadline() int64 {
 
 // postponed returns when a deadline is due again if it was postponed, else the deadline. Both are in milliseconds since the
 // epoch. Only a deadline that is due can have been postponed.
-func (s *transition) postponed(at int64) int64 {
+func (s *session) postponed(at int64) int64 {
 	if at > s.nowMS() {
 		return at
 	}
@@ -44,7 +44,7 @@ func (s *transition) postponed(at int64) int64 {
 
 // turnDeadline returns when the open step or the first of the open calls times out, in milliseconds since the epoch. With
 // Supersede, a waiting message makes a step time out earlier. A step whose clock is stopped has no deadline.
-func (s *transition) turnDeadline() int64 {
+func (s *session) turnDeadline() int64 {
 	if s.row.Turn.StoppedMs != 0 && s.paused() {
 		return math.MaxInt64
 	}
@@ -61,7 +61,7 @@ func (s *transition) turnDeadline() int64 {
 // idleAt returns when a session that waits for nothing ends or is removed: it ends as endsAt says, and is removed when its
 // memories expire if only memories, or the cost of a session that ended, are left, else after Config.IdlePurge if that is set.
 // ok is false if the session waits for something or is never removed.
-func (s *transition) idleAt() (at int64, ok bool) {
+func (s *session) idleAt() (at int64, ok bool) {
 	switch {
 	case s.waitsForSomething():
 		return 0, false
@@ -79,10 +79,10 @@ func (s *transition) idleAt() (at int64, ok bool) {
 }
 
 // forgottenAt returns when the last memory expires, in milliseconds since the epoch.
-func (s *transition) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
+func (s *session) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
 
 // endsAt returns when an idle session ends, in milliseconds since the epoch. ok is false if it does not.
-func (s *transition) endsAt() (at int64, ok bool) {
+func (s *session) endsAt() (at int64, ok bool) {
 	if s.rules.Memoir == nil || s.row.LastTurn == "" || s.waitsForSomething() {
 		return 0, false
 	}
@@ -90,20 +90,20 @@ func (s *transition) endsAt() (at int64, ok bool) {
 }
 
 // waitsForSomething reports whether something of the session is open. No message waits without an open turn.
-func (s *transition) waitsForSomething() bool {
+func (s *session) waitsForSomething() bool {
 	return s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early)+len(s.row.OtherGates) > 0
 }
 
 // onlyCostLeft reports whether only memories and the cost are left of a session that has ended.
-func (s *transition) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noConversationLeft() }
+func (s *session) onlyCostLeft() bool { return s.rules.Memoir != nil && s.noConversationLeft() }
 
 // onlyMemoriesLeft reports whether only memories are left of a session.
-func (s *transition) onlyMemoriesLeft() bool {
+func (s *session) onlyMemoriesLeft() bool {
 	return s.noConversationLeft() && s.row.Cost == nil && s.row.Spent == nil
 }
 
 // noConversationLeft reports whether only memories and the cost are left of a session.
-func (s *transition) noConversationLeft() bool {
+func (s *session) noConversationLeft() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
 		len(s.row.OtherGates) == 0 && s.row.LastTurn == "" &&
 		s.row.History == nil && s.row.HistoryParts == nil && hiddenSize(s.row) == 0 && s.row.UserId == nil

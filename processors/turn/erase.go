@@ -58,7 +58,7 @@ func eraseState(state *turnrow.State, purge *Record, now time.Time, rules rules)
 	}
 	failed := failure{topics.CodeCancelled, "cancelled"}
 	out := abandon(state, purge.Session, failed, now, rules)
-	s := &transition{row: left, key: purge.Session, now: now, rules: rules, purging: true}
+	s := &transition{session: session{row: left, key: purge.Session, now: now, rules: rules}}
 	s.rememberCause(digests.Of(ofCause, purge.Topic, purge.Cause))
 	s.row.DeadlineMs = s.deadline()
 	return Outcome{Changed: true, State: left, Effects: out.Effects}

@@ -54,12 +54,12 @@ func (s *transition) gateCalls(items []topics.ToolUseItem) []approval.Decision {
 }
 
 // callID is the turntable.id of a call of the open step.
-func (s *transition) callID(i int) string {
+func (s *session) callID(i int) string {
 	return outputID(s.row.Turn.Message.TurnId, s.row.Turn.Step, Called{}, i)
 }
 
 // gateRequest returns the request for the approval of a call.
-func (s *transition) gateRequest(i int, item topics.ToolUseItem, d approval.Decision) GateRequested {
+func (s *session) gateRequest(i int, item topics.ToolUseItem, d approval.Decision) GateRequested {
 	turn := s.row.Turn.Message.TurnId
 	call := s.callID(i)
 	allowed := []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny}
@@ -76,7 +76,7 @@ func (s *transition) gateRequest(i int, item topics.ToolUseItem, d approval.Deci
 }
 
 // sizeOfGateRequest returns an upper bound of the size of a request on the wire.
-func (s *transition) sizeOfGateRequest(g GateRequested) int {
+func (s *session) sizeOfGateRequest(g GateRequested) int {
 	return envelope + 2*s.keySize() + quoted(&g.Tool) + quoted(&g.ToolUseID) + quoted(&g.Message) + quoted(&g.Origin.Agent) +
 		len(g.Args) + len(g.ResponseSchema) + len(g.Channel)
 }
@@ -127,7 +127,7 @@ func (s *transition) refuseLargestGate() bool {
 const noRoomForGate = "the session's row has no room for a call that waits for approval"
 
 // ungated returns the error result of a call that cannot wait for its approval.
-func (s *transition) ungated(c *turnrow.Call, text string) *turnrow.Result {
+func (s *session) ungated(c *turnrow.Call, text string) *turnrow.Result {
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), 0, text, "too_large")
 }
 

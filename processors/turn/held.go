@@ -120,7 +120,7 @@ func (r workerReply) answersAlike(h *turnrow.Held) bool {
 
 // answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
 // call.
-func (s *transition) answers(n stepName, c *turnrow.Call) bool {
+func (s *session) answers(n stepName, c *turnrow.Call) bool {
 	turn := s.row.Turn
 	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
 		turn.Calls[n.call] == c
@@ -145,9 +145,6 @@ func (s *transition) deadLetterReply(r workerReply, reason string) {
 }
 
 func (s *transition) giveUpEarly(reason string, which func(*turnrow.Held) bool) {
-	if len(s.row.Early) == 0 {
-		return
-	}
 	s.row.Early = slices.DeleteFunc(s.row.Early, func(h *turnrow.Held) bool {
 		if !which(h) {
 			return false

@@ -34,10 +34,10 @@ func NewImporter(c Config) (*Importer, error) {
 // and all of them if the newest does not fit. The row is nil if nothing is known of the session.
 func (i *Importer) Row(in Imported, at time.Time) (row []byte, parts []NewPart, err error) {
 	at = time.UnixMilli(max(at.UnixMilli(), time.Second.Milliseconds())) // a record may lack a timestamp; part numbers begin at 1
-	s := &transition{row: &turnrow.State{Version: rowVersion}, now: at, rules: i.rules}
-	s.layout = rowLayout{parts: noParts{}, limit: i.rules.RowLimit}
+	s := &session{row: &turnrow.State{Version: rowVersion}, now: at, rules: i.rules}
+	layout := rowLayout{parts: noParts{}, limit: i.rules.RowLimit}
 	s.row.Cost, s.row.UserId, s.row.TouchedMs = in.Cost, in.User, at.UnixMilli()
-	keep := room{bytes: i.rules.RowLimit - rowReserve - s.layout.reserve() - stateSize(s.row)}
+	keep := room{bytes: i.rules.RowLimit - rowReserve - layout.reserve() - stateSize(s.row)}
 	history := topics.Splice(in.History)
 	if len(history) > keep.bytes {
 		history = withoutFront(history, cutFront(history, keep, true).bytes)
@@ -49,7 +49,7 @@ func (i *Importer) Row(in Imported, at time.Time) (row []byte, parts []NewPart, 
 		return nil, nil, nil
 	}
 	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row)
-	parts, _, _ = s.layout.divide(s.row, s.nowMS())
+	parts, _, _ = layout.divide(s.row, s.nowMS())
 	row, err = turnrow.Table.Marshal(s.row)
 	return row, parts, err
 }

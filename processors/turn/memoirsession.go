@@ -39,13 +39,13 @@ func (s *transition) remember(conversation topics.Raw, at int64) {
 }
 
 // endID returns the ID of the end of a conversation. No turn has it, so no worker takes it for a turn that has ended.
-func (s *transition) endID(conversation topics.Raw) string {
+func (s *session) endID(conversation topics.Raw) string {
 	d := digests.Of(ofEnd, s.key, s.row.LastTurn, string(conversation))
 	return hex.EncodeToString(d[:])
 }
 
 // memoirSession returns a snapshot. room is how many bytes its conversation may have in both fields.
-func (s *transition) memoirSession(conversation topics.Raw, room int, at int64, user *string) MemoirSession {
+func (s *session) memoirSession(conversation topics.Raw, room int, at int64, user *string) MemoirSession {
 	text := topics.Timestamp(time.UnixMilli(at))
 	timestamp := &text
 	if conversation == nil {

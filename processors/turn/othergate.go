@@ -73,7 +73,7 @@ func turnNamed(g topics.GateRequest) string {
 }
 
 // endedTurn reports whether a turn, named by its ID or its request, is remembered as ended.
-func (s *transition) endedTurn(named string) bool {
+func (s *session) endedTurn(named string) bool {
 	d, isTurn := turnDigest(named)
 	for a := range s.unfinished() {
 		if namesTurn(named, a) {
@@ -83,7 +83,7 @@ func (s *transition) endedTurn(named string) bool {
 	return isTurn && s.knowsCause(d) || s.knowsRequest(named)
 }
 
-func (s *transition) hasOtherGate(id string) bool {
+func (s *session) hasOtherGate(id string) bool {
 	return slices.ContainsFunc(s.row.OtherGates, func(g *turnrow.OtherGate) bool { return g.GateId == id })
 }
 
@@ -141,7 +141,7 @@ func (s *transition) withdrawOthers(cause topics.GateCause) {
 }
 
 // paused reports whether the clock of the open think step is stopped by a gate.
-func (s *transition) paused() bool {
+func (s *session) paused() bool {
 	return len(s.row.OtherGates) > 0 && s.thinking() && slices.ContainsFunc(s.row.OtherGates, func(g *turnrow.OtherGate) bool {
 		return namesTurn(g.TurnId, s.row.Turn.Message)
 	})

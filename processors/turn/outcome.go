@@ -45,7 +45,7 @@ func (s *transition) receiveOutcome(e GateEnded) {
 }
 
 // waiting returns the named call of the open step if it waits for the gate, else nil.
-func (s *transition) waiting(n stepName, gate string) *turnrow.Call {
+func (s *session) waiting(n stepName, gate string) *turnrow.Call {
 	calls := s.row.Turn.Calls
 	if int64(n.call) >= int64(len(calls)) || calls[n.call].Gate.GetGateId() != gate {
 		return nil

@@ -46,7 +46,7 @@ func (s *transition) reject(a *turnrow.Accepted, f failure) {
 	s.output(a, s.errorOutput(a, f))
 }
 
-func (s *transition) errorOutput(a *turnrow.Accepted, f failure) topics.Output {
+func (s *session) errorOutput(a *turnrow.Accepted, f failure) topics.Output {
 	o := errorOutput(f)
 	o.UserID = s.user(a)
 	o.Cost = s.row.Cost

@@ -211,7 +211,7 @@ func (p *play) keep(out Outcome) {
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
 	if t, full := out.State.Turn, out.full[prompt]; len(full) > 0 {
-		d, ok := (&transition{row: &turnrow.State{}}).digestOf(full)
+		d, ok := (&transition{session: session{row: &turnrow.State{}}}).digestOf(full)
 		require.True(p.tb, ok)
 		require.Equal(p.tb, d[:], t.Input, "the prompt has the digest that the row says")
 	}

@@ -146,7 +146,7 @@ func TestLargePromptIsGivenUpBeforeHeldRecords(t *testing.T) {
 
 func TestGivableBytesOfALargePromptAreExact(t *testing.T) {
 	p, _ := prompted(t)
-	s := &transition{row: p.stored()}
+	s := &transition{session: session{row: p.stored()}}
 	size, givable := stateSize(s.row), s.givable(memories)
 	require.True(t, s.forgetPrompt())
 	require.Equal(t, givable, size-stateSize(s.row))

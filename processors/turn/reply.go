@@ -13,7 +13,7 @@ import (
 // so (stepname.go), or what it echoes.
 
 // thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.
-func (s *transition) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
+func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
 	n, ok := namedStep(from, Enriched{}.kind())
 	if !ok {
 		return stepEnded, false
@@ -84,7 +84,7 @@ func (s *transition) failurePlace(r *workerReply, input topics.Raw) place {
 }
 
 // openPlace returns the place of a record that names no step: it answers the open step, if there is one.
-func (s *transition) openPlace() place {
+func (s *session) openPlace() place {
 	if s.thinking() {
 		return stepOpen
 	}
@@ -198,7 +198,7 @@ func (s *transition) hold(
 }
 
 // holdsBack reports whether a tool's reply answers a call that waits for its approval.
-func (s *transition) holdsBack(r workerReply) bool {
+func (s *session) holdsBack(r workerReply) bool {
 	c := s.openCall(r.toolUseID)
 	return r.kind == turnrow.Held_TOOL && c != nil && c.Gate != nil && s.answers(r.name, c)
 }

@@ -98,7 +98,7 @@ func (s *transition) keepRoute(undo func()) {
 
 // unclaimed reports whether no unfinished message can use an open route. The oldest such route is evicted for a new one:
 // its message has not arrived, or ended before the route arrived. If the message arrives later, its output has no route.
-func (s *transition) unclaimed(r *turnrow.ReplyRoute) bool {
+func (s *session) unclaimed(r *turnrow.ReplyRoute) bool {
 	for a := range s.unfinished() {
 		if sameRequest(a.RequestId, r.RequestId) && !a.NoRoute {
 			return false

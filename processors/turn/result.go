@@ -48,7 +48,7 @@ func (s *transition) receiveToolFailure(e ToolFailed) {
 }
 
 // failedResult returns the error result of a call whose tool failed. The reason is read from the failure's headers.
-func (s *transition) failedResult(c *turnrow.Call, failure *Record) *turnrow.Result {
+func (s *session) failedResult(c *turnrow.Call, failure *Record) *turnrow.Result {
 	text := "the tool failed"
 	if reason := failure.headerText(topics.HeaderErrorReason); !blank(&reason) {
 		text = clipped(reason)

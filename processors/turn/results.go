@@ -11,7 +11,7 @@ import (
 )
 
 // openCall returns the open call with this tool_use_id, or nil if there is none.
-func (s *transition) openCall(id string) *turnrow.Call {
+func (s *session) openCall(id string) *turnrow.Call {
 	if s.row.Turn == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (s *transition) measure(c *turnrow.Call, r *turnrow.Result) {
 }
 
 // synthesise returns an error result for a call that has no result from its tool.
-func (s *transition) synthesise(id, name *string, total int, latency int64, text, reason string) *turnrow.Result {
+func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *turnrow.Result {
 	session, status := s.key, statusError
 	return &turnrow.Result{
 		SessionId: &session,

@@ -104,7 +104,7 @@ func (s *transition) stopWaiting(a *turnrow.Accepted) {
 }
 
 // givable returns how many bytes shrink can give up.
-func (s *transition) givable(most loss) (bytes int) {
+func (s *session) givable(most loss) (bytes int) {
 	bytes = hiddenSize(s.row)
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)

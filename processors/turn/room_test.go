@@ -78,7 +78,7 @@ func (p *play) recordOf(topic, value string) Event {
 }
 
 func (p *play) knowsRequest(id string) bool {
-	s := &transition{row: p.state(), now: p.now, rules: p.rules}
+	s := &transition{session: session{row: p.state(), now: p.now, rules: p.rules}}
 	return s.knowsRequest(id)
 }
 

@@ -63,7 +63,7 @@ func (f *full) handle(e Event) effects {
 	}
 	unfinished := map[string]bool{}
 	if s := f.state(); s != nil {
-		for a := range (&transition{row: s}).unfinished() {
+		for a := range (&session{row: s}).unfinished() {
 			unfinished[a.TurnId] = true
 		}
 	}

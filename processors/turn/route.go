@@ -101,7 +101,7 @@ func (s *transition) expectTombstone() {
 }
 
 // live returns the route, or nil if it has expired.
-func (s *transition) live(r *turnrow.ReplyRoute) *turnrow.ReplyRoute {
+func (s *session) live(r *turnrow.ReplyRoute) *turnrow.ReplyRoute {
 	if r == nil || r.ExpiresMs <= s.nowMS() {
 		return nil
 	}

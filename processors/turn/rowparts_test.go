@@ -124,12 +124,12 @@ func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 					asked := func() *turnrow.OpenTurn {
 						return &turnrow.OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)}
 					}
-					last := &transition{row: &turnrow.State{Steps: want.Steps, Turn: asked()}}
+					last := &transition{session: session{row: &turnrow.State{Steps: want.Steps, Turn: asked()}}}
 					last.rememberStep()
 					want.Steps = last.row.Steps
 					p.change(t, withHistory, now, func(s *turnrow.State) {
 						s.Turn = asked()
-						(&transition{row: s}).rememberStep()
+						(&transition{session: session{row: s}}).rememberStep()
 						s.Turn = nil
 					})
 				}

@@ -11,29 +11,31 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// transition is a row while an event is applied to it.
-type transition struct {
+// session is the row of a session at a time. Its methods only read; those of transition change the row.
+type session struct {
 	row       *turnrow.State
-	layout    rowLayout
-	rowLimit  int   // maximum size of the row before divide, in bytes
-	oversize  int   // the size of the stored row if it exceeded its limit, else 0
-	delayed   int64 // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
 	key       string
 	isNew     bool // the session had no row
 	now       time.Time
-	rules     rules
-	effects   []Effect
-	changed   bool    // the row must be written
-	erased    bool    // the row must be deleted
-	purging   bool    // the session ends: no turn begins
-	cannotAsk bool    // the turn ends because its caller cannot ask a person
-	err       error   // a part could not be read: the outcome is discarded
 	instant   *string // now as text; nil until it is needed
-
+	rules     rules
+	delayed   int64     // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
 	spendings spendings // of users and tenants, nil if their budgets are not checked
+}
 
-	settled *settlement // of the open step, between its response and its end in the event stream
-
+// transition is a session while an event is applied to it.
+type transition struct {
+	session
+	layout    rowLayout
+	rowLimit  int // maximum size of the row before divide, in bytes
+	oversize  int // the size of the stored row if it exceeded its limit, else 0
+	effects   []Effect
+	changed   bool          // the row must be written
+	erased    bool          // the row must be deleted
+	purging   bool          // the session ends: no turn begins
+	cannotAsk bool          // the turn ends because its caller cannot ask a person
+	err       error         // a part could not be read: the outcome is discarded
+	settled   *settlement   // of the open step, between its response and its end in the event stream
 	replaying *turnrow.Held // the held record that is being applied, nil for the event itself
 }
 
@@ -49,13 +51,13 @@ type settlement struct {
 	stop    string
 }
 
-func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
+func (s *session) nowMS() int64 { return s.now.UnixMilli() }
 
 // after returns now plus d, in milliseconds since the epoch.
-func (s *transition) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
+func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
 
 // timestamp returns the current time in the format of the records: ISO-8601 in UTC, with milliseconds unless they are 0.
-func (s *transition) timestamp() *string {
+func (s *session) timestamp() *string {
 	if s.instant == nil {
 		t := topics.Timestamp(s.now)
 		s.instant = &t
@@ -64,7 +66,7 @@ func (s *transition) timestamp() *string {
 }
 
 // unfinished returns the messages that have no output yet, in order of arrival.
-func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
+func (s *session) unfinished() iter.Seq[*turnrow.Accepted] {
 	return func(yield func(*turnrow.Accepted) bool) {
 		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
 			return
@@ -78,7 +80,7 @@ func (s *transition) unfinished() iter.Seq[*turnrow.Accepted] {
 }
 
 // accepted returns the message of an open or waiting turn, nil if the turn is neither.
-func (s *transition) accepted(turn string) *turnrow.Accepted {
+func (s *session) accepted(turn string) *turnrow.Accepted {
 	for a := range s.unfinished() {
 		if a.GetTurnId() == turn {
 			return a
@@ -93,7 +95,7 @@ func namesTurn(named string, a *turnrow.Accepted) bool {
 }
 
 // user returns the user id for a turn's records: the message's, else that of the last think-response.
-func (s *transition) user(a *turnrow.Accepted) *string {
+func (s *session) user(a *turnrow.Accepted) *string {
 	if !blank(a.UserId) {
 		return a.UserId
 	}
@@ -101,12 +103,12 @@ func (s *transition) user(a *turnrow.Accepted) *string {
 }
 
 // thinking reports whether a think step is open.
-func (s *transition) thinking() bool {
+func (s *session) thinking() bool {
 	return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 && s.row.Turn.Compaction == nil
 }
 
 // compacting reports whether the open turn waits for the compactor.
-func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }
+func (s *session) compacting() bool { return s.row.Turn.GetCompaction() != nil }
 
 // load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
 // s.err, and the outcome of the event is discarded.
@@ -169,7 +171,7 @@ func (s *transition) rememberCause(d digest) {
 	s.row.Causes = remember(s.row.Causes, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
-func (s *transition) knowsCause(d digest) bool {
+func (s *session) knowsCause(d digest) bool {
 	return remembers(s.row.Causes, d, s.now, s.rules.RememberFor)
 }
 
@@ -178,7 +180,7 @@ func (s *transition) rememberRequest(id string) {
 	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
-func (s *transition) knowsRequest(id string) bool {
+func (s *session) knowsRequest(id string) bool {
 	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
 }
 
@@ -187,6 +189,6 @@ func (s *transition) rememberCall(d digest) {
 	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
 }
 
-func (s *transition) knowsCall(d digest) bool {
+func (s *session) knowsCall(d digest) bool {
 	return remembers(s.row.Calls, d, s.now, s.rules.RememberFor)
 }

@@ -72,7 +72,7 @@ func (s *transition) memory(conversation topics.Raw) (key string, user *string) 
 
 // namesOthers reports whether a conversation has messages of a user whose memory has another key. The row does not know them
 // if the history is imported, or if an older build, which keeps no key, runs beside this one during a deployment.
-func (s *transition) namesOthers(conversation topics.Raw, key string) bool {
+func (s *session) namesOthers(conversation topics.Raw, key string) bool {
 	elements, _ := topics.Elements(conversation)
 	return slices.ContainsFunc(elements, func(raw topics.Raw) bool {
 		m, err := topics.DecodeMessage(raw)

@@ -11,12 +11,12 @@ const envelope = 1024
 
 // The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
-func (s *transition) sizeOfEnriched(m Enriched) int {
+func (s *session) sizeOfEnriched(m Enriched) int {
 	return envelope + 2*s.keySize() + len(m.History) + promptSize(m.EphemeralPrompt) +
 		spellings(m.BothSpellings)*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID, m.BothSpellings)
 }
 
-func (s *transition) sizeOfOutput(o topics.Output, a *turnrow.Accepted) int {
+func (s *session) sizeOfOutput(o topics.Output, a *turnrow.Accepted) int {
 	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
 		quoted(a.RequestId)
 	if a.NoRoute {
@@ -33,7 +33,7 @@ func (s *transition) sizeOfOutput(o topics.Output, a *turnrow.Accepted) int {
 	return size
 }
 
-func (s *transition) sizeOfItem(t topics.ToolUseItem) int {
+func (s *session) sizeOfItem(t topics.ToolUseItem) int {
 	return envelope + s.keySize() + quoted(t.ToolUseID) + quoted(t.ToolID) + quoted(t.Name) + quoted(t.SessionID) +
 		quoted(t.Timestamp) + quoted(&t.Invalid) + len(t.Input) + len(t.Origin)
 }
@@ -46,7 +46,7 @@ func promptSize(prompt string) int {
 	return quoted(&prompt)
 }
 
-func (s *transition) keySize() int { return quoted(&s.key) }
+func (s *session) keySize() int { return quoted(&s.key) }
 
 // quoted returns the size of a text in JSON, at most.
 func quoted(text *string) int {

@@ -62,7 +62,7 @@ func (s *transition) rememberStep() {
 }
 
 // closedStep reports whether a remembered closed step had that input, and whether one also had a history of that length.
-func (s *transition) closedStep(d digest, length uint32) (closed, sameLength bool) {
+func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) {
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
 		if digest(steps[:digestSize]) == d {
 			closed = true
@@ -73,7 +73,7 @@ func (s *transition) closedStep(d digest, length uint32) (closed, sameLength boo
 }
 
 // namesWaiting reports whether d is the digest of a message that waits for its turn.
-func (s *transition) namesWaiting(d digest) bool {
+func (s *session) namesWaiting(d digest) bool {
 	for _, a := range s.row.Waiting {
 		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
 			return true
@@ -83,7 +83,7 @@ func (s *transition) namesWaiting(d digest) bool {
 }
 
 // isDue reports whether a held record can be applied now: its step is open, or can no longer open.
-func (s *transition) isDue(h *turnrow.Held) bool {
+func (s *session) isDue(h *turnrow.Held) bool {
 	turn := s.row.Turn
 	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
 		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step

@@ -67,14 +67,14 @@ func (s *transition) rememberEnded(a *turnrow.Accepted) {
 }
 
 // hasEnded reports whether the turn of a message is remembered as ended.
-func (s *transition) hasEnded(id string) bool {
+func (s *session) hasEnded(id string) bool {
 	ended, ok := turnDigest(id)
 	return ok && s.knowsCause(ended)
 }
 
 // hasTurn reports whether the turn of a message is open, waits or is remembered as ended: the message is a repeat. Its
 // own record may be forgotten, because other records arrived while it waited.
-func (s *transition) hasTurn(id string) bool { return s.accepted(id) != nil || s.hasEnded(id) }
+func (s *session) hasTurn(id string) bool { return s.accepted(id) != nil || s.hasEnded(id) }
 
 // place is the state of the step that a record answers.
 type place int
@@ -90,7 +90,7 @@ const (
 
 // placeOf returns the place of a named step. A turn that is neither open nor remembered as ended has not opened yet: its
 // message waits or was not read yet.
-func (s *transition) placeOf(n stepName) place {
+func (s *session) placeOf(n stepName) place {
 	turn := s.row.Turn
 	if turn == nil || turn.Message.GetTurnId() != n.turn {
 		if d, ok := turnDigest(n.turn); ok && s.knowsCause(d) {

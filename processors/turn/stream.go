@@ -29,7 +29,7 @@ const (
 const ownAttempt = 1
 
 // streams reports whether the open turn has an event stream.
-func (s *transition) streams() bool { return s.row.Turn.GetStream() != nil }
+func (s *session) streams() bool { return s.row.Turn.GetStream() != nil }
 
 // streamed emits a record of the turn in the open step.
 func (s *transition) streamed(seq int, e topics.AgentEvent) { s.streamedAs(seq, seq, e) }
@@ -47,7 +47,7 @@ func (s *transition) streamedAs(index, seq int, e topics.AgentEvent) {
 }
 
 // silentUntil returns how long the open turn may write no event, in milliseconds since the epoch.
-func (s *transition) silentUntil() int64 {
+func (s *session) silentUntil() int64 {
 	turn := s.row.Turn
 	until := turn.DeadlineMs
 	if turn.StoppedMs != 0 { // the rest of the step's time begins after the last gate

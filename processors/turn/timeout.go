@@ -104,7 +104,7 @@ func (d DeadlineCame) expireEarly(s *transition) {
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.
-func (s *transition) expects(h *turnrow.Held) bool {
+func (s *session) expects(h *turnrow.Held) bool {
 	if h.TurnId == "" {
 		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
 	}
@@ -158,7 +158,7 @@ var _ reading = (*processors.Context)(nil)
 // withUnread returns the deadline with what may be unread, if it may have to wait for that: Progress can ask each broker of an
 // input, and blocks while one does not answer.
 func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules rules, from reading) DeadlineCame {
-	if state == nil || !(&transition{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
+	if state == nil || !(&session{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
 		return d
 	}
 	p := from.Progress()
@@ -168,7 +168,7 @@ func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules rule
 
 // mayPostpone reports whether a deadline that comes now may be postponed. If it reports false, the outcome does not depend on
 // DeadlineCame.Unread. It reads no parts.
-func (s *transition) mayPostpone() bool {
+func (s *session) mayPostpone() bool {
 	due := func(at int64) bool { return at <= s.nowMS() }
 	gateDue := func(g *turnrow.OtherGate) bool { return due(g.ExpiresMs) }
 	switch row := s.row; {

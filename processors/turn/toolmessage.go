@@ -29,7 +29,7 @@ func (s *transition) emitResults(with copies) ToolMessage {
 	return message
 }
 
-func (s *transition) completed() Completed {
+func (s *session) completed() Completed {
 	turn := s.row.Turn
 	c := Completed{
 		SessionID:     &s.key,
@@ -56,7 +56,7 @@ func resultRecord(r *turnrow.Result) topics.ToolUseResult {
 	}
 }
 
-func (s *transition) buildToolMessage(with copies) ToolMessage {
+func (s *session) buildToolMessage(with copies) ToolMessage {
 	turn := s.row.Turn
 	role := roleTool
 	contentSize, metadataSize := sizesOf(turn.Calls, with.text)
@@ -107,7 +107,7 @@ func appendResultText(b []byte, r *turnrow.Result) []byte {
 
 // sortedContent returns the content of the tool message with the members of each entry sorted by name: the same JSON value,
 // which digests then need not sort. size is the size of the content.
-func (s *transition) sortedContent(size int, text bool) topics.Raw {
+func (s *session) sortedContent(size int, text bool) topics.Raw {
 	b := append(make([]byte, 0, size), '[')
 	for i, c := range s.row.Turn.Calls {
 		if i > 0 {
@@ -143,7 +143,7 @@ func (s *transition) fitResults(room int, text bool) (with copies, fits bool) {
 }
 
 // excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
-func (s *transition) excess(room int, with copies) int {
+func (s *session) excess(room int, with copies) int {
 	return max(s.sizeOfToolMessage(with)-room, s.sizeOfCompleted()-s.rules.limit(s.rules.accepted.completed))
 }
 
@@ -171,7 +171,7 @@ func (s *transition) shortenResults(room int, with copies) {
 }
 
 // tooLargeResult returns the error that replaces a result that does not fit.
-func (s *transition) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow.Result {
+func (s *session) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow.Result {
 	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
 	short := s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
 	if c.Edited {
@@ -180,7 +180,7 @@ func (s *transition) tooLargeResult(c *turnrow.Call, r *turnrow.Result) *turnrow
 	return short
 }
 
-func (s *transition) sizeOfToolMessage(with copies) int {
+func (s *session) sizeOfToolMessage(with copies) int {
 	turn := s.row.Turn
 	content, results := sizesOf(turn.Calls, with.text)
 	if !with.metadata {
@@ -191,7 +191,7 @@ func (s *transition) sizeOfToolMessage(with copies) int {
 	return envelope + s.keySize() + quoted(turn.UserId) + content + results
 }
 
-func (s *transition) sizeOfCompleted() int {
+func (s *session) sizeOfCompleted() int {
 	turn := s.row.Turn
 	_, results := sizesOf(turn.Calls, false)
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)

@@ -26,7 +26,7 @@ func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, err
 	if event.writtenByTurn() {
 		return Outcome{}, nil
 	}
-	s := &transition{row: from.state, key: event.session(), now: now, rules: rules, spendings: from.spendings}
+	s := &transition{session: session{row: from.state, key: event.session(), now: now, rules: rules, spendings: from.spendings}}
 	if s.row == nil {
 		s.row, s.isNew = &turnrow.State{Version: rowVersion}, true
 	}

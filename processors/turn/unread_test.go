@@ -18,7 +18,7 @@ func (p *play) checkUnread(d DeadlineCame, out Outcome) {
 	p.tb.Helper()
 	from, err := newStateCache().read(p.table(), d.Session)
 	require.NoError(p.tb, err)
-	if from.state != nil && (&transition{row: from.state, key: d.Session, now: p.now, rules: p.rules}).mayPostpone() {
+	if from.state != nil && (&session{row: from.state, key: d.Session, now: p.now, rules: p.rules}).mayPostpone() {
 		return
 	}
 	if d.Unread != nil {
