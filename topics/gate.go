@@ -130,10 +130,3 @@ func (w *writer) someRaw(name string, v Raw) {
 		w.raw(name, v)
 	}
 }
-
-// someInstant writes a time in milliseconds since the epoch as ISO 8601: nothing if it is 0.
-func (w *writer) someInstant(name string, ms int64) {
-	if ms != 0 {
-		w.word(name, Timestamp(time.UnixMilli(ms)))
-	}
-}
