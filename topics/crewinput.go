@@ -5,32 +5,32 @@ package topics
 // nothing else, so the order of a key's records decides what happens.
 type CrewInput struct {
 	// InputID identifies the input: a repeat with the same ID has no effect. It is the record's turntable.id.
-	InputID string
+	InputID string `json:"input_id"`
 	// Kind says what Body is: one of the constants with the prefix Crew of this package.
-	Kind string
+	Kind string `json:"kind"`
 	// From is the row or the host that wrote the input: "agent/", "crew/", "repository/" or "host/" and an ID. It is empty for
 	// inputs of doors and of users' programs.
-	From string
+	From string `json:"from,omitzero"`
 	// Number rises with every input of From, so that one with a lower number is a repeat. It is 0 without From.
-	Number int64
+	Number int64 `json:"number" with:"From"`
 	// Body is the object that Kind stands for.
-	Body Raw
+	Body Raw `json:"body,omitzero" as:"object"`
 }
 
 // CrewAction is the value of {agent}-crew-actions: something that a host does outside Kafka, such as to start an agent or to
 // run git. The host answers with a CrewReceipt.
 type CrewAction struct {
 	// ActionID identifies the action: a repeat with the same ID is the same action.
-	ActionID string
-	Kind     string
+	ActionID string `json:"action_id"`
+	Kind     string `json:"kind"`
 	// Host is the name of the host that does it, and Epoch the run of the host that the action is for: another run does not
 	// do it. Epoch is 0 for actions that any run does.
-	Host  string
-	Epoch int64
+	Host  string `json:"host"`
+	Epoch int64  `json:"epoch,omitzero"`
 	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID. That of a CrewHostClaim is "host/" and
 	// the name.
-	Subject string
-	Body    Raw
+	Subject string `json:"subject"`
+	Body    Raw    `json:"body,omitzero" as:"object"`
 }
 
 // CrewEvent is the value of {agent}-crew-events: something that happened, as the frame of the WebSocket that shows it. Fields
@@ -54,31 +54,12 @@ type CrewEvent struct {
 }
 
 var (
-	crewInputWire  = wire[CrewInput]{depth: MaxDepth, read: readValidCrewInput, write: writeCrewInput}
-	crewActionWire = wire[CrewAction]{depth: MaxDepth, read: readValidCrewAction, write: writeCrewAction}
+	crewInputWire  = tagged(checkCrewInput)
+	crewActionWire = tagged(checkCrewAction)
 )
 
-func readValidCrewInput(c *cursor, in *CrewInput) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "input_id":
-			in.InputID, err = c.word()
-		case "kind":
-			in.Kind, err = c.word()
-		case "from":
-			in.From, err = c.word()
-		case "number":
-			in.Number, err = c.integer(64)
-		case "body":
-			in.Body, err = c.document()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
+func checkCrewInput(in *CrewInput) error {
 	switch {
-	case err != nil:
-		return err
 	case in.InputID == "":
 		return missing("input_id")
 	case in.Kind == "":
@@ -89,42 +70,8 @@ func readValidCrewInput(c *cursor, in *CrewInput) error {
 	return nil
 }
 
-func writeCrewInput(w *writer, in CrewInput) {
-	w.grow(len(in.Body))
-	w.open()
-	w.word("input_id", in.InputID)
-	w.word("kind", in.Kind)
-	if in.From != "" {
-		w.word("from", in.From)
-		w.integer("number", in.Number)
-	}
-	w.someRaw("body", in.Body)
-	w.close()
-}
-
-func readValidCrewAction(c *cursor, a *CrewAction) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "action_id":
-			a.ActionID, err = c.word()
-		case "kind":
-			a.Kind, err = c.word()
-		case "host":
-			a.Host, err = c.word()
-		case "epoch":
-			a.Epoch, err = c.integer(64)
-		case "subject":
-			a.Subject, err = c.word()
-		case "body":
-			a.Body, err = c.document()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
+func checkCrewAction(a *CrewAction) error {
 	switch {
-	case err != nil:
-		return err
 	case a.ActionID == "":
 		return missing("action_id")
 	case a.Kind == "":
@@ -133,18 +80,4 @@ func readValidCrewAction(c *cursor, a *CrewAction) error {
 		return missing("subject")
 	}
 	return nil
-}
-
-func writeCrewAction(w *writer, a CrewAction) {
-	w.grow(len(a.Body))
-	w.open()
-	w.word("action_id", a.ActionID)
-	w.word("kind", a.Kind)
-	w.word("host", a.Host)
-	if a.Epoch != 0 {
-		w.integer("epoch", a.Epoch)
-	}
-	w.word("subject", a.Subject)
-	w.someRaw("body", a.Body)
-	w.close()
 }
