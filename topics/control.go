@@ -1,7 +1,5 @@
 package topics
 
-import "fmt"
-
 // The actions of a Control.
 const (
 	// ActionCancel ends the open turn, or the one that RequestID names, with an error output.
@@ -13,33 +11,12 @@ const (
 	ActionEnd = "end"
 )
 
-var controlWire = wire[Control]{depth: MaxDepth, read: readControl, write: writeControl}
+var controlWire = tagged(checkControl)
 
-// readControl rejects an unknown action, so that it is dead-lettered and its sender can see that nothing was done.
-func readControl(c *cursor, r *Control) error {
-	err := c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "action":
-			r.Action, err = c.word()
-		case "request_id":
-			r.RequestID, err = c.text()
-		case "reason":
-			r.Reason, err = c.text()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-	if err == nil && r.Action != ActionCancel && r.Action != ActionPurge && r.Action != ActionEnd {
-		return fmt.Errorf("%w: field action: want %s, %s or %s", ErrType, ActionCancel, ActionPurge, ActionEnd)
+// checkControl rejects an unknown action, so that it is dead-lettered and its sender can see that nothing was done.
+func checkControl(r *Control) error {
+	if r.Action != ActionCancel && r.Action != ActionPurge && r.Action != ActionEnd {
+		return wrongType("action", "want "+ActionCancel+", "+ActionPurge+" or "+ActionEnd)
 	}
-	return err
-}
-
-func writeControl(w *writer, r Control) {
-	w.open()
-	w.word("action", r.Action)
-	w.text("request_id", r.RequestID)
-	w.text("reason", r.Reason)
-	w.close()
+	return nil
 }

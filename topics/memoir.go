@@ -6,9 +6,9 @@ import "github.com/turntable-streams/turntable/codec"
 
 var (
 	snapshotWire    = wire[MemoirSnapshot]{depth: MaxDepth, read: readSnapshot, write: writeSnapshot}
-	sessionEndWire  = wire[SessionEnd]{depth: MaxDepth, read: readSessionEnd, write: writeSessionEnd}
-	latencyWire     = wire[ToolLatency]{depth: MaxDepth, read: readLatency, write: writeLatency}
-	sessionCostWire = wire[SessionCost]{depth: MaxDepth, read: readSessionCost, write: writeSessionCost}
+	sessionEndWire  = tagged[SessionEnd](nil)
+	latencyWire     = tagged[ToolLatency](nil)
+	sessionCostWire = tagged[SessionCost](nil)
 	rawWire         = wire[Raw]{depth: MaxDepth, read: readRaw, write: writeRaw}
 )
 
@@ -61,78 +61,6 @@ func writeSnapshot(w *writer, s MemoirSnapshot) {
 			w.close()
 		}
 	}
-	w.text("timestamp", s.Timestamp)
-	w.close()
-}
-
-func readSessionEnd(c *cursor, _ *SessionEnd) error {
-	return c.record(func([]byte) error { return c.skip() })
-}
-
-func writeSessionEnd(w *writer, _ SessionEnd) { w.open(); w.close() }
-
-func readLatency(c *cursor, l *ToolLatency) error {
-	return c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "tool_name":
-			l.ToolName, err = c.text()
-		case "latency_ms":
-			l.LatencyMS, err = c.integer(64)
-		case "session_id":
-			l.SessionID, err = c.text()
-		case "timestamp":
-			l.Timestamp, err = c.text()
-		case "status":
-			l.Status, err = c.word()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-}
-
-func writeLatency(w *writer, l ToolLatency) {
-	w.open()
-	w.text("tool_name", l.ToolName)
-	w.integer("latency_ms", l.LatencyMS)
-	w.text("session_id", l.SessionID)
-	w.text("timestamp", l.Timestamp)
-	w.some("status", l.Status)
-	w.close()
-}
-
-func readSessionCost(c *cursor, s *SessionCost) error {
-	return c.record(func(name []byte) (err error) {
-		switch string(name) {
-		case "session_id":
-			s.SessionID, err = c.text()
-		case "user_id":
-			s.UserID, err = c.text()
-		case "llm_calls":
-			s.LLMCalls, err = c.integer(32)
-		case "total_input_tokens":
-			s.TotalInputTokens, err = c.integer(32)
-		case "total_output_tokens":
-			s.TotalOutputTokens, err = c.integer(32)
-		case "estimated_cost_usd":
-			s.EstimatedCostUSD, err = c.double()
-		case "timestamp":
-			s.Timestamp, err = c.text()
-		default:
-			err = c.skip()
-		}
-		return err
-	})
-}
-
-func writeSessionCost(w *writer, s SessionCost) {
-	w.open()
-	w.text("session_id", s.SessionID)
-	w.text("user_id", s.UserID)
-	w.integer("llm_calls", s.LLMCalls)
-	w.integer("total_input_tokens", s.TotalInputTokens)
-	w.integer("total_output_tokens", s.TotalOutputTokens)
-	w.double("estimated_cost_usd", s.EstimatedCostUSD)
 	w.text("timestamp", s.Timestamp)
 	w.close()
 }

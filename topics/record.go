@@ -168,30 +168,30 @@ type Route struct {
 
 // Control is the value of {agent}-session-control.
 type Control struct {
-	Action    string // "cancel" or "purge"
-	RequestID *string
-	Reason    *string
+	Action    string  `json:"action"` // "cancel" or "purge"
+	RequestID *string `json:"request_id"`
+	Reason    *string `json:"reason"`
 }
 
 // CompactionRequest is the value of {agent}-compaction-request: the oldest messages of a history, to be summarized.
 type CompactionRequest struct {
-	SessionID    *string
-	UserID       *string
-	CompactionID string // the result repeats it
-	Messages     Raw    // a JSON array of Message
-	Timestamp    *string
+	SessionID    *string `json:"session_id"`
+	UserID       *string `json:"user_id"`
+	CompactionID string  `json:"compaction_id"`      // the result repeats it
+	Messages     Raw     `json:"messages" as:"list"` // a JSON array of Message
+	Timestamp    *string `json:"timestamp"`
 }
 
 // CompactionResult is the value of {agent}-compaction-result. With an Error or a blank Summary, there is no summary.
 type CompactionResult struct {
-	SessionID    *string
-	CompactionID string // that of the request
-	Summary      string
-	InputTokens  int64
-	OutputTokens int64
-	Cost         *float64 // of the summary, in dollars; nil if it is unknown
-	Error        *string
-	Timestamp    *string
+	SessionID    *string  `json:"session_id"`
+	CompactionID string   `json:"compaction_id"` // that of the request
+	Summary      string   `json:"summary"`
+	InputTokens  int64    `json:"input_tokens" as:"int32"`
+	OutputTokens int64    `json:"output_tokens" as:"int32"`
+	Cost         *float64 `json:"cost"` // of the summary, in dollars; nil if it is unknown
+	Error        *string  `json:"error"`
+	Timestamp    *string  `json:"timestamp"`
 }
 
 // ThinkFailure is the value of {agent}-think-dlq. It has one of two shapes: the bytes of the original enriched record
@@ -220,22 +220,22 @@ type SessionEnd struct{}
 // ToolLatency is the value of {agent}-tool-use-latency, which FlightDeck creates and never writes: how long one call of a
 // tool took. See turn.Config.Latencies.
 type ToolLatency struct {
-	ToolName  *string
-	LatencyMS int64
-	SessionID *string
-	Timestamp *string
+	ToolName  *string `json:"tool_name"`
+	LatencyMS int64   `json:"latency_ms"`
+	SessionID *string `json:"session_id"`
+	Timestamp *string `json:"timestamp"`
 	// Status is "error" for a call that failed. FlightDeck has no such field; it is left out when empty.
-	Status string
+	Status string `json:"status,omitzero"`
 }
 
 // SessionCost is the value of {agent}-session-cost, which older versions of FlightDeck wrote: what the model calls of a session
 // have cost so far. See package processors/memoir/cost.
 type SessionCost struct {
-	SessionID         *string
-	UserID            *string
-	LLMCalls          int64
-	TotalInputTokens  int64
-	TotalOutputTokens int64
-	EstimatedCostUSD  *float64
-	Timestamp         *string
+	SessionID         *string  `json:"session_id"`
+	UserID            *string  `json:"user_id"`
+	LLMCalls          int64    `json:"llm_calls" as:"int32"`
+	TotalInputTokens  int64    `json:"total_input_tokens" as:"int32"`
+	TotalOutputTokens int64    `json:"total_output_tokens" as:"int32"`
+	EstimatedCostUSD  *float64 `json:"estimated_cost_usd"`
+	Timestamp         *string  `json:"timestamp"`
 }
