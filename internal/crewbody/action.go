@@ -15,8 +15,6 @@ type Start struct {
 	SessionID string `json:"session_id,omitzero"`
 }
 
-func (Start) Kind() string { return "start" }
-
 // Send sends session/prompt.
 type Send struct {
 	AgentID   string     `json:"agent_id"`
@@ -26,8 +24,6 @@ type Send struct {
 	Blocks    topics.Raw `json:"blocks"` // the prompt: an array of content blocks
 }
 
-func (Send) Kind() string { return "send" }
-
 // Cancel sends session/cancel, if the prompt is still open: empty cancels any.
 type Cancel struct {
 	AgentID   string `json:"agent_id"`
@@ -35,8 +31,6 @@ type Cancel struct {
 	PromptID  string `json:"prompt_id,omitzero"`
 	SessionID string `json:"session_id"`
 }
-
-func (Cancel) Kind() string { return "cancel" }
 
 // Answer answers a Permission: with OptionID selected, or cancelled if it is empty. For a Method, Allowed says whether
 // the host carries it out.
@@ -50,16 +44,12 @@ type Answer struct {
 	By string `json:"by,omitzero"`
 }
 
-func (Answer) Kind() string { return "answer" }
-
 // Stop ends the process of an agent.
 type Stop struct {
 	AgentID string `json:"agent_id"`
 	Run     string `json:"run"`
 	Reason  string `json:"reason,omitzero"`
 }
-
-func (Stop) Kind() string { return "stop" }
 
 // Commit commits files. The host looks for the trailer with the action's ID before it commits.
 type Commit struct {
@@ -81,8 +71,6 @@ type Commit struct {
 	UntilMS int64 `json:"until_ms,omitzero"`
 }
 
-func (Commit) Kind() string { return "commit" }
-
 // Dirty asks which of the files have changes that are in no commit. The answer is Receipt.Dirty.
 type Dirty struct {
 	AgentID string   `json:"agent_id"`
@@ -90,9 +78,5 @@ type Dirty struct {
 	Paths   []string `json:"paths"`
 }
 
-func (Dirty) Kind() string { return "dirty" }
-
 // HostClaim says that a run of a host begins, the one of the action's epoch: earlier runs of its name end. Each run writes one.
 type HostClaim struct{}
-
-func (HostClaim) Kind() string { return "host_claim" }

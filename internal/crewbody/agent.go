@@ -22,8 +22,6 @@ type Spawn struct {
 	MaxRestarts int  `json:"max_restarts,omitzero"`
 }
 
-func (Spawn) Kind() string { return "spawn" }
-
 // Prompt is text for the agent: a turn of its own, or a part of the next one while the agent is busy.
 type Prompt struct {
 	Text     string `json:"text"`
@@ -34,8 +32,6 @@ type Prompt struct {
 	Blocks topics.Raw `json:"blocks,omitzero"`
 }
 
-func (Prompt) Kind() string { return "prompt" }
-
 // Note is a note of the system, such as the answer to a command. While the agent is busy, the newest 50 notes wait and are
 // delivered as one message.
 type Note struct {
@@ -44,15 +40,11 @@ type Note struct {
 	CommandID string `json:"command_id,omitzero"`
 }
 
-func (Note) Kind() string { return "note" }
-
 // Refresh is a CREW_UPDATE. It is delivered if the agent is running and Digest is not that of the last one delivered.
 type Refresh struct {
 	Text   string `json:"text"`
 	Digest string `json:"digest"`
 }
-
-func (Refresh) Kind() string { return "refresh" }
 
 // Interrupt cancels the agent's turn; Text is what it gets next.
 type Interrupt struct {
@@ -60,21 +52,15 @@ type Interrupt struct {
 	FromID string `json:"from_id,omitzero"`
 }
 
-func (Interrupt) Kind() string { return "interrupt" }
-
 // Terminate ends the agent.
 type Terminate struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-func (Terminate) Kind() string { return "terminate" }
-
 // Pause holds back, or releases, what waits for the agent.
 type Pause struct {
 	Paused bool `json:"paused"`
 }
-
-func (Pause) Kind() string { return "pause" }
 
 // Autopilot switches the agent's autopilot: whether the agent's next permission requests are allowed without a person.
 // Dangerous requests wait for a person nevertheless.
@@ -82,19 +68,13 @@ type Autopilot struct {
 	On bool `json:"on"`
 }
 
-func (Autopilot) Kind() string { return "autopilot" }
-
 // Task sets what the agent works on, empty for nothing.
 type Task struct {
 	Task string `json:"task,omitzero"`
 }
 
-func (Task) Kind() string { return "task" }
-
 // ClearQueue drops what waits for the agent.
 type ClearQueue struct{}
-
-func (ClearQueue) Kind() string { return "clear_queue" }
 
 // Restart is the crew's answer to RestartDue, and restarts an agent that a person wants restarted.
 type Restart struct {
@@ -105,16 +85,12 @@ type Restart struct {
 	Prompt string `json:"prompt,omitzero"` // as in Spawn, for an agent that cannot continue its session
 }
 
-func (Restart) Kind() string { return "restart" }
-
 // The following are written by the host. Run is the action_id of the Start that began the process.
 
 // HostBeat says that the host is alive.
 type HostBeat struct {
 	Run string `json:"run"`
 }
-
-func (HostBeat) Kind() string { return "host_beat" }
 
 // Started says that the agent's process runs and answered initialize.
 type Started struct {
@@ -127,8 +103,6 @@ type Started struct {
 	Below string `json:"below,omitzero"`
 }
 
-func (Started) Kind() string { return "started" }
-
 // SessionReady says that the ACP session can be prompted.
 type SessionReady struct {
 	Run       string `json:"run"`
@@ -139,8 +113,6 @@ type SessionReady struct {
 	Modes   topics.Raw `json:"modes,omitzero"`
 	Options topics.Raw `json:"options,omitzero"`
 }
-
-func (SessionReady) Kind() string { return "session_ready" }
 
 // The stages of a StartFailed.
 const (
@@ -159,8 +131,6 @@ type StartFailed struct {
 	Process bool `json:"process,omitzero"`
 }
 
-func (StartFailed) Kind() string { return "start_failed" }
-
 // Updates are updates of an ACP session in the order in which they came: the member update of the notifications.
 type Updates struct {
 	Run       string `json:"run"`
@@ -171,8 +141,6 @@ type Updates struct {
 	// SentMS is when the first of them came, in Unix milliseconds.
 	SentMS int64 `json:"sent_ms,omitzero"`
 }
-
-func (Updates) Kind() string { return "updates" }
 
 // Permission is a question that the agent waits for: a session/request_permission, or a request for a file or a terminal
 // that the host's policy wants asked.
@@ -188,8 +156,6 @@ type Permission struct {
 	Args   topics.Raw `json:"args,omitzero"`
 }
 
-func (Permission) Kind() string { return "permission" }
-
 // Shortened is the member of _meta with the number of members that a host has dropped from a large update or tool call. Of the
 // member rawInput, the beginning is kept.
 const Shortened = "turntable.dropped"
@@ -203,8 +169,6 @@ type TurnEnded struct {
 	Usage      topics.Raw `json:"usage,omitzero"`
 }
 
-func (TurnEnded) Kind() string { return "turn_ended" }
-
 // Exited says that the agent's process has ended. Code is 1 for an end by a signal.
 type Exited struct {
 	Run    string `json:"run"`
@@ -215,16 +179,12 @@ type Exited struct {
 	Stopped bool `json:"stopped,omitzero"`
 }
 
-func (Exited) Kind() string { return "exited" }
-
 // Problem is something that a person should know about the agent's process and that has no other effect, such as lines
 // that are not JSON.
 type Problem struct {
 	Run     string `json:"run"`
 	Message string `json:"message"`
 }
-
-func (Problem) Kind() string { return "problem" }
 
 // GateEnded is the outcome of a gate of the agent, which the group forwards to its own input.
 type GateEnded struct {
@@ -234,5 +194,3 @@ type GateEnded struct {
 	OptionID string            `json:"option_id,omitzero"`
 	By       string            `json:"by,omitzero"`
 }
-
-func (GateEnded) Kind() string { return "gate_ended" }

@@ -59,16 +59,12 @@ type Due struct {
 	AtMS int64 `json:"at_ms"`
 }
 
-func (Due) Kind() string { return "due" }
-
 // HostStarted tells an agent or a repository that its host runs anew: nothing of its earlier run is left, and its action
 // that has no receipt was not done, or nobody knows.
 type HostStarted struct {
 	Host  string `json:"host"`
 	Epoch int64  `json:"epoch"`
 }
-
-func (HostStarted) Kind() string { return "host_started" }
 
 // Receipt is the answer of a host to a topics.CrewAction.
 type Receipt struct {
@@ -88,8 +84,6 @@ type Receipt struct {
 	Summary string `json:"summary,omitzero"`
 }
 
-func (Receipt) Kind() string { return "receipt" }
-
 // Command is a command in the text of an agent. Its input_id is derived from the agent, the session and the offset.
 type Command struct {
 	Member    Member `json:"member"`
@@ -103,4 +97,59 @@ type Command struct {
 	Heard int64 `json:"heard,omitzero"`
 }
 
-func (Command) Kind() string { return "command" }
+// The kinds of the bodies, in the order of the files.
+func (Start) Kind() string          { return "start" }
+func (Send) Kind() string           { return "send" }
+func (Cancel) Kind() string         { return "cancel" }
+func (Answer) Kind() string         { return "answer" }
+func (Stop) Kind() string           { return "stop" }
+func (Commit) Kind() string         { return "commit" }
+func (Dirty) Kind() string          { return "dirty" }
+func (HostClaim) Kind() string      { return "host_claim" }
+func (Spawn) Kind() string          { return "spawn" }
+func (Prompt) Kind() string         { return "prompt" }
+func (Note) Kind() string           { return "note" }
+func (Refresh) Kind() string        { return "refresh" }
+func (Interrupt) Kind() string      { return "interrupt" }
+func (Terminate) Kind() string      { return "terminate" }
+func (Pause) Kind() string          { return "pause" }
+func (Autopilot) Kind() string      { return "autopilot" }
+func (Task) Kind() string           { return "task" }
+func (ClearQueue) Kind() string     { return "clear_queue" }
+func (Restart) Kind() string        { return "restart" }
+func (HostBeat) Kind() string       { return "host_beat" }
+func (Started) Kind() string        { return "started" }
+func (SessionReady) Kind() string   { return "session_ready" }
+func (StartFailed) Kind() string    { return "start_failed" }
+func (Updates) Kind() string        { return "updates" }
+func (Permission) Kind() string     { return "permission" }
+func (TurnEnded) Kind() string      { return "turn_ended" }
+func (Exited) Kind() string         { return "exited" }
+func (Problem) Kind() string        { return "problem" }
+func (GateEnded) Kind() string      { return "gate_ended" }
+func (LockAsked) Kind() string      { return "lock_asked" }
+func (UnlockAsked) Kind() string    { return "unlock_asked" }
+func (AgentActive) Kind() string    { return "agent_active" }
+func (AgentEnded) Kind() string     { return "agent_ended" }
+func (ReleaseLocks) Kind() string   { return "release_locks" }
+func (Configure) Kind() string      { return "configure" }
+func (SpawnAsked) Kind() string     { return "spawn_asked" }
+func (TerminateAsked) Kind() string { return "terminate_asked" }
+func (RestartAsked) Kind() string   { return "restart_asked" }
+func (Say) Kind() string            { return "say" }
+func (GroupSay) Kind() string       { return "group_say" }
+func (Decide) Kind() string         { return "decide" }
+func (QueueHeld) Kind() string      { return "queue_held" }
+func (SystemPaused) Kind() string   { return "system_paused" }
+func (AgentChanged) Kind() string   { return "agent_changed" }
+func (AgentExited) Kind() string    { return "agent_exited" }
+func (AgentIdle) Kind() string      { return "agent_idle" }
+func (Compacted) Kind() string      { return "compacted" }
+func (RestartDue) Kind() string     { return "restart_due" }
+func (Dropped) Kind() string        { return "dropped" }
+func (LockChanged) Kind() string    { return "lock_changed" }
+func (Committed) Kind() string      { return "committed" }
+func (Due) Kind() string            { return "due" }
+func (HostStarted) Kind() string    { return "host_started" }
+func (Receipt) Kind() string        { return "receipt" }
+func (Command) Kind() string        { return "command" }

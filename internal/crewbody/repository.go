@@ -11,8 +11,6 @@ type LockAsked struct {
 	By       string `json:"by,omitzero"`
 }
 
-func (LockAsked) Kind() string { return "lock_asked" }
-
 // UnlockAsked releases a lock for a person. Force releases it also if another agent holds it or a commit waits for its
 // receipt. Then the path is free with the receipt, or once the host does not make the commit any more.
 type UnlockAsked struct {
@@ -22,14 +20,10 @@ type UnlockAsked struct {
 	By       string `json:"by,omitzero"`
 }
 
-func (UnlockAsked) Kind() string { return "unlock_asked" }
-
 // AgentActive says that the agent works, which renews its locks. The agent's group writes it at most once a minute.
 type AgentActive struct {
 	Member Member `json:"member"`
 }
-
-func (AgentActive) Kind() string { return "agent_active" }
 
 // AgentEnded releases the locks of an agent that has ended. Those whose commit waits for its receipt are released with the receipt.
 // The agent gets no answers to its commands.
@@ -37,12 +31,8 @@ type AgentEnded struct {
 	AgentID string `json:"agent_id"`
 }
 
-func (AgentEnded) Kind() string { return "agent_ended" }
-
 // ReleaseLocks releases the locks of an agent that goes on, because its lead has taken its task back. Those whose commit waits for
 // its receipt are released with the receipt. Commits that wait for that one are refused. The agent gets the answers to its commands.
 type ReleaseLocks struct {
 	AgentID string `json:"agent_id"`
 }
-
-func (ReleaseLocks) Kind() string { return "release_locks" }

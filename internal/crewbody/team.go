@@ -13,8 +13,6 @@ type Configure struct {
 	Repository  string `json:"repository,omitzero"`
 }
 
-func (Configure) Kind() string { return "configure" }
-
 // SpawnAsked asks for a new agent of the crew.
 type SpawnAsked struct {
 	AgentID   string `json:"agent_id"`
@@ -31,8 +29,6 @@ type SpawnAsked struct {
 	By        string `json:"by,omitzero"`
 }
 
-func (SpawnAsked) Kind() string { return "spawn_asked" }
-
 // TerminateAsked asks to end an agent and its children.
 type TerminateAsked struct {
 	AgentID string `json:"agent_id"`
@@ -40,15 +36,11 @@ type TerminateAsked struct {
 	By      string `json:"by,omitzero"`
 }
 
-func (TerminateAsked) Kind() string { return "terminate_asked" }
-
 // RestartAsked asks to end an agent's process and to start it again.
 type RestartAsked struct {
 	AgentID string `json:"agent_id"`
 	By      string `json:"by,omitzero"`
 }
-
-func (RestartAsked) Kind() string { return "restart_asked" }
 
 // Say is a message of a person to an agent, or to all running agents if To is "*". Agents that the text mentions get it too.
 type Say struct {
@@ -58,8 +50,6 @@ type Say struct {
 	Blocks    topics.Raw `json:"blocks,omitzero"` // images, for To only
 	By        string     `json:"by,omitzero"`
 }
-
-func (Say) Kind() string { return "say" }
 
 // GroupSay is a message of a person to a group of the crew, who becomes a member as "human". With Emoji it is a reaction to
 // MessageID instead, or its removal.
@@ -72,16 +62,12 @@ type GroupSay struct {
 	By        string `json:"by,omitzero"`
 }
 
-func (GroupSay) Kind() string { return "group_say" }
-
 // Decide resolves decisions: Action is confirm, reject or dismiss.
 type Decide struct {
 	DecisionIDs []string `json:"decision_ids"`
 	Action      string   `json:"action"`
 	By          string   `json:"by,omitzero"`
 }
-
-func (Decide) Kind() string { return "decide" }
 
 // QueueHeld says that a person looks at the open decisions, which then do not confirm themselves. Until limits it: the
 // door repeats it while the person's connection is open.
@@ -92,15 +78,11 @@ type QueueHeld struct {
 	UntilMS int64 `json:"until_ms,omitzero"`
 }
 
-func (QueueHeld) Kind() string { return "queue_held" }
-
 // SystemPaused pauses or resumes all agents of the crew.
 type SystemPaused struct {
 	Paused bool   `json:"paused"`
 	By     string `json:"by,omitzero"`
 }
-
-func (SystemPaused) Kind() string { return "system_paused" }
 
 // The following are written by the groups of agents and of repositories.
 
@@ -115,8 +97,6 @@ type AgentChanged struct {
 	Pending     int    `json:"pending,omitzero"`
 	Resuming    bool   `json:"resuming,omitzero"`
 }
-
-func (AgentChanged) Kind() string { return "agent_changed" }
 
 // The causes of a AgentExited.
 const (
@@ -142,8 +122,6 @@ type AgentExited struct {
 	Heard int64 `json:"heard,omitzero"`
 }
 
-func (AgentExited) Kind() string { return "agent_exited" }
-
 // AgentIdle says that the agent has had nothing to do for 500 ms: its turn ended, no message waits for it, and its commands are
 // answered, except those whose answer is overdue.
 type AgentIdle struct {
@@ -154,8 +132,6 @@ type AgentIdle struct {
 	Heard      int64  `json:"heard,omitzero"`  // as in AgentExited
 }
 
-func (AgentIdle) Kind() string { return "agent_idle" }
-
 // Compacted says that the agent's context was compacted.
 type Compacted struct {
 	AgentID  string `json:"agent_id"`
@@ -163,15 +139,11 @@ type Compacted struct {
 	Current  int64  `json:"current"`
 }
 
-func (Compacted) Kind() string { return "compacted" }
-
 // RestartDue asks whether a crashed agent may be restarted. The answer is Restart.
 type RestartDue struct {
 	AgentID string `json:"agent_id"`
 	Crashes int    `json:"crashes"`
 }
-
-func (RestartDue) Kind() string { return "restart_due" }
 
 // Dropped says that a message could not be delivered to an agent, because it has ended or too much waits for it.
 type Dropped struct {
@@ -179,8 +151,6 @@ type Dropped struct {
 	FromID  string `json:"from_id,omitzero"`
 	Reason  string `json:"reason"`
 }
-
-func (Dropped) Kind() string { return "dropped" }
 
 // The actions of a LockChanged.
 const (
@@ -202,8 +172,6 @@ type LockChanged struct {
 	ExpiresMS  int64  `json:"expires_ms,omitzero"`
 }
 
-func (LockChanged) Kind() string { return "lock_changed" }
-
 // Committed says that an agent's commit was made.
 type Committed struct {
 	AgentID string   `json:"agent_id"`
@@ -211,5 +179,3 @@ type Committed struct {
 	Files   []string `json:"files"`
 	Message string   `json:"message"`
 }
-
-func (Committed) Kind() string { return "committed" }

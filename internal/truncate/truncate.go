@@ -39,6 +39,16 @@ func Characters(text string, n int) string {
 	return text
 }
 
+// Last returns the last n characters of text.
+func Last(text string, n int) string {
+	start := len(text)
+	for ; n > 0 && start > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:start])
+		start -= size
+	}
+	return text[start:]
+}
+
 // Marked is Text with an ellipsis appended to a text that was longer than max. The ellipsis is not counted in max.
 func Marked(text string, max int) string {
 	if len(text) <= max {

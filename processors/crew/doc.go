@@ -23,9 +23,7 @@
 // # One input, one order
 //
 // Each group reads one topic, and the other groups, hosts and doors write to it. So the order of a key's records in one partition
-// decides what happens, and the time of a step is that of its record. A step that a crash repeats does the same again, under the
-// same IDs, and its reader drops it: senders number what they send. A deadline only writes an input; what is due happens when
-// that input is read.
+// decides what happens. A step that a crash repeats does the same again, under the same IDs, and its reader drops it.
 //
 //	                        what can be repeated                    what cannot happen
 //	command in text         its record, with the same ID            a command that runs twice, or depends on how the text was split

@@ -167,7 +167,7 @@ func TestA04_TextChunksConcatenateInOrderAndOtherContentIsAnEvent(t *testing.T) 
 	}
 	text := func(text, messageID string) transcript.Change {
 		return transcript.Change{
-			Event: "agent:text", Text: text, Fields: transcript.Text{AgentID: agentID, Text: text, MessageID: messageID},
+			Event: "agent:text", Fields: transcript.Text{AgentID: agentID, Text: text, MessageID: messageID},
 		}
 	}
 	require.Equal(t, []transcript.Change{

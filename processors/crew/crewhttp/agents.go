@@ -73,10 +73,7 @@ func (h *Handler) spawn(r *request) answer {
 	if (b.Autopilot || b.Cwd != "" || b.SessionID != "") && !r.Caller.Can(auth.Control) {
 		return forbidden(r, "Forbidden: autopilot, cwd and sessionId need the right control")
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	if wait := h.spawns.take(r.Key(), h.config.Clock.Now()); wait > 0 {
 		return tooMany("Too many agents: at most 30 per minute", wait)
 	}
@@ -94,10 +91,7 @@ func (h *Handler) told(r *request, body func(agentID string) crewbody.Body) answ
 	if !ok {
 		return rejection
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	b := body(row.view.ID)
 	switch b.(type) {
 	case crewbody.Prompt, crewbody.Say:

@@ -46,14 +46,10 @@ type Config struct {
 	// A single frame may have any size. A client for which more waits is disconnected with status 1013 and a reason.
 	//
 	// An init frame with the events that follow it, and the events with which a client resumes, do not count, so a client that has
-	// missed many events can resume. Their number is not limited. The events of several subjects are at most as many bytes together;
-	// the client gets resume_gap for each further subject of which it missed events, and can resume it with another frame. The next
-	// frame that resumes or changes the project, and frames behind it that select what the client gets, wait until the client has read
-	// them (FrameLimit).
+	// missed many events can resume. The events of several subjects are at most as many bytes together: see the package documentation.
 	QueueFrames, QueueBytes int
 	// FrameLimit is the maximum size of the frames that clients send, in bytes (default 64 KiB, at least 1). A client that sends a
-	// longer one is disconnected with status 1009. Frames that wait until the client has read a replay are at most as many bytes as 16
-	// of the maximum size. A client that sends more is disconnected with status 1013 and a reason.
+	// longer one is disconnected with status 1009.
 	FrameLimit int64
 	// PingInterval is how often clients are pinged (default 30 s), PongTimeout how long they may take to answer (default 30 s), and
 	// WriteTimeout how long the write of a frame may take (default 10 s), all at least 1 ms. A client that exceeds one is disconnected.

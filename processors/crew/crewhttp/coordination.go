@@ -39,10 +39,7 @@ func (h *Handler) lock(r *request) answer {
 	case view.Ended(row.view.Status):
 		return entrance.Failed(http.StatusConflict, "The agent has ended")
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, crewbody.LockAsked{
 		Member: row.member, FilePath: b.FilePath, Reason: b.Reason, TTLMS: b.TTLMS, By: nameOf(r.Caller),
 	}, "agentId", b.AgentID, "filePath", b.FilePath)
@@ -93,10 +90,7 @@ func (h *Handler) unlock(r *request) answer {
 	case row.member.Repository == "" || b.Repository != "" && b.Repository != row.member.Repository:
 		return entrance.Failed(http.StatusNotFound, "Unknown lock")
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	return h.send(r, h.topics.CrewRepositoryInputs, row.member.Repository, id, crewbody.UnlockAsked{
 		AgentID: b.AgentID, FilePath: path, Force: b.Force, By: nameOf(r.Caller),
 	}, "agentId", b.AgentID, "filePath", path)
@@ -125,10 +119,7 @@ func (h *Handler) configure(r *request) answer {
 		b.ProjectID != "" && !usable(b.ProjectID) || len(b.ProjectName) > maxID {
 		return badBody(errBody)
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	if b.CrewID == "" {
 		b.CrewID = uuidOf(id)
 	}
@@ -152,10 +143,7 @@ func (h *Handler) pause(r *request) answer {
 	if err := h.index.catchUp(r.Context()); err != nil {
 		return notReady()
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	crews := h.index.crewsOf(r.Caller, b.CrewID)
 	if b.CrewID != "" && len(crews) == 0 {
 		return entrance.Failed(http.StatusNotFound, "Unknown crew")
@@ -198,16 +186,10 @@ func (h *Handler) grant(r *request, action string) answer {
 	if action == topics.ActionGrant {
 		g.Tool, did = tool, auth.AuditWrite
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	out, err := processors.OutboundOf(h.topics.GateGrants, b.RoleID, g, id)
-	if err != nil {
-		return entrance.Internal()
-	}
-	if refusal := r.Publish(h.to, out); refusal != nil {
-		return refusal.Answer()
+	if rejection, ok := h.put(r, err, out); !ok {
+		return rejection
 	}
 	r.Record(did, "", g.GrantID, http.StatusAccepted)
 	return accepted("grantId", g.GrantID, "roleId", b.RoleID, "tool", tool)

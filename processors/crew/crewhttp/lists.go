@@ -3,6 +3,7 @@ package crewhttp
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/team"
@@ -19,13 +20,20 @@ func badLimit() answer {
 	return entrance.Failed(http.StatusBadRequest, "limit is not a positive number")
 }
 
+// query are the parameters of a list.
+type query struct{ url.Values }
+
+// is reports whether a value is the one that a parameter asks for, if it does.
+func (q query) is(parameter, value string) bool {
+	return q.Get(parameter) == "" || q.Get(parameter) == value
+}
+
 // crewsWanted returns the crews that a list is about: those of crewId and projectId, which are optional.
 func (h *Handler) crewsWanted(r *request) []namedCrew {
-	q := r.URL.Query()
-	project := q.Get("projectId")
+	q := query{r.URL.Query()}
 	return slices.DeleteFunc(h.index.crewsOf(r.Caller, q.Get("crewId")), func(c namedCrew) bool {
 		id, _ := c.project()
-		return project != "" && id != project
+		return !q.is("projectId", id)
 	})
 }
 
@@ -72,11 +80,8 @@ func (h *Handler) listActivity(r *request) answer {
 	if !ok {
 		return badLimit()
 	}
-	q := r.URL.Query()
-	agent, action := q.Get("agentId"), q.Get("type")
-	all := gather(h, r, team.Activities, func(a view.Activity) bool {
-		return (agent == "" || a.AgentID == agent) && (action == "" || a.ActionType == action)
-	})
+	q := query{r.URL.Query()}
+	all := gather(h, r, team.Activities, func(a view.Activity) bool { return q.is("agentId", a.AgentID) && q.is("type", a.ActionType) })
 	slices.SortStableFunc(all, func(a, b view.Activity) int {
 		return cmp.Or(cmp.Compare(b.Timestamp, a.Timestamp), cmp.Compare(b.ID, a.ID))
 	})
@@ -89,11 +94,9 @@ func (h *Handler) listActivity(r *request) answer {
 
 // listDecisions answers with decisions, newest first.
 func (h *Handler) listDecisions(r *request) answer {
-	q := r.URL.Query()
-	agent, status := q.Get("agentId"), q.Get("status")
+	q := query{r.URL.Query()}
 	all := gather(h, r, team.Decisions, func(d view.Decision) bool {
-		return (agent == "" || d.AgentID == agent) && (status == "" || d.Status == status) &&
-			(q.Get("needsConfirmation") != "true" || d.NeedsConfirmation)
+		return q.is("agentId", d.AgentID) && q.is("status", d.Status) && (q.Get("needsConfirmation") != "true" || d.NeedsConfirmation)
 	})
 	slices.SortStableFunc(all, func(a, b view.Decision) int { return cmp.Compare(b.Timestamp, a.Timestamp) })
 	for i := range all {
@@ -103,10 +106,10 @@ func (h *Handler) listDecisions(r *request) answer {
 }
 
 func (h *Handler) listGroups(r *request) answer {
-	q := r.URL.Query()
-	lead, member := q.Get("leadId"), q.Get("agentId")
+	q := query{r.URL.Query()}
 	return entrance.OK(gather(h, r, func(s *team.State) []view.Group { return s.GetTalk().Groups() }, func(g view.Group) bool {
-		return !g.Archived && (lead == "" || g.LeadID == lead) && (member == "" || slices.Contains(g.MemberIDs, member))
+		member := q.Get("agentId")
+		return q.is("leadId", g.LeadID) && (member == "" || slices.Contains(g.MemberIDs, member))
 	}))
 }
 
@@ -116,9 +119,9 @@ func (h *Handler) listGroupMessages(r *request) answer {
 	if !ok {
 		return badLimit()
 	}
-	lead := r.URL.Query().Get("leadId")
+	q := query{r.URL.Query()}
 	all := gather(h, r, func(s *team.State) []view.GroupMessage { return s.GetTalk().Messages(r.Parts[0]) },
-		func(m view.GroupMessage) bool { return lead == "" || m.LeadID == lead })
+		func(m view.GroupMessage) bool { return q.is("leadId", m.LeadID) })
 	slices.SortStableFunc(all, func(a, b view.GroupMessage) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	all = all[max(0, len(all)-limit):]
 	for i := range all {
@@ -145,10 +148,9 @@ func (h *Handler) listBus(r *request) answer {
 
 // listDelegations answers with delegations: with agentId those from it and to it.
 func (h *Handler) listDelegations(r *request) answer {
-	q := r.URL.Query()
-	agent, status := q.Get("agentId"), q.Get("status")
+	q := query{r.URL.Query()}
 	all := gather(h, r, team.Delegations, func(d view.Delegation) bool {
-		return (agent == "" || d.FromAgentID == agent || d.ToAgentID == agent) && (status == "" || d.Status == status)
+		return (q.is("agentId", d.FromAgentID) || q.is("agentId", d.ToAgentID)) && q.is("status", d.Status)
 	})
 	for i := range all {
 		all[i].Task, all[i].Context, all[i].Result = Redact(all[i].Task), Redact(all[i].Context), Redact(all[i].Result)
@@ -158,14 +160,61 @@ func (h *Handler) listDelegations(r *request) answer {
 
 // listTasks answers with the tasks of leads.
 func (h *Handler) listTasks(r *request) answer {
-	q := r.URL.Query()
-	lead, status := q.Get("leadId"), q.Get("status")
-	all := gather(h, r, team.Tasks, func(t view.Task) bool {
-		return (lead == "" || t.LeadID == lead) && (status == "" || t.DagStatus == status)
-	})
+	q := query{r.URL.Query()}
+	all := gather(h, r, team.Tasks, func(t view.Task) bool { return q.is("leadId", t.LeadID) && q.is("status", t.DagStatus) })
 	for i := range all {
 		t := &all[i]
 		t.Title, t.Description, t.FailureReason = Redact(t.Title), Redact(t.Description), Redact(t.FailureReason)
 	}
 	return entrance.OK(all)
+}
+
+const (
+	// busLimit is how many messages the index keeps: the newest.
+	busLimit = 5000
+	// busByteLimit bounds the texts of these messages, in bytes. The newest message is kept at any size.
+	busByteLimit = 32 << 20
+)
+
+// everyone is the receiver of a message to all agents.
+const everyone = "*"
+
+// newestMessages are the newest messages between the agents of all crews, in the order in which the index saw them. The zero value is
+// empty. It is not safe for concurrent use.
+type newestMessages struct {
+	messages []crewMessage
+	bytes    int
+}
+
+type crewMessage struct {
+	crew string
+	view.BusMessage
+}
+
+// add adds a message. It does not look for repeats: the caller knows them by the numbers of their events.
+func (h *newestMessages) add(crew string, m view.BusMessage) {
+	h.messages = append(h.messages, crewMessage{crew, m})
+	h.bytes += len(m.Content)
+	for len(h.messages) > busLimit || len(h.messages) > 1 && h.bytes > busByteLimit {
+		h.bytes -= len(h.messages[0].Content)
+		h.messages[0] = crewMessage{}
+		h.messages = h.messages[1:]
+	}
+}
+
+// query returns the newest n messages of the crews that are wanted, oldest first: those from an agent, to it and to all, or all
+// of them without an agent. An ID that no agent has gets the messages to all agents.
+func (h *newestMessages) query(agentID string, n int, wanted func(crew, project string) bool) []view.BusMessage {
+	found := []view.BusMessage{}
+	for _, m := range slices.Backward(h.messages) {
+		if len(found) == n {
+			break
+		}
+		concerns := agentID == "" || m.From == agentID || m.To == agentID || m.To == everyone
+		if concerns && wanted(m.crew, "") {
+			found = append(found, m.BusMessage)
+		}
+	}
+	slices.Reverse(found)
+	return found
 }

@@ -100,10 +100,7 @@ func (h *Handler) permission(r *request) answer {
 	case !usable(p.RequestID):
 		return entrance.Failed(http.StatusBadRequest, "requestId is missing: an answer is about one request")
 	}
-	id, err := inputID(r, h.topics.Agent)
-	if err != nil {
-		return badBody(err)
-	}
+	id := h.inputID(r)
 	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
@@ -136,11 +133,8 @@ func (h *Handler) permission(r *request) answer {
 		return entrance.Failed(http.StatusUnprocessableEntity, err.Error())
 	}
 	out, err := processors.OutboundOf(h.topics.GateDecisions, row.view.ID, d, d.DecisionID)
-	if err != nil {
-		return badBody(errBody)
-	}
-	if refusal := r.Publish(h.to, out); refusal != nil {
-		return refusal.Answer()
+	if rejection, ok := h.put(r, err, out); !ok {
+		return rejection
 	}
 	o, ok := h.outcome(r.Context(), ended)
 	if !ok {

@@ -113,12 +113,12 @@ func (s *session) subscribe(w wish) error {
 		x.showText(stream) // to those who have subscribed
 	}
 	c.texts[w.AgentID] = struct{}{}
-	text, known := x.bufferOf(w.AgentID)
-	if !known || !c.maySee(x.crewOf(&event{about: w.AgentID})) {
+	if stream == nil && x.agents[w.AgentID] == nil || !c.maySee(x.crewOf(&event{about: w.AgentID})) {
 		return nil // it may come into being
 	}
-	members := []any{"type", "agent:buffer", "agentId", w.AgentID, "data", Redact(text)}
+	members := []any{"type", "agent:buffer", "agentId", w.AgentID, "data", ""}
 	if stream != nil {
+		members[5] = Redact(string(stream.text))
 		members = append(members, "subject", stream.subject, "seq", stream.last.Seq)
 	}
 	c.show(entrance.Object(members...))

@@ -1,14 +1,17 @@
 package crewtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -181,4 +184,65 @@ func (a *agent) outcome(s *session, done string, err error) {
 		done = "failed: " + err.Error()
 	}
 	a.chunk(s, "agent_message_chunk", done)
+}
+
+// create begins the file of a session.
+func (a *agent) create(s *session) error {
+	if a.script.Store == "" {
+		return nil
+	}
+	return os.WriteFile(a.file(s), nil, 0o600)
+}
+
+func (a *agent) file(s *session) string {
+	return filepath.Join(a.script.Store, filepath.Base(s.id)+".jsonl")
+}
+
+// keep adds an update to the file of a session.
+func (a *agent) keep(s *session, update json.RawMessage) {
+	if a.script.Store == "" || s.replay || s.id == "" {
+		return
+	}
+	f, err := os.OpenFile(a.file(s), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(append(bytes.Clone(update), '\n'))
+	_ = f.Close()
+}
+
+// replay sends the updates in the file of a session.
+func (a *agent) replay(s *session) error {
+	raw, err := os.ReadFile(a.file(s))
+	if err != nil {
+		return &acp.RequestError{Code: -32002, Message: "no such session"}
+	}
+	for line := range bytes.Lines(raw) {
+		a.update(s, bytes.TrimSpace(line))
+	}
+	return nil
+}
+
+// output is standard output. A call of Write is one message and is not mixed with another.
+type output struct {
+	mu    sync.Mutex
+	to    io.Writer
+	piece int // bytes that are written at once; 0 for all
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.piece == 0 {
+		return o.to.Write(p)
+	}
+	written := 0
+	for written < len(p) {
+		n, err := o.to.Write(p[written:min(len(p), written+o.piece)])
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }

@@ -32,7 +32,7 @@ func FuzzOutput(f *testing.F) {
 		w := &written{}
 		finish := h.open(w)
 		r := newRun(h, "run", crewbody.Start{AgentID: agentID})
-		r.in = &stdin{pipe: discard{}, failed: func(error) {}}
+		r.in = &stdin{pipe: discard{}, failed: func() {}}
 		if err := lines(strings.NewReader(string(raw)), 1<<20, r.handle); err != nil {
 			t.Fatal(err)
 		}

@@ -158,11 +158,6 @@ func (r *run) live(before <-chan struct{}) {
 	r.say(r.exit(errors))
 }
 
-// deaf stops an agent that has closed its input and does not end.
-func (r *run) deaf(error) {
-	r.after(r.host.times.drain, func() { r.stop(stopReason{problem: "the agent closed its standard input"}) })
-}
-
 // after calls do if the process has not ended within d.
 func (r *run) after(d time.Duration, do func()) {
 	timer := time.NewTimer(d)
@@ -220,7 +215,9 @@ func (r *run) spawn() (p pipes, err error) {
 	}
 	opened = nil // the process has them
 	r.cmd = c
-	r.in = &stdin{pipe: in, failed: r.deaf}
+	r.in = &stdin{pipe: in, failed: func() { // an agent that has closed its input, and does not end, is stopped
+		r.after(r.host.times.drain, func() { r.stop(stopReason{problem: "the agent closed its standard input"}) })
+	}}
 	r.spawned.Store(true)
 	return p, nil
 }

@@ -34,6 +34,7 @@ type shells struct {
 
 // terminal is a command that the host runs for an agent.
 type terminal struct {
+	id     string
 	cmd    *exec.Cmd
 	group  *group
 	ended  chan struct{} // closed when it has ended
@@ -156,14 +157,14 @@ func (s *shells) start(r *run, t *terminal) (any, error) {
 		s.open = map[string]*terminal{}
 	}
 	s.last++
-	id := "terminal-" + strconv.Itoa(s.last)
-	s.open[id] = t
+	t.id = "terminal-" + strconv.Itoa(s.last)
+	s.open[t.id] = t
 	s.wg.Go(func() {
 		_ = t.cmd.Wait()
 		t.group.close()
 		close(t.ended)
 	})
-	return map[string]string{"terminalId": id}, nil
+	return map[string]string{"terminalId": t.id}, nil
 }
 
 // close ends all terminals.
@@ -205,11 +206,18 @@ func (t *terminal) status() map[string]any {
 	return map[string]any{"exitCode": t.cmd.ProcessState.ExitCode(), "signal": nil}
 }
 
-func (r *run) terminalOutput(_ context.Context, q terminalRequest) (any, error) {
-	t, err := r.shells.find(q)
-	if err != nil {
-		return nil, err
+// ofTerminal is what a request for one of the terminals does.
+func ofTerminal(r *run, do func(context.Context, *terminal) (any, error)) func(context.Context, terminalRequest) (any, error) {
+	return func(ctx context.Context, q terminalRequest) (any, error) {
+		t, err := r.shells.find(q)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, t)
 	}
+}
+
+func terminalOutput(_ context.Context, t *terminal) (any, error) {
 	status := t.status() // before the output, so that it is complete
 	text, truncated := t.output.text()
 	answer := map[string]any{"output": text, "truncated": truncated}
@@ -219,11 +227,7 @@ func (r *run) terminalOutput(_ context.Context, q terminalRequest) (any, error) 
 	return answer, nil
 }
 
-func (r *run) awaitTerminal(ctx context.Context, q terminalRequest) (any, error) {
-	t, err := r.shells.find(q)
-	if err != nil {
-		return nil, err
-	}
+func awaitTerminal(ctx context.Context, t *terminal) (any, error) {
 	select {
 	case <-t.ended:
 		return t.status(), nil
@@ -232,11 +236,7 @@ func (r *run) awaitTerminal(ctx context.Context, q terminalRequest) (any, error)
 	}
 }
 
-func (r *run) killTerminal(_ context.Context, q terminalRequest) (any, error) {
-	t, err := r.shells.find(q)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) killTerminal(_ context.Context, t *terminal) (any, error) {
 	t.group.terminate()
 	timer := time.AfterFunc(r.host.times.drain, t.group.kill)
 	go func() {
@@ -246,14 +246,10 @@ func (r *run) killTerminal(_ context.Context, q terminalRequest) (any, error) {
 	return map[string]any{}, nil
 }
 
-func (r *run) releaseTerminal(_ context.Context, q terminalRequest) (any, error) {
-	t, err := r.shells.find(q)
-	if err != nil {
-		return nil, err
-	}
+func (r *run) releaseTerminal(_ context.Context, t *terminal) (any, error) {
 	t.group.kill()
 	r.shells.mu.Lock()
-	delete(r.shells.open, q.ID)
+	delete(r.shells.open, t.id)
 	r.shells.mu.Unlock()
 	return map[string]any{}, nil
 }

@@ -1,12 +1,6 @@
 // Package agent keeps the coding agents of crews: one row per agent, in the group "{agent}-crew-agents". An agent is a process
 // on a host that speaks the Agent Client Protocol. The host owns the process and nothing else; the row decides everything.
 //
-//	crew-agent-inputs --> one agent's row --> crew-actions            start, send, cancel, answer, stop
-//	gate-outcomes ------> (as an input)   --> crew-events             what clients see
-//	                                      --> gate-requests           permissions that a person is asked for
-//	                                      --> crew-inputs             commands, status, ends
-//	                                      --> crew-repository-inputs  commands about locks and commits
-//
 // # A turn
 //
 // A message is a turn of its own if the agent is idle, and waits otherwise. At the end of the turn all that waits is one

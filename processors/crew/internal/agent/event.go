@@ -38,18 +38,10 @@ type (
 		Code    int    `json:"code"`
 		Error   string `json:"error,omitzero"`
 	}
-	crashed struct {
-		AgentID string `json:"agentId"`
-		Code    int    `json:"code"`
-	}
-	autoRestarted struct {
-		AgentID  string `json:"agentId"`
-		Crashes  int    `json:"crashCount"`
-		Previous string `json:"previousAgentId"` // an agent keeps its ID
-	}
 	restarted struct {
 		AgentID  string `json:"agentId"`
-		Previous string `json:"previousAgentId"`
+		Crashes  int    `json:"crashCount,omitzero"`
+		Previous string `json:"previousAgentId"` // an agent keeps its ID
 	}
 	hung struct {
 		AgentID string `json:"agentId"`
@@ -86,4 +78,78 @@ func (a *agent) tell() {
 		ContextSize: a.Transcript.GetSize(),
 		Pending:     a.waiting(), Resuming: resuming,
 	})
+}
+
+// View returns what clients see of an agent. key is the key of the row. The role has ID and name only, and the agent no children:
+// the crew's row knows them. It returns the zero Agent for a row without an agent.
+func View(key string, s *State) view.Agent {
+	m := s.GetMember()
+	if m == nil {
+		return view.Agent{}
+	}
+	t := s.Transcript
+	v := view.Agent{
+		ID: key, Role: topics.CrewRole{ID: m.RoleId, Name: m.RoleName}, Status: s.status(), Phase: s.phase(), Task: s.Task,
+		ParentID: s.ParentId, ChildIDs: []string{}, CreatedAt: view.Time(s.CreatedMs), OutputPreview: s.Preview,
+		Modes: t.GetModes(), CurrentMode: t.GetCurrentMode(), Plan: t.GetPlan(), ToolCalls: t.ToolCalls(), CrewID: m.CrewId, ProjectID: m.ProjectId, Model: m.Model, Cwd: m.Cwd,
+		InputTokens: t.GetInputTokens(), OutputTokens: t.GetOutputTokens(), ContextWindowSize: t.GetSize(),
+		ContextWindowUsed: t.GetUsed(), PendingMessages: s.waiting(), IsSubLead: s.Lead && s.ParentId != "",
+		HierarchyLevel: int(s.Level), Provider: m.Provider, ExitError: s.ExitError, Autopilot: s.Autopilot,
+		Permissions: s.Permissions.Open(),
+	}
+	if s.SessionId != "" {
+		v.SessionID = &s.SessionId
+	}
+	return v
+}
+
+// The phases of an agent. Its status follows from them.
+const (
+	phaseStarting = "starting"
+	phaseResuming = "resuming"
+	phaseIdle     = "idle"
+	phaseRunning  = "running"
+	phaseThinking = "thinking"
+	phaseStopping = "stopping"
+	phaseStopped  = "stopped"
+	phaseError    = "error"
+)
+
+// status is what clients and the crew see of the phase. An agent that was ended on request is terminated whatever its
+// process's exit code is.
+func (s *State) status() string {
+	switch s.phase() {
+	case phaseStarting:
+		return view.Creating
+	case phaseResuming, phaseRunning, phaseThinking:
+		return view.Running
+	case phaseIdle:
+		return view.Idle
+	case phaseStopped:
+		if s.ExitCode == 0 && !s.Terminated {
+			return view.Completed
+		}
+		return view.Terminated
+	case phaseError:
+		return view.Failed
+	default:
+		if s.Restarts {
+			return view.Creating // it is not to end
+		}
+		return view.Terminated
+	}
+}
+
+// phase is the phase for clients. An agent that waits for its host is one that is being started, until the host says more.
+func (s *State) phase() string {
+	if s.Process.GetSilent() {
+		return phaseStarting
+	}
+	return s.Phase
+}
+
+// Live reports whether an agent has not ended for good: it has a process, or will get one. Its status may be failed while it
+// waits for its restart.
+func Live(s *State) bool {
+	return s.GetMember() != nil && (s.Process != nil || s.AwaitsHost || s.RestartMs != 0 || s.RestartAsked)
 }

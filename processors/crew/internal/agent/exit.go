@@ -82,7 +82,7 @@ func (a *agent) ended(code int, text, cause string) {
 func (a *agent) crashed(code int, noSession bool) (restarting bool) {
 	a.Phase = phaseError
 	a.Crashes++
-	a.step.Event("agent:crashed", crashed{a.id(), code})
+	a.step.Event("agent:crashed", exit{AgentID: a.id(), Code: code})
 	switch {
 	case noSession:
 		a.CanLoad = false
@@ -168,7 +168,7 @@ func (a *agent) restart(c crewbody.Restart) {
 		a.end("the agent is not restarted")
 	case !c.Manual:
 		a.start()
-		a.step.Event("agent:auto_restarted", autoRestarted{a.id(), int(a.Crashes), a.id()})
+		a.step.Event("agent:auto_restarted", restarted{a.id(), int(a.Crashes), a.id()})
 	case a.Process != nil:
 		a.Terminated, a.Restarts = false, true
 		a.stop("restarted")
@@ -183,5 +183,5 @@ func (a *agent) restart(c crewbody.Restart) {
 func (a *agent) startAgain() {
 	a.Crashes = 0
 	a.start()
-	a.step.Event("agent:restarted", restarted{a.id(), a.id()})
+	a.step.Event("agent:restarted", restarted{AgentID: a.id(), Previous: a.id()})
 }

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/transcript"
@@ -37,8 +39,10 @@ func (a *agent) happened(changes []transcript.Change) {
 				AgentID: a.id(), Previous: fields.PreviousUsed, Current: fields.CurrentUsed,
 			})
 		case transcript.Text:
-			a.works(c.Event == transcript.EventThinking)
-			a.said(c.Text)
+			thinks := c.Event == transcript.EventThinking
+			if a.works(thinks); !thinks {
+				a.said(fields.Text)
+			}
 		case transcript.Content, transcript.Call:
 			a.works(false)
 		}
@@ -61,8 +65,8 @@ func (a *agent) said(text string) {
 	if text == "" {
 		return
 	}
-	a.Output = tail(a.Output+text, outputLimit)
-	a.Preview = tail(a.Preview+text, previewLimit)
+	a.Output = truncate.Last(a.Output+text, outputLimit)
+	a.Preview = truncate.Last(a.Preview+text, previewLimit)
 	if a.Parser == nil {
 		a.Parser = &command.Parser{}
 	}
@@ -93,9 +97,47 @@ func (a *agent) command(item command.Item) {
 	})
 }
 
-// cutText forgets a command that the end of the process has cut.
-func (a *agent) cutText() {
-	if a.Parser != nil {
-		a.Parser.Drop()
+// Limits of texts in a row, in bytes of JSON.
+const (
+	firstLimit = 96 << 10
+	taskLimit  = 64 << 10
+	errorLimit = 4 << 10
+	// nameLimit is that of IDs, and memberLimit of all that says who an agent is. Crews and hosts stay far below them.
+	nameLimit   = 1 << 10
+	memberLimit = 32 << 10
+)
+
+// Limits of what is kept of an agent's text, in characters.
+const (
+	outputLimit  = 16_000
+	previewLimit = 4_000
+)
+
+// cut returns the beginning of a text that is at most limit bytes of JSON.
+func cut(text string, limit int) string {
+	size := 0
+	for i, r := range text {
+		if size += runeSize(r, utf8.RuneLen(r)); size > limit {
+			return text[:i]
+		}
 	}
+	return text
+}
+
+// jsonSize is at least the size of a text in JSON.
+func jsonSize(text string) (size int) {
+	for _, r := range text {
+		size += runeSize(r, utf8.RuneLen(r))
+	}
+	return size
+}
+
+func runeSize(r rune, n int) int {
+	switch {
+	case r == '"' || r == '\\' || r == '\n' || r == '\t' || r == '\r':
+		return 2
+	case r < ' ' || r == '\u2028' || r == '\u2029':
+		return 6
+	}
+	return n
 }

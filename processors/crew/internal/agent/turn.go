@@ -90,7 +90,9 @@ func (a *agent) closeTurn() {
 		a.Turn = nil
 		a.step.Event("agent:response_end", responseEnd{AgentID: a.id(), Outcome: a.Outcome})
 	}
-	a.cutText()
+	if a.Parser != nil {
+		a.Parser.Drop() // a command that the end of the process has cut
+	}
 }
 
 // interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part. A turn that goes on is cancelled again by

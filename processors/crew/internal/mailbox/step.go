@@ -174,13 +174,6 @@ func (s *Step) send(id, to string, n int64, body crewbody.Body) {
 	}})
 }
 
-// Forward sends an input to the row of a subject under an ID and without a number: a repeat of a record of another topic.
-func (s *Step) Forward(to, id string, body crewbody.Body) {
-	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
-		InputID: id, Kind: body.Kind(), Body: crewbody.Encode(body),
-	}})
-}
-
 // Do has a host do an action, and returns the action's ID. epoch is 0 if any run of the host may do it.
 func (s *Step) Do(host string, epoch int64, body crewbody.Body) string {
 	id := s.numbered()

@@ -44,8 +44,8 @@ func newHarness(t tb) *harness {
 	return &harness{
 		tb: t, now: noon, box: &mailbox.Mailbox{},
 		who: Who{
-			Member: crewbody.Member{AgentID: agentID, CrewID: "c1", RoleID: "developer"}, Run: run, Host: "h1", Epoch: 3,
-			Timeout: time.Minute, SessionID: "sess-1",
+			Member: crewbody.Member{AgentID: agentID, CrewID: "c1", RoleID: "developer", Host: "h1"}, Run: run, Epoch: 3,
+			Timeout: time.Minute,
 		},
 	}
 }

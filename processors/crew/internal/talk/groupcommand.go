@@ -208,11 +208,6 @@ func roleIDs(given []string) (roles []string, problem string) {
 	return roles, ""
 }
 
-// wants reports whether the group is for a member's role.
-func (g *Group) wants(m *roster.Member) bool {
-	return slices.Contains(g.Roles, strings.ToLower(m.RoleId))
-}
-
 // names lists agents.
 func names(r *roster.Roster, ids []string) string {
 	if len(ids) == 0 {

@@ -1,7 +1,9 @@
 package talk
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
@@ -115,4 +117,113 @@ func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d crewbody.Dropped) {
 		to = m.Label()
 	}
 	note(s, from.Id, fmt.Sprintf("Your message to %s was not delivered: %s.", to, d.Reason))
+}
+
+// The types of messages.
+const (
+	Request   = "request"
+	Response  = "response"
+	Broadcast = "broadcast"
+)
+
+// Party is a sender or a receiver of a message as events show it.
+type Party struct{ ID, Role string }
+
+// The parties that are no agents.
+var (
+	User   = Party{user, "User"}
+	System = Party{system, "System"}
+	All    = Party{everyone, "Crew"}
+)
+
+// PartyOf returns an agent as a party.
+func PartyOf(m *roster.Member) Party { return Party{m.Id, m.RoleName} }
+
+type messageSent struct {
+	From     string `json:"from"`
+	FromRole string `json:"fromRole"`
+	To       string `json:"to"`
+	ToRole   string `json:"toRole"`
+	Content  string `json:"content"`
+}
+
+// Post writes the events of a message and returns the message. It does not deliver the message. A crew that says something to
+// an agent in the name of another, such as a report, calls Post too, so that the history has it.
+func (t *Talk) Post(s *mailbox.Step, from, to Party, kind, content string) view.BusMessage {
+	m := view.BusMessage{
+		ID: s.NewID("msg"), From: from.ID, To: to.ID, Type: kind, Content: content, Timestamp: view.Time(s.NowMS()),
+	}
+	s.Event("bus:message", struct {
+		Message view.BusMessage `json:"message"`
+	}{m})
+	shown := to.ID
+	if shown == everyone {
+		shown = "all"
+	}
+	s.Event("agent:message_sent", messageSent{from.ID, from.Role, shown, to.Role, content})
+	return m
+}
+
+// prompt delivers the text of one agent to another.
+func prompt(s *mailbox.Step, to, fromID, text string) {
+	s.Send(mailbox.Agent(to), crewbody.Prompt{Text: text, FromID: fromID})
+}
+
+// note tells an agent something in the name of the crew.
+func note(s *mailbox.Step, to, text string) {
+	s.Send(mailbox.Agent(to), crewbody.Note{Text: "[System] " + text})
+}
+
+// reachable reports whether a message can be delivered. An agent that starts gets it when its session is ready.
+func reachable(m *roster.Member) bool { return m != nil && !view.Ended(m.Status) }
+
+var (
+	errSelf   = errors.New("that is you")
+	errEnded  = errors.New("the agent has ended")
+	errPerson = errors.New("the user reads your text: write a line that has only @user, and your message below it")
+)
+
+// target returns the agent that another one means. Unlike the roster it also knows agents that are starting, by the beginning
+// of their IDs: a lead knows the ID before the agent's session is ready.
+func target(r *roster.Roster, from *roster.Member, name string) (*roster.Member, error) {
+	switch strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@")) {
+	case user, human:
+		return nil, errPerson
+	}
+	m, err := r.Resolve(name, from.Id)
+	if errors.Is(err, roster.ErrUnknown) {
+		if starting := startingWith(r, name); starting != nil {
+			m, err = starting, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Id == from.Id:
+		return nil, errSelf
+	case !reachable(m):
+		return nil, errEnded
+	}
+	return m, nil
+}
+
+// shortest is the shortest beginning of an ID that names an agent.
+const shortest = 4
+
+// startingWith returns the only agent of the crew that has not ended and whose ID begins so, nil if there is none.
+func startingWith(r *roster.Roster, name string) (found *roster.Member) {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
+	if len(name) < shortest {
+		return nil
+	}
+	for _, m := range r.GetMembers() {
+		if !reachable(m) || !strings.HasPrefix(m.Id, name) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = m
+	}
+	return found
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -96,3 +97,83 @@ func (w *work) noteSent() {
 var noteKind = crewbody.Note{}.Kind()
 
 func (w *work) now() int64 { return w.step.NowMS() }
+
+// due does what is due at the time of the step, whatever its input is.
+func (w *work) due() {
+	w.expireHolds()
+	w.confirmDue()
+	w.lost()
+	w.fireTimers()
+	w.forget()
+}
+
+// deadline is when something is due next, 0 if nothing is.
+func (w *work) deadline() (next int64) {
+	earliest := func(at int64) {
+		if at > 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	for _, h := range w.Holds {
+		earliest(h.UntilMs)
+	}
+	for _, d := range w.Decisions {
+		if d.Status == Recorded && len(w.Holds) == 0 {
+			earliest(d.ConfirmMs)
+		}
+	}
+	for _, m := range w.Roster.Members {
+		switch {
+		case !view.Ended(m.Status):
+		case w.working(m):
+			earliest(m.EndedMs + lostAfter.Milliseconds())
+		default:
+			earliest(m.EndedMs + forgetAfter.Milliseconds())
+		}
+	}
+	for _, d := range w.Duties {
+		earliest(d.NudgeMs)
+	}
+	for _, t := range w.Timers {
+		earliest(t.DueMs)
+	}
+	earliest(w.Refresh.DeadlineMS())
+	return next
+}
+
+// configure sets where the agents that are spawned from now on work.
+func (w *work) configure(in crewbody.Configure) {
+	switch {
+	case in.Host == "" || in.Cwd == "":
+		w.problem("A crew needs a host and a directory.")
+		return
+	case len(in.Host) > maxID || len(in.Cwd) > maxPath || len(in.Repository) > maxID || len(in.ProjectID) > maxID ||
+		len(in.ProjectName) > maxName:
+		w.problem("A setting of the crew is too long.")
+		return
+	}
+	w.Settings.Configured = true
+	w.Settings.Host, w.Settings.Cwd, w.Settings.Repository = in.Host, in.Cwd, in.Repository
+	w.Roster.ProjectId, w.Roster.ProjectName = in.ProjectID, in.ProjectName
+	w.step.ProjectID = in.ProjectID
+	w.step.Event("crew:configured", map[string]any{
+		"projectName": in.ProjectName, "host": in.Host, "cwd": in.Cwd, "repository": in.Repository,
+	})
+}
+
+// problem tells people about an input that has no effect.
+func (w *work) problem(message string) {
+	w.step.Event("error", map[string]any{"message": message})
+}
+
+// pause holds back what waits for the crew's agents, or releases it.
+func (w *work) pause(in crewbody.SystemPaused) {
+	if w.Settings.Paused == in.Paused {
+		return
+	}
+	w.Settings.Paused = in.Paused
+	for _, m := range w.unended() {
+		w.send(m.Id, crewbody.Pause{Paused: in.Paused})
+	}
+	w.step.Event("system:paused", map[string]any{"paused": in.Paused})
+}

@@ -2,20 +2,9 @@
 // decided, and what agents say to each other. It executes the commands that agents write into their text, except those about
 // locks and commits, which package repository executes.
 //
-//	crew-inputs --> one crew's row --+--> crew-agent-inputs   spawn, prompts, notes, CREW_UPDATE, interrupt, terminate, restart
-//	   ^            (row, input) ->  |
-//	   |            (row, effects)   +--> crew-events         agent:delegated, agent:completion_reported, lead:decision,
-//	   +---- deadlines <-------------+                        dag:updated, task:*, activity, ...
-//
-// All topics are named "{agent}-..."; crew-inputs is keyed by crew. Inputs come from doors and programs (crewbody.Configure,
-// crewbody.SpawnAsked, crewbody.Say, ...), from the crew's agents (crewbody.Command, crewbody.AgentChanged, crewbody.AgentExited, crewbody.AgentIdle, ...), from
-// its repository (crewbody.LockChanged, crewbody.Committed), and from the row's own deadlines (crewbody.Due).
-//
-// # Guarantees
-//
-// An input is applied once, and the order of a crew's inputs decides what happens. A step depends on the row, the input and the
-// time of its record only, so a repeated step writes the same records again. A command of an agent is executed at most once,
-// also if the agent's text is read again.
+// Inputs come from doors and programs (crewbody.Configure, crewbody.SpawnAsked, crewbody.Say, ...), from the crew's agents
+// (crewbody.Command, crewbody.AgentChanged, ...), from its repository (crewbody.LockChanged, crewbody.Committed), and from the row's own
+// deadlines (crewbody.Due): see package mailbox.
 //
 // Every delegation ends once: completed, failed or cancelled. The lead gets one report when the agent finishes (COMPLETE_TASK,
 // or the end of a turn with nothing left to do) or when its process ends. Terminating an agent fails its delegations in the same

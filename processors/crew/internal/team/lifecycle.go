@@ -126,3 +126,103 @@ func (w *work) idle(m *roster.Member, in crewbody.AgentIdle) {
 		w.idleReport(m, in)
 	}
 }
+
+// terminateAsked ends the agent that a person wants ended.
+func (w *work) terminateAsked(in crewbody.TerminateAsked) {
+	m := w.Roster.Find(in.AgentID)
+	if m == nil {
+		w.problem("There is no such agent in the crew.")
+		return
+	}
+	w.terminate(m, in.Reason)
+}
+
+// terminate ends an agent and its children, children first. It returns how many it ended. Reports about what they did not
+// finish are made now, so that none is lost with an agent that never answers.
+func (w *work) terminate(m *roster.Member, reason string) int {
+	return w.terminateAll(m, kept(reason, maxName), map[string]bool{})
+}
+
+func (w *work) terminateAll(m *roster.Member, reason string, seen map[string]bool) (n int) {
+	if seen[m.Id] {
+		return 0
+	}
+	seen[m.Id] = true
+	for _, c := range w.Roster.Children(m.Id) {
+		n += w.terminateAll(c, reason, seen)
+	}
+	if view.Ended(m.Status) {
+		return n
+	}
+	d := w.duty(m)
+	d.Terminating, d.Restarting = true, false
+	w.log(m, "agent_terminated", "Terminated "+m.Label(), details{"reason": reason})
+	w.exitReport(m, view.Terminated, "", 0)
+	w.fail(m, "terminated", 0)
+	w.end(m, view.Terminated)
+	w.send(m.Id, crewbody.Terminate{Reason: reason})
+	return n + 1
+}
+
+// end marks an agent as ended.
+func (w *work) end(m *roster.Member, status string) {
+	if view.Ended(m.Status) {
+		m.Status = status
+		return
+	}
+	m.Status, m.EndedMs, m.Pending, m.Resuming = status, w.now(), 0, false
+	w.duty(m).Restarting = false
+	m.Task = kept(m.Task, maxKeptEnded)
+	w.left(m)
+}
+
+// restartDue decides whether a crashed agent is restarted: not if its parent is gone, or if it was ended meanwhile.
+func (w *work) restartDue(m *roster.Member, _ crewbody.RestartDue) {
+	parent := w.Roster.Find(m.ParentId)
+	orphan := m.ParentId != "" && (parent == nil || view.Ended(parent.Status))
+	if orphan || w.duty(m).Terminating {
+		w.send(m.Id, crewbody.Restart{Refused: true})
+		if w.working(m) {
+			w.exitReport(m, view.Failed, "", 1)
+		}
+		w.fail(m, "not restarted", 0)
+		w.end(m, view.Failed)
+		return
+	}
+	w.revive(m)
+	w.send(m.Id, crewbody.Restart{})
+}
+
+// restartAsked restarts an agent that a person wants restarted, also one that has ended.
+func (w *work) restartAsked(in crewbody.RestartAsked) {
+	m := w.Roster.Find(in.AgentID)
+	if m == nil {
+		w.problem("There is no such agent in the crew.")
+		return
+	}
+	if view.Ended(m.Status) && len(w.unended()) >= w.limit() {
+		w.step.Event("agent:spawn_error", map[string]any{"agentId": m.Id, "message": "the crew has reached its limit of agents"})
+		return
+	}
+	w.revive(m)
+	w.send(m.Id, crewbody.Restart{Manual: true})
+	w.send(m.Id, crewbody.Pause{Paused: w.Settings.Paused}) // the crew may have been paused or resumed since it ended
+	w.log(m, "status_change", "Restarted "+m.Label(), details{"by": kept(in.By, maxName)})
+}
+
+// revive makes an agent a member that is about to start.
+func (w *work) revive(m *roster.Member) {
+	ended := view.Ended(m.Status)
+	m.Status, m.EndedMs = view.Creating, 0
+	d := w.duty(m)
+	d.Restarting, d.Terminating = false, false
+	w.fresh(d)
+	if ended {
+		w.joined(m)
+	}
+}
+
+// fresh forgets what was reported about an agent before it ran again.
+func (w *work) fresh(d *Duty) {
+	d.IdleReported, d.ExitReported, d.Completed, d.Spoke = false, false, false, false
+}

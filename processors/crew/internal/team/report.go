@@ -5,9 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
@@ -71,7 +76,7 @@ func (w *work) report(m *roster.Member, what, status, output string) {
 		b.WriteString("\nThe agent sent messages itself.")
 	}
 	if output != "" {
-		b.WriteString("\nOutput:\n" + last(output, reportedOutput))
+		b.WriteString("\nOutput:\n" + truncate.Last(output, reportedOutput))
 	}
 	if !view.Ended(parent.Status) {
 		w.send(parent.Id, crewbody.Prompt{Text: b.String()})
@@ -89,8 +94,144 @@ func (w *work) attention(trigger, leadID string) {
 	w.step.Event("attention:changed", fields)
 }
 
-// last returns the last n characters of a text.
-func last(text string, n int) string {
-	runes := []rune(text)
-	return string(runes[max(0, len(runes)-n):])
+// completeTask ends what an agent was given to do, or a task of a lead's own graph.
+func (w *work) completeTask(o order, c command.CompleteTask) {
+	given := o.from.ParentId != "" && w.mine(o.from, c.TaskID)
+	if o.from.Lead && !given {
+		w.completeOwn(o, c)
+		return
+	}
+	if c.TaskID != "" && !given {
+		w.refuse(o, "the task %q is not yours", truncate.Characters(c.TaskID, shownID))
+		return
+	}
+	result := c.Summary
+	if result == "" {
+		result = c.Output
+	}
+	if didFail(c.Status) {
+		w.report(o.from, "failed its task", "failed", result)
+		w.fail(o.from, "said that it failed", o.heard)
+	} else {
+		w.report(o.from, "completed its task", "completed", result)
+		w.finish(o.from, result, o.heard)
+	}
+	w.duty(o.from).Completed = !w.unheard(o.from, o.heard)
+	w.log(o.from, "task_completed", "Completed: "+truncate.Characters(result, 100), nil)
+	w.answer(o, "Your parent has your report.")
+}
+
+// mine reports whether an agent was given a task, or, without an ID, anything.
+func (w *work) mine(m *roster.Member, taskID string) bool {
+	if taskID == "" {
+		return !m.Lead || w.working(m)
+	}
+	t := w.task(m.ParentId, taskID)
+	return t != nil && t.AgentId == m.Id
+}
+
+// completeOwn ends a task of a lead's graph.
+func (w *work) completeOwn(o order, c command.CompleteTask) {
+	if c.TaskID == "" {
+		w.refuse(o, "a lead says which task: taskId is needed")
+		return
+	}
+	t := w.asked(o, o.from.Id, c.TaskID, nil)
+	if t == nil {
+		return
+	}
+	ok := false
+	if didFail(c.Status) {
+		ok = w.failTask(t, truncate.Characters(c.Summary, maxName))
+	} else {
+		ok = w.complete(t)
+	}
+	if !ok {
+		w.refuse(o, "the task %q is %s", t.Id, t.Status)
+		return
+	}
+	w.log(o.from, "task_completed", "Completed the task "+t.Id, details{"taskId": t.Id})
+	w.answer(o, "The task %q is %s.", t.Id, t.Status)
+}
+
+// didFail reports whether an agent says that it did not do its task.
+func didFail(status string) bool {
+	switch strings.ToLower(strings.TrimSpace(status)) {
+	case "failed", "failure", "error", "blocked":
+		return true
+	}
+	return false
+}
+
+// joined tells the crew of an agent that begins.
+func (w *work) joined(m *roster.Member) {
+	w.Talk.Spawned(w.step, w.Roster, m)
+	w.Refresh.Trigger(w.step, "")
+}
+
+// left tells the crew of an agent that has ended.
+func (w *work) left(m *roster.Member) {
+	w.Talk.Ended(w.step, w.Roster, m)
+	w.Refresh.Trigger(w.step, "")
+}
+
+// talks executes a command by which an agent says something to others. It returns false for other commands.
+func (w *work) talks(m *roster.Member, name string, cmd any) bool {
+	did, handled := w.Talk.Command(w.step, w.Roster, m, name, cmd)
+	for _, e := range did {
+		w.duty(m).Spoke = true
+		raw, _ := json.Marshal(e.Details, json.Deterministic(true)) // texts and numbers
+		w.record(m, e.ActionType, e.Summary, raw)
+	}
+	return handled
+}
+
+// say records what one agent says to another in the name of the crew.
+func (w *work) say(from, to *roster.Member, content string) {
+	w.Talk.Post(w.step, talk.PartyOf(from), talk.PartyOf(to), talk.Response, shown(content))
+}
+
+// gather gives agents with the same work a group.
+func (w *work) gather(lead *roster.Member) {
+	var list []talk.Assignment
+	for _, d := range w.Delegations {
+		if d.FromId == lead.Id && d.Status == active {
+			list = append(list, talk.Assignment{AgentID: d.ToId, Task: d.Task})
+		}
+	}
+	w.Talk.AutoGroup(w.step, w.Roster, lead, list)
+}
+
+// news is what a CREW_UPDATE says beside the roster.
+func (w *work) news() manifest.News {
+	list := make([]manifest.Activity, len(w.Activities))
+	for i, a := range w.Activities {
+		var kind struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(a.Details, &kind) // an agent's details may be anything
+		list[i] = manifest.Activity{
+			AtMS: a.AtMs, AgentID: a.AgentId, RoleID: a.RoleId, Type: a.Action, Summary: a.Summary, Detail: kind.Type,
+		}
+	}
+	return manifest.News{Activities: list, Health: w.health}
+}
+
+// health counts the work of the lead of an agent.
+func (w *work) health(viewer *roster.Member) (h manifest.Health) {
+	for _, t := range w.tasksOf(w.leadOf(viewer)) {
+		h.Tasks++
+		switch t.Status {
+		case taskDone, taskSkipped:
+			h.Done++
+		case taskBlocked, taskFailed:
+			h.Stuck++
+		}
+	}
+	for _, d := range w.Decisions {
+		if d.Status == Recorded && d.NeedsConfirmation {
+			h.Decisions++
+		}
+	}
+	return h
 }

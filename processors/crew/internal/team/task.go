@@ -2,8 +2,13 @@ package team
 
 import (
 	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
 // The statuses of a task.
@@ -187,4 +192,57 @@ func reach(list map[string]*Task, id string) map[string]bool {
 		}
 	}
 	return seen
+}
+
+// toldTask is a task as people know it.
+type toldTask struct{ id, state string }
+
+// toldTasks returns the tasks as they were before a step.
+func (w *work) toldTasks() (told []toldTask) {
+	for _, t := range w.Tasks {
+		told = append(told, toldTask{t.Id, stateOf(t)})
+	}
+	return told
+}
+
+func stateOf(t *Task) string {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(t)
+	if err != nil {
+		panic("crew: encode a task: " + err.Error())
+	}
+	return string(raw)
+}
+
+// tellTasks tells people which tasks have changed in a step, and which are gone. IDs are unique among the tasks of a lead, so a state,
+// which names the lead, is that of one task.
+func (w *work) tellTasks(before []toldTask) {
+	same, left := map[string]bool{}, map[string]bool{}
+	for _, t := range before {
+		same[t.state] = true
+	}
+	for _, t := range w.Tasks {
+		left[t.Id] = true
+		if !same[stateOf(t)] {
+			w.step.Event("task:updated", map[string]any{"task": viewOfTask(t, w.Roster.GetProjectId())})
+		}
+	}
+	for _, t := range before {
+		if !left[t.id] {
+			left[t.id] = true
+			w.step.Event("task:removed", map[string]any{"taskId": t.id})
+		}
+	}
+}
+
+// announce tells a lead which of its tasks can begin.
+func (w *work) announce(leadID string, list []*Task) {
+	lead := w.Roster.Find(leadID)
+	if len(list) == 0 || lead == nil || view.Ended(lead.Status) {
+		return
+	}
+	lines := make([]string, len(list))
+	for i, t := range list {
+		lines[i] = "- " + t.Id + " (" + t.Role + "): " + truncate.Characters(t.Description, 80)
+	}
+	w.note(lead, "Tasks that can begin now:\n"+strings.Join(lines, "\n"))
 }

@@ -3,8 +3,12 @@ package team
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
+	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/crew/internal/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
 
@@ -36,4 +40,67 @@ func (w *work) timerEvent(kind string, t *Timer) {
 		"id": t.Id, "agentId": t.AgentId, "label": t.Label, "message": t.Message, "delayMs": t.EveryMs, "repeat": t.Repeat,
 		"fireAt": view.Time(t.DueMs),
 	}})
+}
+
+// setTimer sets a timer of an agent. One with the same label is replaced.
+func (w *work) setTimer(o order, c command.SetTimer) {
+	w.removeTimers(func(t *Timer) bool { return t.AgentId == o.from.Id && t.Label == c.Label })
+	n := 0
+	for _, t := range w.Timers {
+		if t.AgentId == o.from.Id {
+			n++
+		}
+	}
+	every := time.Duration(c.Delay).Milliseconds()
+	t := &Timer{
+		Id: w.step.NewID("timer"), AgentId: o.from.Id, Label: c.Label, Message: c.Message, EveryMs: every, Repeat: c.Repeat,
+		DueMs: w.now() + every,
+	}
+	if n >= maxAgentTimers || size(w.Timers)+size([]*Timer{t}) > maxTimerBytes {
+		w.refuse(o, "there are too many timers, or the message is too long")
+		return
+	}
+	w.Timers = append(w.Timers, t)
+	w.timerEvent("timer:created", t)
+	w.answer(o, "The timer %q (%s) fires in %s.", t.Label, t.Id, time.Duration(c.Delay))
+}
+
+// cancelTimer removes timers of an agent by their ID or their label.
+func (w *work) cancelTimer(o order, c command.CancelTimer) {
+	n := w.removeTimers(func(t *Timer) bool {
+		return t.AgentId == o.from.Id && (c.TimerID != "" && t.Id == c.TimerID || c.Label != "" && t.Label == c.Label)
+	})
+	if n == 0 {
+		w.refuse(o, "you have no such timer")
+		return
+	}
+	w.answer(o, "Cancelled %d timers.", n)
+}
+
+// removeTimers removes timers and returns how many.
+func (w *work) removeTimers(gone func(*Timer) bool) (n int) {
+	w.Timers = slices.DeleteFunc(w.Timers, func(t *Timer) bool {
+		if !gone(t) {
+			return false
+		}
+		w.timerEvent("timer:cancelled", t)
+		n++
+		return true
+	})
+	return n
+}
+
+// listTimers answers with the timers of an agent.
+func (w *work) listTimers(o order, _ command.Nothing) {
+	var lines []string
+	for _, t := range w.Timers {
+		if t.AgentId == o.from.Id {
+			lines = append(lines, fmt.Sprintf("- %s (%s): %s, at %s", t.Label, t.Id, truncate.Characters(t.Message, 80), view.Time(t.DueMs)))
+		}
+	}
+	if len(lines) == 0 {
+		w.answer(o, "You have no timers.")
+		return
+	}
+	w.answer(o, "Your timers:\n%s", strings.Join(lines, "\n"))
 }

@@ -59,13 +59,13 @@ func (t *Transcript) patch(agentID string, update topics.Raw, replace bool) []Ch
 		proto.Reset(c)
 		c.Id, c.Kind, c.Status = id, defaultKind, pending
 	}
-	for _, text := range []struct {
+	for _, member := range []struct {
 		value topics.Raw
 		field *string
 		limit int
 	}{{m[1], &c.Title, maxTitle}, {m[2], &c.Kind, maxName}, {m[3], &c.Status, maxName}} {
-		if text.value != nil {
-			*text.field = truncate.Within(bridge.String(text.value), text.limit)
+		if member.value != nil {
+			*member.field = truncate.Within(bridge.String(member.value), member.limit)
 		}
 	}
 	if v := m[4]; v != nil {
