@@ -119,11 +119,11 @@ func (x *Index) noteNew(c *client, seqs map[string]int64) {
 // concerns reports whether a client may see events of a subject. Those of a repository belong to several crews. The caller holds
 // the lock.
 func (x *Index) concerns(c *client, s *stream) bool {
-	if c.maySee(x.crewOf(s.last)) {
+	if c.crews.use(x.crewOf(s.last)) {
 		return true
 	}
 	_, shared := strings.CutPrefix(s.subject, mailbox.OfRepository)
-	return shared && slices.ContainsFunc(s.events, func(e *event) bool { return c.maySee(x.crewOf(e)) })
+	return shared && slices.ContainsFunc(s.events, func(e *event) bool { return c.crews.use(x.crewOf(e)) })
 }
 
 // shownAgents returns the agents of which wanted is true for crew and project, in the order of their creation. left reports

@@ -50,13 +50,14 @@ func (h *Handler) decide(r *request) answer {
 		d    view.Decision
 		ok   bool
 	)
-	err := h.index.look(r.Context(), r.Caller, ofCrews, func() bool {
+	find := func() bool {
 		crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
 		return ok
-	})
+	}
+	err := h.index.look(r.Context(), r.Caller, ofCrews, find)
 	if err == nil && d.Status == team.Recorded { // it may be resolved by now
 		if err = h.index.catchUp(r.Context()); err == nil {
-			crew, d, ok = h.index.decision(h.index.crewsOf(r.Caller, ""), r.Parts[0])
+			find()
 		}
 	}
 	if err != nil {

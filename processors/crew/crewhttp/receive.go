@@ -113,7 +113,7 @@ func (s *session) subscribe(w wish) error {
 		x.showText(stream) // to those who have subscribed
 	}
 	c.texts[w.AgentID] = struct{}{}
-	if stream == nil && x.agents[w.AgentID] == nil || !c.maySee(x.crewOf(&event{about: w.AgentID})) {
+	if stream == nil && x.agents[w.AgentID] == nil || !c.crews.use(x.crewOf(&event{about: w.AgentID})) {
 		return nil // it may come into being
 	}
 	members := []any{"type", "agent:buffer", "agentId", w.AgentID, "data", ""}
@@ -140,7 +140,7 @@ func (s *session) unsubscribe(w wish) error {
 func (s *session) filter(w wish) error {
 	x, c := s.handler.index, s.client
 	if w.ProjectID != "" {
-		x.prepare(func(crew, project string) bool { return project == w.ProjectID && c.maySee(crew) })
+		x.prepare(func(crew, project string) bool { return project == w.ProjectID && c.crews.use(crew) })
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

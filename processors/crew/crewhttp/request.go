@@ -32,6 +32,27 @@ func mayUse(c auth.Caller, crew string) bool {
 	return c.Allowed(crew)
 }
 
+// rights remembers which crews a caller may use.
+type rights struct {
+	auth.Caller
+	seen map[string]bool
+}
+
+func (r rights) use(crew string) bool {
+	if r.MayUse == nil {
+		return true
+	}
+	may, known := r.seen[crew]
+	if !known {
+		may = mayUse(r.Caller, crew)
+		if len(r.seen) >= maxSeen {
+			clear(r.seen)
+		}
+		r.seen[crew] = may
+	}
+	return may
+}
+
 // governs reports whether a caller may control all crews.
 func governs(c auth.Caller) bool { return c.Can(auth.Control) && mayUse(c, "") }
 
@@ -198,17 +219,9 @@ func (x *Index) crewsOf(c auth.Caller, id string) (crews []namedCrew) {
 // wantedBy returns what a list for a caller has: what belongs to the crews that the caller may use and, unless they are empty,
 // to a crew and a project.
 func wantedBy(c auth.Caller, crew, project string) func(crew, project string) bool {
-	seen := map[string]bool{}
+	may := rights{c, map[string]bool{}}
 	return func(ofCrew, ofProject string) bool {
-		if crew != "" && crew != ofCrew || project != "" && project != ofProject {
-			return false
-		}
-		may, known := seen[ofCrew]
-		if !known {
-			may = mayUse(c, ofCrew)
-			seen[ofCrew] = may
-		}
-		return may
+		return (crew == "" || crew == ofCrew) && (project == "" || project == ofProject) && may.use(ofCrew)
 	}
 }
 

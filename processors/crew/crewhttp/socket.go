@@ -133,12 +133,12 @@ type client struct {
 	texts   map[string]struct{} // the agents whose text the client gets
 	all     bool                // it gets the text of every agent
 	project string              // empty for all projects
-	seen    map[string]bool     // whether the caller may use a crew
+	crews   rights
 }
 
 func newClient(c *Config, caller auth.Caller, id string) *client {
 	return &client{
-		config: c, id: id, caught: make(chan struct{}, 1), texts: map[string]struct{}{}, seen: map[string]bool{},
+		config: c, id: id, caught: make(chan struct{}, 1), texts: map[string]struct{}{}, crews: rights{caller, map[string]bool{}},
 		Client: socket.New(socket.Config{
 			Limits: socket.Limits{Frames: c.QueueFrames, Bytes: c.QueueBytes}, FrameLimit: c.FrameLimit, WriteTimeout: c.WriteTimeout,
 			PingInterval: c.PingInterval, PongTimeout: c.PongTimeout, Clock: c.Clock,
@@ -148,29 +148,13 @@ func newClient(c *Config, caller auth.Caller, id string) *client {
 
 // wants reports whether the client gets the events of a crew and a project.
 func (c *client) wants(crew, project string) bool {
-	return (c.project == "" || project == "" || project == c.project) && c.maySee(crew)
+	return (c.project == "" || project == "" || project == c.project) && c.crews.use(crew)
 }
 
 // wantsText reports whether the client gets the text of an agent.
 func (c *client) wantsText(agent string) bool {
 	_, ok := c.texts[agent]
 	return ok || c.all
-}
-
-// maySee reports whether the caller may use a crew.
-func (c *client) maySee(crew string) bool {
-	if c.Caller.MayUse == nil {
-		return true
-	}
-	may, known := c.seen[crew]
-	if !known {
-		may = mayUse(c.Caller, crew)
-		if len(c.seen) >= maxSeen {
-			clear(c.seen)
-		}
-		c.seen[crew] = may
-	}
-	return may
 }
 
 // show queues a frame. A client without room is disconnected.

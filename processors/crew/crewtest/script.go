@@ -1,6 +1,7 @@
 package crewtest
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -155,18 +156,11 @@ func (s Script) Save(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("crewtest: script: %w", err)
 	}
-	f, err := os.CreateTemp(dir, "script-*.json")
-	if err != nil {
+	name := filepath.Join(dir, "script-"+rand.Text()+".json")
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
 		return "", fmt.Errorf("crewtest: script: %w", err)
 	}
-	_, err = f.Write(raw)
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return "", fmt.Errorf("crewtest: script: %w", err)
-	}
-	return filepath.Abs(f.Name())
+	return filepath.Abs(name)
 }
 
 // Command writes the script to a file in dir and returns the command line with which the calling binary is its agent. The

@@ -42,8 +42,7 @@ func InstallTypeScript(ctx context.Context, dir string) (*TypeScript, error) {
 		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	digest := sha256.New()
-	names := []string{"agent.mjs", "package.json", "package-lock.json"}
-	for _, name := range names {
+	for _, name := range []string{"agent.mjs", "package.json", "package-lock.json"} {
 		raw, err := files.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("crewtest: %w", err)
@@ -61,11 +60,8 @@ func InstallTypeScript(ctx context.Context, dir string) (*TypeScript, error) {
 		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
-	for _, name := range names {
-		raw, _ := files.ReadFile(name)
-		if err := os.WriteFile(filepath.Join(temp, name), raw, 0o644); err != nil {
-			return nil, fmt.Errorf("crewtest: %w", err)
-		}
+	if err := os.CopyFS(temp, files); err != nil {
+		return nil, fmt.Errorf("crewtest: %w", err)
 	}
 	c := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	c.Dir = temp

@@ -53,7 +53,7 @@ func TestLaterHostOfTheSameNameReplacesThisOne(t *testing.T) {
 
 	w := rows{host: "h1", from: "host/h1"}
 	heard := func(epoch int64) *mailbox.Mailbox {
-		return &mailbox.Mailbox{Heard: map[string]int64{"host/h1": epoch*perEpoch + 7, "host/h2": 999 * perEpoch}}
+		return &mailbox.Mailbox{Heard: map[string]int64{"host/h1": epoch*mailbox.PerEpoch + 7, "host/h2": 999 * mailbox.PerEpoch}}
 	}
 	require.False(t, w.see("agent/a", heard(5), true))
 	require.False(t, w.see("agent/b", heard(4), true))
@@ -210,8 +210,8 @@ func TestRecordsOfARowAreWrittenInOrder(t *testing.T) {
 		defer cancel()
 		w := &written{failing: rapid.IntRange(0, 1).Draw(t, "failing")}
 		o := &outbox{
-			to: w, inputs: topicOf(catalog), from: "host/h", batchTime: time.Millisecond, logger: zap.NewNop(), ctx: ctx,
-			boxes: map[string]*box{}, number: 5 * perEpoch,
+			to: w, topics: catalog, from: "host/h", batchTime: time.Millisecond, logger: zap.NewNop(), ctx: ctx,
+			boxes: map[string]*box{}, number: 5 * mailbox.PerEpoch,
 		}
 		kinds := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 20).Draw(t, "kinds")
 		var all sync.WaitGroup

@@ -180,7 +180,7 @@ func (h *Host) open(to processors.Publisher) (finish func()) {
 	writing, stopWriting := context.WithCancel(context.Background())
 	h.life, h.spawner = life, newSpawner()
 	h.out = &outbox{
-		to: to, inputs: topicOf(h.catalog), from: mailbox.OfHost + h.config.Name, batchTime: h.times.batch,
+		to: to, topics: h.catalog, from: mailbox.OfHost + h.config.Name, batchTime: h.times.batch,
 		logger: h.config.Logger, ctx: writing, hurried: make(chan struct{}), boxes: map[string]*box{},
 	}
 	return func() {
@@ -202,7 +202,7 @@ func (h *Host) begin(ctx context.Context, epoch int64) {
 	h.mu.Lock()
 	// The clock was set back, or there was a host with this name on a machine whose clock is ahead.
 	epoch = max(epoch, h.rows.epoch()+1)
-	h.epoch, h.out.number = epoch, epoch*perEpoch
+	h.epoch, h.out.number = epoch, epoch*mailbox.PerEpoch
 	h.mu.Unlock()
 	waiting := h.rows.begin(epoch)
 	for _, subject := range waiting {

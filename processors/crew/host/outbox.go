@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +17,6 @@ import (
 )
 
 const (
-	// perEpoch is how many records a run of a host can write.
-	perEpoch = 1_000_000_000
 	// maxWaiting is how many bytes may wait for the brokers for each row. Then the agent's output is not read.
 	maxWaiting = 4 << 20
 	// perRecord is what a record takes beside its body.
@@ -31,7 +28,7 @@ const (
 // outbox writes the host's records: those of each row in order, each after the one before is acknowledged, and until it is.
 type outbox struct {
 	to        processors.Publisher
-	inputs    func(subject string) topics.Topic[topics.CrewInput]
+	topics    topics.Catalog
 	from      string // "host/" and the name
 	batchTime time.Duration
 	logger    *zap.Logger
@@ -233,7 +230,7 @@ func (o *outbox) write(subject string, it item) {
 		bodies = append(bodies, smaller(it.body))
 	}
 	for _, body := range bodies {
-		r, err := processors.OutboundOf(o.inputs(subject), mailbox.ID(subject), topics.CrewInput{
+		r, err := processors.OutboundOf(mailbox.Inputs(o.topics, subject), mailbox.ID(subject), topics.CrewInput{
 			InputID: id, Kind: body.Kind(), From: o.from, Number: n, Body: crewbody.Encode(body),
 		}, id)
 		if err == nil {
@@ -282,13 +279,3 @@ func smaller(body crewbody.Body) crewbody.Body {
 }
 
 func firstOf(paths []string) []string { return paths[:min(len(paths), 50)] }
-
-// topicOf returns the topic of a subject's row.
-func topicOf(c topics.Catalog) func(string) topics.Topic[topics.CrewInput] {
-	return func(subject string) topics.Topic[topics.CrewInput] {
-		if strings.HasPrefix(subject, mailbox.OfRepository) {
-			return c.CrewRepositoryInputs
-		}
-		return c.CrewAgentInputs
-	}
-}

@@ -27,7 +27,7 @@ type rows struct {
 func (r *rows) epoch() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.heard / perEpoch
+	return r.heard / mailbox.PerEpoch
 }
 
 // begin returns the subjects of the rows that wait for an earlier run of the host.
@@ -49,7 +49,7 @@ func (r *rows) see(subject string, box *mailbox.Mailbox, waits bool) (replaced b
 	defer r.mu.Unlock()
 	r.heard = max(r.heard, box.GetHeard()[r.from])
 	if r.begun != 0 {
-		return r.heard/perEpoch > r.begun
+		return r.heard/mailbox.PerEpoch > r.begun
 	}
 	if !waits {
 		delete(r.waiting, subject)

@@ -25,8 +25,8 @@ func sharing(t *testing.T) (o *outbox, out *written) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out = &written{}
 	o = &outbox{
-		to: out, inputs: topicOf(catalog), from: "host/h1", batchTime: time.Millisecond, logger: zap.NewNop(), ctx: ctx,
-		hurried: make(chan struct{}), boxes: map[string]*box{}, number: testEpoch * perEpoch,
+		to: out, topics: catalog, from: "host/h1", batchTime: time.Millisecond, logger: zap.NewNop(), ctx: ctx,
+		hurried: make(chan struct{}), boxes: map[string]*box{}, number: testEpoch * mailbox.PerEpoch,
 	}
 	t.Cleanup(func() {
 		cancel()

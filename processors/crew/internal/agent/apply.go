@@ -98,11 +98,8 @@ func (a *agent) epoch() int64 {
 	if !strings.HasPrefix(a.in.From, mailbox.OfHost) {
 		return 0
 	}
-	return a.in.Number / perEpoch
+	return a.in.Number / mailbox.PerEpoch
 }
-
-// perEpoch is how many numbers a run of a host has: its epoch and a counter are one number.
-const perEpoch = 1_000_000_000
 
 func (a *agent) id() string { return a.Member.AgentId }
 

@@ -123,7 +123,7 @@ func TestGarbageDoesNotBreakARow(t *testing.T) {
 			in := topics.CrewInput{InputID: fmt.Sprint("garbage/", i), Kind: kind, Body: body(t, kind, w.state())}
 			if rapid.Bool().Draw(t, "from a host") {
 				w.numbers["host"]++
-				in.From, in.Number = "host/"+hostID, w.epoch*perEpoch+w.numbers["host"]
+				in.From, in.Number = "host/"+hostID, w.epoch*mailbox.PerEpoch+w.numbers["host"]
 			}
 			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second)
 			w.fits(w.apply(logged{in, w.now}))

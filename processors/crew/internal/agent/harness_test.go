@@ -113,7 +113,7 @@ func (w *world) crew(body crewbody.Body) *world {
 func (w *world) host(body crewbody.Body) *world {
 	w.tb.Helper()
 	w.numbers["host"]++
-	return w.write("host/"+hostID, w.epoch*perEpoch+w.numbers["host"], body)
+	return w.write("host/"+hostID, w.epoch*mailbox.PerEpoch+w.numbers["host"], body)
 }
 
 func (w *world) door(body crewbody.Body) *world {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 )
 
 // hostStarted says that the host runs anew: it has no process of an earlier run.
@@ -119,29 +120,19 @@ func (a *agent) listens() bool {
 
 // deadline is the earliest time at which something is due, 0 for none.
 func (a *agent) deadline() (ms int64) {
-	add := func(at int64) {
-		if ms == 0 || at < ms {
-			ms = at
-		}
-	}
 	switch p := a.Process; {
 	case p == nil && a.RestartMs != 0:
-		add(a.RestartMs)
+		ms = a.RestartMs
 	case p == nil && a.RemovedMs != 0:
-		add(a.RemovedMs + keptFor.Milliseconds())
+		ms = a.RemovedMs + keptFor.Milliseconds()
 	case p == nil:
 	default:
-		if at := p.hostDue(); at != 0 {
-			add(at)
-		}
+		ms = p.hostDue()
 		if a.listens() {
-			add(p.OutputMs + a.config.HungAfter.Milliseconds())
+			ms = mailbox.Earlier(ms, p.OutputMs+a.config.HungAfter.Milliseconds())
 		}
 	}
-	if at := a.idleDue(); at != 0 {
-		add(at)
-	}
-	return ms
+	return mailbox.Earlier(ms, a.idleDue())
 }
 
 // commitCommand is the command whose answer takes longest: a host runs git, and may do that for other commits first.

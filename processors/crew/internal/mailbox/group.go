@@ -76,7 +76,7 @@ const dueTimeout = time.Minute
 
 // Graph returns the Goka graph of a group.
 func (g Group[R]) Graph() *goka.GroupGraph {
-	inputs := []processors.Source{processors.Input(g.inputs(g.kind), g.onInput)}
+	inputs := []processors.Source{processors.Input(Inputs(g.topics, g.kind), g.onInput)}
 	outputs := []goka.Edge{
 		output(g.topics.CrewAgentInputs), output(g.topics.CrewInputs), output(g.topics.CrewRepositoryInputs),
 		output(g.topics.CrewActions), output(g.topics.CrewEvents),
@@ -201,7 +201,7 @@ func (g Group[R]) forward(c *processors.Context, id string, body crewbody.Body) 
 func (g Group[R]) emit(c *processors.Context, e Effect) error {
 	switch e := e.(type) {
 	case Mail:
-		return processors.EmitWithID(c, g.inputs(e.To), ID(e.To), e.Input, e.Input.InputID)
+		return processors.EmitWithID(c, Inputs(g.topics, e.To), ID(e.To), e.Input, e.Input.InputID)
 	case topics.CrewAction:
 		return processors.EmitWithID(c, g.topics.CrewActions, e.Subject, e, e.ActionID)
 	case topics.CrewEvent:
@@ -215,15 +215,15 @@ func (g Group[R]) emit(c *processors.Context, e Effect) error {
 	}
 }
 
-// inputs is the topic whose keys are the IDs of a subject's kind.
-func (g Group[R]) inputs(subject string) topics.Topic[topics.CrewInput] {
+// Inputs is the topic of the inputs of a subject.
+func Inputs(c topics.Catalog, subject string) topics.Topic[topics.CrewInput] {
 	switch subject[:len(subject)-len(ID(subject))] {
 	case OfAgent:
-		return g.topics.CrewAgentInputs
+		return c.CrewAgentInputs
 	case OfCrew:
-		return g.topics.CrewInputs
+		return c.CrewInputs
 	default:
-		return g.topics.CrewRepositoryInputs
+		return c.CrewRepositoryInputs
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func (g Group[R]) Replay(key string, inputs []processors.Inbound) (row R, ok bool, events []topics.CrewEvent, err error) {
 	row = g.New()
 	for _, in := range inputs {
-		d := g.inputs(g.kind).Codec().Unmarshal(in.Value)
+		d := Inputs(g.topics, g.kind).Codec().Unmarshal(in.Value)
 		if d.Err != nil || in.Value == nil {
 			continue
 		}

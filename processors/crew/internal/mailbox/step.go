@@ -27,6 +27,9 @@ func Agent(id string) string      { return OfAgent + id }
 func Crew(id string) string       { return OfCrew + id }
 func Repository(id string) string { return OfRepository + id }
 
+// PerEpoch is how many numbers a run of a host has: its epoch and a counter are one number.
+const PerEpoch = 1_000_000_000
+
 // ID is the ID in a subject: the key of the row.
 func ID(subject string) string {
 	_, id, _ := strings.Cut(subject, "/")
@@ -140,6 +143,14 @@ func (s *Step) Forget(from string) { delete(s.box.Heard, from) }
 
 // NowMS is the time of the step in Unix milliseconds.
 func (s *Step) NowMS() int64 { return s.box.ClockMs }
+
+// Earlier returns the earlier of two times in Unix milliseconds, of which 0 is none.
+func Earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
 
 // next returns the next number of the row.
 func (s *Step) next() int64 {

@@ -19,10 +19,12 @@ const (
 )
 
 func (s *State) agent(id string) *Agent {
-	for _, a := range s.GetAgents() {
-		if a.Id == id {
-			return a
-		}
+	return find(s.GetAgents(), func(a *Agent) bool { return a.Id == id })
+}
+
+func find[T any](list []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
 	}
 	return nil
 }

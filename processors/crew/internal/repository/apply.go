@@ -56,23 +56,16 @@ func (t *step) due() {
 
 // deadline returns when the next thing is due, 0 for never.
 func (t *step) deadline() (ms int64) {
-	earliest := func(at int64) {
-		if ms == 0 || at < ms {
-			ms = at
-		}
-	}
 	for _, l := range t.row.Locks {
 		switch {
 		case l.ReleasedMs != 0:
-			earliest(l.ReleasedMs)
+			ms = mailbox.Earlier(ms, l.ReleasedMs)
 		case l.Commit == "":
-			earliest(l.ExpiresMs)
+			ms = mailbox.Earlier(ms, l.ExpiresMs)
 		}
 	}
 	for _, r := range t.row.Releases {
-		if r.DeadlineMs != 0 {
-			earliest(r.DeadlineMs)
-		}
+		ms = mailbox.Earlier(ms, r.DeadlineMs)
 	}
 	return ms
 }

@@ -26,12 +26,7 @@ func (t *step) commitUntil() int64 { return t.NowMS() + commitWithin.Millisecond
 
 // commit returns the open commit of an action, nil if there is none.
 func (s *State) commit(actionID string) *Commit {
-	for _, c := range s.Commits {
-		if c.ActionId == actionID {
-			return c
-		}
-	}
-	return nil
+	return find(s.Commits, func(c *Commit) bool { return c.ActionId == actionID })
 }
 
 // commit answers COMMIT: at once, or after the agent's commit before it.

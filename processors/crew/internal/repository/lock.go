@@ -33,12 +33,7 @@ const (
 
 // lock returns an agent's lock on a path. A lock that a person has released during its commit is none.
 func (s *State) lock(agentID, path string) *Lock {
-	for _, l := range s.Locks {
-		if l.AgentId == agentID && l.Path == path && l.ReleasedMs == 0 {
-			return l
-		}
-	}
-	return nil
+	return find(s.Locks, func(l *Lock) bool { return l.AgentId == agentID && l.Path == path && l.ReleasedMs == 0 })
 }
 
 // roomFor reports whether the row can take something of a size in bytes.
@@ -76,10 +71,9 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration, commandI
 		t.answer(a.Id, commandID, "Your lock on "+quoted(path)+" is extended until "+view.Time(l.ExpiresMs)+".")
 		return
 	}
-	if i := slices.IndexFunc(t.row.Locks, func(l *Lock) bool {
+	if holder := find(t.row.Locks, func(l *Lock) bool {
 		return overlap(l.Path, path) && (l.AgentId != a.Id || l.ReleasedMs != 0)
-	}); i >= 0 {
-		holder := t.row.Locks[i]
+	}); holder != nil {
 		t.denied(a, path, reason, holder)
 		t.answer(a.Id, commandID, deniedText(path, holder, t.row.agent(holder.AgentId)))
 		return

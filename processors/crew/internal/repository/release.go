@@ -54,11 +54,10 @@ func (t *step) question(r *Release) crewbody.Dirty {
 
 // checked takes the answer of a host to a release.
 func (t *step) checked(in crewbody.Receipt) {
-	i := slices.IndexFunc(t.row.Releases, func(r *Release) bool { return r.ActionId != "" && r.ActionId == in.ActionID })
-	if i < 0 {
+	r := find(t.row.Releases, func(r *Release) bool { return r.ActionId != "" && r.ActionId == in.ActionID })
+	if r == nil {
 		return
 	}
-	r := t.row.Releases[i]
 	l := t.row.lock(r.AgentId, r.Path)
 	switch {
 	case l == nil || l.Token != r.Token: // giveUp answers it

@@ -109,36 +109,30 @@ func (w *work) due() {
 
 // deadline is when something is due next, 0 if nothing is.
 func (w *work) deadline() (next int64) {
-	earliest := func(at int64) {
-		if at > 0 && (next == 0 || at < next) {
-			next = at
-		}
-	}
 	for _, h := range w.Holds {
-		earliest(h.UntilMs)
+		next = mailbox.Earlier(next, h.UntilMs)
 	}
 	for _, d := range w.Decisions {
 		if d.Status == Recorded && len(w.Holds) == 0 {
-			earliest(d.ConfirmMs)
+			next = mailbox.Earlier(next, d.ConfirmMs)
 		}
 	}
 	for _, m := range w.Roster.Members {
 		switch {
 		case !view.Ended(m.Status):
 		case w.working(m):
-			earliest(m.EndedMs + lostAfter.Milliseconds())
+			next = mailbox.Earlier(next, m.EndedMs+lostAfter.Milliseconds())
 		default:
-			earliest(m.EndedMs + forgetAfter.Milliseconds())
+			next = mailbox.Earlier(next, m.EndedMs+forgetAfter.Milliseconds())
 		}
 	}
 	for _, d := range w.Duties {
-		earliest(d.NudgeMs)
+		next = mailbox.Earlier(next, d.NudgeMs)
 	}
 	for _, t := range w.Timers {
-		earliest(t.DueMs)
+		next = mailbox.Earlier(next, t.DueMs)
 	}
-	earliest(w.Refresh.DeadlineMS())
-	return next
+	return mailbox.Earlier(next, w.Refresh.DeadlineMS())
 }
 
 // configure sets where the agents that are spawned from now on work.
