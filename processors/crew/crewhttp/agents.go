@@ -34,7 +34,11 @@ func (h *Handler) getAgent(r *request) answer {
 	if !ok {
 		return rejection
 	}
-	return entrance.OK(h.index.shownAgent(row))
+	a := row.shown()
+	h.index.mu.Lock()
+	defer h.index.mu.Unlock()
+	h.index.complete(&a, h.index.children()[a.ID])
+	return entrance.OK(a)
 }
 
 func (h *Handler) listRoles(*request) answer { return entrance.OK(h.config.Roles) }

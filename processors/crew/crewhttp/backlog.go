@@ -25,24 +25,18 @@ type backlog struct {
 	bytes  int64 // of frames
 }
 
-// selects reports whether a frame changes or repeats what the client gets, so that its place among such frames matters.
-func (w wish) selects() bool {
-	switch w.Type {
-	case "subscribe", "unsubscribe", "subscribe-project", "resume":
-		return true
-	}
-	return false
-}
-
 // replays reports whether a frame is answered with a replay. All other clients wait while the index makes one.
 func (w wish) replays() bool {
 	return w.Type == "resume" || w.Type == "subscribe-project" && w.ProjectID != ""
 }
 
+// selections are the types of frames that change or repeat what the client gets, so that their order matters.
+var selections = []string{"subscribe", "unsubscribe", "subscribe-project", "resume"}
+
 // postpone adds a frame to the backlog if it must wait. It returns false if the caller can carry it out now. It disconnects a
 // client whose backlog is full.
 func (s *session) postpone(w wish, frame []byte) bool {
-	if !w.selects() {
+	if !slices.Contains(selections, w.Type) {
 		return false
 	}
 	b := &s.backlog

@@ -169,13 +169,6 @@ func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]w
 	return wanted
 }
 
-// withdraw notes an event that says that an agent does not come into being. The caller holds the lock.
-func (x *Index) withdraw(e *event) {
-	if e.Type == spawnErrorEvent && e.about != "" {
-		x.rowSet(mailbox.Agent(e.about))
-	}
-}
-
 // only accepts one subject.
 func only(subject string) func(string) bool { return func(s string) bool { return s == subject } }
 

@@ -1,6 +1,7 @@
 package crewhttp
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, crews: map[string]crewRow{}, repositories: map[string]*repository.State{},
 		expected: map[string]expected{},
-		streams:  newStreams(c.History, c.TextBuffer), clients: map[*client]struct{}{},
+		streams:  &streams{limits: c.History, text: c.TextBuffer, bySubject: map[string]*stream{}, used: list.New()}, clients: map[*client]struct{}{},
 		shown: seen.NewLog(), outcomes: outcomes{byID: map[string]outcome{}, waiting: map[string]map[chan outcome]struct{}{}},
 	}
 	x.gone, _ = simplelru.NewLRU[string, struct{}](c.RowLimit, nil) // its only error is a size of 0
@@ -222,7 +223,9 @@ func (x *Index) apply(in topics.CrewEvent) {
 	if x.follows.IsReady() { // what is replayed is old
 		s.applied = x.config.Clock.Now()
 	}
-	x.withdraw(e)
+	if e.Type == spawnErrorEvent && e.about != "" { // the agent does not come into being
+		x.rowSet(mailbox.Agent(e.about))
+	}
 	if e.Type == textEvent {
 		x.delay(s, e)
 		return

@@ -18,7 +18,6 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -223,13 +222,4 @@ func wantedBy(c auth.Caller, crew, project string) func(crew, project string) bo
 	return func(ofCrew, ofProject string) bool {
 		return (crew == "" || crew == ofCrew) && (project == "" || project == ofProject) && may.use(ofCrew)
 	}
-}
-
-// shownAgent returns an agent as clients see it.
-func (x *Index) shownAgent(row *agentRow) view.Agent {
-	a := row.shown()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.complete(&a, x.children()[a.ID])
-	return a
 }

@@ -87,10 +87,6 @@ type streams struct {
 	bytes     int
 }
 
-func newStreams(h History, text int) *streams {
-	return &streams{limits: h, text: text, bySubject: map[string]*stream{}, used: list.New()}
-}
-
 // add adds an event. It returns nil for a repeat. The oldest events of the subject, and then those of the subjects that are
 // silent for the longest time, make room.
 func (m *streams) add(e *event) *stream {

@@ -22,6 +22,7 @@ type asks struct {
 
 // ask is a request of the agent. It is answered by the one who removes it from asks.
 type ask struct {
+	id     string // of the host
 	rpcID  string
 	decide func(crewbody.Answer) // nil: it is carried out
 	cancel func(*rpcError)       // ends the request
@@ -29,46 +30,31 @@ type ask struct {
 
 // openAsk adds a request and returns the host's ID of it. It refuses the request and returns false if too many are open.
 func (r *run) openAsk(m received, q ask) (id string, ok bool) {
+	a := &r.asks
 	q.rpcID = string(m.ID)
-	if id = r.asks.add(q); id == "" {
+	a.mu.Lock()
+	if ok = !a.closed && len(a.open) < maxAtOnce; ok {
+		a.last++
+		id = "ask-" + strconv.FormatInt(a.last, 10)
+		q.id = id
+		a.open[id] = q
+		if q.decide == nil {
+			a.working.Add(1)
+		}
+	}
+	a.mu.Unlock()
+	if !ok {
 		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
 	}
-	return id, id != ""
+	return id, ok
 }
 
-// add returns the host's ID of a request, empty if too many are open.
-func (a *asks) add(q ask) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed || len(a.open) >= maxAtOnce {
-		return ""
-	}
-	a.last++
-	id := "ask-" + strconv.FormatInt(a.last, 10)
-	a.open[id] = q
-	if q.decide == nil {
-		a.working.Add(1)
-	}
-	return id
-}
-
-func (a *asks) remove(id string) (q ask, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q, ok = a.open[id]
-	delete(a.open, id)
-	return q, ok
-}
+// remove returns the request with an ID, if it is still open.
+func (a *asks) remove(id string) []ask { return a.take(func(q ask) bool { return q.id == id }) }
 
 // decide passes a decision on. A request that is not open, such as one of an earlier process, has no decision.
 func (a *asks) decide(answer crewbody.Answer) {
-	a.mu.Lock()
-	q, ok := a.open[answer.RequestID]
-	if ok = ok && q.decide != nil; ok {
-		delete(a.open, answer.RequestID)
-	}
-	a.mu.Unlock()
-	if ok {
+	for _, q := range a.take(func(q ask) bool { return q.id == answer.RequestID && q.decide != nil }) {
 		q.decide(answer)
 	}
 }
@@ -150,7 +136,7 @@ func (r *run) askPermission(m received) {
 // person what is asked.
 func (r *run) question(p crewbody.Permission) {
 	r.put(item{body: p, size: sizeOf(p), lost: func() {
-		if q, open := r.asks.remove(p.RequestID); open {
+		for _, q := range r.asks.remove(p.RequestID) {
 			q.cancel(errTooLarge)
 		}
 	}})
@@ -185,7 +171,7 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 			defer r.asks.working.Done()
 			defer cancel()
 			result, err := do(ctx, q)
-			if _, open := r.asks.remove(id); !open {
+			if len(r.asks.remove(id)) == 0 {
 				return // withdrawn, and answered
 			}
 			if err != nil {

@@ -67,10 +67,6 @@ type update struct {
 	raw          topics.Raw
 }
 
-func (u *update) joins(v *update) bool {
-	return v != nil && u.run == v.run && u.session == v.session && u.replay == v.replay
-}
-
 // put queues a record. While too much waits, it blocks until ctx ends.
 func (o *outbox) put(ctx context.Context, subject string, it item) error {
 	it.at = time.Now()
@@ -195,9 +191,11 @@ func (o *outbox) take(b *box) (n int, next item) {
 
 // batch returns how many items at the front are one record, and whether no further one can be part of it.
 func (b *box) batch() (n int, full bool) {
-	size := 0
+	size, first := 0, b.queue[0].update
 	for _, it := range b.queue {
-		if n > 0 && (!b.queue[0].update.joins(it.update) || size+it.size > batchBytes) {
+		u := it.update
+		joins := u != nil && u.run == first.run && u.session == first.session && u.replay == first.replay
+		if n > 0 && (!joins || size+it.size > batchBytes) {
 			return n, true
 		}
 		n, size = n+1, size+it.size
