@@ -52,7 +52,7 @@ func (w *work) record(m *roster.Member, action, summary string, raw topics.Raw) 
 }
 
 // activity adds what an agent says that it did to the ledger.
-func (w *work) activity(o order, c command.Activity) {
+func (w *work) activity(o order, c command.Activity) string {
 	action := c.ActionType
 	if action == "" {
 		action = "message_sent"
@@ -62,25 +62,26 @@ func (w *work) activity(o order, c command.Activity) {
 		raw = nil // details are an object
 	}
 	w.record(o.from, kept(action, maxID), c.Summary, raw)
+	return ""
 }
 
 // decided records a decision.
-func (w *work) decided(o order, c command.Decision) {
+func (w *work) decided(o order, c command.Decision) string {
 	if w.propose(o.from, c.Title, c.Rationale, c.NeedsConfirmation, 0) == nil {
-		w.refuse(o, "too many decisions are open")
+		return o.refused("too many decisions are open")
 	}
+	return ""
 }
 
 // requestLimit asks people for another limit of agents.
-func (w *work) requestLimit(o order, c command.RequestLimitChange) {
+func (w *work) requestLimit(o order, c command.RequestLimitChange) string {
 	title := "Change the limit of agents"
 	d := w.propose(o.from, title, c.Reason, true, c.Limit)
 	if d == nil {
-		w.refuse(o, "too many decisions are open")
-		return
+		return o.refused("too many decisions are open")
 	}
 	w.log(o.from, "limit_change_requested", title, details{"limit": c.Limit, "decisionId": d.Id})
-	w.answer(o, "A person is asked whether the crew may have %d agents.", c.Limit)
+	return fmt.Sprintf("A person is asked whether the crew may have %d agents.", c.Limit)
 }
 
 // lockChanged takes over what happened to a lock, for what agents are told about the crew.

@@ -199,14 +199,18 @@ func (w *work) command(m *roster.Member, in crewbody.Command) {
 	}
 	o := order{name: in.Name, from: m, heard: in.Heard}
 	known := commands[in.Name]
+	text := ""
 	switch {
 	case known.leads && !m.Lead:
-		w.refuse(o, "only a lead may do this")
+		text = o.refused("only a lead may do this")
 	case w.talks(m, in.Name, cmd):
 	case known.do == nil:
-		w.refuse(o, "the command is not available")
+		text = o.refused("the command is not available")
 	default:
-		known.do(w, o, cmd)
+		text = known.do(w, o, cmd)
+	}
+	if text != "" {
+		w.note(m, text)
 	}
 }
 
@@ -226,13 +230,13 @@ func init() {
 	anyone("SET_TIMER", (*work).setTimer)
 	anyone("CANCEL_TIMER", (*work).cancelTimer)
 	anyone("LIST_TIMERS", (*work).listTimers)
-	anyone("QUERY_CREW", func(w *work, o order, _ command.Nothing) { w.note(o.from, manifest.Roster(w.Roster, o.from)) })
+	anyone("QUERY_CREW", func(w *work, o order, _ command.Nothing) string { return manifest.Roster(w.Roster, o.from) })
 	lead("HALT_HEARTBEAT", (*work).haltHeartbeat)
 	lead("RESUME_HEARTBEAT", (*work).haltHeartbeat)
-	lead("DECLARE_TASKS", func(w *work, o order, c command.DeclareTasks) { w.declare(o, c.Tasks...) })
-	lead("ADD_TASK", func(w *work, o order, c command.Task) { w.declare(o, c) })
+	lead("DECLARE_TASKS", func(w *work, o order, c command.DeclareTasks) string { return w.declare(o, c.Tasks...) })
+	lead("ADD_TASK", func(w *work, o order, c command.Task) string { return w.declare(o, c) })
 	for name, m := range moves {
-		lead(name, func(w *work, o order, c command.TaskID) { w.move(o, c.TaskID, m) })
+		lead(name, func(w *work, o order, c command.TaskID) string { return w.move(o, c.TaskID, m) })
 	}
 	lead("CANCEL_TASK", (*work).cancelTask)
 	anyone("ADD_DEPENDENCY", (*work).addDependency)
@@ -243,25 +247,25 @@ func init() {
 	lead("RESET_DAG", (*work).resetTasks)
 }
 
-// executor executes a command. leads says that only leads may give it.
+// executor executes a command, and returns the note that answers it, empty if none is left to be sent. leads says that only leads may
+// give it.
 type executor struct {
 	leads bool
-	do    func(*work, order, any)
+	do    func(*work, order, any) string
 }
 
-func anyone[C any](name string, do func(*work, order, C)) {
+func anyone[C any](name string, do func(*work, order, C) string) {
 	commands[name] = executor{false, untyped(do)}
 }
-func lead[C any](name string, do func(*work, order, C)) { commands[name] = executor{true, untyped(do)} }
-
-func untyped[C any](do func(*work, order, C)) func(*work, order, any) {
-	return func(w *work, o order, cmd any) { do(w, o, cmd.(C)) }
+func lead[C any](name string, do func(*work, order, C) string) {
+	commands[name] = executor{true, untyped(do)}
 }
 
-// refuse answers a command that has no effect.
-func (w *work) refuse(o order, why string, args ...any) {
-	w.note(o.from, o.name+" error: "+fmt.Sprintf(why, args...)+".")
+func untyped[C any](do func(*work, order, C) string) func(*work, order, any) string {
+	return func(w *work, o order, cmd any) string { return do(w, o, cmd.(C)) }
 }
 
-// answer answers a command that took effect, or that asks.
-func (w *work) answer(o order, text string, args ...any) { w.note(o.from, fmt.Sprintf(text, args...)) }
+// refused is the answer to a command that has no effect.
+func (o order) refused(why string, args ...any) string {
+	return o.name + " error: " + fmt.Sprintf(why, args...) + "."
+}

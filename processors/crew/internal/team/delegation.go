@@ -2,6 +2,7 @@ package team
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -156,16 +157,14 @@ func (w *work) lost() {
 
 // createAgent spawns a child of a lead. With a task, the lead has delegated it. The first one for which the crew has no room raises the
 // crew's limit.
-func (w *work) createAgent(o order, c command.CreateAgent) {
+func (w *work) createAgent(o order, c command.CreateAgent) string {
 	role := strings.ToLower(strings.TrimSpace(c.Role))
 	if c.Task != "" {
 		if problem := w.linkable(o.from, c.DagTaskID); problem != "" {
-			w.refuse(o, "%s", problem)
-			return
+			return o.refused("%s", problem)
 		}
 		if !w.delegable() {
-			w.refuse(o, "too many delegations have not ended")
-			return
+			return o.refused("too many delegations have not ended")
 		}
 	}
 	asked := crewbody.SpawnAsked{
@@ -178,15 +177,14 @@ func (w *work) createAgent(o order, c command.CreateAgent) {
 	}
 	if err != nil {
 		w.step.Event("agent:spawn_error", map[string]any{"agentId": o.from.Id, "message": err.Error()})
-		w.refuse(o, "%s", err)
-		return
+		return o.refused("%s", err)
 	}
 	warning := ""
 	if d := w.newest(m); d != nil {
 		warning = w.link(d, c.Task, c.DagTaskID, c.DependsOn)
 		w.gather(o.from)
 	}
-	w.answer(o, "Created %s with the ID %s.%s", m.Label(), m.Id, warning)
+	return fmt.Sprintf("Created %s with the ID %s.%s", m.Label(), m.Id, warning)
 }
 
 // newest returns the newest delegation of an agent.
@@ -200,36 +198,33 @@ func (w *work) newest(m *roster.Member) (d *Delegation) {
 }
 
 // delegateTo gives a lead's child a task.
-func (w *work) delegateTo(o order, c command.Delegate) {
+func (w *work) delegateTo(o order, c command.Delegate) string {
 	to, err := w.child(o.from, c.To)
 	if err != nil {
-		w.refuse(o, "%s", err)
-		return
+		return o.refused("%s", err)
 	}
 	if problem := w.linkable(o.from, c.DagTaskID); problem != "" {
-		w.refuse(o, "%s", problem)
-		return
+		return o.refused("%s", problem)
 	}
 	like := w.alike(o.from, c.Task)
 	d := w.delegate(o.from, to, c.Task, c.Context)
 	if d == nil {
-		w.refuse(o, "too many delegations have not ended")
-		return
+		return o.refused("too many delegations have not ended")
 	}
 	warning := w.link(d, c.Task, c.DagTaskID, c.DependsOn) + like
 	w.hand(d, to, c.Task, c.Context)
 	w.gather(o.from)
-	w.answer(o, "Delegated to %s.%s", to.Label(), warning)
+	return fmt.Sprintf("Delegated to %s.%s", to.Label(), warning)
 }
 
 // terminateAgent ends an agent below a lead, and the agents below that.
-func (w *work) terminateAgent(o order, c command.TerminateAgent) {
+func (w *work) terminateAgent(o order, c command.TerminateAgent) string {
 	m, err := named(w.descendants(o.from), c.AgentID)
 	switch {
 	case err != nil:
-		w.refuse(o, "%s", err)
+		return o.refused("%s", err)
 	case view.Ended(m.Status):
-		w.refuse(o, "%s has ended already", m.Label())
+		return o.refused("%s has ended already", m.Label())
 	default:
 		n := w.terminate(m, c.Reason)
 		text := "Terminated " + m.Label()
@@ -239,18 +234,17 @@ func (w *work) terminateAgent(o order, c command.TerminateAgent) {
 		if m.SessionId != "" {
 			text += ". Its session is " + m.SessionId
 		}
-		w.answer(o, "%s.", text)
+		return text + "."
 	}
 }
 
 // cancelDelegation cancels what a lead has delegated, by the delegation or by the agent.
-func (w *work) cancelDelegation(o order, c command.CancelDelegation) {
+func (w *work) cancelDelegation(o order, c command.CancelDelegation) string {
 	agentID := ""
 	if c.DelegationID == "" {
 		m, err := named(w.Roster.Children(o.from.Id), c.AgentID)
 		if err != nil {
-			w.refuse(o, "%s", err)
-			return
+			return o.refused("%s", err)
 		}
 		agentID = m.Id
 	}
@@ -262,10 +256,9 @@ func (w *work) cancelDelegation(o order, c command.CancelDelegation) {
 		}
 	}
 	if n == 0 {
-		w.refuse(o, "no such delegation is active")
-		return
+		return o.refused("no such delegation is active")
 	}
-	w.answer(o, "Cancelled %d delegations.", n)
+	return fmt.Sprintf("Cancelled %d delegations.", n)
 }
 
 // cancel cancels a delegation. What waits for its agent is dropped.

@@ -34,7 +34,7 @@ type progressed struct {
 }
 
 // progress tells people, and the secretaries of the crew, how far an agent is, with the state of its lead's tasks.
-func (w *work) progress(o order, c command.Progress) {
+func (w *work) progress(o order, c command.Progress) string {
 	p := progressed{AgentID: o.from.Id, Summary: shown(c.Summary), Status: c.Status, Dag: w.digest(w.leadOf(o.from))}
 	p.Completed, p.InProgress, p.Blocked = shownAll(c.Completed), shownAll(c.InProgress), shownAll(c.Blocked)
 	if c.Percent != nil {
@@ -48,13 +48,14 @@ func (w *work) progress(o order, c command.Progress) {
 	w.log(o.from, "progress_update", truncate.Characters(p.Summary, maxSummary), nil)
 	raw, err := json.Marshal(p, json.Deterministic(true))
 	if err != nil {
-		return // texts and numbers
+		return "" // texts and numbers
 	}
 	for _, m := range w.Roster.Members {
 		if m.RoleId == secretaryRole && m.Id != o.from.Id && !view.Ended(m.Status) {
 			w.note(m, "Progress of "+o.from.Label()+": "+string(raw))
 		}
 	}
+	return ""
 }
 
 func shownAll(texts []string) (list []string) {
@@ -163,13 +164,12 @@ func (w *work) moved(leadID string) {
 }
 
 // haltHeartbeat stops the reminders of a lead, or lets them come again.
-func (w *work) haltHeartbeat(o order, _ command.Nothing) {
+func (w *work) haltHeartbeat(o order, _ command.Nothing) string {
 	d, halted := w.duty(o.from), o.name == "HALT_HEARTBEAT"
 	d.HeartbeatHalted, d.Nudges, d.NudgeMs = halted, 0, 0
 	if halted {
 		w.log(o.from, "heartbeat_halted", "Reminders are halted", nil)
-		w.answer(o, "You get no reminders until RESUME_HEARTBEAT.")
-		return
+		return "You get no reminders until RESUME_HEARTBEAT."
 	}
-	w.answer(o, "You get reminders again.")
+	return "You get reminders again."
 }

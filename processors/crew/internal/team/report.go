@@ -95,15 +95,13 @@ func (w *work) attention(trigger, leadID string) {
 }
 
 // completeTask ends what an agent was given to do, or a task of a lead's own graph.
-func (w *work) completeTask(o order, c command.CompleteTask) {
+func (w *work) completeTask(o order, c command.CompleteTask) string {
 	given := o.from.ParentId != "" && w.mine(o.from, c.TaskID)
 	if o.from.Lead && !given {
-		w.completeOwn(o, c)
-		return
+		return w.completeOwn(o, c)
 	}
 	if c.TaskID != "" && !given {
-		w.refuse(o, "the task %q is not yours", truncate.Characters(c.TaskID, shownID))
-		return
+		return o.refused("the task %q is not yours", truncate.Characters(c.TaskID, shownID))
 	}
 	result := c.Summary
 	if result == "" {
@@ -118,7 +116,7 @@ func (w *work) completeTask(o order, c command.CompleteTask) {
 	}
 	w.duty(o.from).Completed = !w.unheard(o.from, o.heard)
 	w.log(o.from, "task_completed", "Completed: "+truncate.Characters(result, 100), nil)
-	w.answer(o, "Your parent has your report.")
+	return "Your parent has your report."
 }
 
 // mine reports whether an agent was given a task, or, without an ID, anything.
@@ -131,14 +129,13 @@ func (w *work) mine(m *roster.Member, taskID string) bool {
 }
 
 // completeOwn ends a task of a lead's graph.
-func (w *work) completeOwn(o order, c command.CompleteTask) {
+func (w *work) completeOwn(o order, c command.CompleteTask) string {
 	if c.TaskID == "" {
-		w.refuse(o, "a lead says which task: taskId is needed")
-		return
+		return o.refused("a lead says which task: taskId is needed")
 	}
-	t := w.asked(o, o.from.Id, c.TaskID, nil)
+	t, refusal := w.asked(o, o.from.Id, c.TaskID, nil)
 	if t == nil {
-		return
+		return refusal
 	}
 	ok := false
 	if didFail(c.Status) {
@@ -147,11 +144,10 @@ func (w *work) completeOwn(o order, c command.CompleteTask) {
 		ok = w.complete(t)
 	}
 	if !ok {
-		w.refuse(o, "the task %q is %s", t.Id, t.Status)
-		return
+		return o.refused("the task %q is %s", t.Id, t.Status)
 	}
 	w.log(o.from, "task_completed", "Completed the task "+t.Id, details{"taskId": t.Id})
-	w.answer(o, "The task %q is %s.", t.Id, t.Status)
+	return fmt.Sprintf("The task %q is %s.", t.Id, t.Status)
 }
 
 // didFail reports whether an agent says that it did not do its task.

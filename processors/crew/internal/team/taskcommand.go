@@ -17,16 +17,14 @@ import (
 const maxTaskText = 500
 
 // declare adds tasks to a lead's graph: all or none.
-func (w *work) declare(o order, list ...command.Task) {
+func (w *work) declare(o order, list ...command.Task) string {
 	var added []*Task
 	for _, c := range list {
 		switch {
 		case w.task(o.from.Id, c.TaskID) != nil || slices.ContainsFunc(added, func(t *Task) bool { return t.Id == c.TaskID }):
-			w.refuse(o, "the task %q is there already", c.TaskID)
-			return
+			return o.refused("the task %q is there already", c.TaskID)
 		case slices.Contains(c.DependsOn, c.TaskID):
-			w.refuse(o, "the task %q depends on itself", c.TaskID)
-			return
+			return o.refused("the task %q depends on itself", c.TaskID)
 		}
 		status := taskPending
 		if s := strings.ToLower(c.Status); s == taskDone || s == taskSkipped {
@@ -39,20 +37,19 @@ func (w *work) declare(o order, list ...command.Task) {
 		})
 	}
 	if !w.roomFor(added) {
-		w.refuse(o, "the graph of tasks would be too large")
-		return
+		return o.refused("the graph of tasks would be too large")
 	}
 	before := w.Tasks
 	w.Tasks = append(slices.Clip(w.Tasks), added...)
 	if problem := w.broken(o.from.Id, added); problem != "" {
 		w.Tasks = before
-		w.refuse(o, "%s", problem)
-		return
+		return o.refused("%s", problem)
 	}
 	w.promote(o.from.Id)
 	w.dagUpdated(o.from.Id)
-	w.answer(o, "Added %d tasks.%s", len(added), w.conflicts(o.from.Id, added))
+	w.note(o.from, fmt.Sprintf("Added %d tasks.%s", len(added), w.conflicts(o.from.Id, added)))
 	w.announce(o.from.Id, slices.DeleteFunc(slices.Clone(added), func(t *Task) bool { return t.Status != taskReady }))
+	return ""
 }
 
 // roomFor reports whether the row has room for more tasks.
@@ -105,40 +102,38 @@ func (w *work) conflicts(leadID string, added []*Task) (text string) {
 }
 
 // move changes the status of a task for its lead.
-func (w *work) move(o order, taskID string, m move) {
-	t := w.asked(o, o.from.Id, taskID, m.from)
+func (w *work) move(o order, taskID string, m move) string {
+	t, refusal := w.asked(o, o.from.Id, taskID, m.from)
 	if t == nil {
-		return
+		return refusal
 	}
 	before := w.ready(o.from.Id)
 	if m.to == taskSkipped {
 		w.free(t, "your lead has skipped it")
 	}
 	w.apply(t, m)
-	w.answer(o, "The task %q is %s.", t.Id, t.Status)
+	w.note(o.from, fmt.Sprintf("The task %q is %s.", t.Id, t.Status))
 	w.announce(o.from.Id, slices.DeleteFunc(w.ready(o.from.Id), func(r *Task) bool { return r == t || slices.Contains(before, r) }))
+	return ""
 }
 
-// asked returns the task of a lead that a command names, in one of the statuses unless they are nil. If it is nil, the command is
-// refused.
-func (w *work) asked(o order, leadID, taskID string, statuses []string) *Task {
-	t := w.task(leadID, taskID)
+// asked returns the task of a lead that a command names, in one of the statuses unless they are nil, or the refusal of the command.
+func (w *work) asked(o order, leadID, taskID string, statuses []string) (t *Task, refusal string) {
+	t = w.task(leadID, taskID)
 	switch {
 	case t == nil:
-		w.refuse(o, "there is no task %q", truncate.Characters(taskID, shownID))
+		return nil, o.refused("there is no task %q", truncate.Characters(taskID, shownID))
 	case statuses != nil && !slices.Contains(statuses, t.Status):
-		w.refuse(o, "the task %q is %s", t.Id, t.Status)
-	default:
-		return t
+		return nil, o.refused("the task %q is %s", t.Id, t.Status)
 	}
-	return nil
+	return t, ""
 }
 
 // cancelTask removes a task. Tasks that depend on it do not wait for it any more.
-func (w *work) cancelTask(o order, c command.TaskID) {
-	t := w.asked(o, o.from.Id, c.TaskID, cancellable)
+func (w *work) cancelTask(o order, c command.TaskID) string {
+	t, refusal := w.asked(o, o.from.Id, c.TaskID, cancellable)
 	if t == nil {
-		return
+		return refusal
 	}
 	w.free(t, "your lead has cancelled it")
 	w.Tasks = slices.DeleteFunc(w.Tasks, func(x *Task) bool { return x == t })
@@ -147,19 +142,18 @@ func (w *work) cancelTask(o order, c command.TaskID) {
 	}
 	w.promote(t.LeadId)
 	w.dagUpdated(t.LeadId)
-	w.answer(o, "The task %q is cancelled.", t.Id)
+	return fmt.Sprintf("The task %q is cancelled.", t.Id)
 }
 
 // addDependency makes a task wait for others: for its lead, the agent that it is assigned to, or a secretary.
-func (w *work) addDependency(o order, c command.AddDependency) {
+func (w *work) addDependency(o order, c command.AddDependency) string {
 	leadID := w.leadOf(o.from)
-	t := w.asked(o, leadID, c.TaskID, nil)
+	t, refusal := w.asked(o, leadID, c.TaskID, nil)
 	switch {
 	case t == nil:
-		return
+		return refusal
 	case !o.from.Lead && o.from.RoleId != secretaryRole && t.AgentId != o.from.Id:
-		w.refuse(o, "only a lead, a secretary or the agent of the task may do this")
-		return
+		return o.refused("only a lead, a secretary or the agent of the task may do this")
 	}
 	var added, skipped []string
 	for _, id := range c.DependsOn {
@@ -182,32 +176,27 @@ func (w *work) addDependency(o order, c command.AddDependency) {
 	if len(skipped) > 0 {
 		text += " Left out, because they are unknown, there already or would close a circle: " + truncate.Characters(strings.Join(skipped, ", "), maxName)
 	}
-	w.answer(o, "%s", text)
+	return text
 }
 
 // assign gives a task to a child. REASSIGN_TASK takes it from another agent, which loses its locks.
-func (w *work) assign(o order, c command.AssignTask) {
-	t := w.asked(o, o.from.Id, c.TaskID, nil)
+func (w *work) assign(o order, c command.AssignTask) string {
+	t, refusal := w.asked(o, o.from.Id, c.TaskID, nil)
 	if t == nil {
-		return
+		return refusal
 	}
 	to, err := w.child(o.from, c.AgentID)
 	switch {
 	case err != nil:
-		w.refuse(o, "%s", err)
-		return
+		return o.refused("%s", err)
 	case t.AgentId == to.Id && t.Status == taskRunning:
-		w.refuse(o, "%s works on the task %q already", to.Label(), t.Id)
-		return
+		return o.refused("%s works on the task %q already", to.Label(), t.Id)
 	case o.name == "ASSIGN_TASK" && t.Status == taskRunning:
-		w.refuse(o, "another agent works on the task %q: use REASSIGN_TASK", t.Id)
-		return
+		return o.refused("another agent works on the task %q: use REASSIGN_TASK", t.Id)
 	case t.Status != taskRunning && !slices.Contains(starting.from, t.Status):
-		w.refuse(o, "the task %q is %s", t.Id, t.Status)
-		return
+		return o.refused("the task %q is %s", t.Id, t.Status)
 	case !w.delegable():
-		w.refuse(o, "too many delegations have not ended")
-		return
+		return o.refused("too many delegations have not ended")
 	}
 	if t.Status == taskRunning {
 		w.takeBack(t, "another agent has it now")
@@ -217,7 +206,7 @@ func (w *work) assign(o order, c command.AssignTask) {
 	w.apply(t, starting)
 	d.TaskId = t.Id
 	w.hand(d, to, t.Description, "")
-	w.answer(o, "Assigned the task %q to %s.", t.Id, to.Label())
+	return fmt.Sprintf("Assigned the task %q to %s.", t.Id, to.Label())
 }
 
 // free releases the locks of the agent of a task that its lead skips or cancels. An agent that works on the task is told to stop. One
@@ -261,7 +250,7 @@ func (w *work) takeBack(t *Task, why string) {
 }
 
 // listTasks answers with the tasks of an agent's lead.
-func (w *work) listTasks(o order, _ command.Nothing) {
+func (w *work) listTasks(o order, _ command.Nothing) string {
 	leadID := w.leadOf(o.from)
 	var b strings.Builder
 	if d := w.digest(leadID); d != nil {
@@ -281,11 +270,11 @@ func (w *work) listTasks(o order, _ command.Nothing) {
 			b.WriteString(" — " + t.Failure)
 		}
 	}
-	w.answer(o, "%s", b.String())
+	return b.String()
 }
 
 // resetTasks drops a lead's tasks and cancels what it has delegated.
-func (w *work) resetTasks(o order, _ command.Nothing) {
+func (w *work) resetTasks(o order, _ command.Nothing) string {
 	for _, d := range w.Delegations {
 		if d.FromId == o.from.Id && d.Status == active {
 			w.cancel(d)
@@ -294,5 +283,5 @@ func (w *work) resetTasks(o order, _ command.Nothing) {
 	n := len(w.Tasks)
 	w.Tasks = slices.DeleteFunc(w.Tasks, func(t *Task) bool { return t.LeadId == o.from.Id })
 	w.dagUpdated(o.from.Id)
-	w.answer(o, "Dropped %d tasks.", n-len(w.Tasks))
+	return fmt.Sprintf("Dropped %d tasks.", n-len(w.Tasks))
 }

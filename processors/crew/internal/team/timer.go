@@ -43,7 +43,7 @@ func (w *work) timerEvent(kind string, t *Timer) {
 }
 
 // setTimer sets a timer of an agent. One with the same label is replaced.
-func (w *work) setTimer(o order, c command.SetTimer) {
+func (w *work) setTimer(o order, c command.SetTimer) string {
 	w.removeTimers(func(t *Timer) bool { return t.AgentId == o.from.Id && t.Label == c.Label })
 	n := 0
 	for _, t := range w.Timers {
@@ -57,24 +57,22 @@ func (w *work) setTimer(o order, c command.SetTimer) {
 		DueMs: w.now() + every,
 	}
 	if n >= maxAgentTimers || size(w.Timers)+size([]*Timer{t}) > maxTimerBytes {
-		w.refuse(o, "there are too many timers, or the message is too long")
-		return
+		return o.refused("there are too many timers, or the message is too long")
 	}
 	w.Timers = append(w.Timers, t)
 	w.timerEvent("timer:created", t)
-	w.answer(o, "The timer %q (%s) fires in %s.", t.Label, t.Id, time.Duration(c.Delay))
+	return fmt.Sprintf("The timer %q (%s) fires in %s.", t.Label, t.Id, time.Duration(c.Delay))
 }
 
 // cancelTimer removes timers of an agent by their ID or their label.
-func (w *work) cancelTimer(o order, c command.CancelTimer) {
+func (w *work) cancelTimer(o order, c command.CancelTimer) string {
 	n := w.removeTimers(func(t *Timer) bool {
 		return t.AgentId == o.from.Id && (c.TimerID != "" && t.Id == c.TimerID || c.Label != "" && t.Label == c.Label)
 	})
 	if n == 0 {
-		w.refuse(o, "you have no such timer")
-		return
+		return o.refused("you have no such timer")
 	}
-	w.answer(o, "Cancelled %d timers.", n)
+	return fmt.Sprintf("Cancelled %d timers.", n)
 }
 
 // removeTimers removes timers and returns how many.
@@ -91,7 +89,7 @@ func (w *work) removeTimers(gone func(*Timer) bool) (n int) {
 }
 
 // listTimers answers with the timers of an agent.
-func (w *work) listTimers(o order, _ command.Nothing) {
+func (w *work) listTimers(o order, _ command.Nothing) string {
 	var lines []string
 	for _, t := range w.Timers {
 		if t.AgentId == o.from.Id {
@@ -99,8 +97,7 @@ func (w *work) listTimers(o order, _ command.Nothing) {
 		}
 	}
 	if len(lines) == 0 {
-		w.answer(o, "You have no timers.")
-		return
+		return "You have no timers."
 	}
-	w.answer(o, "Your timers:\n%s", strings.Join(lines, "\n"))
+	return "Your timers:\n" + strings.Join(lines, "\n")
 }
