@@ -90,13 +90,12 @@ func (h *Handler) spawn(r *request) answer {
 
 // told writes an input about the agent of a request, to its crew or to the agent itself. A message is not for an agent that has ended,
 // and counts against the caller's limit.
-func (h *Handler) told(r *request, body func(agentID string) crewbody.Body) answer {
+func (h *Handler) told(r *request, b crewbody.Body) answer {
 	row, rejection, ok := h.agent(r, r.Parts[0])
 	if !ok {
 		return rejection
 	}
 	id := h.inputID(r)
-	b := body(row.view.ID)
 	switch b.(type) {
 	case crewbody.Prompt, crewbody.Say:
 		if view.Ended(row.view.Status) {
@@ -121,18 +120,14 @@ func (h *Handler) terminate(r *request) answer {
 	if err != nil || len(b.Reason) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, func(agentID string) crewbody.Body {
-		return crewbody.TerminateAsked{AgentID: agentID, Reason: b.Reason, By: nameOf(r.Caller)}
-	})
+	return h.told(r, crewbody.TerminateAsked{AgentID: r.Parts[0], Reason: b.Reason, By: nameOf(r.Caller)})
 }
 
 func (h *Handler) restart(r *request) answer {
 	if _, err := read[struct{}](r.Body); err != nil {
 		return badBody(err)
 	}
-	return h.told(r, func(agentID string) crewbody.Body {
-		return crewbody.RestartAsked{AgentID: agentID, By: nameOf(r.Caller)}
-	})
+	return h.told(r, crewbody.RestartAsked{AgentID: r.Parts[0], By: nameOf(r.Caller)})
 }
 
 func (h *Handler) interrupt(r *request) answer {
@@ -142,7 +137,7 @@ func (h *Handler) interrupt(r *request) answer {
 	if err != nil || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, func(string) crewbody.Body { return crewbody.Interrupt{Text: b.Text, FromID: person} })
+	return h.told(r, crewbody.Interrupt{Text: b.Text, FromID: person})
 }
 
 // input gives an agent text as it is, before what else waits for it.
@@ -153,7 +148,7 @@ func (h *Handler) input(r *request) answer {
 	if err != nil || strings.TrimSpace(b.Text) == "" || len(b.Text) > maxText {
 		return badBody(errBody)
 	}
-	return h.told(r, func(string) crewbody.Body { return crewbody.Prompt{Text: b.Text, Priority: true, FromID: person} })
+	return h.told(r, crewbody.Prompt{Text: b.Text, Priority: true, FromID: person})
 }
 
 func (h *Handler) autopilot(r *request) answer {
@@ -164,7 +159,7 @@ func (h *Handler) autopilot(r *request) answer {
 	if err != nil || (b.On == nil) == (b.Enabled == nil) {
 		return badBody(errBody)
 	}
-	return h.told(r, func(string) crewbody.Body { return crewbody.Autopilot{On: *cmp.Or(b.On, b.Enabled)} })
+	return h.told(r, crewbody.Autopilot{On: *cmp.Or(b.On, b.Enabled)})
 }
 
 // mayWrite checks the caller's limit of messages.

@@ -112,9 +112,11 @@ func (o *outcomes) add(ended outcome) {
 	delete(o.waiting, ended.RequestID)
 }
 
-// await returns a channel that receives the outcome of a request. stop must be called under the lock of the index.
-func (o *outcomes) await(id string) (ended <-chan outcome, stop func()) {
-	c := make(chan outcome, 1)
+// await returns a channel that receives the outcome of a permission request, which may be known already.
+func (x *Index) await(id string) (ended <-chan outcome, stop func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o, c := &x.outcomes, make(chan outcome, 1)
 	if known, ok := o.byID[id]; ok {
 		c <- known
 		return c, func() {}
@@ -124,6 +126,8 @@ func (o *outcomes) await(id string) (ended <-chan outcome, stop func()) {
 	}
 	o.waiting[id][c] = struct{}{}
 	return c, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
 		delete(o.waiting[id], c)
 		if len(o.waiting[id]) == 0 {
 			delete(o.waiting, id)

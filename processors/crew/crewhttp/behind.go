@@ -43,7 +43,7 @@ func (x *Index) expect(subject, crew string) {
 // rowSeq returns the seq of the last event that the row of a subject knows, -1 if there is no row. The caller holds the lock.
 func (x *Index) rowSeq(subject string) int64 {
 	id := mailbox.ID(subject)
-	agent, crew, repository := x.agents[id], x.crews[id].State, x.repositories[id]
+	agent, crew, repository := x.agents[id], x.crews[id], x.repositories[id]
 	switch {
 	case strings.HasPrefix(subject, mailbox.OfAgent) && agent != nil:
 		return agent.seq

@@ -69,8 +69,8 @@ func (x *Index) greet(c *client) {
 	}
 	crews, paused := 0, true
 	for id, r := range x.crews {
-		if project, _ := r.project(); c.wants(id, project) {
-			crews, paused = crews+1, paused && r.paused()
+		if c.wants(id, r.GetRoster().GetProjectId()) {
+			crews, paused = crews+1, paused && r.GetSettings().GetPaused()
 			note(mailbox.Crew(id), r.GetMailbox().GetSeq())
 		}
 	}
@@ -217,7 +217,7 @@ func (x *Index) complete(a *view.Agent, children []string) {
 		}
 	}
 	if a.ProjectName == "" {
-		_, a.ProjectName = x.crews[a.CrewID].project()
+		a.ProjectName = x.crews[a.CrewID].GetRoster().GetProjectName()
 	}
 }
 

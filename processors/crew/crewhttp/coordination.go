@@ -158,13 +158,8 @@ func (h *Handler) pause(r *request) answer {
 	return accepted("paused", paused, "crewIds", ids, "inputId", id)
 }
 
-// allowTool gives a standing approval of a tool to the agents of a role.
-func (h *Handler) allowTool(r *request) answer { return h.grant(r, topics.ActionGrant) }
-
-// disallowTool ends the standing approval that allowTool gave.
-func (h *Handler) disallowTool(r *request) answer { return h.grant(r, topics.ActionRevoke) }
-
-func (h *Handler) grant(r *request, action string) answer {
+// grant gives a standing approval of a tool to the agents of a role. DELETE ends it.
+func (h *Handler) grant(r *request) answer {
 	b, err := read[struct {
 		RoleID string `json:"roleId"`
 	}](r.Body)
@@ -180,11 +175,11 @@ func (h *Handler) grant(r *request, action string) answer {
 		return badBody(errBody)
 	}
 	g := topics.GateGrant{
-		Action: action, GrantID: derived("tool auto allow", h.topics.Agent, b.RoleID, tool), Agent: b.RoleID, By: nameOf(r.Caller),
+		Action: topics.ActionRevoke, GrantID: derived("tool auto allow", h.topics.Agent, b.RoleID, tool), Agent: b.RoleID, By: nameOf(r.Caller),
 	}
 	did := auth.AuditRevoke
-	if action == topics.ActionGrant {
-		g.Tool, did = tool, auth.AuditWrite
+	if r.Method != http.MethodDelete {
+		g.Action, g.Tool, did = topics.ActionGrant, tool, auth.AuditWrite
 	}
 	id := h.inputID(r)
 	out, err := processors.OutboundOf(h.topics.GateGrants, b.RoleID, g, id)

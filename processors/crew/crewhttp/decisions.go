@@ -171,7 +171,7 @@ func (h *hold) keep(ctx context.Context) {
 		project := s.client.project
 		s.handler.index.mu.Unlock()
 		for _, c := range s.handler.index.crewsOf(s.client.Caller, "") {
-			if id, _ := c.project(); project == "" || id == "" || id == project {
+			if id := c.GetRoster().GetProjectId(); project == "" || id == "" || id == project {
 				h.held[c.id] = struct{}{}
 			}
 		}

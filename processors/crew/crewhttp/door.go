@@ -139,8 +139,8 @@ func (h *Handler) allRoutes() []entrance.Route {
 		{Method: http.MethodGet, Path: "bus/messages", Rights: auth.Read, Serve: h.listBus},
 		{Method: http.MethodGet, Path: "delegations", Rights: auth.Read, Serve: h.listDelegations},
 		{Method: http.MethodGet, Path: "tasks", Rights: auth.Read, Serve: h.listTasks},
-		{Method: http.MethodPost, Path: "tool-auto-allow/*", Rights: auth.Control, Serve: h.allowTool},
-		{Method: http.MethodDelete, Path: "tool-auto-allow/*", Rights: auth.Control, Serve: h.disallowTool},
+		{Method: http.MethodPost, Path: "tool-auto-allow/*", Rights: auth.Control, Serve: h.grant},
+		{Method: http.MethodDelete, Path: "tool-auto-allow/*", Rights: auth.Control, Serve: h.grant},
 		{Method: http.MethodPost, Path: "system/pause", Rights: auth.Control, Serve: h.pause},
 		{Method: http.MethodPost, Path: "system/resume", Rights: auth.Control, Serve: h.pause},
 	}

@@ -26,12 +26,10 @@ func (x *Index) Run(ctx context.Context, brokers []string, opts ...processors.Op
 type past struct {
 	index *Index
 
-	once sync.Once
 	over chan struct{} // closed when the past is read
+	end  func()        // closes over
 	next sync.Map      // partition -> offset after the last event of the past
 }
-
-func (p *past) end() { p.once.Do(func() { close(p.over) }) }
 
 // onEvent is called for each new event. It waits until the past is read, but not for long: the follower cannot connect again
 // meanwhile.

@@ -46,7 +46,7 @@ type Index struct {
 	mu           sync.Mutex
 	agents       map[string]*agentRow
 	gone         *simplelru.LRU[string, struct{}] // agents that have ended; the oldest is the one that was changed first
-	crews        map[string]crewRow
+	crews        map[string]*team.State
 	repositories map[string]*repository.State
 	full         bool                // rows were left out
 	expected     map[string]expected // by subject
@@ -90,15 +90,6 @@ func (r *agentRow) shown() view.Agent {
 	return r.clean
 }
 
-// crewRow is the row of a crew. It is constant.
-type crewRow struct{ *team.State }
-
-func (r crewRow) project() (id, name string) {
-	return r.GetRoster().GetProjectId(), r.GetRoster().GetProjectName()
-}
-
-func (r crewRow) paused() bool { return r.GetSettings().GetPaused() }
-
 // NewIndex returns the index of a catalog's agent, such as "harbor". It opens no connection. The error wraps
 // ErrConfig.
 func NewIndex(agent string, c Config) (*Index, error) {
@@ -113,13 +104,14 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	}
 	x := &Index{
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
-		agents: map[string]*agentRow{}, crews: map[string]crewRow{}, repositories: map[string]*repository.State{},
+		agents: map[string]*agentRow{}, crews: map[string]*team.State{}, repositories: map[string]*repository.State{},
 		expected: map[string]expected{},
 		streams:  &streams{limits: c.History, text: c.TextBuffer, bySubject: map[string]*stream{}, used: list.New()}, clients: map[*client]struct{}{},
 		shown: seen.NewLog(), outcomes: outcomes{byID: map[string]outcome{}, waiting: map[string]map[chan outcome]struct{}{}},
 	}
 	x.gone, _ = simplelru.NewLRU[string, struct{}](c.RowLimit, nil) // its only error is a size of 0
-	p := &past{index: x, over: make(chan struct{})}
+	over := make(chan struct{})
+	p := &past{index: x, over: over, end: sync.OnceFunc(func() { close(over) })}
 	x.events = &tableindex.Source{Topics: []string{catalog.CrewEvents.Name()}, Handle: p.onEvent, New: true, Then: p.read}
 	x.tables = &tableindex.Source{Topics: x.tableTopics(), Handle: x.onRow}
 	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.events, x.tables)
@@ -163,25 +155,19 @@ func (x *Index) setAgent(id string, r *agentRow) {
 	x.agents[id] = r
 }
 
-// setCrew replaces the row of a crew; nil removes it.
-func (x *Index) setCrew(id string, s *team.State) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	defer x.rowSet(mailbox.Crew(id))
-	delete(x.crews, id)
-	if s != nil && x.room() {
-		x.crews[id] = crewRow{s}
-	}
+// setCrew replaces the row of a crew, and setRepository that of a repository; nil removes it.
+func (x *Index) setCrew(id string, s *team.State) { setRow(x, x.crews, id, mailbox.Crew(id), s) }
+func (x *Index) setRepository(name string, s *repository.State) {
+	setRow(x, x.repositories, name, mailbox.Repository(name), s)
 }
 
-// setRepository replaces the row of a repository; nil removes it.
-func (x *Index) setRepository(name string, s *repository.State) {
+func setRow[R any](x *Index, in map[string]*R, key, subject string, row *R) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	defer x.rowSet(mailbox.Repository(name))
-	delete(x.repositories, name)
-	if s != nil && x.room() {
-		x.repositories[name] = s
+	defer x.rowSet(subject)
+	delete(in, key)
+	if row != nil && x.room() {
+		in[key] = row
 	}
 }
 
@@ -207,8 +193,7 @@ func (x *Index) projectOf(e *event) string {
 	if r := x.agents[e.about]; r != nil && r.view.ProjectID != "" {
 		return r.view.ProjectID
 	}
-	id, _ := x.crews[x.crewOf(e)].project()
-	return id
+	return x.crews[x.crewOf(e)].GetRoster().GetProjectId()
 }
 
 // apply shows an event to the clients. Repeats have no effect.

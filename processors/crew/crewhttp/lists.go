@@ -32,8 +32,7 @@ func (q query) is(parameter, value string) bool {
 func (h *Handler) crewsWanted(r *request) []namedCrew {
 	q := query{r.URL.Query()}
 	return slices.DeleteFunc(h.index.crewsOf(r.Caller, q.Get("crewId")), func(c namedCrew) bool {
-		id, _ := c.project()
-		return !q.is("projectId", id)
+		return !q.is("projectId", c.GetRoster().GetProjectId())
 	})
 }
 
@@ -50,6 +49,16 @@ func gather[T any](h *Handler, r *request, of func(*team.State) []T, wanted func
 	return all
 }
 
+// shown answers with a list whose texts have no secrets.
+func shown[T any](all []T, texts func(*T) []*string) answer {
+	for i := range all {
+		for _, text := range texts(&all[i]) {
+			*text = Redact(*text)
+		}
+	}
+	return entrance.OK(all)
+}
+
 // crewView is a crew in the answers of the door.
 type crewView struct {
 	ID           string `json:"id"`
@@ -61,8 +70,7 @@ type crewView struct {
 func (h *Handler) listCrews(r *request) answer {
 	crews := []crewView{}
 	for _, c := range h.crewsWanted(r) {
-		id, name := c.project()
-		crews = append(crews, crewView{c.id, id, name, c.paused()})
+		crews = append(crews, crewView{c.id, c.GetRoster().GetProjectId(), c.GetRoster().GetProjectName(), c.GetSettings().GetPaused()})
 	}
 	return entrance.OK(crews)
 }
@@ -87,9 +95,9 @@ func (h *Handler) listActivity(r *request) answer {
 	})
 	all = all[:min(limit, len(all))]
 	for i := range all {
-		all[i].Summary, all[i].Details = Redact(all[i].Summary), redactJSON(all[i].Details)
+		all[i].Details = redactJSON(all[i].Details)
 	}
-	return entrance.OK(all)
+	return shown(all, func(a *view.Activity) []*string { return []*string{&a.Summary} })
 }
 
 // listDecisions answers with decisions, newest first.
@@ -99,10 +107,7 @@ func (h *Handler) listDecisions(r *request) answer {
 		return q.is("agentId", d.AgentID) && q.is("status", d.Status) && (q.Get("needsConfirmation") != "true" || d.NeedsConfirmation)
 	})
 	slices.SortStableFunc(all, func(a, b view.Decision) int { return cmp.Compare(b.Timestamp, a.Timestamp) })
-	for i := range all {
-		all[i].Title, all[i].Rationale = Redact(all[i].Title), Redact(all[i].Rationale)
-	}
-	return entrance.OK(all)
+	return shown(all, func(d *view.Decision) []*string { return []*string{&d.Title, &d.Rationale} })
 }
 
 func (h *Handler) listGroups(r *request) answer {
@@ -123,11 +128,7 @@ func (h *Handler) listGroupMessages(r *request) answer {
 	all := gather(h, r, func(s *team.State) []view.GroupMessage { return s.GetTalk().Messages(r.Parts[0]) },
 		func(m view.GroupMessage) bool { return q.is("leadId", m.LeadID) })
 	slices.SortStableFunc(all, func(a, b view.GroupMessage) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-	all = all[max(0, len(all)-limit):]
-	for i := range all {
-		all[i].Content = Redact(all[i].Content)
-	}
-	return entrance.OK(all)
+	return shown(all[max(0, len(all)-limit):], func(m *view.GroupMessage) []*string { return []*string{&m.Content} })
 }
 
 // listBus answers with the last messages between agents, oldest first: with agentId those from it, to it and to all.
@@ -140,10 +141,7 @@ func (h *Handler) listBus(r *request) answer {
 	h.index.mu.Lock()
 	all := h.index.bus.query(q.Get("agentId"), limit, wantedBy(r.Caller, q.Get("crewId"), ""))
 	h.index.mu.Unlock()
-	for i := range all {
-		all[i].Content = Redact(all[i].Content)
-	}
-	return entrance.OK(all)
+	return shown(all, func(m *view.BusMessage) []*string { return []*string{&m.Content} })
 }
 
 // listDelegations answers with delegations: with agentId those from it and to it.
@@ -152,21 +150,14 @@ func (h *Handler) listDelegations(r *request) answer {
 	all := gather(h, r, team.Delegations, func(d view.Delegation) bool {
 		return (q.is("agentId", d.FromAgentID) || q.is("agentId", d.ToAgentID)) && q.is("status", d.Status)
 	})
-	for i := range all {
-		all[i].Task, all[i].Context, all[i].Result = Redact(all[i].Task), Redact(all[i].Context), Redact(all[i].Result)
-	}
-	return entrance.OK(all)
+	return shown(all, func(d *view.Delegation) []*string { return []*string{&d.Task, &d.Context, &d.Result} })
 }
 
 // listTasks answers with the tasks of leads.
 func (h *Handler) listTasks(r *request) answer {
 	q := query{r.URL.Query()}
 	all := gather(h, r, team.Tasks, func(t view.Task) bool { return q.is("leadId", t.LeadID) && q.is("status", t.DagStatus) })
-	for i := range all {
-		t := &all[i]
-		t.Title, t.Description, t.FailureReason = Redact(t.Title), Redact(t.Description), Redact(t.FailureReason)
-	}
-	return entrance.OK(all)
+	return shown(all, func(t *view.Task) []*string { return []*string{&t.Title, &t.Description, &t.FailureReason} })
 }
 
 const (

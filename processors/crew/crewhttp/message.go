@@ -103,7 +103,7 @@ func (h *Handler) message(r *request) answer {
 	if !ok {
 		return rejection
 	}
-	return h.told(r, func(agentID string) crewbody.Body { return m.say(r, agentID, blocks) })
+	return h.told(r, m.say(r, r.Parts[0], blocks))
 }
 
 // say is the message as an input: to an agent, or to all with everyone.

@@ -79,18 +79,6 @@ func (p permit) decision(agent string, asked view.PermissionAsked, read bool, ca
 	return d, nil
 }
 
-// await returns a channel that receives the outcome of a permission request, which may be known already.
-func (x *Index) await(id string) (ended <-chan outcome, stop func()) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	ended, remove := x.outcomes.await(id)
-	return ended, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		remove()
-	}
-}
-
 // permission answers a permission request of an agent.
 func (h *Handler) permission(r *request) answer {
 	p, err := read[permit](r.Body)

@@ -49,7 +49,7 @@ func (s *session) receive(frame []byte) {
 		s.client.show(problem(invalidJSON))
 		return
 	}
-	if s.action(kind.Type) == nil { // such as resize, which has no effect
+	if actions[kind.Type] == nil { // such as resize, which has no effect
 		return
 	}
 	var w wish
@@ -66,32 +66,16 @@ func (s *session) receive(frame []byte) {
 	}
 }
 
-// action returns what handles frames of a type; nil for an unknown type.
-func (s *session) action(kind string) func(wish) error {
-	switch kind {
-	case "subscribe":
-		return s.subscribe
-	case "unsubscribe":
-		return s.unsubscribe
-	case "subscribe-project":
-		return s.filter
-	case "resume":
-		return s.resume
-	case "input":
-		return s.input
-	case "permission_response":
-		return s.permit
-	case "queue_open":
-		return s.openQueue
-	case "queue_closed":
-		return s.closeQueue
-	}
-	return nil
+// actions handle frames by their type.
+var actions = map[string]func(*session, wish) error{
+	"subscribe": (*session).subscribe, "unsubscribe": (*session).unsubscribe, "subscribe-project": (*session).filter,
+	"resume": (*session).resume, "input": (*session).input, "permission_response": (*session).permit,
+	"queue_open": (*session).openQueue, "queue_closed": (*session).closeQueue,
 }
 
 // carryOut handles a frame of a known type.
 func (s *session) carryOut(w wish) {
-	if err := s.action(w.Type)(w); err != nil {
+	if err := actions[w.Type](s, w); err != nil {
 		s.client.show(problem(err.Error()))
 	}
 }

@@ -17,55 +17,43 @@ const redacted = "[REDACTED]"
 // secret is a pattern of texts that are not shown. The group "keep" in front of a secret stays.
 type secret struct {
 	*regexp.Regexp
-	// hints are texts of which one is in every text that the pattern matches: to look for them takes much less time. fold ignores
-	// the case of ASCII letters: the hints are in lower case.
+	// hints are texts of which one is in every text that the pattern matches: to look for them takes much less time. Those of a
+	// pattern that ignores case are in lower case.
 	hints []string
-	fold  bool
+}
+
+func secretOf(hints, pattern string) secret {
+	return secret{regexp.MustCompile(pattern), strings.Split(hints, "|")}
 }
 
 var secrets = []secret{
 	// Keys in PEM, also one whose end was cut off.
-	{
-		regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
-		[]string{"PRIVATE KEY-----"},
-		false,
-	},
+	secretOf("PRIVATE KEY-----", `-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
 	// JSON Web Tokens.
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), []string{"eyJ"}, false},
+	secretOf("eyJ", `\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 	// Keys and tokens of services, by their prefixes.
-	{regexp.MustCompile(`\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{16,}`), []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}, false},
-	{
-		regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})`),
-		[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"},
-		false,
-	},
-	{regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`), []string{"xox"}, false},
-	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), []string{"AKIA", "ASIA"}, false},
-	{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), []string{"AIza"}, false},
-	{regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}`), []string{"npm_"}, false},
+	secretOf("sk-|sk_|pk-|pk_|rk-|rk_", `\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{16,}`),
+	secretOf("ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-",
+		`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})`),
+	secretOf("xox", `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`),
+	secretOf("AKIA|ASIA", `\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`),
+	secretOf("AIza", `\bAIza[A-Za-z0-9_-]{30,}`),
+	secretOf("npm_", `\bnpm_[A-Za-z0-9]{30,}`),
 	// Tokens of HTTP.
-	{regexp.MustCompile(`(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/-]{16,}=*`), []string{"bearer", "basic"}, true},
+	secretOf("bearer|basic", `(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/-]{16,}=*`),
 	// Passwords in connection strings.
-	{regexp.MustCompile(`(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@"']*:)[^\s@/"']+@`), []string{"://"}, false},
+	secretOf("://", `(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@"']*:)[^\s@/"']+@`),
 	// Values of environment variables and members with telling names.
-	{
-		regexp.MustCompile(`(?P<keep>\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*=\s*["']?)[^\s"']{4,}`),
-		[]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"},
-		false,
-	},
-	{
-		regexp.MustCompile(`(?i)(?P<keep>["']?\b(?:api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`),
-		[]string{
-			"apikey", "api_key", "api-key", "accesstoken", "access_token", "access-token", "authtoken", "auth_token", "auth-token",
-			"clientsecret", "client_secret", "client-secret", "password", "passwd",
-		},
-		true,
-	},
+	secretOf("KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL",
+		`(?P<keep>\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*=\s*["']?)[^\s"']{4,}`),
+	secretOf("apikey|api_key|api-key|accesstoken|access_token|access-token|authtoken|auth_token|auth-token|"+
+		"clientsecret|client_secret|client-secret|password|passwd",
+		`(?i)(?P<keep>["']?\b(?:api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`),
 }
 
 // hinted reports whether a text may have the secret. lower is the text in lower case.
 func (s secret) hinted(text, lower string) bool {
-	if s.fold {
+	if strings.HasPrefix(s.String(), "(?i)") {
 		text = lower
 	}
 	return slices.ContainsFunc(s.hints, func(hint string) bool { return strings.Contains(text, hint) })

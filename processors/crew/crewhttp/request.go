@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/team"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -199,7 +200,7 @@ func (h *Handler) crew(r *request, id string) (rejection answer, ok bool) {
 // namedCrew is a crew and its ID.
 type namedCrew struct {
 	id string
-	crewRow
+	*team.State
 }
 
 // crewsOf returns the crews that a caller may use, by ID: only one if id is not empty.
