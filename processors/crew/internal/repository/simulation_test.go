@@ -251,11 +251,12 @@ func (w *simulation) move() {
 	w.now = w.now.Add(time.Millisecond)
 }
 
-// wait moves the clock. Deadlines are read late, or not before the next input.
+// wait moves the clock. Deadlines are read late, or not before the next input; one that was read may have moved since, but is never that
+// of a time to come, which would set the row's clock ahead of the host's by more than clockMargin.
 func (w *simulation) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if s := w.state(); s.DeadlineMs != 0 && s.DeadlineMs <= w.now.UnixMilli() || rapid.IntRange(0, 9).Draw(w.t, "early") == 0 {
-		w.say("", crewbody.Due{AtMS: s.DeadlineMs})
+		w.say("", crewbody.Due{AtMS: min(s.DeadlineMs, w.now.UnixMilli())})
 	}
 }
 
