@@ -216,9 +216,7 @@ func (x *Index) complete(a *view.Agent, children []string) {
 			a.Role.SystemPrompt = "" // long, and not for people
 		}
 	}
-	if a.ProjectName == "" {
-		a.ProjectName = x.crews[a.CrewID].GetRoster().GetProjectName()
-	}
+	a.ProjectName = cmp.Or(a.ProjectName, x.crews[a.CrewID].GetRoster().GetProjectName())
 }
 
 // shownLocks returns the locks of which wanted is true for crew and project, by repository and path. The caller holds the

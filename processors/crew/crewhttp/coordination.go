@@ -120,9 +120,7 @@ func (h *Handler) configure(r *request) answer {
 		return badBody(errBody)
 	}
 	id := h.inputID(r)
-	if b.CrewID == "" {
-		b.CrewID = uuidOf(id)
-	}
+	b.CrewID = cmp.Or(b.CrewID, uuidOf(id))
 	if rejection, ok := h.crew(r, b.CrewID); !ok {
 		return rejection
 	}

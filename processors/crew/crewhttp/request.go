@@ -2,6 +2,7 @@ package crewhttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,10 +27,7 @@ import (
 // mayUse reports whether a caller may use a crew. What belongs to no crew, such as the event of a repository without agents, is
 // for callers that may use every crew: it tries one that does not exist.
 func mayUse(c auth.Caller, crew string) bool {
-	if crew == "" {
-		crew = rand.Text()
-	}
-	return c.Allowed(crew)
+	return c.Allowed(cmp.Or(crew, rand.Text()))
 }
 
 // rights remembers which crews a caller may use.

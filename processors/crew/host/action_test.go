@@ -51,7 +51,7 @@ func TestLaterHostOfTheSameNameReplacesThisOne(t *testing.T) {
 	r.actAs("s1", testEpoch+1, crewbody.Start{AgentID: agentID, Cwd: r.dir})
 	require.ErrorIs(t, context.Cause(r.ctx), ErrReplaced)
 
-	w := rows{host: "h1", from: "host/h1"}
+	w := rows{host: "h1", from: "host/h1", waiting: map[string]struct{}{}}
 	heard := func(epoch int64) *mailbox.Mailbox {
 		return &mailbox.Mailbox{Heard: map[string]int64{"host/h1": epoch*mailbox.PerEpoch + 7, "host/h2": 999 * mailbox.PerEpoch}}
 	}

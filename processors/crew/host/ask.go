@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -199,10 +200,7 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 			}
 		},
 		cancel: func(e *rpcError) {
-			if e == nil {
-				e = &rpcError{codeCancelled, "the turn was cancelled"}
-			}
-			r.refuse(m.ID, e)
+			r.refuse(m.ID, cmp.Or(e, &rpcError{codeCancelled, "the turn was cancelled"}))
 		},
 	})
 	if !ok {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -148,9 +149,7 @@ func (c *Config) complete() (topics.Catalog, error) {
 	if c.Env == nil {
 		c.Env = DefaultEnv()
 	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return catalog, check.Err(fmt.Errorf("%w: host", ErrConfig))
 }
 

@@ -94,7 +94,7 @@ func New(c Config) (*Host, error) {
 	}
 	return &Host{
 		config: c, catalog: catalog, times: c.times(), ready: make(chan struct{}), git: make(chan struct{}, gitAtOnce),
-		runs: map[string]*run{}, known: known, rows: rows{from: mailbox.OfHost + c.Name, host: c.Name},
+		runs: map[string]*run{}, known: known, rows: rows{from: mailbox.OfHost + c.Name, host: c.Name, waiting: map[string]struct{}{}},
 		claims: newClaims(),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,12 +136,7 @@ func (m modes) choose(named string) (string, error) {
 		}
 		return named, nil
 	}
-	var asks []mode
-	for _, o := range m.list {
-		if !o.approves() && o.ID != "" {
-			asks = append(asks, o)
-		}
-	}
+	asks := slices.DeleteFunc(slices.Clone(m.list), func(o mode) bool { return o.approves() || o.ID == "" })
 	if len(asks) == 0 {
 		return "", errors.New("the agent offers only modes in which it approves by itself; set the mode of its provider (Config.Modes) to permit one")
 	}
@@ -236,9 +232,7 @@ func (r *run) changedMode(session string, raw topics.Raw) {
 	}
 	m, wanted := r.mode.modes, r.mode.wanted
 	now := m.find(u.Current)
-	if now.ID == "" {
-		now.ID = u.Current
-	}
+	now.ID = cmp.Or(now.ID, u.Current)
 	if u.Current == "" || u.Current == wanted || !now.approves() {
 		r.mode.mu.Unlock()
 		return

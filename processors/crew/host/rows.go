@@ -1,6 +1,7 @@
 package host
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +37,8 @@ func (r *rows) epoch() int64 {
 func (r *rows) begin(epoch int64) (waiting []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun = epoch
-	for subject := range r.waiting {
-		waiting = append(waiting, subject)
-	}
-	r.waiting = nil
-	slices.Sort(waiting)
+	waiting = slices.Sorted(maps.Keys(r.waiting))
+	r.begun, r.waiting = epoch, nil
 	return waiting
 }
 
@@ -53,14 +50,11 @@ func (r *rows) see(subject string, box *mailbox.Mailbox, waits bool) (replaced b
 	if r.begun != 0 {
 		return r.heard/mailbox.PerEpoch > r.begun
 	}
-	if !waits {
+	if waits {
+		r.waiting[subject] = struct{}{}
+	} else {
 		delete(r.waiting, subject)
-		return false
 	}
-	if r.waiting == nil {
-		r.waiting = map[string]struct{}{}
-	}
-	r.waiting[subject] = struct{}{}
 	return false
 }
 

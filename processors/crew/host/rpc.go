@@ -62,7 +62,7 @@ var errClosed = errors.New("the agent's process has ended")
 type calls struct {
 	mu      sync.Mutex
 	last    int64
-	waiting map[int64]func(topics.Raw, error) // nil after close
+	waiting map[int64]func(topics.Raw, error)
 }
 
 // add returns the ID of a new request. done is called once, by the goroutine that reads the agent's output, or never if there
@@ -70,9 +70,6 @@ type calls struct {
 func (c *calls) add(done func(topics.Raw, error)) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting == nil {
-		c.waiting = map[int64]func(topics.Raw, error){}
-	}
 	c.last++
 	c.waiting[c.last] = done
 	return c.last

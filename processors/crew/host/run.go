@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // run is one process of an agent.
@@ -61,7 +62,7 @@ func newRun(h *Host, id string, start crewbody.Start) *run {
 		stopping: make(chan struct{}), exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.life, r.end = context.WithCancel(h.life)
-	r.asks.open = map[string]ask{}
+	r.asks.open, r.calls.waiting, r.shells.open = map[string]ask{}, map[int64]func(topics.Raw, error){}, map[string]*terminal{}
 	return r
 }
 

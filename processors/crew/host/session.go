@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,9 +240,6 @@ func (r *run) signedIn(hello initialized, open func() error) error {
 		}
 		refused += fmt.Sprintf("; %s: %s", m.ID, no)
 	}
-	if names == "" {
-		names = " none"
-	}
 	return fmt.Errorf("sign in with the agent's own program first, as the user of the host, or pass the variable of its API key (Config.Env); "+
-		"its ways to sign in are:%s: %w%s", names, err, refused)
+		"its ways to sign in are:%s: %w%s", cmp.Or(names, " none"), err, refused)
 }

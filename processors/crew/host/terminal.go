@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -91,18 +90,11 @@ var (
 // except secrets, which are neither programs nor options: events and gates are stored and shown to others. The digest covers them.
 // dir is the agent's directory, in which a request without a directory runs.
 func (q createRequest) shown(dir string) any {
-	args := q.Args
-	if args == nil {
-		args = []string{}
-	}
-	env := slices.Clone(q.Env)
+	args, env := append([]string{}, q.Args...), append([]variable{}, q.Env...)
 	for i, v := range env {
 		if secretName.MatchString(v.Name) && secretValue.MatchString(v.Value) {
 			env[i].Value = "[REDACTED]"
 		}
-	}
-	if env == nil {
-		env = []variable{}
 	}
 	return map[string]any{
 		"command": q.Command, "args": args, "cwd": cmp.Or(q.Cwd, dir), "env": env, "env_sha256": digestOf(encoded(q.Env)),
@@ -152,9 +144,6 @@ func (s *shells) start(r *run, t *terminal) (any, error) {
 	var err error
 	if t.group, err = r.host.spawner.start(t.cmd); err != nil {
 		return nil, fileError(err)
-	}
-	if s.open == nil {
-		s.open = map[string]*terminal{}
 	}
 	s.last++
 	t.id = "terminal-" + strconv.Itoa(s.last)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // spawn makes an agent and starts it. An agent that has ended and is spawned again is a new one with the same ID.
@@ -74,21 +73,16 @@ func (a *agent) startAction() crewbody.Start {
 
 // started says that the process runs.
 func (a *agent) started(c crewbody.Started) {
-	a.CanLoad = canLoad(c.Capabilities)
+	var can struct {
+		LoadSession bool `json:"loadSession"`
+	}
+	a.CanLoad = json.Unmarshal(c.Capabilities, &can) == nil && can.LoadSession
 	if len(c.Root)+len(c.Below) <= nameLimit {
 		a.Member.Root, a.Member.Below = c.Root, c.Below
 	}
 	if a.Process.Resumes != "" && a.Phase == phaseStarting {
 		a.Phase = phaseResuming
 	}
-}
-
-// canLoad reports whether an agent says that it can continue sessions.
-func canLoad(capabilities topics.Raw) bool {
-	var c struct {
-		LoadSession bool `json:"loadSession"`
-	}
-	return json.Unmarshal(capabilities, &c) == nil && c.LoadSession
 }
 
 // sessionReady sends the first prompt of a new session, or what waits for a continued one.

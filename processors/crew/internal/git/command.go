@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,12 +113,7 @@ func (w worktree) line(ctx context.Context, args ...string) (string, error) {
 // environment returns the variables of a call: those of the process except git's own, which would name another repository or
 // another index, and those that keep git from asking a person and from translating its messages.
 func environment(process []string) []string {
-	env := make([]string, 0, len(process)+5)
-	for _, v := range process {
-		if !strings.HasPrefix(strings.ToUpper(v), "GIT_") {
-			env = append(env, v)
-		}
-	}
+	env := slices.DeleteFunc(slices.Clone(process), func(v string) bool { return strings.HasPrefix(strings.ToUpper(v), "GIT_") })
 	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=false", "LC_ALL=C", "LANGUAGE=")
 }
 

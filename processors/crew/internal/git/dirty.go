@@ -48,11 +48,7 @@ func dirty(ctx context.Context, req crewbody.Dirty) (paths []string, err error) 
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range statusPaths(out) {
-			if h.covers(p) {
-				paths = append(paths, p)
-			}
-		}
+		paths = append(paths, slices.DeleteFunc(statusPaths(out), func(p string) bool { return !h.covers(p) })...)
 	}
 	return paths, nil
 }
@@ -81,17 +77,12 @@ func (w worktree) refresh(ctx context.Context, files []string) error {
 }
 
 // others returns changed paths that are not held, for a warning: none if git fails.
-func (j job) others(ctx context.Context) (paths []string) {
+func (j job) others(ctx context.Context) []string {
 	out, err := j.git(ctx, nil, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal")
 	if err != nil {
 		return nil
 	}
-	for _, p := range statusPaths(out) {
-		if !j.held.covers(p) {
-			paths = append(paths, p)
-		}
-	}
-	return bounded(paths, othersLimit)
+	return bounded(slices.DeleteFunc(statusPaths(out), j.held.covers), othersLimit)
 }
 
 // statusPaths returns the paths of a status without renames.
@@ -198,13 +189,10 @@ func (h held) specs() (specs, above []string) {
 }
 
 // without returns the paths that cover none of the files.
-func (h held) without(files []string) (none []string) {
-	for _, p := range h {
-		if !slices.ContainsFunc(files, func(f string) bool { return coveredBy(p, f) }) {
-			none = append(none, p)
-		}
-	}
-	return none
+func (h held) without(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(h), func(p string) bool {
+		return slices.ContainsFunc(files, func(f string) bool { return coveredBy(p, f) })
+	})
 }
 
 // check returns an error if a path leaves the work tree, by its name or by a symbolic link. It is checked before git is called

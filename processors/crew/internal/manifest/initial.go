@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/truncate"
@@ -34,11 +35,7 @@ func Initial(r *roster.Roster, viewer *roster.Member, responsibility string, lim
 
 func assignment(l *lines, viewer *roster.Member, responsibility string) {
 	l.section("YOUR ASSIGNMENT")
-	task := viewer.Task
-	if task == "" {
-		task = "Awaiting assignment"
-	}
-	l.line("Task: %s", truncate.Characters(task, ownTaskRunes))
+	l.line("Task: %s", truncate.Characters(cmp.Or(viewer.Task, "Awaiting assignment"), ownTaskRunes))
 	if responsibility != "" {
 		l.line("Responsibility: %s", responsibility)
 	}

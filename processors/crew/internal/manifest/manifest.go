@@ -7,6 +7,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,7 @@ func (f *Refresh) Trigger(s *mailbox.Step, agentID string) {
 	if f.DueMs != 0 && f.DueMs <= s.NowMS() {
 		return // the step's Due sends it: it does not matter how late the deadline is read
 	}
-	if f.FirstMs == 0 {
-		f.FirstMs = s.NowMS()
-	}
+	f.FirstMs = cmp.Or(f.FirstMs, s.NowMS())
 	f.DueMs = min(s.NowMS()+quiet.Milliseconds(), f.FirstMs+longest.Milliseconds())
 }
 
@@ -181,14 +180,10 @@ func childLine(m *roster.Member) string {
 }
 
 // peers returns the other members that have not ended. Those that have ended since a time in Unix milliseconds are included.
-func peers(r *roster.Roster, viewer *roster.Member, since int64) (others []*roster.Member) {
-	for _, m := range r.GetMembers() {
-		if m.Id == viewer.Id || view.Ended(m.Status) && m.EndedMs < since {
-			continue
-		}
-		others = append(others, m)
-	}
-	return others
+func peers(r *roster.Roster, viewer *roster.Member, since int64) []*roster.Member {
+	return slices.DeleteFunc(slices.Clone(r.GetMembers()), func(m *roster.Member) bool {
+		return m.Id == viewer.Id || view.Ended(m.Status) && m.EndedMs < since
+	})
 }
 
 // never is later than any time of an agent's end.

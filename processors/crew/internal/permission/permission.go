@@ -11,6 +11,7 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -138,10 +139,7 @@ func (p *Permissions) GateEnded(s *mailbox.Step, who Who, end crewbody.GateEnded
 	}
 	r := p.Waiting[at]
 	p.Waiting = slices.Delete(p.Waiting, at, at+1)
-	by := end.By
-	if by == "" {
-		by = string(end.Cause)
-	}
+	by := cmp.Or(end.By, string(end.Cause))
 	p.answer(s, who, r, r.chosen(end), end.Status == topics.GateApproved, by)
 	p.resolved(s, who, r, string(end.Status), by)
 }

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -62,14 +63,7 @@ func (t *step) known(id string, longest int) *Agent {
 
 // called is how people call an agent: its role and the beginning of its ID.
 func called(a *Agent) string {
-	role := a.GetRoleName()
-	if role == "" {
-		role = a.GetRoleId()
-	}
-	if role == "" {
-		role = "agent"
-	}
-	return role + " (" + view.ShortID(a.GetId()) + ")"
+	return cmp.Or(a.GetRoleName(), a.GetRoleId(), "agent") + " (" + view.ShortID(a.GetId()) + ")"
 }
 
 // active extends the locks of an agent.

@@ -4,6 +4,7 @@ package roster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
@@ -26,23 +27,13 @@ func (r *Roster) Find(id string) *Member {
 }
 
 // Live returns the members to whom messages are delivered.
-func (r *Roster) Live() (live []*Member) {
-	for _, m := range r.GetMembers() {
-		if view.Live(m.Status) {
-			live = append(live, m)
-		}
-	}
-	return live
+func (r *Roster) Live() []*Member {
+	return slices.DeleteFunc(slices.Clone(r.GetMembers()), func(m *Member) bool { return !view.Live(m.Status) })
 }
 
 // Children returns the members whose parent has an ID.
-func (r *Roster) Children(parent string) (children []*Member) {
-	for _, m := range r.GetMembers() {
-		if m.ParentId == parent && parent != "" {
-			children = append(children, m)
-		}
-	}
-	return children
+func (r *Roster) Children(parent string) []*Member {
+	return slices.DeleteFunc(slices.Clone(r.GetMembers()), func(m *Member) bool { return m.ParentId != parent || parent == "" })
 }
 
 // Descends reports whether a member is a child of an ancestor, or a child's child.

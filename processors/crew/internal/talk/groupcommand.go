@@ -13,16 +13,14 @@ import (
 )
 
 // createGroup creates a group of the caller's lead. If the lead has the group already, its members may add others this way.
-func (t *Talk) createGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.CreateGroup) {
+func (t *Talk) createGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.CreateGroup) (answer string) {
 	lead := r.LeadOf(from)
 	if lead == "" {
-		note(s, from.Id, "CREATE_GROUP had no effect: only agents with a lead, and leads, have groups.")
-		return
+		return "CREATE_GROUP had no effect: only agents with a lead, and leads, have groups."
 	}
 	roles, problem := roleIDs(c.Roles)
 	if problem != "" {
-		note(s, from.Id, "CREATE_GROUP had no effect: "+problem+".")
-		return
+		return "CREATE_GROUP had no effect: " + problem + "."
 	}
 	ids, problems := t.named(r, from, c.Members)
 	for _, m := range r.GetMembers() {
@@ -36,48 +34,42 @@ func (t *Talk) createGroup(s *mailbox.Step, r *roster.Roster, from *roster.Membe
 	switch {
 	case g == nil:
 		if g = t.create(s, r, lead, c.Name, roles, ids); g == nil {
-			note(s, from.Id, "CREATE_GROUP had no effect: the crew has too many groups.")
-			return
+			return "CREATE_GROUP had no effect: the crew has too many groups."
 		}
 		for _, m := range g.Members {
 			added = append(added, m.Id)
 		}
 		problems = append([]string{fmt.Sprintf("The group %q was created.", c.Name)}, problems...)
 	case g.Archived:
-		note(s, from.Id, fmt.Sprintf("CREATE_GROUP had no effect: the group %q is archived.", c.Name))
-		return
+		return fmt.Sprintf("CREATE_GROUP had no effect: the group %q is archived.", c.Name)
 	case !g.has(from.Id):
-		note(s, from.Id, fmt.Sprintf("CREATE_GROUP had no effect: there is a group %q, and you are not a member.", c.Name))
-		return
+		return fmt.Sprintf("CREATE_GROUP had no effect: there is a group %q, and you are not a member.", c.Name)
 	default:
 		added = g.add(s, ids)
 		problems = append([]string{fmt.Sprintf("The group %q existed already.", c.Name)}, problems...)
 	}
 	g.welcomeAll(s, r, added, from.Id)
-	note(s, from.Id, strings.Join(append(problems, g.missing(ids)...), "\n")+"\n"+g.memberLine(r))
+	return strings.Join(append(problems, g.missing(ids)...), "\n") + "\n" + g.memberLine(r)
 }
 
 // addToGroup adds members to a group of the caller.
-func (t *Talk) addToGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) {
+func (t *Talk) addToGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) (answer string) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
-		note(s, from.Id, "ADD_TO_GROUP had no effect: "+problem)
-		return
+		return "ADD_TO_GROUP had no effect: " + problem
 	}
 	ids, problems := t.named(r, from, c.Members)
 	added := g.add(s, ids)
 	g.welcomeAll(s, r, added, from.Id)
 	first := fmt.Sprintf("Added to the group %q: %s.", c.Group, names(r, added))
-	problems = append(append([]string{first}, problems...), g.missing(ids)...)
-	note(s, from.Id, strings.Join(problems, "\n"))
+	return strings.Join(append(append([]string{first}, problems...), g.missing(ids)...), "\n")
 }
 
 // removeFromGroup removes members from a group of the caller.
-func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) {
+func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.Members) (answer string) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
-		note(s, from.Id, "REMOVE_FROM_GROUP had no effect: "+problem)
-		return
+		return "REMOVE_FROM_GROUP had no effect: " + problem
 	}
 	ids, problems := g.present(r, from, c.Members)
 	removed := g.remove(s, ids)
@@ -90,12 +82,11 @@ func (t *Talk) removeFromGroup(s *mailbox.Step, r *roster.Roster, from *roster.M
 	if slices.Contains(ids, g.LeadId) {
 		problems = append(problems, "The lead stays in its groups.")
 	}
-	note(s, from.Id, strings.Join(append([]string{first}, problems...), "\n"))
+	return strings.Join(append([]string{first}, problems...), "\n")
 }
 
-// listGroups tells an agent its groups.
-func (t *Talk) listGroups(s *mailbox.Step, from *roster.Member) {
-	text := ""
+// groupsOf are the groups of an agent.
+func (t *Talk) groupsOf(from *roster.Member) (text string) {
 	for _, g := range t.GetRooms() {
 		if g.Archived || !g.has(from.Id) {
 			continue
@@ -109,7 +100,7 @@ func (t *Talk) listGroups(s *mailbox.Step, from *roster.Member) {
 	if text == "" {
 		text = "\nYou are in no group."
 	}
-	note(s, from.Id, "Your groups:"+text)
+	return "Your groups:" + text
 }
 
 // open returns a group that an agent may change and write to, or why there is none.

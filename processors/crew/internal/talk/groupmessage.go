@@ -20,18 +20,16 @@ type groupMessage struct {
 }
 
 // groupMessage sends an agent's message to the members of a group.
-func (t *Talk) groupMessage(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.GroupMessage) []Entry {
+func (t *Talk) groupMessage(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.GroupMessage) (did []Entry, answer string) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
-		note(s, from.Id, "GROUP_MESSAGE was not delivered: "+problem)
-		return nil
+		return nil, "GROUP_MESSAGE was not delivered: " + problem
 	}
 	n := t.post(s, r, g, PartyOf(from), c.Content)
-	note(s, from.Id, fmt.Sprintf("Your message to the group %q was sent to %d agents.", g.Name, n))
 	return []Entry{{
 		"group_message", fmt.Sprintf("Message to the group %q: %s", g.Name, truncate.Characters(c.Content, summaryRunes)),
 		Details{GroupName: g.Name, RecipientCount: n},
-	}}
+	}}, fmt.Sprintf("Your message to the group %q was sent to %d agents.", g.Name, n)
 }
 
 // GroupSay is what a person writes to a group, or the person's reaction to a message of it. The person becomes a member.
@@ -128,15 +126,15 @@ type groupReaction struct {
 }
 
 // react adds a member's reaction to a message. Agents cannot take reactions back.
-func (t *Talk) react(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.React) {
+func (t *Talk) react(s *mailbox.Step, r *roster.Roster, from *roster.Member, c command.React) (answer string) {
 	g, problem := t.open(r, from, c.Group)
 	if g == nil {
-		note(s, from.Id, "REACT had no effect: "+problem)
-		return
+		return "REACT had no effect: " + problem
 	}
 	if problem := t.change(s, g, from.Id, c.MessageID, c.Emoji, false); problem != "" {
-		note(s, from.Id, "REACT had no effect: "+problem+".")
+		return "REACT had no effect: " + problem + "."
 	}
+	return ""
 }
 
 // change adds or removes a reaction to a kept message of a group, the newest if messageID is empty. It returns why it did not.

@@ -15,11 +15,10 @@ import (
 
 // message sends what one agent writes to another. DIRECT_MESSAGE only changes what the other one reads, and that the sender is told
 // of the delivery.
-func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, name string, c command.Message) []Entry {
+func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, name string, c command.Message) (did []Entry, answer string) {
 	m, err := target(r, from, c.To)
 	if err != nil {
-		note(s, from.Id, fmt.Sprintf("%s to %q was not delivered: %v.", name, truncate.Characters(c.To, previewRunes), err))
-		return nil
+		return nil, fmt.Sprintf("%s to %q was not delivered: %v.", name, truncate.Characters(c.To, previewRunes), err)
 	}
 	t.Post(s, PartyOf(from), PartyOf(m), Request, c.Content)
 	label, kind := "Message", ""
@@ -28,20 +27,19 @@ func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, n
 	}
 	prompt(s, m.Id, from.Id, fmt.Sprintf("[%s from %s]: %s", label, from.Label(), c.Content))
 	if kind != "" {
-		note(s, from.Id, "Your direct message was sent to "+m.Label()+".")
+		answer = "Your direct message was sent to " + m.Label() + "."
 	}
 	return []Entry{{
 		"message_sent", fmt.Sprintf("Message to %s: %s", m.Label(), truncate.Characters(c.Content, summaryRunes)), Details{Type: kind, To: m.Id},
-	}}
+	}}, answer
 }
 
 // broadcast sends a message to the other agents with the same lead that run or are idle: for a lead, to its own agents. The lead does
 // not get it, nor do the agents of other leads. The history has it once.
-func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member, content string) []Entry {
+func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member, content string) (did []Entry, answer string) {
 	lead := r.LeadOf(from)
 	if lead == "" {
-		note(s, from.Id, "BROADCAST had no effect: only agents with a lead, and leads, can broadcast.")
-		return nil
+		return nil, "BROADCAST had no effect: only agents with a lead, and leads, can broadcast."
 	}
 	t.Post(s, PartyOf(from), All, Broadcast, content)
 	n := 0
@@ -53,14 +51,15 @@ func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member,
 		n++
 	}
 	if n == 0 {
-		note(s, from.Id, "Your broadcast reached no agent: no other agent with your lead is running.")
+		answer = "Your broadcast reached no agent: no other agent with your lead is running."
 	}
-	return []Entry{{"message_sent", "Broadcast: " + truncate.Characters(content, summaryRunes), Details{Type: "broadcast", To: everyone, RecipientCount: n}}}
+	summary := "Broadcast: " + truncate.Characters(content, summaryRunes)
+	return []Entry{{"message_sent", summary, Details{Type: "broadcast", To: everyone, RecipientCount: n}}}, answer
 }
 
 // interrupt cancels what a child does and sends it a message. Children are looked for first, because a role may also be that
 // of an agent with another parent.
-func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member, to, content string) []Entry {
+func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member, to, content string) (did []Entry, answer string) {
 	m, err := target(&roster.Roster{Members: r.Children(from.Id)}, from, to)
 	if err != nil {
 		if other, otherErr := target(r, from, to); otherErr == nil {
@@ -68,20 +67,18 @@ func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member,
 		} else {
 			err = otherErr
 		}
-		note(s, from.Id, fmt.Sprintf("INTERRUPT of %q had no effect: %v.", truncate.Characters(to, previewRunes), err))
-		return nil
+		return nil, fmt.Sprintf("INTERRUPT of %q had no effect: %v.", truncate.Characters(to, previewRunes), err)
 	}
 	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
 	s.Send(mailbox.Agent(m.Id), crewbody.Interrupt{
 		Text: fmt.Sprintf("[Interrupt from %s]: %s", from.Label(), content), FromID: from.Id,
 	})
-	note(s, from.Id, "You interrupted "+m.Label()+".")
-	return []Entry{{"agent_interrupted", fmt.Sprintf("Interrupted %s: %s", m.Label(), truncate.Characters(content, summaryRunes)), Details{To: m.Id}}}
+	summary := fmt.Sprintf("Interrupted %s: %s", m.Label(), truncate.Characters(content, summaryRunes))
+	return []Entry{{"agent_interrupted", summary, Details{To: m.Id}}}, "You interrupted " + m.Label() + "."
 }
 
-// peers tells an agent its parent and the other children of its parent.
-func (t *Talk) peers(s *mailbox.Step, r *roster.Roster, from *roster.Member) {
-	text := ""
+// peers are an agent's parent and the other children of its parent.
+func peers(r *roster.Roster, from *roster.Member) (text string) {
 	for _, m := range r.GetMembers() {
 		parent := m.Id == from.ParentId
 		sibling := from.ParentId != "" && m.ParentId == from.ParentId
@@ -99,7 +96,7 @@ func (t *Talk) peers(s *mailbox.Step, r *roster.Roster, from *roster.Member) {
 	if text == "" {
 		text = "\nYou have no peers."
 	}
-	note(s, from.Id, "Your peers:"+text)
+	return "Your peers:" + text
 }
 
 // Dropped tells the sender of a message that the agent it was for could not take it.
@@ -112,11 +109,7 @@ func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d crewbody.Dropped) {
 	if !reachable(from) {
 		return
 	}
-	to := view.ShortID(d.AgentID)
-	if m := r.Find(d.AgentID); m != nil {
-		to = m.Label()
-	}
-	note(s, from.Id, fmt.Sprintf("Your message to %s was not delivered: %s.", to, d.Reason))
+	note(s, from.Id, fmt.Sprintf("Your message to %s was not delivered: %s.", nameOf(r, d.AgentID), d.Reason))
 }
 
 // The types of messages.

@@ -24,39 +24,44 @@ import (
 // Command does what a decoded command of an agent asks for, if it is one of this package. did is what the crew's ledger should
 // have; it is empty for a command that was refused, or that only asks.
 func (t *Talk) Command(s *mailbox.Step, r *roster.Roster, from *roster.Member, name string, cmd any) (did []Entry, handled bool) {
+	answer := ""
 	switch c := cmd.(type) {
 	case command.Message:
 		if name == "INTERRUPT" {
-			return t.interrupt(s, r, from, c.To, c.Content), true
+			did, answer = t.interrupt(s, r, from, c.To, c.Content)
+		} else {
+			did, answer = t.message(s, r, from, name, c)
 		}
-		return t.message(s, r, from, name, c), true
 	case command.Broadcast:
-		return t.broadcast(s, r, from, c.Content), true
+		did, answer = t.broadcast(s, r, from, c.Content)
 	case command.CreateGroup:
-		t.createGroup(s, r, from, c)
+		answer = t.createGroup(s, r, from, c)
 	case command.Members:
 		if name == "ADD_TO_GROUP" {
-			t.addToGroup(s, r, from, c)
+			answer = t.addToGroup(s, r, from, c)
 		} else {
-			t.removeFromGroup(s, r, from, c)
+			answer = t.removeFromGroup(s, r, from, c)
 		}
 	case command.GroupMessage:
-		return t.groupMessage(s, r, from, c), true
+		did, answer = t.groupMessage(s, r, from, c)
 	case command.React:
-		t.react(s, r, from, c)
+		answer = t.react(s, r, from, c)
 	case command.Nothing:
 		switch name {
 		case "QUERY_PEERS":
-			t.peers(s, r, from)
+			answer = peers(r, from)
 		case "LIST_GROUPS", "QUERY_GROUPS":
-			t.listGroups(s, from)
+			answer = t.groupsOf(from)
 		default:
 			return nil, false
 		}
 	default:
 		return nil, false
 	}
-	return nil, true
+	if answer != "" {
+		note(s, from.Id, answer)
+	}
+	return did, true
 }
 
 // Entry is what the crew's ledger says about a command that took effect. The agent is the one that wrote the command.

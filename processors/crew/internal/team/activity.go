@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,15 +54,11 @@ func (w *work) record(m *roster.Member, action, summary string, raw topics.Raw) 
 
 // activity adds what an agent says that it did to the ledger.
 func (w *work) activity(o order, c command.Activity) string {
-	action := c.ActionType
-	if action == "" {
-		action = "message_sent"
-	}
 	raw := c.Details
 	if len(raw) > maxShown || len(raw) == 0 || raw[0] != '{' {
 		raw = nil // details are an object
 	}
-	w.record(o.from, kept(action, maxID), c.Summary, raw)
+	w.record(o.from, kept(cmp.Or(c.ActionType, "message_sent"), maxID), c.Summary, raw)
 	return ""
 }
 

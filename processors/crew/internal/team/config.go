@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
@@ -61,18 +62,8 @@ var Table = mailbox.Table("crew", (*State).complete)
 
 // complete adds the messages that every row has.
 func (s *State) complete() {
-	if s.Roster == nil {
-		s.Roster = &roster.Roster{}
-	}
-	if s.Talk == nil {
-		s.Talk = &talk.Talk{}
-	}
-	if s.Refresh == nil {
-		s.Refresh = &manifest.Refresh{}
-	}
-	if s.Settings == nil {
-		s.Settings = &Settings{}
-	}
+	s.Roster, s.Talk = cmp.Or(s.Roster, &roster.Roster{}), cmp.Or(s.Talk, &talk.Talk{})
+	s.Refresh, s.Settings = cmp.Or(s.Refresh, &manifest.Refresh{}), cmp.Or(s.Settings, &Settings{})
 }
 
 // secretaryRole is the ID of the role that is told all progress.

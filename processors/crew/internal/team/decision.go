@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,10 +59,7 @@ func (d *Decision) resolved() bool { return d.Status != Recorded }
 
 // leadOf is the lead in whose name an agent acts: the agent itself if it has neither a lead nor leads.
 func (w *work) leadOf(m *roster.Member) string {
-	if id := w.Roster.LeadOf(m); id != "" {
-		return id
-	}
-	return m.Id
+	return cmp.Or(w.Roster.LeadOf(m), m.Id)
 }
 
 // decide resolves decisions for a person. A decision that is resolved stays as it is.
@@ -161,9 +159,7 @@ func (w *work) queueHeld(in crewbody.QueueHeld) {
 	case len(w.Holds) == maxHolds:
 		w.Holds = w.Holds[1:]
 	}
-	if w.HeldSinceMs == 0 {
-		w.HeldSinceMs = w.now()
-	}
+	w.HeldSinceMs = cmp.Or(w.HeldSinceMs, w.now())
 	w.Holds = append(w.Holds, &Hold{Client: client, UntilMs: until})
 }
 

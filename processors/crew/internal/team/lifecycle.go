@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/crewbody"
@@ -118,9 +119,7 @@ func (w *work) idle(m *roster.Member, in crewbody.AgentIdle) {
 	if d.Terminating || view.Ended(m.Status) {
 		return
 	}
-	if m.SessionId == "" {
-		m.SessionId = kept(in.SessionID, maxName)
-	}
+	m.SessionId = cmp.Or(m.SessionId, kept(in.SessionID, maxName))
 	answered := in.Heard > 0 && d.Noted > in.Heard
 	if !answered && !w.unheard(m, in.Heard) { // else another turn follows
 		w.idleReport(m, in)

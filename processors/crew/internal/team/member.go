@@ -29,13 +29,8 @@ func (w *work) duty(m *roster.Member) *Duty {
 }
 
 // unended returns the members that have not ended.
-func (w *work) unended() (list []*roster.Member) {
-	for _, m := range w.Roster.Members {
-		if !view.Ended(m.Status) {
-			list = append(list, m)
-		}
-	}
-	return list
+func (w *work) unended() []*roster.Member {
+	return slices.DeleteFunc(slices.Clone(w.Roster.Members), func(m *roster.Member) bool { return view.Ended(m.Status) })
 }
 
 // identity is a member as the other groups know it.
@@ -123,13 +118,8 @@ func (w *work) child(lead *roster.Member, id string) (*roster.Member, error) {
 }
 
 // descendants returns the agents below a lead.
-func (w *work) descendants(lead *roster.Member) (list []*roster.Member) {
-	for _, m := range w.Roster.Members {
-		if w.Roster.Descends(m.Id, lead.Id) {
-			list = append(list, m)
-		}
-	}
-	return list
+func (w *work) descendants(lead *roster.Member) []*roster.Member {
+	return slices.DeleteFunc(slices.Clone(w.Roster.Members), func(m *roster.Member) bool { return !w.Roster.Descends(m.Id, lead.Id) })
 }
 
 // Bounds of what a row keeps, in bytes unless they count. Agents get texts in full: only the row's copies are cut.

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,10 +104,7 @@ func (w *work) completeTask(o order, c command.CompleteTask) string {
 	if c.TaskID != "" && !given {
 		return o.refused("the task %q is not yours", truncate.Characters(c.TaskID, shownID))
 	}
-	result := c.Summary
-	if result == "" {
-		result = c.Output
-	}
+	result := cmp.Or(c.Summary, c.Output)
 	if didFail(c.Status) {
 		w.report(o.from, "failed its task", "failed", result)
 		w.fail(o.from, "said that it failed", o.heard)

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -47,15 +48,9 @@ func (w *work) spawn(in crewbody.SpawnAsked) (*roster.Member, error) {
 		return nil, fmt.Errorf("the crew has %d agents, %w", w.limit(), errLimit)
 	}
 	m := &roster.Member{
-		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: in.Model, Provider: in.Provider, Status: view.Creating,
+		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: cmp.Or(in.Model, role.Model), Provider: in.Provider, Status: view.Creating,
 		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == w.config.Roles[0].ID,
-		Host: w.Settings.Host, Cwd: in.Cwd, Repository: w.Settings.Repository, Resuming: in.SessionID != "",
-	}
-	if m.Model == "" {
-		m.Model = role.Model
-	}
-	if m.Cwd == "" {
-		m.Cwd = w.Settings.Cwd
+		Host: w.Settings.Host, Cwd: cmp.Or(in.Cwd, w.Settings.Cwd), Repository: w.Settings.Repository, Resuming: in.SessionID != "",
 	}
 	if parent != nil {
 		m.Level = parent.Level + 1
@@ -101,10 +96,7 @@ func (w *work) roleIDs() string {
 
 // limit is how many agents the crew may have that have not ended.
 func (w *work) limit() int {
-	if n := int(w.Settings.MaxAgents); n > 0 {
-		return n
-	}
-	return w.config.MaxAgents
+	return cmp.Or(int(w.Settings.MaxAgents), w.config.MaxAgents)
 }
 
 // moreAgents is by how many agents a CREATE_AGENT raises the limit of a crew that is full.

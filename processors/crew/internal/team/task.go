@@ -50,13 +50,8 @@ var moves = map[string]move{
 var cancellable = []string{taskPending, taskReady, taskBlocked, taskPaused, taskFailed, taskSkipped}
 
 // tasksOf returns the tasks of a lead.
-func (w *work) tasksOf(leadID string) (list []*Task) {
-	for _, t := range w.Tasks {
-		if t.LeadId == leadID {
-			list = append(list, t)
-		}
-	}
-	return list
+func (w *work) tasksOf(leadID string) []*Task {
+	return slices.DeleteFunc(slices.Clone(w.Tasks), func(t *Task) bool { return t.LeadId != leadID })
 }
 
 // task returns a task of a lead.

@@ -18,20 +18,13 @@ const (
 	defaultKind = "other"
 )
 
-// call begins a tool call. A call that is known already, such as from a permission, is replaced.
-func (a applied) call() []Change {
+// call begins a tool call, and replaces one that is known already, such as from a permission; or it changes one, and adds what an
+// update of an unknown call says.
+func (a applied) call(replace bool) []Change {
 	if a.replay {
 		return nil
 	}
-	return a.t.patch(a.agentID, a.update, true)
-}
-
-// callUpdate changes a tool call. An update of an unknown call adds what it says.
-func (a applied) callUpdate() []Change {
-	if a.replay {
-		return nil
-	}
-	return a.t.patch(a.agentID, a.update, false)
+	return a.t.patch(a.agentID, a.update, replace)
 }
 
 // Asked applies the member toolCall of a session/request_permission: some agents send no tool_call before they ask.

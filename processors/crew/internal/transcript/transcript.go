@@ -29,8 +29,8 @@ var kinds = map[string]func(applied) []Change{
 	"user_message_chunk":        func(applied) []Change { return nil }, // it repeats a prompt
 	"agent_message_chunk":       applied.message,
 	"agent_thought_chunk":       applied.thought,
-	"tool_call":                 applied.call,
-	"tool_call_update":          applied.callUpdate,
+	"tool_call":                 func(a applied) []Change { return a.call(true) },
+	"tool_call_update":          func(a applied) []Change { return a.call(false) },
 	"plan":                      applied.plan,
 	"available_commands_update": applied.commands,
 	"current_mode_update":       applied.mode,
