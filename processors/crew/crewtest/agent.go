@@ -38,13 +38,6 @@ type session struct {
 	replay  bool
 }
 
-func newAgent(s Script, out *output) *agent {
-	return &agent{
-		script: s, out: out, connected: make(chan struct{}), life: context.Background(),
-		sessions: map[string]*session{}, used: map[int]int{},
-	}
-}
-
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 	version := acp.ProtocolVersion(acp.ProtocolVersionNumber)
 	if a.script.Protocol != nil {
@@ -79,8 +72,10 @@ func (a *agent) NewSession(_ context.Context, r acp.NewSessionRequest) (acp.NewS
 	var id [8]byte
 	_, _ = rand.Read(id[:])
 	s := &session{id: "session-" + hex.EncodeToString(id[:]), cwd: r.Cwd}
-	if err := a.create(s); err != nil {
-		return acp.NewSessionResponse{}, err
+	if a.script.Store != "" {
+		if err := os.WriteFile(a.file(s), nil, 0o600); err != nil {
+			return acp.NewSessionResponse{}, err
+		}
 	}
 	a.mu.Lock()
 	a.sessions[s.id] = s

@@ -3,6 +3,7 @@ package crewtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,11 +46,7 @@ func (a *agent) ask(ctx context.Context, s *session, q Ask) {
 	if options == nil {
 		options = defaultOptions
 	}
-	if err := json.Unmarshal(call, &r.ToolCall); err != nil {
-		a.outcome(s, "", err)
-		return
-	}
-	if err := json.Unmarshal(options, &r.Options); err != nil {
+	if err := errors.Join(json.Unmarshal(call, &r.ToolCall), json.Unmarshal(options, &r.Options)); err != nil {
 		a.outcome(s, "", err)
 		return
 	}

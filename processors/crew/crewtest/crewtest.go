@@ -65,7 +65,10 @@ func serve(from string) error {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // the SDK logs to it
-	a := newAgent(s, &output{to: os.Stdout, piece: s.Piece})
+	a := &agent{
+		script: s, out: &output{to: os.Stdout, piece: s.Piece}, connected: make(chan struct{}), life: context.Background(),
+		sessions: map[string]*session{}, used: map[int]int{},
+	}
 	a.run(a.life, &session{}, s.Start)
 	a.conn = acp.NewAgentSideConnection(a, a.out, os.Stdin)
 	close(a.connected)

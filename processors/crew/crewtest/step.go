@@ -16,6 +16,8 @@ import (
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
+
+	"github.com/turntable-streams/turntable/internal/clock"
 )
 
 // run does steps until the turn is cancelled.
@@ -35,7 +37,7 @@ func (a *agent) do(ctx context.Context, s *session, step Step) {
 	case step.Thought != "":
 		a.chunk(s, "agent_thought_chunk", step.Thought)
 	case step.Update != nil:
-		a.update(s, step.Update)
+		a.send(s, step.Update)
 	case step.Tool != nil:
 		a.tool(ctx, s, *step.Tool)
 	case step.Plan != nil:
@@ -62,7 +64,7 @@ func (a *agent) do(ctx context.Context, s *session, step Step) {
 	case step.Call != "":
 		a.call(step)
 	case step.Sleep > 0:
-		wait(ctx, time.Duration(step.Sleep)*time.Millisecond)
+		clock.Sleep(ctx, clock.System(), time.Duration(step.Sleep)*time.Millisecond)
 	case step.Hang:
 		<-ctx.Done()
 	case step.Stuck:
@@ -72,7 +74,7 @@ func (a *agent) do(ctx context.Context, s *session, step Step) {
 			if _, err := os.Stat(step.Await); err == nil {
 				return
 			}
-			wait(ctx, 5*time.Millisecond)
+			clock.Sleep(ctx, clock.System(), 5*time.Millisecond)
 		}
 	default:
 		a.process(step)
@@ -112,15 +114,6 @@ func writeID(file string, pid int) {
 	_ = os.Rename(file+".tmp", file)
 }
 
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // path is an absolute path: relative ones begin in the session's directory.
 func (s *session) path(p string) string {
 	if filepath.IsAbs(p) {
@@ -129,11 +122,7 @@ func (s *session) path(p string) string {
 	return filepath.Join(s.cwd, p)
 }
 
-// update sends a session/update as it is: the SDK's types have no place for unknown kinds.
-func (a *agent) update(s *session, update json.RawMessage) {
-	a.send(s, update)
-}
-
+// send sends a session/update as it is: the SDK's types have no place for unknown kinds.
 func (a *agent) send(s *session, update any) {
 	raw, err := json.Marshal(update)
 	if err != nil {
@@ -186,14 +175,6 @@ func (a *agent) outcome(s *session, done string, err error) {
 	a.chunk(s, "agent_message_chunk", done)
 }
 
-// create begins the file of a session.
-func (a *agent) create(s *session) error {
-	if a.script.Store == "" {
-		return nil
-	}
-	return os.WriteFile(a.file(s), nil, 0o600)
-}
-
 func (a *agent) file(s *session) string {
 	return filepath.Join(a.script.Store, filepath.Base(s.id)+".jsonl")
 }
@@ -218,7 +199,7 @@ func (a *agent) replay(s *session) error {
 		return &acp.RequestError{Code: -32002, Message: "no such session"}
 	}
 	for line := range bytes.Lines(raw) {
-		a.update(s, bytes.TrimSpace(line))
+		a.send(s, json.RawMessage(bytes.TrimSpace(line)))
 	}
 	return nil
 }

@@ -200,17 +200,13 @@ func (c *Config) mode(start crewbody.Start) string {
 
 // environ are the environment variables of agents and terminals.
 func (c *Config) environ() []string {
-	var env []string
-	for _, v := range os.Environ() {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		if slices.ContainsFunc(c.Env, func(allowed string) bool {
+		return !slices.ContainsFunc(c.Env, func(allowed string) bool {
 			prefix, many := strings.CutSuffix(allowed, "*")
 			return name == allowed || many && strings.HasPrefix(name, prefix)
-		}) {
-			env = append(env, v)
-		}
-	}
-	return env
+		})
+	})
 }
 
 // command is the command line for an agent.

@@ -88,10 +88,7 @@ func New(c Config) (*Host, error) {
 	if _, _, err := processors.ClientConfig(c.Brokers, c.Options...); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	known, err := simplelru.NewLRU[string, struct{}](knownActions, nil)
-	if err != nil {
-		return nil, fmt.Errorf("host: %w", err)
-	}
+	known, _ := simplelru.NewLRU[string, struct{}](knownActions, nil) // its only error is a size of 0
 	return &Host{
 		config: c, catalog: catalog, times: c.times(), ready: make(chan struct{}), git: make(chan struct{}, gitAtOnce),
 		runs: map[string]*run{}, known: known, rows: rows{from: mailbox.OfHost + c.Name, host: c.Name, waiting: map[string]struct{}{}},

@@ -215,7 +215,7 @@ func (w *writer) outside(u unit) {
 		w.finish()
 	case w.Half == halfOpen && u.open:
 		if w.Mode == paid {
-			w.problem(problemEnd)
+			w.problem(w.Name + problemEnd + example(w.Name))
 		}
 		w.refuse()
 		w.Loose = true
@@ -243,7 +243,7 @@ func (w *writer) outside(u unit) {
 // stray ends a block at a unit that cannot be a part of it. Behind a payload that is a mistake; behind a name it is prose.
 func (w *writer) stray(u unit) {
 	if w.Mode == paid {
-		w.problem(problemEnd)
+		w.problem(w.Name + problemEnd + example(w.Name))
 	}
 	w.resume(u)
 }
@@ -251,7 +251,7 @@ func (w *writer) stray(u unit) {
 // giveUp ends a block that is too long.
 func (w *writer) giveUp() {
 	if w.Name != "" {
-		w.problem(problemLong)
+		w.problem(w.Name + problemLong)
 	}
 	half := w.Half
 	w.clear()

@@ -127,7 +127,7 @@ func (w *writer) breakPayload(u unit) {
 	w.Offset -= int64(len(read))
 	w.Length -= characters(read)
 	if _, known := table[w.Name]; known {
-		w.problem(problemJSON)
+		w.problem(w.Name + problemJSON + example(w.Name))
 	}
 	w.again(read)
 }
@@ -205,7 +205,10 @@ func (w *writer) innerBegins() {
 	w.Head = headNone
 	w.Depth++
 	if _, known := table[w.InnerName]; known && w.Depth == 1 {
-		w.items = append(w.items, Item{Offset: w.InnerStart, Name: w.InnerName, Problem: innerProblem(w.InnerName, w.Name)})
+		w.items = append(w.items, Item{
+			Offset: w.InnerStart, Name: w.InnerName,
+			Problem: w.InnerName + " was not executed: it stands inside the block of " + w.Name + ". Refer to commands by name only.",
+		})
 	}
 }
 
@@ -220,9 +223,9 @@ func (w *writer) closed() {
 		return
 	}
 	if _, known := table[w.Name]; known {
-		w.problem(problemInner)
+		w.problem(w.Name + problemInner)
 	} else {
-		w.problem(problemUnknown)
+		w.problem(unknown(w.Name))
 	}
 	w.clear()
 }

@@ -30,10 +30,6 @@ func bare(name string) spec {
 	return spec{name: name, example: "⟦⟦ " + name + " ⟧⟧", decode: func(topics.Raw) (any, error) { return Nothing{}, nil }}
 }
 
-func unavailable(name, advice string) spec {
-	return spec{name: name, refusal: name + " error: the command is not available." + advice}
-}
-
 // specs are all commands, in the order of the help text.
 var specs = []spec{
 	with[CreateAgent]("CREATE_AGENT", `{"role": "developer", "task": "Write the parser"}`),
@@ -81,17 +77,12 @@ var specs = []spec{
 	with[SetTimer]("SET_TIMER", `{"label": "build", "delay": "5m", "message": "Look at the build", "repeat": false}`),
 	with[CancelTimer]("CANCEL_TIMER", `{"label": "build"}`),
 	bare("LIST_TIMERS"),
+}
 
-	unavailable("SPAWN_AGENT", " Use CREATE_AGENT."),
-	unavailable("QUERY_PROVIDERS", ""),
-	unavailable("ACQUIRE_CAPABILITY", ""),
-	unavailable("RELEASE_CAPABILITY", ""),
-	unavailable("LIST_CAPABILITIES", ""),
-	unavailable("APPLY_TEMPLATE", ""),
-	unavailable("LIST_TEMPLATES", ""),
-	unavailable("DECOMPOSE_TASK", ""),
-	unavailable("TELEGRAM_REPLY", ""),
-	unavailable("TELEGRAM_SEND", ""),
+// unavailable are commands that no agent may give.
+var unavailable = []string{
+	"SPAWN_AGENT", "QUERY_PROVIDERS", "ACQUIRE_CAPABILITY", "RELEASE_CAPABILITY", "LIST_CAPABILITIES", "APPLY_TEMPLATE", "LIST_TEMPLATES",
+	"DECOMPOSE_TASK", "TELEGRAM_REPLY", "TELEGRAM_SEND",
 }
 
 // table finds a command by its name.
@@ -100,6 +91,10 @@ var table = func() map[string]spec {
 	for _, s := range specs {
 		found[s.name] = s
 	}
+	for _, name := range unavailable {
+		found[name] = spec{name: name, refusal: name + " error: the command is not available."}
+	}
+	found["SPAWN_AGENT"] = spec{name: "SPAWN_AGENT", refusal: found["SPAWN_AGENT"].refusal + " Use CREATE_AGENT."}
 	return found
 }()
 
@@ -133,62 +128,51 @@ func judge(name string, text []byte) (topics.Raw, string) {
 	spec, known := table[name]
 	switch {
 	case !known:
-		return nil, problemUnknown(name)
+		return nil, unknown(name)
 	case spec.refusal != "":
 		return nil, spec.refusal
 	case text == nil && spec.payload:
-		return nil, fmt.Sprintf("%s error: the payload is missing.%s", name, example(spec))
+		return nil, fmt.Sprintf("%s error: the payload is missing.%s", name, example(name))
 	case text == nil:
 		return topics.Raw("{}"), ""
 	}
 	value := jsontext.Value(bytes.ToValidUTF8(text, []byte("\uFFFD")))
 	if err := value.Compact(); err != nil {
-		return nil, problemJSON(name)
+		return nil, name + problemJSON + example(name)
 	}
 	payload := topics.Raw(value)
 	if _, err := Decode(name, payload); err != nil {
-		return nil, err.Error() + "." + example(spec)
+		return nil, err.Error() + "." + example(name)
 	}
 	return payload, ""
 }
 
 // problem reports the block once.
-func (w *writer) problem(text func(name string) string) {
+func (w *writer) problem(text string) {
 	if w.Reported {
 		return
 	}
 	w.Reported = true
-	w.items = append(w.items, Item{Offset: w.Start, Name: w.Name, Problem: text(w.Name)})
+	w.items = append(w.items, Item{Offset: w.Start, Name: w.Name, Problem: text})
 }
 
-func problemUnknown(name string) string {
-	return fmt.Sprintf("Unknown command %s. Nothing was executed.\n\n%s", name, Help())
-}
+// What is wrong with blocks, behind their names.
+const (
+	problemJSON  = " error: invalid JSON payload. Write line breaks in strings as \\n and quotes as \\\"."
+	problemEnd   = " error: ⟧⟧ must follow the payload. Nothing was executed."
+	problemInner = " error: the block contains another block. Refer to commands by name only. Nothing was executed."
+)
 
-func problemJSON(name string) string {
-	return fmt.Sprintf("%s error: invalid JSON payload. Write line breaks in strings as \\n and quotes as \\\".%s", name, example(table[name]))
-}
+var problemLong = fmt.Sprintf(" error: the block is longer than %d characters or has no ⟧⟧. Nothing in it was executed.", MaxBlock)
 
-func problemEnd(name string) string {
-	return fmt.Sprintf("%s error: ⟧⟧ must follow the payload. Nothing was executed.%s", name, example(table[name]))
-}
-
-func problemInner(name string) string {
-	return fmt.Sprintf("%s error: the block contains another block. Refer to commands by name only. Nothing was executed.", name)
-}
-
-func problemLong(name string) string {
-	return fmt.Sprintf("%s error: the block is longer than %d characters or has no ⟧⟧. Nothing in it was executed.", name, MaxBlock)
-}
-
-func innerProblem(inner, outer string) string {
-	return fmt.Sprintf("%s was not executed: it stands inside the block of %s. Refer to commands by name only.", inner, outer)
+func unknown(name string) string {
+	return "Unknown command " + name + ". Nothing was executed.\n\n" + Help()
 }
 
 // example returns the sentence that shows a command, or nothing for a name that is no command.
-func example(spec spec) string {
-	if spec.example == "" {
-		return ""
+func example(name string) string {
+	if text := table[name].example; text != "" {
+		return " Example: " + text
 	}
-	return " Example: " + spec.example
+	return ""
 }

@@ -117,12 +117,6 @@ func environment(process []string) []string {
 	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=false", "LC_ALL=C", "LANGUAGE=")
 }
 
-// failedWith reports whether an error is a failure of git with a code.
-func failedWith(err error, code int) bool {
-	var f *failure
-	return errors.As(err, &f) && f.code == code
-}
-
 // locked reports whether git failed because another process holds a lock file.
 func locked(err error) bool {
 	var f *failure
@@ -148,18 +142,6 @@ func (l *limited) Write(p []byte) (int, error) {
 // ReadFrom hides that of bytes.Buffer, which has no limit.
 func (l *limited) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{l}, r)
-}
-
-// pause waits, and returns the error of ctx if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // queues let the commits of this process into a repository one after the other. Without them they would conflict, and each

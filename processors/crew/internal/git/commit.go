@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors/crew/internal/view"
 )
@@ -109,8 +110,8 @@ func (c committer) runUnqueued(ctx context.Context, req crewbody.Commit, actionI
 		if done, again, err = c.attempt(ctx, j); !again {
 			return done, j, err
 		}
-		if err := pause(ctx, backoff*time.Duration(n+1)); err != nil {
-			return done, j, err
+		if !clock.Sleep(ctx, clock.System(), backoff*time.Duration(n+1)) {
+			return done, j, ctx.Err()
 		}
 	}
 	return done, j, fmt.Errorf("the branch was not moved in %d attempts: %w", attempts, err)
@@ -155,7 +156,8 @@ func (c committer) attempt(ctx context.Context, j job) (done made, again bool, e
 // head returns the commit that is checked out, empty on a branch without commits.
 func (j job) head(ctx context.Context) (string, error) {
 	head, err := j.line(ctx, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-	if failedWith(err, 1) {
+	var f *failure
+	if errors.As(err, &f) && f.code == 1 {
 		return "", nil
 	}
 	return head, err

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/crewbody"
 )
 
@@ -70,8 +71,8 @@ func (w worktree) refresh(ctx context.Context, files []string) error {
 		if err == nil || !locked(err) || n == refreshes {
 			return err
 		}
-		if err := pause(ctx, refreshDelay); err != nil {
-			return err
+		if !clock.Sleep(ctx, clock.System(), refreshDelay) {
+			return ctx.Err()
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -55,9 +56,7 @@ func callOf(req crewbody.Permission) call {
 	if json.Unmarshal(members["_meta"], &c.meta) != nil {
 		c.meta = nil
 	}
-	if c.kind == "" {
-		c.kind = "other"
-	}
+	c.kind = cmp.Or(c.kind, "other")
 	return c
 }
 
@@ -121,15 +120,7 @@ func (c call) command() string {
 
 // name returns the name for people.
 func (c call) name() string {
-	switch {
-	case c.method != "":
-		return truncate.Within(c.method, maxShown)
-	case c.metaName() != "":
-		return truncate.Within(c.metaName(), maxShown)
-	case c.title != "":
-		return truncate.Within(c.title, maxShown)
-	}
-	return truncate.Within(c.kind, maxShown)
+	return truncate.Within(cmp.Or(c.method, c.metaName(), c.title, c.kind), maxShown)
 }
 
 func (c call) message() string {

@@ -226,7 +226,8 @@ func mentioned(r *roster.Roster, token string) (found *roster.Member, reason str
 
 // tell delivers what a person says to one agent. An interrupt cannot carry blocks, so they follow it as a prompt.
 func tell(s *mailbox.Step, agentID string, said crewbody.Say, blocks topics.Raw) {
-	text := wrapped(said.Text)
+	// The agent is told who wrote the text and where the person looks for an answer.
+	text := "[Message from the user]: " + said.Text + "\n\nAnswer the user: write a line that has only @user, and your answer below it."
 	to := mailbox.Agent(agentID)
 	if said.Interrupt && blocks == nil {
 		s.Send(to, crewbody.Interrupt{Text: text, FromID: user})
@@ -236,9 +237,4 @@ func tell(s *mailbox.Step, agentID string, said crewbody.Say, blocks topics.Raw)
 		s.Send(to, crewbody.Interrupt{FromID: user})
 	}
 	s.Send(to, crewbody.Prompt{Text: text, Priority: true, FromID: user, Blocks: blocks})
-}
-
-// wrapped says to the agent who wrote the text and where the person looks for an answer.
-func wrapped(text string) string {
-	return "[Message from the user]: " + text + "\n\nAnswer the user: write a line that has only @user, and your answer below it."
 }

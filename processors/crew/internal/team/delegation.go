@@ -42,7 +42,7 @@ func (w *work) delegate(lead, to *roster.Member, task, context string) *Delegati
 		Context: kept(context, maxDelegatedContext), Status: active, CreatedMs: w.now(),
 	}
 	w.Delegations = append(w.Delegations, d)
-	v := viewOfDelegation(d)
+	v := viewOfDelegation(d, "")
 	v.Task, v.Context = shown(task), shown(context)
 	w.step.Event("agent:delegated", map[string]any{"parentId": lead.Id, "childId": to.Id, "delegation": v})
 	w.moved(lead.Id)
@@ -90,23 +90,21 @@ func (w *work) settle(d *Delegation, status, result string) {
 		return
 	}
 	d.Status, d.EndedMs, d.Result = status, w.now(), kept(result, maxResult)
-	v := viewOfDelegation(d)
+	v := viewOfDelegation(d, "")
 	v.Result = shown(result)
 	w.step.Event("delegation:ended", map[string]any{"delegation": v})
 }
 
 // finish completes what an agent was given to do, as far as it has heard of it.
 func (w *work) finish(m *roster.Member, result string, heard int64) {
-	tasks := w.endWork(m, completed, result, heard)
-	for _, t := range tasks {
+	for _, t := range w.endWork(m, completed, result, heard) {
 		w.complete(t)
 	}
 }
 
 // fail fails what an agent was given to do, as far as it has heard of it.
 func (w *work) fail(m *roster.Member, reason string, heard int64) {
-	tasks := w.endWork(m, failed, reason, heard)
-	for _, t := range tasks {
+	for _, t := range w.endWork(m, failed, reason, heard) {
 		w.failTask(t, m.Label()+" "+reason)
 	}
 }

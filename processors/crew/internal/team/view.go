@@ -7,35 +7,26 @@ import (
 )
 
 // Delegations returns the delegations of a crew, oldest first. Texts are cut.
-func Delegations(s *State) []view.Delegation { return viewsOf(s.GetDelegations(), viewOfDelegation) }
+func Delegations(s *State) []view.Delegation { return viewsOf(s, s.GetDelegations(), viewOfDelegation) }
 
 // Decisions returns the decisions of a crew, oldest first.
-func Decisions(s *State) []view.Decision {
-	project := s.GetRoster().GetProjectId()
-	return viewsOf(s.GetDecisions(), func(d *Decision) view.Decision { return viewOfDecision(d, project) })
-}
+func Decisions(s *State) []view.Decision { return viewsOf(s, s.GetDecisions(), viewOfDecision) }
 
 // Tasks returns the tasks of a crew's leads in the order in which they were declared.
-func Tasks(s *State) []view.Task {
-	project := s.GetRoster().GetProjectId()
-	return viewsOf(s.GetTasks(), func(t *Task) view.Task { return viewOfTask(t, project) })
-}
+func Tasks(s *State) []view.Task { return viewsOf(s, s.GetTasks(), viewOfTask) }
 
 // Activities returns the newest activities of a crew, oldest first.
-func Activities(s *State) []view.Activity {
-	project := s.GetRoster().GetProjectId()
-	return viewsOf(s.GetActivities(), func(a *Activity) view.Activity { return viewOfActivity(a, project) })
-}
+func Activities(s *State) []view.Activity { return viewsOf(s, s.GetActivities(), viewOfActivity) }
 
-func viewsOf[S, V any](list []S, of func(S) V) []V {
+func viewsOf[S, V any](s *State, list []S, of func(of S, project string) V) []V {
 	views := make([]V, len(list))
 	for i, v := range list {
-		views[i] = of(v)
+		views[i] = of(v, s.GetRoster().GetProjectId())
 	}
 	return views
 }
 
-func viewOfDelegation(d *Delegation) view.Delegation {
+func viewOfDelegation(d *Delegation, _ string) view.Delegation {
 	return view.Delegation{
 		ID: d.Id, FromAgentID: d.FromId, ToAgentID: d.ToId, ToRole: d.ToRole, Task: d.Task, Context: d.Context, Status: d.Status,
 		CreatedAt: view.Time(d.CreatedMs), CompletedAt: instant(d.EndedMs), Result: d.Result,
