@@ -157,6 +157,7 @@ func (x *Index) setAgent(id string, r *agentRow) {
 
 // setCrew replaces the row of a crew, and setRepository that of a repository; nil removes it.
 func (x *Index) setCrew(id string, s *team.State) { setRow(x, x.crews, id, mailbox.Crew(id), s) }
+
 func (x *Index) setRepository(name string, s *repository.State) {
 	setRow(x, x.repositories, name, mailbox.Repository(name), s)
 }

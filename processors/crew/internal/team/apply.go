@@ -257,6 +257,7 @@ type executor struct {
 func anyone[C any](name string, do func(*work, order, C) string) {
 	commands[name] = executor{false, untyped(do)}
 }
+
 func lead[C any](name string, do func(*work, order, C) string) {
 	commands[name] = executor{true, untyped(do)}
 }
