@@ -20,7 +20,9 @@ type delivery struct {
 func (d *Driver) received(to *runner, topic string, offset int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.enqueue(to, d.logs[topic].records[offset])
+	if r := d.logs[topic].records[offset]; !r.held {
+		d.enqueue(to, r)
+	}
 }
 
 func (d *Driver) enqueue(to *runner, r *record) {

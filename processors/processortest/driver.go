@@ -55,6 +55,7 @@ type Driver struct {
 	seq     int64
 	logs    map[string]*topicLog
 	pending []delivery
+	hold    bool
 }
 
 // New starts the graphs with the clock at start and returns when all of them read their inputs. When the test ends, New's
@@ -93,6 +94,14 @@ func (d *Driver) Unread() []string {
 	}
 	slices.Sort(topics)
 	return topics
+}
+
+// HoldOutputs lets the test choose when, and in which order, graphs read what they and others of this driver write from now on: such a
+// record is delivered when Input.PipeAt is called with its offset, and never by itself.
+func (d *Driver) HoldOutputs() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hold = true
 }
 
 func (d *Driver) start(ctx context.Context, graphs []*goka.GroupGraph) error {

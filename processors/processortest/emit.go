@@ -21,8 +21,10 @@ func (p *producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.at = d.now
+	output := p.runner.writes(topic)
+	r.held = output && d.hold
 	promise := d.append(r)
-	if p.runner.writes(topic) {
+	if output {
 		l := d.log(topic)
 		l.outputs = append(l.outputs, r)
 	}
@@ -66,6 +68,7 @@ func (d *Driver) redeliver(topic string, offset int64) error {
 		d.mu.Unlock()
 		return fmt.Errorf("processortest: topic %s has no offset %d", topic, offset)
 	}
+	l.records[offset].held = false
 	for _, r := range d.readers(topic) {
 		d.enqueue(r, l.records[offset])
 	}

@@ -52,7 +52,7 @@ func WithNullKey() RecordOption {
 	return func(r *record) { r.key, r.nullKey = "", true }
 }
 
-// record is a record in a topic's log. It is immutable once it is in the log.
+// record is a record in a topic's log. It is immutable once it is in the log, except held.
 type record struct {
 	seq     int64 // position among all records of the driver
 	topic   string
@@ -62,6 +62,7 @@ type record struct {
 	value   []byte // nil for a tombstone
 	headers goka.Headers
 	at      time.Time
+	held    bool // guarded by Driver.mu, see Driver.HoldOutputs
 }
 
 func (r *record) id() string { return string(r.headers[topics.HeaderID]) }

@@ -31,7 +31,7 @@ var ErrReplay = errors.New("processortest: replay differs")
 // The errors contain groups, keys, topics and IDs. The values that differ are written to the test's log.
 func (d *Driver) Replay() error {
 	d.tb.Helper()
-	before, err := d.snapshot()
+	before, err := d.readTables()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (d *Driver) Replay() error {
 		d.fail(err)
 		return err
 	}
-	after, err := d.snapshot()
+	after, err := d.readTables()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,9 @@ func (d *Driver) enqueueAll() map[string]int {
 		}
 		for _, reader := range d.readers(topic) {
 			for _, r := range l.records {
-				d.enqueue(reader, r)
+				if !r.held {
+					d.enqueue(reader, r)
+				}
 			}
 		}
 	}
@@ -76,7 +78,8 @@ type rowKey struct {
 	key   string
 }
 
-func (d *Driver) snapshot() (map[rowKey][]byte, error) {
+// readTables returns the rows of all tables, with their parts.
+func (d *Driver) readTables() (map[rowKey][]byte, error) {
 	all := make(map[rowKey][]byte)
 	for _, r := range d.runners {
 		if r.rows == nil {

@@ -70,6 +70,7 @@ func (t *GroupTable[T]) Put(key string, value T) {
 	t.driver.tb.Helper()
 	raw, err := t.codec.Marshal(value)
 	if err == nil {
+		delete(t.driver.runner(t.group).fired, key)
 		err = t.rows.Set(key, raw)
 	}
 	t.check(err)
@@ -85,7 +86,11 @@ func (t *GroupTable[T]) Delete(key string) {
 func (t *GroupTable[T]) Keys() []string {
 	t.driver.tb.Helper()
 	var keys []string
-	t.check(t.rows.each(func(key string, _ []byte) { keys = append(keys, key) }))
+	t.check(t.rows.each(func(key string, _ []byte) {
+		if !runtimeapi.IsPart(key) {
+			keys = append(keys, key)
+		}
+	}))
 	return keys
 }
 
@@ -141,7 +146,7 @@ func (s *rows) parts(key string) (numbers []uint32, err error) {
 	return numbers, it.Err()
 }
 
-// each calls visit for each row of a snapshot, in key order.
+// each calls visit for each row of a snapshot and for each part of one, in key order.
 func (s *rows) each(visit func(key string, row []byte)) error {
 	it, err := s.Iterator()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -67,7 +68,7 @@ func (d *Driver) nextDue(end time.Time) (first due, ok bool, err error) {
 		}
 		err := r.rows.each(func(key string, row []byte) {
 			deadline, has := r.timed.Deadline(row)
-			if !has {
+			if !has || runtimeapi.IsPart(key) {
 				return
 			}
 			at, open := r.firesAt(key, deadline)

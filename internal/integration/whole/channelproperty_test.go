@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -134,6 +135,9 @@ func (h *harbor) judge() {
 	}
 	opened, ends := map[string]bool{}, map[string]topics.Delegation{}
 	for _, lane := range h.order {
+		for _, group := range []goka.Group{h.front.DelegationsGroup(), h.back.DelegationsGroup(), h.front.DeliveryGroup()} {
+			require.NotEqual(h.t, string(group)+"-dlq", lane.topic)
+		}
 		if lane.topic != h.front.DelegationStatus.Name() {
 			continue
 		}

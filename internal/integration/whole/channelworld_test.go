@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delegation"
+	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,18 +33,24 @@ type entry struct {
 type reader struct {
 	name   string
 	inputs []string
-	apply  func(key string, row []byte, e *entry) (after []byte, out []entry)
+	apply  func(key string, before row, e *entry) (after row, out []entry)
+}
+
+// row is what a group has at a key: the row, nil if there is none, and its table with only that row and its parts.
+type row struct {
+	value []byte
+	table *processortest.Snapshot
 }
 
 // station is a reader at one key. After a crash it reads the records since the last cut again, and has its row of any time since.
 type station struct {
 	*reader
 	key  string
-	row  []byte
+	row  row
 	next map[string]int
 	// cut is the positions of the last cut, and rows are the rows since.
 	cut  map[string]int
-	rows [][]byte
+	rows []row
 }
 
 // harbor is two agents with the transitions of their turns, delegations and deliveries, without a broker. A test picks which
@@ -114,7 +121,7 @@ func (h *harbor) write(e entry) {
 		for _, r := range h.readers {
 			if slices.Contains(r.inputs, e.topic) && !slices.ContainsFunc(h.stations, func(s *station) bool { return s.reader == r && s.key == e.key }) {
 				h.stations = append(h.stations, &station{
-					reader: r, key: e.key, next: map[string]int{}, cut: map[string]int{}, rows: [][]byte{nil},
+					reader: r, key: e.key, next: map[string]int{}, cut: map[string]int{}, rows: []row{{}},
 				})
 			}
 		}
@@ -159,7 +166,7 @@ func (s *station) commit() {
 	for topic, n := range s.next {
 		s.cut[topic] = n
 	}
-	s.rows = [][]byte{s.row}
+	s.rows = []row{s.row}
 }
 
 // crash returns to the positions of the cut and to a row since then.
@@ -169,7 +176,7 @@ func (s *station) crash(which int) {
 		s.next[topic] = n
 	}
 	s.row = s.rows[which%len(s.rows)]
-	s.rows = [][]byte{s.row}
+	s.rows = []row{s.row}
 }
 
 // timed is the codec of one of the tables. The rows of all of them have their deadlines in the same field.
@@ -183,10 +190,10 @@ var timed = func() processors.Timed {
 
 // due returns the deadline of the row.
 func (s *station) due() (at time.Time, ok bool) {
-	if s.row == nil {
+	if s.row.value == nil {
 		return at, false
 	}
-	ms, ok := timed.Deadline(s.row)
+	ms, ok := timed.Deadline(s.row.value)
 	return time.UnixMilli(ms).UTC(), ok && ms > 0
 }
 

@@ -17,7 +17,7 @@ import (
 // sink returns the sink. The platform refuses up to two attempts of each message, and accepts some of them all the same.
 func (h *harbor) sink() *reader {
 	c := h.front
-	return &reader{"sink", []string{c.Deliveries.Name()}, func(key string, _ []byte, e *entry) ([]byte, []entry) {
+	return &reader{"sink", []string{c.Deliveries.Name()}, func(key string, _ row, e *entry) (row, []entry) {
 		d := decode(h, c.Deliveries, e)
 		origin, err := topics.DecodeOrigin(topics.OriginOf(d.Channel))
 		require.NoError(h.t, err)
@@ -44,13 +44,13 @@ func (h *harbor) sink() *reader {
 		if outcome == topics.OutcomeFailed {
 			receipt.Reason = &reason
 		}
-		return nil, []entry{encode(h, c.DeliveryReceipts, key, fmt.Sprintf("%s/receipt/%d", d.DeliveryID, d.Attempt), receipt)}
+		return row{}, []entry{encode(h, c.DeliveryReceipts, key, fmt.Sprintf("%s/receipt/%d", d.DeliveryID, d.Attempt), receipt)}
 	}}
 }
 
 // model returns a model that answers a step the same way each time.
 func (h *harbor) model(c topics.Catalog, script func(think.Step) think.Reply) *reader {
-	return &reader{"model of " + c.Agent, []string{c.EnrichedMessageInput.Name()}, func(key string, _ []byte, e *entry) ([]byte, []entry) {
+	return &reader{"model of " + c.Agent, []string{c.EnrichedMessageInput.Name()}, func(key string, _ row, e *entry) (row, []entry) {
 		in := decode(h, c.EnrichedMessageInput, e)
 		input, err := topics.DecodeMessage(in.LatestInput)
 		require.NoError(h.t, err)
@@ -82,7 +82,7 @@ func (h *harbor) model(c topics.Catalog, script func(think.Step) think.Reply) *r
 		require.NoError(h.t, err)
 		message := topics.EncodeMessage(topics.Message{SessionID: &key, Role: &role, Content: raw, Timestamp: &at})
 		response.LastInputResponse = slices.Concat(topics.Raw("["), message, topics.Raw("]"))
-		return nil, []entry{encode(h, c.ThinkRequestResponse, key, e.id+"/think", response)}
+		return row{}, []entry{encode(h, c.ThinkRequestResponse, key, e.id+"/think", response)}
 	}}
 }
 
