@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -186,60 +186,38 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 			b := newBench(t, counted(&asked, saying("N4.")), think.Config{})
 			c, err := topics.For("pilot")
 			require.NoError(t, err)
-			value := []byte(`{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t"}`)
-			message := turn.MessageArrived{
-				Record:  &turn.Record{Session: "s", Cause: "m1", At: noon, Value: value, Topic: c.MessageInput.Name()},
-				Message: c.MessageInput.Codec().Unmarshal(value).Value,
-			}
-			var row *turnrow.State
-			var outputs int
-			var config turn.Config
-			require.NoError(t, config.Complete())
-			read := 0 // number of the worker's records that were read
-			apply := func(e turn.Event) {
-				out, err := turn.Apply(row, e, nil, "pilot", noon, config)
-				require.NoError(t, err)
-				if out.Changed {
-					row = out.State
-				}
-				for _, effect := range out.Effects {
-					m, ok := effect.(turn.Emit)
-					if !ok {
-						continue
-					}
-					switch v := m.Value.(type) {
-					case turn.Answered:
-						outputs++
-					case turn.Enriched:
-						raw, err := c.EnrichedMessageInput.Codec().Marshal(topics.EnrichedMessage(v))
-						require.NoError(t, err)
-						b.handle(processors.Inbound{
-							Topic: c.EnrichedMessageInput.Name(), Timestamp: noon, Key: []byte("s"), Value: raw,
-							Headers: []processors.Header{{Name: topics.HeaderID, Value: []byte(m.ID)}},
-						})
-					}
-				}
-			}
-			readResponses := func() {
-				for _, r := range b.paper.all()[read:] {
-					read++
-					apply(turn.ThinkResponded{
-						Record: &turn.Record{
-							Session: "s", Cause: string(r.Headers[topics.HeaderID]), Own: true, At: noon, Value: r.Value, Topic: r.Topic,
-						},
-						Response: c.ThinkRequestResponse.Codec().Unmarshal(r.Value).Value,
+			graph, err := turn.Graph("pilot", turn.Config{})
+			require.NoError(t, err)
+			d := processortest.New(t, noon, graph)
+			nothing, steps := d.Snapshot(), processortest.Out(d, c.EnrichedMessageInput)
+			ask := func() {
+				for _, r := range steps.Drain() {
+					b.handle(processors.Inbound{
+						Topic: r.Topic, Timestamp: r.Timestamp, Key: []byte(r.Key), Value: r.Raw,
+						Headers: []processors.Header{{Name: topics.HeaderID, Value: []byte(r.ID())}},
 					})
 				}
 			}
-			apply(message)
-			row = nil // SIGKILL
+			read := 0 // number of the worker's records that were read
+			readResponses := func() {
+				for _, r := range b.paper.all()[read:] {
+					read++
+					processortest.InRaw(d, r.Topic).PipeRaw(r.Key, r.Value, processortest.WithHeaders(r.Headers))
+				}
+			}
+			messages := processortest.InRaw(d, c.MessageInput.Name())
+			message := messages.PipeRaw("s", []byte(`{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t"}`))
+			ask()
+			d.Restore(nothing) // SIGKILL
 			if responseFirst {
 				readResponses()
 			}
-			apply(message)
+			messages.PipeAt(message)
+			ask()
 			readResponses()
-			require.Equal(t, 1, outputs)
+			require.Equal(t, 1, processortest.Out(d, c.MessageOutput).Len())
 			require.Equal(t, int64(1), asked.Load(), "the model is paid once")
+			processortest.Out(d, c.MessageOutput).Drain()
 		})
 	}
 }
