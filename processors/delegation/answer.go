@@ -16,16 +16,16 @@ const (
 )
 
 // answerCall writes the result of a call.
-func (t *transition) answerCall(e Called, status string, value topics.Raw) {
-	now := topics.Timestamp(t.timeOf(e.Record))
-	t.emit(e.ID+"/result", CallAnswered{
+func (t *transition) answerCall(e called, status string, value topics.Raw) {
+	now := topics.Timestamp(t.timeOf(e.record))
+	t.emit(e.ID+"/result", callAnswered{
 		SessionID: &t.key, ToolUseID: e.Call.ToolUseID, ToolID: e.Call.ToolID, Name: e.Call.Name, Result: value, Status: &status,
 		TotalTools: e.Call.TotalTools, Timestamp: &now,
 	})
 }
 
 // failCall answers a call that failed.
-func (t *transition) failCall(e Called, reason, text string) {
+func (t *transition) failCall(e called, reason, text string) {
 	t.answerCall(e, resultError, object(member{"error", text}, member{"reason", reason}))
 }
 

@@ -20,7 +20,7 @@ const (
 )
 
 // called begins the delegation of a call, and answers the call. A call that is in the row was answered before its row was written.
-func (t *transition) called(e Called) {
+func (t *transition) called(e called) {
 	if e.Call.ToolUseID == nil || *e.Call.ToolUseID == "" {
 		t.deadLetter(reasonCall)
 		return
@@ -33,7 +33,7 @@ func (t *transition) called(e Called) {
 		t.failCall(e, failInvalid, err.Error())
 		return
 	}
-	opened := t.timeOf(e.Record)
+	opened := t.timeOf(e.record)
 	task := &delegationrow.Task{
 		CallbackId: t.callbackID(*e.Call.ToolUseID, e.ID), CallKey: e.ID, Target: in.target, Depth: max(e.Call.Depth, 0) + 1,
 		OpenedMs: opened.UnixMilli(), ExpiresMs: opened.Add(t.timeout(in)).UnixMilli(),
@@ -48,7 +48,7 @@ func (t *transition) called(e Called) {
 	}
 	t.row.Tasks, t.changed = append(t.row.Tasks, task), true
 	t.answerCall(e, resultSuccess, dispatched(task))
-	t.emit(t.requestID(task)+"/open", StatusWritten(t.statusOf(task)))
+	t.emit(t.requestID(task)+"/open", statusWritten(t.statusOf(task)))
 	t.send(task, in)
 	t.endEarly(task)
 }

@@ -59,8 +59,8 @@ func TestCallsWithoutAnIDAreDeadLettered(t *testing.T) {
 func TestOtherToolsAndTombstonesAreIgnored(t *testing.T) {
 	p := newHarness(t)
 	require.Empty(t, p.handle(p.callOf("search", "a", `{}`)))
-	none := &Record{Session: "s1", ID: "x"}
-	for _, e := range []Event{Called{Record: none}, Replied{Record: none}, OutputArrived{Record: none}, Controlled{Record: none}, PeerReplied{Record: none}} {
+	none := &record{Session: "s1", ID: "x"}
+	for _, e := range []event{called{record: none}, replied{record: none}, outputArrived{record: none}, controlled{record: none}, peerReplied{record: none}} {
 		require.Empty(t, p.handle(e))
 	}
 	require.Nil(t, p.state())
@@ -90,7 +90,7 @@ func TestRepeatedCallBeginsNothing(t *testing.T) {
 // Models may number their calls from 0 in every turn.
 func TestEqualCallIDsOfTwoCallsAreTwoDelegations(t *testing.T) {
 	p := newHarness(t)
-	again := func(turn string) Called {
+	again := func(turn string) called {
 		e := p.delegation("call_0", from(chat(turn, "U1")))
 		e.ID = turn
 		return e
@@ -120,14 +120,14 @@ func TestLongCallIDsAreReplaced(t *testing.T) {
 	p := newHarness(t)
 	use := strings.Repeat("x", 10_000)
 	es := p.handle(p.delegation(use))
-	require.Equal(t, use, *onlyValue[CallAnswered](t, es).ToolUseID)
+	require.Equal(t, use, *onlyValue[callAnswered](t, es).ToolUseID)
 	_, result := answerOf(t, es)
 	require.Regexp(t, `^call-[0-9a-f]{32}$`, textOf(t, result, "callback_id"))
 }
 
 func TestOpenDelegationsAreLimited(t *testing.T) {
 	p := newHarness(t)
-	var tasks []TaskSent
+	var tasks []taskSent
 	for i := range 500 {
 		tasks = append(tasks, sent(t, p.handle(p.delegation(fmt.Sprint("c", i)))))
 	}
@@ -136,7 +136,7 @@ func TestOpenDelegationsAreLimited(t *testing.T) {
 	sent(t, p.handle(p.delegation("more")))
 	requireFailed(t, p.handle(p.delegation("one too many")), failOpen)
 	all := p.advance(10 * time.Minute)
-	require.Len(t, valuesOf[TaskCancelled](all), 500)
+	require.Len(t, valuesOf[taskCancelled](all), 500)
 	for range 500 {
 		p.handle(p.output(p.state().InFlight.GetRequestId(), "ok"))
 	}

@@ -19,7 +19,7 @@ func (t *transition) dispatch() {
 		c := t.row.Pending[0]
 		t.row.Pending, t.changed = slices.Delete(t.row.Pending, 0, 1), true
 		request := t.callbackRequest(c)
-		t.emit(request+"/message", CallbackSent(t.message(c, request)))
+		t.emit(request+"/message", callbackSent(t.message(c, request)))
 		if !t.takeAnswered(request) {
 			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.config.CallbackWait).UnixMilli()}
 		}
@@ -28,7 +28,7 @@ func (t *transition) dispatch() {
 
 // announced handles the output of a message that announces a result: the next one is written. An output that is read before the
 // row says that its message was written is remembered: after a crash, the message is written again, and has no other output.
-func (t *transition) announced(e OutputArrived) {
+func (t *transition) announced(e outputArrived) {
 	if e.Output.RequestID == nil || !strings.HasPrefix(*e.Output.RequestID, callbackPrefix) {
 		return
 	}

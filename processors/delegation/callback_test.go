@@ -15,7 +15,7 @@ func TestInjectCallbackConstructsCorrectMessage(t *testing.T) {
 	task := sent(t, p.handle(p.delegation("call_1")))
 	p.now = p.now.Add(time.Minute)
 	es := p.handle(p.completed(task, "42 boats"))
-	m := onlyValue[CallbackSent](t, es)
+	m := onlyValue[callbackSent](t, es)
 	require.Equal(t, "s1", *m.SessionID, "the session of the caller")
 	c := callbackOf(t, m)
 	require.Equal(t, "[From: hand:research] Result of the delegation call_1 (completed), not written by the user:\n42 boats", c.content)
@@ -73,9 +73,9 @@ func TestAsyncContextStoredOnDelegation(t *testing.T) {
 	require.EqualValues(t, 2, row.Depth)
 	require.Equal(t, p.now.Add(10*time.Minute).UnixMilli(), row.ExpiresMs)
 
-	a := onlyValue[CallAnswered](t, es)
+	a := onlyValue[callAnswered](t, es)
 	require.Equal(t, "call_1", *a.ToolUseID)
-	require.Equal(t, "turn/call_1/result", es[0].(Emit).ID)
+	require.Equal(t, "turn/call_1/result", es[0].(emit).ID)
 	require.EqualValues(t, 1, a.TotalTools)
 	status, result := answerOf(t, es)
 	require.Equal(t, "success", status)
@@ -84,10 +84,10 @@ func TestAsyncContextStoredOnDelegation(t *testing.T) {
 	require.Equal(t, "true", string(memberOf(t, result, "announced")))
 	require.Contains(t, textOf(t, result, "message"), "will be announced in this conversation")
 
-	require.Equal(t, StatusWritten{
+	require.Equal(t, statusWritten{
 		SessionID: "s1", CallbackID: "call_1", Agent: "front", Target: "research", Status: topics.DelegationOpen, Depth: 2,
 		Channel: "slack", StartedMS: row.OpenedMs, DeadlineMS: row.ExpiresMs,
-	}, onlyValue[StatusWritten](t, es))
+	}, onlyValue[statusWritten](t, es))
 
 	s := sent(t, es)
 	require.Equal(t, "research", s.Agent)
@@ -109,23 +109,23 @@ func TestCallbackWithNoActiveSession(t *testing.T) {
 		require.Equal(t, "false", string(memberOf(t, result, "announced")))
 		require.Contains(t, textOf(t, result, "message"), "GET /api/delegations/a")
 		es = p.handle(p.completed(sent(t, es), "42 boats"))
-		require.Empty(t, valuesOf[CallbackSent](es), "no turn that nobody sees")
-		require.Equal(t, "42 boats", onlyValue[StatusWritten](t, es).Result, "it can be read")
+		require.Empty(t, valuesOf[callbackSent](es), "no turn that nobody sees")
+		require.Equal(t, "42 boats", onlyValue[statusWritten](t, es).Result, "it can be read")
 	})
 	t.Run("origin that cannot be read", func(t *testing.T) {
 		p := newHarness(t)
 		es := p.handle(p.callOf(SendTool, "a", asking, func(i *topics.ToolUseItem) { i.Origin = topics.Raw(`{"channel":"slack"}`) }))
 		_, result := answerOf(t, es)
 		require.Equal(t, "false", string(memberOf(t, result, "announced")))
-		require.Empty(t, valuesOf[CallbackSent](p.handle(p.completed(sent(t, es), "x"))))
+		require.Empty(t, valuesOf[callbackSent](p.handle(p.completed(sent(t, es), "x"))))
 	})
 	t.Run("purged session", func(t *testing.T) {
 		p := newHarness(t)
 		task := sent(t, p.handle(p.delegation("a")))
 		es := p.handle(p.control(topics.ActionPurge))
 		late := p.handle(p.completed(task, "42 boats"))
-		require.Empty(t, valuesOf[CallbackSent](late))
-		require.Empty(t, p.handle(p.reply(onlyValue[ReplySent](t, es).Reply)))
+		require.Empty(t, valuesOf[callbackSent](late))
+		require.Empty(t, p.handle(p.reply(onlyValue[replySent](t, es).Reply)))
 	})
 }
 
@@ -159,15 +159,15 @@ func TestLaterCallWithoutAChannelGetsNoOldOrigin(t *testing.T) {
 	_, result := answerOf(t, es)
 	require.Equal(t, "false", string(memberOf(t, result, "announced")))
 	require.Nil(t, sent(t, es).Message.UserID)
-	require.Empty(t, valuesOf[CallbackSent](p.handle(p.completed(sent(t, es), "x"))))
+	require.Empty(t, valuesOf[callbackSent](p.handle(p.completed(sent(t, es), "x"))))
 }
 
 func TestResultsAreAnnouncedOneAfterTheOther(t *testing.T) {
 	p := newHarness(t)
 	a, b, c := sent(t, p.handle(p.delegation("a"))), sent(t, p.handle(p.delegation("b"))), sent(t, p.handle(p.delegation("c")))
 	first := onlyCallback(t, p.handle(p.completed(b, "B")))
-	require.Empty(t, valuesOf[CallbackSent](p.handle(p.completed(c, "C"))))
-	require.Empty(t, valuesOf[CallbackSent](p.handle(p.completed(a, "A"))))
+	require.Empty(t, valuesOf[callbackSent](p.handle(p.completed(c, "C"))))
+	require.Empty(t, valuesOf[callbackSent](p.handle(p.completed(a, "A"))))
 	require.Empty(t, p.handle(p.output("callback/another", "ok")))
 	require.Empty(t, p.handle(p.output("", "ok")))
 	second := onlyCallback(t, p.handle(p.output(first.request, "ok")))
@@ -182,7 +182,7 @@ func TestNextResultWaitsForABoundedTime(t *testing.T) {
 	a, b := sent(t, p.handle(p.delegation("a"))), sent(t, p.handle(p.delegation("b")))
 	p.handle(p.completed(a, "A"))
 	p.handle(p.completed(b, "B"))
-	require.Empty(t, valuesOf[CallbackSent](p.advance(15*time.Minute-time.Millisecond)))
+	require.Empty(t, valuesOf[callbackSent](p.advance(15*time.Minute-time.Millisecond)))
 	require.Equal(t, "B", onlyCallback(t, p.advance(time.Millisecond)).result())
 	p.advance(25 * time.Hour)
 	require.Nil(t, p.state(), "nothing is kept")
@@ -206,7 +206,7 @@ func TestLongResultIsCutInTheMessageOnly(t *testing.T) {
 	p := newHarness(t)
 	text := "x" + strings.Repeat("ü", 40<<10)
 	es := p.handle(p.completed(sent(t, p.handle(p.delegation("a b/ü"))), text))
-	require.Equal(t, text, onlyValue[StatusWritten](t, es).Result)
+	require.Equal(t, text, onlyValue[statusWritten](t, es).Result)
 	c := onlyCallback(t, es)
 	kept, note, found := strings.Cut(c.result(), "\n\n[Cut: ")
 	require.True(t, found)
@@ -224,8 +224,8 @@ func TestFailedDelegationsAreAnnouncedTheSameWay(t *testing.T) {
 	c := onlyCallback(t, es)
 	require.Contains(t, c.content, "(failed), not written by the user:\n(think_failed) The model is down.")
 	require.Equal(t, CallbackPrompt, c.prompt)
-	d := onlyValue[StatusWritten](t, es)
+	d := onlyValue[statusWritten](t, es)
 	require.Equal(t, "think_failed", d.Code)
 	require.Equal(t, "The model is down.", d.Error)
-	require.Empty(t, valuesOf[TaskCancelled](es), "it has ended")
+	require.Empty(t, valuesOf[taskCancelled](es), "it has ended")
 }

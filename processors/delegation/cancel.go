@@ -7,7 +7,7 @@ import (
 
 // cancelled handles a call of agent_cancel. It asks for the end of the delegation, and is answered when that is read. Delegations
 // of other sessions are in other rows, so they are unknown.
-func (t *transition) cancelled(e Called) {
+func (t *transition) cancelled(e called) {
 	if e.Call.ToolUseID == nil || *e.Call.ToolUseID == "" {
 		t.deadLetter(reasonCall)
 		return
@@ -19,18 +19,18 @@ func (t *transition) cancelled(e Called) {
 	}
 	task := t.named(callbackID)
 	// A call that is read again must not end a delegation that began after it and has the same ID.
-	if task == nil || task.Purged || task.OpenedMs > t.timeOf(e.Record).UnixMilli() {
+	if task == nil || task.Purged || task.OpenedMs > t.timeOf(e.record).UnixMilli() {
 		t.failCall(e, failMissing, "This conversation has no such delegation.")
 		return
 	}
 	r := topics.DelegationReply{
 		SessionID: t.key, CallbackID: task.Id, Status: topics.DelegationCancelled, Content: "The task was cancelled.",
-		CallID: *e.Call.ToolUseID, TotalTools: e.Call.TotalTools, CallKey: e.ID, AtMS: t.timeOf(e.Record).UnixMilli(),
+		CallID: *e.Call.ToolUseID, TotalTools: e.Call.TotalTools, CallKey: e.ID, AtMS: t.timeOf(e.record).UnixMilli(),
 	}
 	if e.Call.ToolID != nil {
 		r.ToolID = *e.Call.ToolID
 	}
-	t.emit(e.ID+"/delegation-reply", ReplySent{t.agent, r})
+	t.emit(e.ID+"/delegation-reply", replySent{t.agent, r})
 }
 
 // answerCancel answers the call of agent_cancel that a reply is of, if there is one. The delegation has ended.
@@ -43,7 +43,7 @@ func (t *transition) answerCancel(task *delegationrow.Task, r topics.DelegationR
 		text = "It had ended already: " + task.Status + "."
 	}
 	name, status, at := CancelTool, resultSuccess, topics.Timestamp(msTime(task.EndedMs))
-	result := CallAnswered{
+	result := callAnswered{
 		SessionID: &t.key, ToolUseID: &r.CallID, Name: &name, Status: &status, TotalTools: r.TotalTools, Timestamp: &at,
 		Result: object(member{"status", task.Status}, member{"callback_id", task.CallbackId}, member{"message", text}),
 	}

@@ -70,8 +70,8 @@ const (
 	minRecord    = envoption.MinRecordLimit
 )
 
-// Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
-func (c *Config) Complete() error {
+// complete gives fields that are zero their defaults. Its error is that of Graph.
+func (c *Config) complete() error {
 	var check bounds.Check
 	for i, agent := range c.Agents {
 		if slices.Contains(c.Agents[:i], agent) {

@@ -9,9 +9,9 @@ import (
 )
 
 // cost is how many records and rows the group writes for an event.
-func (p *harness) cost(e Event) (es effects, written [2]int) {
+func (p *harness) cost(e event) (es effects, written [2]int) {
 	p.tb.Helper()
-	out := Apply(p.state(), e, p.agent, p.now, p.config)
+	out := apply(p.state(), e, p.agent, p.now, p.config)
 	written[0] = len(out.Effects)
 	if out.Changed {
 		written[1] = 1
@@ -41,7 +41,7 @@ func TestCostOfADelegation(t *testing.T) {
 // The turns of sessions without delegations cost nothing.
 func TestOrdinaryTurnsCostNothing(t *testing.T) {
 	p := newHarness(t)
-	for _, e := range []Event{
+	for _, e := range []event{
 		p.callOf("search", "a", `{}`), p.output("r1", "ok"), p.control(topics.ActionCancel), p.control(topics.ActionPurge),
 		p.output("r2", "ok", func(o *topics.Output) { o.ReplyTo = topics.OriginRoute(topics.EncodeOrigin(chat("t", "U")), nil) }),
 		p.peerReply(topics.PeerReply{TaskID: "other", PeerID: "p", State: topics.PeerDone}),

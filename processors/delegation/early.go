@@ -14,14 +14,14 @@ const textDropped = "The text of the result was dropped, because too many result
 
 // hold keeps the end of a delegation whose call was not read yet. After a crash, the records of two topics may come in another
 // order than before it. The first end counts.
-func (t *transition) hold(e Replied) {
+func (t *transition) hold(e replied) {
 	r := e.Reply
 	if t.early(r.CallbackID) >= 0 {
 		return
 	}
 	early := &delegationrow.Early{
 		Id: r.CallbackID, Status: string(r.Status), Content: r.Content, Code: cut(r.Code, maxCode), CallId: r.CallID,
-		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.Record).UnixMilli(),
+		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.record).UnixMilli(),
 		UntilMs: t.now.Add(earlyFor).UnixMilli(),
 	}
 	if len(t.row.Early) >= t.config.OpenLimit {

@@ -38,15 +38,15 @@ func TestCancelThatIsReadBeforeItsCall(t *testing.T) {
 	call, cancel := p.delegation("a"), p.cancellation("b", "a")
 	p.handle(call)
 	es := p.handle(cancel)
-	reply := p.reply(onlyValue[ReplySent](t, es).Reply)
+	reply := p.reply(onlyValue[replySent](t, es).Reply)
 	first := p.handle(reply)
 
 	p.row = nil
 	require.Empty(t, p.handle(reply))
 	again := p.handle(call)
-	require.Equal(t, onlyValue[CallbackSent](t, first), onlyValue[CallbackSent](t, again))
-	require.Contains(t, valuesOf[CallAnswered](again), onlyValue[CallAnswered](t, first))
-	require.Equal(t, onlyValue[CallAnswered](t, first), onlyValue[CallAnswered](t, p.settle(cancel)))
+	require.Equal(t, onlyValue[callbackSent](t, first), onlyValue[callbackSent](t, again))
+	require.Contains(t, valuesOf[callAnswered](again), onlyValue[callAnswered](t, first))
+	require.Equal(t, onlyValue[callAnswered](t, first), onlyValue[callAnswered](t, p.settle(cancel)))
 }
 
 func TestEarlyEndsAreBounded(t *testing.T) {
@@ -78,7 +78,7 @@ func TestEarlyEndSurvivesAPurgeWithoutItsText(t *testing.T) {
 	require.NotContains(t, string(p.row), "a secret")
 	es := p.handle(call)
 	require.Equal(t, []topics.DelegationStatus{topics.DelegationCompleted}, statuses(es), "it does not end again at its deadline")
-	require.Empty(t, valuesOf[CallbackSent](es))
+	require.Empty(t, valuesOf[callbackSent](es))
 }
 
 // After a crash, the output of a callback message may be read before the reply that the message announces.
@@ -118,7 +118,7 @@ func TestCallThatGetsAnotherIDAfterACrashIsTheSameTask(t *testing.T) {
 		require.Nil(t, p.state().GetTasks())
 		again := p.handle(call)
 		if input == askingPeer {
-			require.Equal(t, onlyValue[PeerAsked](t, first).TaskID, onlyValue[PeerAsked](t, again).TaskID)
+			require.Equal(t, onlyValue[peerAsked](t, first).TaskID, onlyValue[peerAsked](t, again).TaskID)
 			continue
 		}
 		require.Equal(t, messageOf(t, first), messageOf(t, again), "the target knows the ID of the record")
@@ -131,8 +131,8 @@ func TestCallThatGetsAnotherIDAfterACrashIsTheSameTask(t *testing.T) {
 func messageOf(t *testing.T, es effects) (id [2]string) {
 	t.Helper()
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
-			if _, ok := m.Value.(TaskSent); ok {
+		if m, ok := e.(emit); ok {
+			if _, ok := m.Value.(taskSent); ok {
 				id = [2]string{m.ID, m.Key}
 			}
 		}

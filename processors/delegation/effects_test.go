@@ -8,12 +8,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-type effects []Effect
+type effects []effect
 
 // valuesOf returns the values of one topic.
-func valuesOf[V Value](es effects) (list []V) {
+func valuesOf[V value](es effects) (list []V) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if v, ok := m.Value.(V); ok {
 				list = append(list, v)
 			}
@@ -23,7 +23,7 @@ func valuesOf[V Value](es effects) (list []V) {
 }
 
 // onlyValue returns the only value of one topic.
-func onlyValue[V Value](t tb, es effects) V {
+func onlyValue[V value](t tb, es effects) V {
 	t.Helper()
 	list := valuesOf[V](es)
 	require.Len(t, list, 1, "%v", es)
@@ -34,14 +34,14 @@ func onlyValue[V Value](t tb, es effects) V {
 func letter(t tb, es effects) string {
 	t.Helper()
 	require.Len(t, es, 1, "%v", es)
-	require.IsType(t, DeadLetter{}, es[0])
-	return es[0].(DeadLetter).Reason
+	require.IsType(t, deadLetter{}, es[0])
+	return es[0].(deadLetter).Reason
 }
 
 // sent returns the message of the task of a delegation.
-func sent(t tb, es effects) TaskSent {
+func sent(t tb, es effects) taskSent {
 	t.Helper()
-	return onlyValue[TaskSent](t, es)
+	return onlyValue[taskSent](t, es)
 }
 
 func memberOf(t tb, metadata topics.Raw, name string) topics.Raw {
@@ -60,7 +60,7 @@ func textOf(t tb, object topics.Raw, name string) string {
 }
 
 // taskOf returns the task of a message.
-func taskOf(t tb, s TaskSent) topics.DelegationTask {
+func taskOf(t tb, s taskSent) topics.DelegationTask {
 	t.Helper()
 	task, err := topics.DecodeDelegationTask(memberOf(t, s.Message.Metadata, topics.MetaTask))
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ type callback struct {
 	user                     *string
 }
 
-func callbackOf(t tb, m CallbackSent) callback {
+func callbackOf(t tb, m callbackSent) callback {
 	t.Helper()
 	require.Equal(t, "user", *m.Role)
 	origin, err := topics.DecodeOrigin(memberOf(t, m.Metadata, topics.MetaOrigin))
@@ -92,13 +92,13 @@ func callbackOf(t tb, m CallbackSent) callback {
 // onlyCallback returns the only message that announces a result.
 func onlyCallback(t tb, es effects) callback {
 	t.Helper()
-	return callbackOf(t, onlyValue[CallbackSent](t, es))
+	return callbackOf(t, onlyValue[callbackSent](t, es))
 }
 
 // answerOf returns the result of the only call that was answered: its status, and its members.
 func answerOf(t tb, es effects) (status string, result topics.Raw) {
 	t.Helper()
-	a := onlyValue[CallAnswered](t, es)
+	a := onlyValue[callAnswered](t, es)
 	return *a.Status, a.Result
 }
 

@@ -14,7 +14,7 @@ const maxCode = 128
 
 // replied ends a delegation. The first record counts. One of a call that is not known comes before the call after a crash, so it
 // is kept for the call; or it is of a delegation that is forgotten.
-func (t *transition) replied(e Replied) {
+func (t *transition) replied(e replied) {
 	if e.Reply.SessionID != t.key {
 		t.deadLetter(reasonForeign)
 		return
@@ -25,7 +25,7 @@ func (t *transition) replied(e Replied) {
 		t.hold(e)
 		return
 	case isOpen(task):
-		t.end(task, e.Reply, t.timeOf(e.Record))
+		t.end(task, e.Reply, t.timeOf(e.record))
 	}
 	t.answerCancel(task, e.Reply)
 }
@@ -49,7 +49,7 @@ func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at 
 	}
 	origin := task.Origin
 	task.Origin = nil
-	t.emit(t.requestID(task)+"/end", StatusWritten(status))
+	t.emit(t.requestID(task)+"/end", statusWritten(status))
 	if r.Status == topics.DelegationTimedOut || r.Status == topics.DelegationCancelled {
 		t.cancelTask(task)
 	}

@@ -13,7 +13,7 @@ import (
 
 // statuses returns how the delegations ended, in order.
 func statuses(es effects) (list []topics.DelegationStatus) {
-	for _, d := range valuesOf[StatusWritten](es) {
+	for _, d := range valuesOf[statusWritten](es) {
 		if d.Status != topics.DelegationOpen {
 			list = append(list, d.Status)
 		}
@@ -32,8 +32,8 @@ func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
 	}
 	es := target.handle(target.output(textOf(t, s.Message.Metadata, "request_id"), "42 boats", route))
 	require.Len(t, es, 1)
-	require.Equal(t, "s1", es[0].(Emit).Key, "the key is the caller's session")
-	r := onlyValue[ReplySent](t, es)
+	require.Equal(t, "s1", es[0].(emit).Key, "the key is the caller's session")
+	r := onlyValue[replySent](t, es)
 	require.Equal(t, "front", r.Agent)
 	require.Nil(t, target.state(), "it needs no row")
 	require.Equal(t, "42 boats", onlyCallback(t, caller.handle(caller.reply(r.Reply))).result())
@@ -42,14 +42,14 @@ func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
 	es = target.handle(target.output("x", "ignored", route, func(o *topics.Output) {
 		o.Status, o.Error = &status, &topics.OutputError{Code: topics.CodeThinkFailed, Message: "The model is down."}
 	}))
-	reply := onlyValue[ReplySent](t, es).Reply
+	reply := onlyValue[replySent](t, es).Reply
 	require.Equal(t, topics.DelegationFailed, reply.Status)
 	require.Equal(t, "think_failed", reply.Code)
 	require.Equal(t, "The model is down.", reply.Content)
 	es = target.handle(target.output("x", "ignored", route, func(o *topics.Output) {
 		o.Status, o.Error = &status, &topics.OutputError{Code: topics.CodeEmptyResponse, Message: "empty"}
 	}))
-	reply = onlyValue[ReplySent](t, es).Reply
+	reply = onlyValue[replySent](t, es).Reply
 	require.Equal(t, topics.DelegationCompleted, reply.Status, "an agent that returned no text")
 	require.Empty(t, reply.Content+reply.Code)
 
@@ -68,7 +68,7 @@ func TestFirstEndCounts(t *testing.T) {
 	task := sent(t, p.handle(p.delegation("a")))
 	first := p.handle(p.completed(task, "42 boats"))
 	require.Equal(t, []topics.DelegationStatus{topics.DelegationCompleted}, statuses(first))
-	require.Empty(t, valuesOf[TaskCancelled](first))
+	require.Empty(t, valuesOf[taskCancelled](first))
 	row := p.row
 	require.Empty(t, p.handle(p.completed(task, "42 boats")), "a repeat")
 	require.Empty(t, p.handle(p.completed(task, "43 boats")), "another end")
@@ -91,10 +91,10 @@ func TestTimeoutAndCompletionInBothOrders(t *testing.T) {
 			p := newHarness(t)
 			task := sent(t, p.handle(p.delegation("a")))
 			p.now = p.now.Add(10 * time.Minute)
-			es := p.handle(DeadlineCame{p.key})
-			timeout := p.reply(onlyValue[ReplySent](t, es).Reply)
+			es := p.handle(deadlineCame{p.key})
+			timeout := p.reply(onlyValue[replySent](t, es).Reply)
 			require.Len(t, es, 1, "the deadline alone ends nothing")
-			replies := []Event{timeout, p.completed(task, "42 boats")}
+			replies := []event{timeout, p.completed(task, "42 boats")}
 			if completedFirst {
 				replies[0], replies[1] = replies[1], replies[0]
 			}
@@ -103,17 +103,17 @@ func TestTimeoutAndCompletionInBothOrders(t *testing.T) {
 			c := onlyCallback(t, end)
 			if completedFirst {
 				require.Equal(t, "42 boats", c.result())
-				require.Empty(t, valuesOf[TaskCancelled](end))
+				require.Empty(t, valuesOf[taskCancelled](end))
 				return
 			}
 			require.Equal(t, "The task was not finished within 10m0s.", c.result())
 			require.Equal(t, topics.DelegationTimedOut, c.note.Status)
-			cancel := onlyValue[TaskCancelled](t, end)
+			cancel := onlyValue[taskCancelled](t, end)
 			require.Equal(t, "research", cancel.Agent)
 			require.Equal(t, textOf(t, task.Message.Metadata, "request_id"), *cancel.Control.RequestID)
 			for _, e := range end {
-				if _, ok := e.(Emit).Value.(TaskCancelled); ok {
-					require.Equal(t, *task.Message.SessionID, e.(Emit).Key, "in the session of the task")
+				if _, ok := e.(emit).Value.(taskCancelled); ok {
+					require.Equal(t, *task.Message.SessionID, e.(emit).Key, "in the session of the task")
 				}
 			}
 		})
@@ -124,11 +124,11 @@ func TestEndIsAskedForAgainUntilItIsRead(t *testing.T) {
 	p := newHarness(t)
 	p.handle(p.delegation("a"))
 	p.now = p.now.Add(10 * time.Minute)
-	first := p.handle(DeadlineCame{p.key})
+	first := p.handle(deadlineCame{p.key})
 	p.now = p.now.Add(writeAgain - time.Millisecond)
-	require.Empty(t, p.handle(DeadlineCame{p.key}))
+	require.Empty(t, p.handle(deadlineCame{p.key}))
 	p.now = p.now.Add(time.Millisecond)
-	require.Equal(t, first, p.handle(DeadlineCame{p.key}), "the same record")
+	require.Equal(t, first, p.handle(deadlineCame{p.key}), "the same record")
 }
 
 func TestCancelAndCompletionInBothOrders(t *testing.T) {
@@ -138,14 +138,14 @@ func TestCancelAndCompletionInBothOrders(t *testing.T) {
 			task := sent(t, p.handle(p.delegation("a")))
 			es := p.handle(p.cancellation("b", "a"))
 			require.Len(t, es, 1, "the call is answered when the end is read")
-			cancel := p.reply(onlyValue[ReplySent](t, es).Reply)
-			replies := []Event{cancel, p.completed(task, "42 boats")}
+			cancel := p.reply(onlyValue[replySent](t, es).Reply)
+			replies := []event{cancel, p.completed(task, "42 boats")}
 			if completedFirst {
 				replies[0], replies[1] = replies[1], replies[0]
 			}
 			all := append(p.handle(replies[0]), p.handle(replies[1])...)
 			c := onlyCallback(t, all)
-			a := onlyValue[CallAnswered](t, all)
+			a := onlyValue[callAnswered](t, all)
 			require.Equal(t, "b", *a.ToolUseID)
 			require.Equal(t, CancelTool, *a.Name)
 			require.EqualValues(t, 1, a.TotalTools)
@@ -153,15 +153,15 @@ func TestCancelAndCompletionInBothOrders(t *testing.T) {
 			if completedFirst {
 				require.Equal(t, "It had ended already: completed.", textOf(t, result, "message"))
 				require.Equal(t, "42 boats", c.result())
-				require.Empty(t, valuesOf[TaskCancelled](all))
+				require.Empty(t, valuesOf[taskCancelled](all))
 			} else {
 				require.Equal(t, "cancelled", textOf(t, result, "status"))
 				require.Equal(t, "The delegation was cancelled.", textOf(t, result, "message"))
 				require.Equal(t, topics.DelegationCancelled, c.note.Status)
-				onlyValue[TaskCancelled](t, all)
+				onlyValue[taskCancelled](t, all)
 			}
 			again := p.settle(p.cancellation("b", "a"))
-			require.Equal(t, a, onlyValue[CallAnswered](t, again), "a repeat of the call gets the same answer")
+			require.Equal(t, a, onlyValue[callAnswered](t, again), "a repeat of the call gets the same answer")
 			_, result = answerOf(t, p.settle(p.cancellation("c", "a")))
 			require.Contains(t, textOf(t, result, "message"), "It had ended already: ")
 		})
@@ -174,7 +174,7 @@ func TestOtherSessionsCannotCancel(t *testing.T) {
 	s := sent(t, p.handle(p.delegation("a")))
 	requireFailed(t, other.handle(other.cancellation("b", "a")), failMissing)
 	other.handle(other.delegation("a"))
-	cancelled := onlyValue[TaskCancelled](t, other.settle(other.cancellation("b", "a")))
+	cancelled := onlyValue[taskCancelled](t, other.settle(other.cancellation("b", "a")))
 	require.NotEqual(t, textOf(t, s.Message.Metadata, "request_id"), *cancelled.Control.RequestID, "only its own")
 	require.Equal(t, "42 boats", onlyCallback(t, p.handle(p.completed(s, "42 boats"))).result())
 }
@@ -187,20 +187,20 @@ func TestPurgeEndsDelegationsWithoutAnnouncements(t *testing.T) {
 	first := onlyCallback(t, p.handle(p.completed(a, "A")))
 	p.handle(p.completed(b, "a secret"))
 	es := p.handle(p.control(topics.ActionPurge))
-	require.Len(t, valuesOf[ReplySent](es), 2)
+	require.Len(t, valuesOf[replySent](es), 2)
 	require.NotContains(t, string(p.row), "a secret")
 	require.NotContains(t, string(p.row), "C1", "no origin")
 	require.Empty(t, p.handle(p.control(topics.ActionPurge)), "a repeat")
-	require.Empty(t, valuesOf[CallbackSent](p.handle(p.output(first.request, "ok"))))
+	require.Empty(t, valuesOf[callbackSent](p.handle(p.output(first.request, "ok"))))
 	requireFailed(t, p.handle(p.cancellation("x", "c")), failMissing)
 	var end effects
-	for _, r := range valuesOf[ReplySent](es) {
+	for _, r := range valuesOf[replySent](es) {
 		end = append(end, p.handle(p.reply(r.Reply))...)
 	}
 	require.Equal(t, []topics.DelegationStatus{topics.DelegationCancelled, topics.DelegationCancelled}, statuses(end))
-	require.Len(t, valuesOf[TaskCancelled](end), 2)
-	require.Empty(t, valuesOf[CallbackSent](end))
-	require.Empty(t, valuesOf[CallbackSent](p.advance(2*time.Hour)))
+	require.Len(t, valuesOf[taskCancelled](end), 2)
+	require.Empty(t, valuesOf[callbackSent](end))
+	require.Empty(t, valuesOf[callbackSent](p.advance(2*time.Hour)))
 	require.Nil(t, p.state())
 }
 

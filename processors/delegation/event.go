@@ -6,14 +6,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is an input of Apply: a record of an input topic, or a deadline of the row.
-type Event interface {
+// event is an input of apply: a record of an input topic, or a deadline of the row.
+type event interface {
 	session() string
 	apply(t *transition)
 }
 
-// Record describes the record of an event. Apply only reads it.
-type Record struct {
+// record describes the record of an event. apply only reads it.
+type record struct {
 	// Session is the session ID: the record's key and the key of the row.
 	Session string
 	// ID is the record's turntable.id header, or a digest that distinguishes it from all other records if it has none.
@@ -24,45 +24,45 @@ type Record struct {
 	Value []byte
 }
 
-func (r *Record) session() string { return r.Session }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) session() string { return r.Session }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic, and one for deadlines.
 type (
-	// Called is a record of tool-use.
-	Called struct {
-		*Record
+	// called is a record of tool-use.
+	called struct {
+		*record
 		Call topics.ToolUseItem
 	}
-	// Replied is a record of delegation-replies.
-	Replied struct {
-		*Record
+	// replied is a record of delegation-replies.
+	replied struct {
+		*record
 		Reply topics.DelegationReply
 	}
-	// OutputArrived is a record of message-output: a turn has ended.
-	OutputArrived struct {
-		*Record
+	// outputArrived is a record of message-output: a turn has ended.
+	outputArrived struct {
+		*record
 		Output topics.Output
 	}
-	// Controlled is a record of session-control.
-	Controlled struct {
-		*Record
+	// controlled is a record of session-control.
+	controlled struct {
+		*record
 		Control topics.Control
 	}
-	// PeerReplied is a record of peer-replies.
-	PeerReplied struct {
-		*Record
+	// peerReplied is a record of peer-replies.
+	peerReplied struct {
+		*record
 		Reply topics.PeerReply
 	}
-	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
+	deadlineCame struct {
 		Session string
 	}
 )
 
-func (d DeadlineCame) session() string { return d.Session }
+func (d deadlineCame) session() string { return d.Session }
 
-func (e Called) apply(t *transition) {
+func (e called) apply(t *transition) {
 	if e.tombstone() || e.Call.Name == nil {
 		return
 	}
@@ -74,13 +74,13 @@ func (e Called) apply(t *transition) {
 	}
 }
 
-func (e Replied) apply(t *transition) {
+func (e replied) apply(t *transition) {
 	if !e.tombstone() {
 		t.replied(e)
 	}
 }
 
-func (e OutputArrived) apply(t *transition) {
+func (e outputArrived) apply(t *transition) {
 	if !e.tombstone() {
 		t.returned(e)
 		t.announced(e)
@@ -88,19 +88,19 @@ func (e OutputArrived) apply(t *transition) {
 }
 
 // apply purges the session. Other controls are for the turn.
-func (e Controlled) apply(t *transition) {
+func (e controlled) apply(t *transition) {
 	if !e.tombstone() && e.Control.Action == topics.ActionPurge {
 		t.purged(e)
 	}
 }
 
-func (e PeerReplied) apply(t *transition) {
+func (e peerReplied) apply(t *transition) {
 	if !e.tombstone() {
 		t.peerReplied(e)
 	}
 }
 
-func (DeadlineCame) apply(t *transition) {
+func (deadlineCame) apply(t *transition) {
 	t.due()
 	// The row is written even if nothing was due, because the rules changed or the clock was set back: a deadline fires
 	// again only after its row was written.

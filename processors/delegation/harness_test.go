@@ -38,18 +38,18 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 	for _, f := range change {
 		f(&p.config)
 	}
-	require.NoError(t, p.config.Complete())
+	require.NoError(t, p.config.complete())
 	return p
 }
 
 // read returns a value as the group reads it from a topic, and the record of it.
-func read[T any](p *harness, t topics.Topic[T], id string, v T) (*Record, T) {
+func read[T any](p *harness, t topics.Topic[T], id string, v T) (*record, T) {
 	p.tb.Helper()
 	raw, err := t.Codec().Marshal(v)
 	require.NoError(p.tb, err)
 	d := t.Codec().Unmarshal(raw)
 	require.NoError(p.tb, d.Err)
-	return &Record{Session: p.key, ID: id, At: p.now, Value: raw}, d.Value
+	return &record{Session: p.key, ID: id, At: p.now, Value: raw}, d.Value
 }
 
 func chat(thread, user string) topics.Origin {
@@ -70,7 +70,7 @@ func deep(n int64) func(*topics.ToolUseItem) {
 }
 
 // callOf returns a call of a tool. Its tool_use_id is use, its record's turntable.id is "turn/" and use.
-func (p *harness) callOf(tool, use, input string, change ...func(*topics.ToolUseItem)) Called {
+func (p *harness) callOf(tool, use, input string, change ...func(*topics.ToolUseItem)) called {
 	p.tb.Helper()
 	v := topics.ToolUseItem{ToolUseID: &use, Name: &tool, SessionID: &p.key, TotalTools: 1}
 	if input != "" {
@@ -80,31 +80,31 @@ func (p *harness) callOf(tool, use, input string, change ...func(*topics.ToolUse
 		f(&v)
 	}
 	r, v := read(p, p.topics.ToolUse, "turn/"+use, v)
-	return Called{r, v}
+	return called{r, v}
 }
 
 const asking = `{"agent_id":"research","message":"count the boats"}`
 
 // delegation returns a call of agent_send_async that comes from a conversation.
-func (p *harness) delegation(use string, change ...func(*topics.ToolUseItem)) Called {
+func (p *harness) delegation(use string, change ...func(*topics.ToolUseItem)) called {
 	p.tb.Helper()
 	return p.callOf(SendTool, use, asking, append([]func(*topics.ToolUseItem){from(chat("t1", "U1"))}, change...)...)
 }
 
-func (p *harness) cancellation(use, callbackID string) Called {
+func (p *harness) cancellation(use, callbackID string) called {
 	p.tb.Helper()
 	return p.callOf(CancelTool, use, string(object(member{"callback_id", callbackID})))
 }
 
 // reply returns a record of delegation-replies.
-func (p *harness) reply(r topics.DelegationReply) Replied {
+func (p *harness) reply(r topics.DelegationReply) replied {
 	p.tb.Helper()
 	record, r := read(p, p.topics.DelegationReplies, "", r)
-	return Replied{record, r}
+	return replied{record, r}
 }
 
 // completed returns the reply of the target of a delegation.
-func (p *harness) completed(s TaskSent, text string) Replied {
+func (p *harness) completed(s taskSent, text string) replied {
 	p.tb.Helper()
 	task := taskOf(p.tb, s)
 	return p.reply(topics.DelegationReply{
@@ -114,7 +114,7 @@ func (p *harness) completed(s TaskSent, text string) Replied {
 }
 
 // output returns the output of a turn of the session.
-func (p *harness) output(requestID, text string, change ...func(*topics.Output)) OutputArrived {
+func (p *harness) output(requestID, text string, change ...func(*topics.Output)) outputArrived {
 	p.tb.Helper()
 	v := topics.Output{SessionID: &p.key, Content: text, SourceAgent: p.topics.Agent, Timestamp: topics.Timestamp(p.now)}
 	if requestID != "" {
@@ -124,27 +124,27 @@ func (p *harness) output(requestID, text string, change ...func(*topics.Output))
 		f(&v)
 	}
 	r, v := read(p, p.topics.MessageOutput, "turn/"+requestID+"/output", v)
-	return OutputArrived{r, v}
+	return outputArrived{r, v}
 }
 
-func (p *harness) control(action string) Controlled {
+func (p *harness) control(action string) controlled {
 	p.tb.Helper()
 	r, v := read(p, p.topics.SessionControl, "", topics.Control{Action: action})
-	return Controlled{r, v}
+	return controlled{r, v}
 }
 
-func (p *harness) peerReply(r topics.PeerReply) PeerReplied {
+func (p *harness) peerReply(r topics.PeerReply) peerReplied {
 	p.tb.Helper()
 	record, r := read(p, p.topics.PeerReplies, "peer-reply", r)
-	return PeerReplied{record, r}
+	return peerReplied{record, r}
 }
 
 // handle applies an event, checks the row and the records that were written, and returns the effects.
-func (p *harness) handle(e Event) effects {
+func (p *harness) handle(e event) effects {
 	p.tb.Helper()
 	state := p.state()
 	had := state != nil
-	out := Apply(state, e, p.agent, p.now, p.config)
+	out := apply(state, e, p.agent, p.now, p.config)
 	switch {
 	case !out.Changed:
 	case out.State == nil:
@@ -157,13 +157,13 @@ func (p *harness) handle(e Event) effects {
 		require.LessOrEqual(p.tb, len(p.row), p.config.RowLimit)
 		at, ok := rows.Deadline(p.row)
 		require.True(p.tb, ok, "every row has a deadline")
-		if _, timer := e.(DeadlineCame); timer {
+		if _, timer := e.(deadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 		}
 		require.True(p.tb, len(out.State.Pending) == 0 || out.State.InFlight != nil, "what waits, waits for something")
 	}
 	for _, effect := range out.Effects {
-		if m, ok := effect.(Emit); ok {
+		if m, ok := effect.(emit); ok {
 			p.writes(m)
 		}
 	}
@@ -171,24 +171,24 @@ func (p *harness) handle(e Event) effects {
 }
 
 // writes checks that the record of an effect can be written and read.
-func (p *harness) writes(m Emit) {
+func (p *harness) writes(m emit) {
 	p.tb.Helper()
 	require.NotEmpty(p.tb, m.ID, "%T", m.Value)
 	require.NotEmpty(p.tb, m.Key, "%T", m.Value)
 	switch v := m.Value.(type) {
-	case CallAnswered:
+	case callAnswered:
 		wrote(p, p.topics.ToolUseResult, topics.ToolUseResult(v))
-	case StatusWritten:
+	case statusWritten:
 		wrote(p, p.topics.DelegationStatus, topics.Delegation(v))
-	case CallbackSent:
+	case callbackSent:
 		wrote(p, p.topics.MessageInput, topics.Message(v))
-	case PeerAsked:
+	case peerAsked:
 		wrote(p, p.topics.PeerCommands, topics.PeerCommand(v))
-	case ReplySent:
+	case replySent:
 		wrote(p, p.topics.DelegationReplies, v.Reply)
-	case TaskSent:
+	case taskSent:
 		wrote(p, p.topics.MessageInput, v.Message)
-	case TaskCancelled:
+	case taskCancelled:
 		wrote(p, p.topics.SessionControl, v.Control)
 	default:
 		require.Failf(p.tb, "no topic", "%T", v)
@@ -204,7 +204,7 @@ func wrote[T any](p *harness, t topics.Topic[T], v T) {
 }
 
 // settle applies an event, and then the replies that the group wrote to itself. It returns all effects.
-func (p *harness) settle(e Event) effects {
+func (p *harness) settle(e event) effects {
 	p.tb.Helper()
 	all := p.handle(e)
 	for i := 0; i < len(all); i++ {
@@ -216,12 +216,12 @@ func (p *harness) settle(e Event) effects {
 }
 
 // ownReply returns the reply of an effect if the group wrote it to itself.
-func ownReply(e Effect) (r topics.DelegationReply, ok bool) {
-	m, ok := e.(Emit)
+func ownReply(e effect) (r topics.DelegationReply, ok bool) {
+	m, ok := e.(emit)
 	if !ok {
 		return r, false
 	}
-	sent, ok := m.Value.(ReplySent)
+	sent, ok := m.Value.(replySent)
 	return sent.Reply, ok && sent.Agent == "front"
 }
 
@@ -258,6 +258,6 @@ func (p *harness) advance(d time.Duration) (all effects) {
 		if at.After(p.now) {
 			p.now = at
 		}
-		all = append(all, p.settle(DeadlineCame{p.key})...)
+		all = append(all, p.settle(deadlineCame{p.key})...)
 	}
 }

@@ -14,7 +14,7 @@ func (t *transition) sendToPeer(x *delegationrow.Task, in sendInput) {
 	if agent != "" {
 		request = append(request, member{"agentId", agent})
 	}
-	t.emit(t.requestID(x)+"/message", PeerAsked{
+	t.emit(t.requestID(x)+"/message", peerAsked{
 		Kind: topics.PeerDelegate, TaskID: x.Id, PeerID: peer, Request: object(request...), Hash: t.peerHash(x), Detached: true,
 		DeadlineMS: x.ExpiresMs,
 	})
@@ -22,7 +22,7 @@ func (t *transition) sendToPeer(x *delegationrow.Task, in sendInput) {
 
 func (t *transition) cancelAtPeer(x *delegationrow.Task) {
 	peer, _ := peerOf(x)
-	t.emit(t.requestID(x)+"/cancel", PeerAsked{Kind: topics.PeerCancel, TaskID: x.Id, PeerID: peer, Hash: t.peerHash(x)})
+	t.emit(t.requestID(x)+"/cancel", peerAsked{Kind: topics.PeerCancel, TaskID: x.Id, PeerID: peer, Hash: t.peerHash(x)})
 }
 
 // peerHash identifies the request of a task.
@@ -30,13 +30,13 @@ func (t *transition) peerHash(x *delegationrow.Task) string { return t.digest(of
 
 // peerReplied writes the end of a peer's task to delegation-replies. It needs no row, so it does not matter whether the call was
 // read before.
-func (t *transition) peerReplied(e PeerReplied) {
+func (t *transition) peerReplied(e peerReplied) {
 	r := e.Reply
 	if r.PeerID == "" || !strings.HasPrefix(r.TaskID, taskPrefix) || r.Waiter != "" {
 		return
 	}
 	reply := topics.DelegationReply{
-		SessionID: t.key, CallbackID: r.TaskID, Status: topics.DelegationFailed, AtMS: t.timeOf(e.Record).UnixMilli(),
+		SessionID: t.key, CallbackID: r.TaskID, Status: topics.DelegationFailed, AtMS: t.timeOf(e.record).UnixMilli(),
 	}
 	switch r.State {
 	case topics.PeerRunning:
@@ -47,7 +47,7 @@ func (t *transition) peerReplied(e PeerReplied) {
 		reply.Code, reply.Content = string(r.State), "The peer did not run the task."
 	}
 	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
-	t.emit(e.ID+"/delegation-reply", ReplySent{t.agent, reply})
+	t.emit(e.ID+"/delegation-reply", replySent{t.agent, reply})
 }
 
 // fillFromPeer sets how the task of a peer ended. Its texts are another instance's.

@@ -16,9 +16,9 @@ func TestTaskForAPeer(t *testing.T) {
 	p := newHarness(t)
 	call := p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))
 	first := p.handle(call)
-	asked := onlyValue[PeerAsked](t, first)
-	require.Empty(t, valuesOf[TaskSent](first))
-	require.Equal(t, "s1", first[2].(Emit).Key, "peer-commands is keyed by the session")
+	asked := onlyValue[peerAsked](t, first)
+	require.Empty(t, valuesOf[taskSent](first))
+	require.Equal(t, "s1", first[2].(emit).Key, "peer-commands is keyed by the session")
 	require.Equal(t, topics.PeerDelegate, asked.Kind)
 	require.Equal(t, "hq-2", asked.PeerID)
 	require.Len(t, asked.TaskID, 32)
@@ -26,9 +26,9 @@ func TestTaskForAPeer(t *testing.T) {
 	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), asked.DeadlineMS)
 	require.JSONEq(t, `{"taskId":"`+asked.TaskID+`","parentInstanceId":"","parentSessionId":"s1","content":"count the \"boats\"","agentId":"books"}`,
 		string(asked.Request))
-	require.Equal(t, "peer:hq-2/books", onlyValue[StatusWritten](t, first).Target)
+	require.Equal(t, "peer:hq-2/books", onlyValue[statusWritten](t, first).Target)
 
-	reply := func(r topics.PeerReply) PeerReplied {
+	reply := func(r topics.PeerReply) peerReplied {
 		r.TaskID, r.PeerID, r.Hash = asked.TaskID, "hq-2", asked.Hash
 		return p.peerReply(r)
 	}
@@ -41,12 +41,12 @@ func TestTaskForAPeer(t *testing.T) {
 	c := onlyCallback(t, es)
 	require.Equal(t, "hand:peer:hq-2/books", c.note.Sender)
 	require.Equal(t, "42 boats", c.result())
-	require.Empty(t, valuesOf[PeerAsked](es))
+	require.Empty(t, valuesOf[peerAsked](es))
 	require.Empty(t, statuses(p.settle(done)), "a repeat")
 
 	p.row = nil // a crash: the reply comes before the call
 	require.Empty(t, statuses(p.settle(done)))
-	require.Equal(t, onlyValue[CallbackSent](t, es), onlyValue[CallbackSent](t, p.handle(call)))
+	require.Equal(t, onlyValue[callbackSent](t, es), onlyValue[callbackSent](t, p.handle(call)))
 }
 
 func TestTaskOfAPeerThatFails(t *testing.T) {
@@ -62,11 +62,11 @@ func TestTaskOfAPeerThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
-			asked := onlyValue[PeerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))))
+			asked := onlyValue[peerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))))
 			c.reply.TaskID, c.reply.PeerID = asked.TaskID, "hq-2"
 			es := p.settle(p.peerReply(c.reply))
 			require.Equal(t, []topics.DelegationStatus{topics.DelegationFailed}, statuses(es))
-			d := onlyValue[StatusWritten](t, es)
+			d := onlyValue[statusWritten](t, es)
 			require.Equal(t, c.code, d.Code)
 			require.Contains(t, d.Error, c.text)
 			require.Contains(t, onlyCallback(t, es).content, "hand:peer:hq-2/books")
@@ -76,8 +76,8 @@ func TestTaskOfAPeerThatFails(t *testing.T) {
 
 func TestTaskOfAPeerIsCancelledThere(t *testing.T) {
 	p := newHarness(t)
-	asked := onlyValue[PeerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer)))
-	cancel := onlyValue[PeerAsked](t, p.advance(time.Minute))
+	asked := onlyValue[peerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer)))
+	cancel := onlyValue[peerAsked](t, p.advance(time.Minute))
 	require.Equal(t, topics.PeerCancel, cancel.Kind)
 	require.Equal(t, []string{asked.TaskID, asked.PeerID, asked.Hash}, []string{cancel.TaskID, cancel.PeerID, cancel.Hash})
 }

@@ -50,7 +50,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	config Config
 	own    topics.Catalog
@@ -58,7 +58,7 @@ type binding struct {
 }
 
 func newBinding(name string, c Config) (*binding, error) {
-	if err := c.Complete(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	b := &binding{config: c}
@@ -77,50 +77,50 @@ func newBinding(name string, c Config) (*binding, error) {
 }
 
 func (b *binding) onCall(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, Called{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, called{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onReply(c *processors.Context, in codec.Decoded[topics.DelegationReply]) error {
-	return b.apply(c, Replied{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, replied{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
-	return b.apply(c, OutputArrived{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, outputArrived{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return b.apply(c, Controlled{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, controlled{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onPeerReply(c *processors.Context, in codec.Decoded[topics.PeerReply]) error {
-	return b.apply(c, PeerReplied{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, peerReplied{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, deadlineCame{c.Key()})
 }
 
-func recordOf(c *processors.Context, raw []byte) *Record {
-	return &Record{Session: c.Key(), ID: c.CauseID(), At: c.Timestamp(), Value: raw}
+func recordOf(c *processors.Context, raw []byte) *record {
+	return &record{Session: c.Key(), ID: c.CauseID(), At: c.Timestamp(), Value: raw}
 }
 
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered; a purge deletes it.
-func (b *binding) apply(c *processors.Context, e Event) error {
+func (b *binding) apply(c *processors.Context, e event) error {
 	state, err := delegationrow.Table.Of(c.Value())
 	if errors.Is(err, rows.ErrVersion) {
 		return err
 	}
 	if err != nil {
-		if control, ok := e.(Controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
+		if control, ok := e.(controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
 			return c.Delete()
 		}
 		return c.DeadLetter(reasonBroken)
 	}
 	config := b.config
 	config.RecordLimit = min(config.RecordLimit, max(c.MaxRecordBytes(), minRecord))
-	out := Apply(state, e, b.own.Agent, c.Now(), config)
+	out := apply(state, e, b.own.Agent, c.Now(), config)
 	for _, effect := range out.Effects {
 		if err := b.perform(c, effect); err != nil {
 			return err
@@ -137,29 +137,29 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 }
 
 // perform writes the record of an effect.
-func (b *binding) perform(c *processors.Context, effect Effect) error {
-	e, ok := effect.(Emit)
+func (b *binding) perform(c *processors.Context, effect effect) error {
+	e, ok := effect.(emit)
 	if !ok {
-		return c.DeadLetter(effect.(DeadLetter).Reason)
+		return c.DeadLetter(effect.(deadLetter).Reason)
 	}
 	switch v := e.Value.(type) {
-	case CallAnswered:
+	case callAnswered:
 		return processors.EmitWithID(c, b.own.ToolUseResult, e.Key, topics.ToolUseResult(v), e.ID)
-	case StatusWritten:
+	case statusWritten:
 		return processors.EmitWithID(c, b.own.DelegationStatus, e.Key, topics.Delegation(v), e.ID)
-	case CallbackSent:
+	case callbackSent:
 		return processors.EmitWithID(c, b.own.MessageInput, e.Key, topics.Message(v), e.ID)
-	case PeerAsked:
+	case peerAsked:
 		if !b.config.Peers {
 			c.Logger().Warn("a delegation to a peer is open, but Config.Peers is not set; the peer is not told of its end")
 			return nil
 		}
 		return processors.EmitWithID(c, b.own.PeerCommands, e.Key, topics.PeerCommand(v), e.ID)
-	case ReplySent:
+	case replySent:
 		return emitOf(b, c, v.Agent, e, v.Reply, func(a topics.Catalog) topics.Topic[topics.DelegationReply] { return a.DelegationReplies })
-	case TaskSent:
+	case taskSent:
 		return emitOf(b, c, v.Agent, e, v.Message, func(a topics.Catalog) topics.Topic[topics.Message] { return a.MessageInput })
-	case TaskCancelled:
+	case taskCancelled:
 		return emitOf(b, c, v.Agent, e, v.Control, func(a topics.Catalog) topics.Topic[topics.Control] { return a.SessionControl })
 	default:
 		return fmt.Errorf("delegation: no topic for %T", e.Value)
@@ -168,9 +168,9 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 
 // emitOf writes a record to a topic of one of the agents. An agent that is no longer configured gets no record: the delegation
 // ends without it, at its deadline at the latest.
-func emitOf[T any](b *binding, c *processors.Context, name string, e Emit, value T, topic func(topics.Catalog) topics.Topic[T]) error {
+func emitOf[T any](b *binding, c *processors.Context, name string, e emit, value T, topic func(topics.Catalog) topics.Topic[T]) error {
 	if name == b.own.Agent {
-		if _, control := e.Value.(TaskCancelled); !control || slices.Contains(b.config.Agents, name) {
+		if _, control := e.Value.(taskCancelled); !control || slices.Contains(b.config.Agents, name) {
 			return processors.EmitWithID(c, topic(b.own), e.Key, value, e.ID)
 		}
 	}

@@ -12,7 +12,7 @@ const codePurged = "purged"
 
 // purged handles a purge of the session. Open delegations are cancelled, and nothing is announced any more. Only IDs stay in the
 // row, for earlyFor after the end of a delegation, so that late results and calls that are read again are recognised.
-func (t *transition) purged(Controlled) {
+func (t *transition) purged(controlled) {
 	if t.isEmpty() {
 		return
 	}
@@ -42,5 +42,5 @@ func (t *transition) askEnd(x *delegationrow.Task) {
 	if x.Purged {
 		r.Status, r.Code, r.Content, r.AtMS = topics.DelegationCancelled, codePurged, "The session was purged.", x.OpenedMs
 	}
-	t.emit(t.requestID(x)+"/"+string(r.Status), ReplySent{t.agent, r})
+	t.emit(t.requestID(x)+"/"+string(r.Status), replySent{t.agent, r})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // returned sends the output of a delegated task to the agent that delegated it. It needs no row.
-func (t *transition) returned(e OutputArrived) {
+func (t *transition) returned(e outputArrived) {
 	raw := topics.DelegationOf(e.Output.ReplyTo)
 	if raw == nil {
 		return
@@ -23,7 +23,7 @@ func (t *transition) returned(e OutputArrived) {
 	}
 	reply := topics.DelegationReply{
 		SessionID: task.SessionID, CallbackID: task.CallbackID, Status: topics.DelegationCompleted, Content: e.Output.Content,
-		AtMS: t.timeOf(e.Record).UnixMilli(),
+		AtMS: t.timeOf(e.record).UnixMilli(),
 	}
 	if failure := e.Output.Error; failure != nil && failure.Code == topics.CodeEmptyResponse {
 		reply.Content = "" // the caller is told that the agent returned no text
@@ -33,5 +33,5 @@ func (t *transition) returned(e OutputArrived) {
 		reply.Status = topics.DelegationFailed
 	}
 	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
-	t.emitTo(task.SessionID, e.ID+"/delegation-reply", ReplySent{task.Agent, reply})
+	t.emitTo(task.SessionID, e.ID+"/delegation-reply", replySent{task.Agent, reply})
 }

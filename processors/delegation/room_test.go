@@ -20,11 +20,11 @@ func TestRowIsBounded(t *testing.T) {
 	large.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 6<<10) + `"}`)
 	t.Run("open", func(t *testing.T) {
 		p := newHarness(t, small)
-		var tasks []TaskSent
+		var tasks []taskSent
 		for i := 0; ; i++ {
 			require.Less(t, i, 20)
 			es := p.handle(p.delegation(fmt.Sprint("c", i), from(large)))
-			if len(valuesOf[TaskSent](es)) == 0 {
+			if len(valuesOf[taskSent](es)) == 0 {
 				requireFailed(t, es, failRoom)
 				break
 			}
@@ -36,7 +36,7 @@ func TestRowIsBounded(t *testing.T) {
 			es = append(es, p.handle(p.completed(s, strings.Repeat("y", 60<<10)))...)
 		}
 		var got []callback
-		for len(valuesOf[CallbackSent](es)) > 0 {
+		for len(valuesOf[callbackSent](es)) > 0 {
 			got = append(got, onlyCallback(t, es))
 			es = p.handle(p.output(got[len(got)-1].request, "ok"))
 		}
@@ -48,7 +48,7 @@ func TestRowIsBounded(t *testing.T) {
 	})
 	t.Run("results that wait", func(t *testing.T) {
 		p := newHarness(t, small)
-		var tasks []TaskSent
+		var tasks []taskSent
 		for i := range 3 {
 			tasks = append(tasks, sent(t, p.handle(p.delegation(fmt.Sprint("c", i)))))
 		}
@@ -78,7 +78,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	o.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 8<<10-8) + `"}`)
 	task := sent(t, p.handle(p.delegation("a", from(o))))
 	// The harness checks the records.
-	d := onlyValue[StatusWritten](t, p.handle(p.completed(task, strings.Repeat("\x01", 100<<10))))
+	d := onlyValue[statusWritten](t, p.handle(p.completed(task, strings.Repeat("\x01", 100<<10))))
 	require.Greater(t, len(d.Result), 10<<10)
 	p.key = "delegated-1"
 	p.row = nil

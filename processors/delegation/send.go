@@ -20,7 +20,7 @@ func (t *transition) send(x *delegationrow.Task, in sendInput) {
 	metadata = append(metadata, topics.EncodeDelegationTask(topics.DelegationTask{
 		Agent: t.agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
 	})...)
-	t.emitTo(session, t.requestID(x)+"/message", TaskSent{x.Target, topics.Message{
+	t.emitTo(session, t.requestID(x)+"/message", taskSent{x.Target, topics.Message{
 		SessionID: &session, UserID: userOf(taskFrom(x)), Role: &role, Content: textValue(in.message), Timestamp: &at,
 		Metadata: append(metadata, '}'),
 	}})
@@ -33,7 +33,7 @@ func (t *transition) cancelTask(x *delegationrow.Task) {
 		return
 	}
 	request, reason := t.requestID(x), "The delegation has ended."
-	t.emitTo(t.taskSession(x), request+"/cancel", TaskCancelled{x.Target, topics.Control{
+	t.emitTo(t.taskSession(x), request+"/cancel", taskCancelled{x.Target, topics.Control{
 		Action: topics.ActionCancel, RequestID: &request, Reason: &reason,
 	}})
 }

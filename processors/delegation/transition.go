@@ -13,23 +13,23 @@ import (
 // group ended the delegation directly, a crash after the callback message was sent, but before the row was, could end it twice
 // in different ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// Result is the result of applying an event to a row.
-type Result struct {
+// result is the result of applying an event to a row.
+type result struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
 	State *delegationrow.State
 	// Effects are the records to write, in this order and before the row.
-	Effects []Effect
+	Effects []effect
 }
 
-// Apply is the state machine of delegations: it applies an event to the row of its session. A nil state is a session without a
-// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
-// config is complete; its Prompts are called only when a result is announced. Apply is deterministic: equal arguments and equal
+// apply is the state machine of delegations: it applies an event to the row of its session. A nil state is a session without a
+// row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
+// config is complete; its Prompts are called only when a result is announced. apply is deterministic: equal arguments and equal
 // prompts give equal results.
 //
 // An event that was applied before begins no delegation and ends none.
-func Apply(state *delegationrow.State, event Event, agent string, now time.Time, config Config) Result {
+func apply(state *delegationrow.State, event event, agent string, now time.Time, config Config) result {
 	t := &transition{row: state, key: event.session(), agent: agent, now: now, config: config}
 	if t.row == nil {
 		t.row = &delegationrow.State{Version: delegationrow.Version}
@@ -37,12 +37,12 @@ func Apply(state *delegationrow.State, event Event, agent string, now time.Time,
 	event.apply(t)
 	switch {
 	case !t.changed:
-		return Result{Effects: t.effects}
+		return result{Effects: t.effects}
 	case t.isEmpty():
-		return Result{Changed: state != nil, Effects: t.effects}
+		return result{Changed: state != nil, Effects: t.effects}
 	}
 	t.row.DeadlineMs = t.deadline()
-	return Result{State: t.row, Changed: true, Effects: t.effects}
+	return result{State: t.row, Changed: true, Effects: t.effects}
 }
 
 // transition is a session's row while one event is applied to it.
@@ -52,7 +52,7 @@ type transition struct {
 	agent   string
 	now     time.Time
 	config  Config
-	effects []Effect
+	effects []effect
 	changed bool // the row must be written
 }
 
@@ -60,7 +60,7 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record. It is the record's timestamp, which is the same if the record is read again, unless it
 // is unusable.
-func (t *transition) timeOf(r *Record) time.Time {
+func (t *transition) timeOf(r *record) time.Time {
 	if r.At.UnixMilli() > 0 && !r.At.After(t.now.Add(maxAhead)) {
 		return r.At
 	}

@@ -17,14 +17,14 @@ import (
 // any order. Records stay where they are when the group crashes; the row and the positions return to those of the last cut.
 type world struct {
 	*harness
-	logs    [5][]Event // calls, replies, outputs, controls, peer replies
+	logs    [5][]event // calls, replies, outputs, controls, peer replies
 	next    [5]int     // position in each log
 	saved   []byte     // the row of the last cut
 	savedAt [5]int     // and its positions
 	crashes int
 	purges  int
-	tasks   []Emit             // all messages of tasks that were ever sent
-	written map[string][]Value // what others are told, by ID
+	tasks   []emit             // all messages of tasks that were ever sent
+	written map[string][]value // what others are told, by ID
 	order   []string           // the IDs of callback messages, without repeats
 	called  map[string]bool    // IDs of the calls that were read
 	large   bool
@@ -42,7 +42,7 @@ const (
 func newWorld(t tb) *world {
 	return &world{
 		harness: newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }),
-		written: map[string][]Value{}, called: map[string]bool{},
+		written: map[string][]value{}, called: map[string]bool{},
 	}
 }
 
@@ -53,7 +53,7 @@ func newFullWorld(t tb) *world {
 	return w
 }
 
-func (w *world) write(log int, e Event) { w.logs[log] = append(w.logs[log], e) }
+func (w *world) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
 
 // read applies the next record of a log, if there is one.
 func (w *world) read(log int) {
@@ -66,26 +66,26 @@ func (w *world) read(log int) {
 }
 
 // apply applies an event and keeps what it writes.
-func (w *world) apply(e Event) {
-	if c, ok := e.(Called); ok {
+func (w *world) apply(e event) {
+	if c, ok := e.(called); ok {
 		w.called[c.ID] = true
 	}
 	for _, effect := range w.handle(e) {
-		m, ok := effect.(Emit)
+		m, ok := effect.(emit)
 		if !ok && w.large {
 			w.lost = true // an end that came before its call after a crash: the row may have no room for all of them
 			continue
 		}
 		require.True(w.tb, ok, "%v", effect)
 		switch v := m.Value.(type) {
-		case ReplySent:
+		case replySent:
 			r := w.reply(v.Reply)
 			r.ID = m.ID
 			w.write(logReplies, r)
 			continue
-		case TaskSent, PeerAsked:
+		case taskSent, peerAsked:
 			w.tasks = append(w.tasks, m)
-		case CallbackSent:
+		case callbackSent:
 			if w.written[m.ID] == nil {
 				w.order = append(w.order, m.ID)
 			}
@@ -98,7 +98,7 @@ func (w *world) apply(e Event) {
 func (w *world) wait(d time.Duration) {
 	w.now = w.now.Add(d)
 	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.apply(DeadlineCame{w.key})
+		w.apply(deadlineCame{w.key})
 	}
 }
 
@@ -173,23 +173,23 @@ func (w *world) move(t *rapid.T, moves []string) {
 }
 
 func (w *world) wasWritten(id string) bool {
-	return slices.ContainsFunc(w.logs[logCalls], func(e Event) bool { return e.(Called).ID == id })
+	return slices.ContainsFunc(w.logs[logCalls], func(e event) bool { return e.(called).ID == id })
 }
 
 // answer writes an end of a task. A target may answer more than once, and differently.
-func (w *world) answer(t *rapid.T, m Emit) {
+func (w *world) answer(t *rapid.T, m emit) {
 	text := fmt.Sprint(len(w.logs[logReplies]), len(w.logs[logPeers]))
 	if w.large {
 		text += strings.Repeat("r", rapid.IntRange(0, 40<<10).Draw(t, "size"))
 	}
 	switch v := m.Value.(type) {
-	case TaskSent:
+	case taskSent:
 		r := w.completed(v, text)
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			r.Reply.Status, r.Reply.Code = topics.DelegationFailed, "think_failed"
 		}
 		w.write(logReplies, r)
-	case PeerAsked:
+	case peerAsked:
 		w.write(logPeers, w.peerReply(topics.PeerReply{
 			TaskID: v.TaskID, PeerID: v.PeerID, State: topics.PeerDone, Hash: v.Hash,
 			Body: topics.Raw(`{"status":"success","result":"` + text + `"}`),
@@ -234,7 +234,7 @@ func (w *world) check() {
 		if !strings.HasSuffix(id, "/end") && !strings.HasSuffix(id, "/open") {
 			continue
 		}
-		d := topics.Delegation(list[0].(StatusWritten))
+		d := topics.Delegation(list[0].(statusWritten))
 		if strings.HasSuffix(id, "/open") && w.large {
 			continue // after a crash, a call that had room may have none
 		}
@@ -249,21 +249,21 @@ func (w *world) check() {
 	}
 	for id, list := range w.written {
 		for _, v := range list {
-			if d, ok := v.(StatusWritten); ok && w.purges > 0 && !w.lost {
-				require.Equal(w.tb, list[0].(StatusWritten).Status, d.Status, id)
+			if d, ok := v.(statusWritten); ok && w.purges > 0 && !w.lost {
+				require.Equal(w.tb, list[0].(statusWritten).Status, d.Status, id)
 				continue // whether it is announced depends on when the purge is read
 			}
-			if _, ok := v.(CallAnswered); ok && (w.large || w.purges > 0) {
+			if _, ok := v.(callAnswered); ok && (w.large || w.purges > 0) {
 				continue // a call without room may have it after a crash; the turn of one that cancels may be purged
 			}
-			if _, ok := v.(CallbackSent); ok && (w.large || w.purges > 0) {
+			if _, ok := v.(callbackSent); ok && (w.large || w.purges > 0) {
 				continue // its text may be cut more; the IDs of a purged session are free again after an hour
 			}
-			if _, ok := v.(StatusWritten); ok && w.lost {
+			if _, ok := v.(statusWritten); ok && w.lost {
 				continue
 			}
-			if d, ok := v.(StatusWritten); ok && w.large {
-				require.Equal(w.tb, list[0].(StatusWritten).Status, d.Status, id)
+			if d, ok := v.(statusWritten); ok && w.large {
+				require.Equal(w.tb, list[0].(statusWritten).Status, d.Status, id)
 				continue
 			}
 			require.Equal(w.tb, list[0], v, "%s is written in one way", id)
@@ -274,7 +274,7 @@ func (w *world) check() {
 	}
 	seen := map[string]bool{}
 	for _, id := range w.order {
-		c := callbackOf(w.tb, w.written[id][0].(CallbackSent))
+		c := callbackOf(w.tb, w.written[id][0].(callbackSent))
 		require.False(w.tb, seen[c.request], "%s is announced once", id)
 		seen[c.request] = true
 		require.Equal(w.tb, "U"+strings.TrimPrefix(c.origin.Thread, "t"), c.origin.User)
@@ -283,7 +283,7 @@ func (w *world) check() {
 		end := w.written["delegation/"+digestOf(ofTask, w.key, "front", id)+"/end"]
 		said := w.written["callback/"+digestOf(ofCallback, w.key, "front", id)+"/message"]
 		if len(end) > 0 && len(said) > 0 && !w.lost {
-			require.Equal(w.tb, end[0].(StatusWritten).Status, callbackOf(w.tb, said[0].(CallbackSent)).note.Status)
+			require.Equal(w.tb, end[0].(statusWritten).Status, callbackOf(w.tb, said[0].(callbackSent)).note.Status)
 		}
 	}
 	require.LessOrEqual(w.tb, len(w.order), ends)

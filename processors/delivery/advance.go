@@ -87,7 +87,7 @@ func (t *transition) emitAttempt(d *deliveryrow.Delivery) {
 	d.Attempt++
 	d.Phase, d.DueMs, d.EmittedMs = deliveryrow.Phase_PHASE_IN_FLIGHT, t.after(t.leaseOf(d)), t.nowMS()
 	d.Lost, d.HeldBack = false, false
-	t.emit(d.Id, "attempt", d.Attempt, AttemptRequested(topics.Delivery{
+	t.emit(d.Id, "attempt", d.Attempt, attemptRequested(topics.Delivery{
 		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: routeOf(d), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),

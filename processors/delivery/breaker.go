@@ -24,12 +24,12 @@ var aboutOther = map[string]bool{
 	ReasonInterrupted: true, topics.ReasonNotConnected: true, topics.ReasonConversationBusy: true, topics.ReasonContinues: true,
 }
 
-// ApplyReceipt is the state machine of a route: it applies the receipt of an attempt to the route's row. A nil circuit is
-// a route without a row. ApplyReceipt modifies the circuit that it is given, so the caller must not use it afterwards. It
+// applyReceipt is the state machine of a route: it applies the receipt of an attempt to the route's row. A nil circuit is
+// a route without a row. applyReceipt modifies the circuit that it is given, so the caller must not use it afterwards. It
 // returns the new row, or nil if the row stays as it is.
 //
 // A repeated receipt counts twice. It may open a circuit early, which delays attempts and loses no delivery.
-func ApplyReceipt(c *deliveryrow.Circuit, r topics.Receipt, now time.Time, b Breaker) *deliveryrow.Circuit {
+func applyReceipt(c *deliveryrow.Circuit, r topics.Receipt, now time.Time, b Breaker) *deliveryrow.Circuit {
 	if !reportsRoute(r) {
 		return nil
 	}
@@ -78,11 +78,11 @@ func recordLoad(c *deliveryrow.Circuit, r topics.Receipt, now time.Time) {
 }
 
 // circuitGate returns the snapshot of the route at a time. A nil circuit returns the zero Gate.
-func circuitGate(c *deliveryrow.Circuit, now time.Time) Gate {
+func circuitGate(c *deliveryrow.Circuit, now time.Time) gate {
 	if c == nil {
-		return Gate{}
+		return gate{}
 	}
-	gate := Gate{OpenUntilMS: c.OpenUntilMs}
+	gate := gate{OpenUntilMS: c.OpenUntilMs}
 	for _, l := range c.Loads {
 		if l.AtMs > now.Add(-loadTTL).UnixMilli() {
 			gate.InFlight += l.InFlight

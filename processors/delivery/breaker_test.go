@@ -33,7 +33,7 @@ func TestCircuitOpensAfterFailuresInARowAndClosesOnSuccess(t *testing.T) {
 	var c *deliveryrow.Circuit
 	apply := func(r topics.Receipt) {
 		r.AtMS = now.UnixMilli()
-		if next := ApplyReceipt(c, r, now, b); next != nil {
+		if next := applyReceipt(c, r, now, b); next != nil {
 			c = next
 		}
 	}
@@ -68,12 +68,12 @@ func TestOnlyFailuresOfTheReceiverOpenTheCircuit(t *testing.T) {
 		routeReceipt(topics.OutcomeFailed, text(topics.ReasonContinues)),
 		routeReceipt(topics.OutcomeDeferred), routeReceipt(topics.OutcomeRefused), routeReceipt(topics.OutcomeDelivered),
 	} {
-		require.Equal(t, CircuitClosed, circuitPhase(ApplyReceipt(nil, r, now, b), now))
+		require.Equal(t, CircuitClosed, circuitPhase(applyReceipt(nil, r, now, b), now))
 	}
-	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeRefused, text(ReasonUnknownService)), now, b),
+	require.Nil(t, applyReceipt(nil, routeReceipt(topics.OutcomeRefused, text(ReasonUnknownService)), now, b),
 		"an unknown service gets no row")
-	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeDead, func(r *topics.Receipt) { r.Final = true }), now, b))
-	never := ApplyReceipt(nil, routeReceipt(topics.OutcomeFailed), now, Breaker{})
+	require.Nil(t, applyReceipt(nil, routeReceipt(topics.OutcomeDead, func(r *topics.Receipt) { r.Final = true }), now, b))
+	never := applyReceipt(nil, routeReceipt(topics.OutcomeFailed), now, Breaker{})
 	require.Equal(t, CircuitClosed, circuitPhase(never, now))
 }
 
@@ -81,7 +81,7 @@ func TestGateSumsRecentReportsOfSinks(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	var c *deliveryrow.Circuit
 	report := func(sink string, inFlight int64, at time.Time) {
-		c = ApplyReceipt(c, routeReceipt(topics.OutcomeDelivered, func(r *topics.Receipt) {
+		c = applyReceipt(c, routeReceipt(topics.OutcomeDelivered, func(r *topics.Receipt) {
 			r.Sink, r.InFlight, r.AtMS = &sink, inFlight, at.UnixMilli()
 		}), now, Breaker{})
 	}
@@ -101,7 +101,7 @@ func TestCircuitRowIsBounded(t *testing.T) {
 		now := time.UnixMilli(1_000_000)
 		var c *deliveryrow.Circuit
 		for _, sink := range rapid.SliceOfN(rapid.String(), 0, 200).Draw(t, "sinks") {
-			c = ApplyReceipt(c, routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) {
+			c = applyReceipt(c, routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) {
 				r.Sink, r.AtMS = &sink, now.UnixMilli()
 			}), now, Breaker{Failures: 5, Open: 5 * time.Second, Longest: 15 * time.Second})
 			require.LessOrEqual(t, len(c.Loads), maxSinks)

@@ -13,7 +13,7 @@ import (
 const MaxProgress = 16 << 10
 
 // apply opens the delivery of a message to a channel that no turn wrote. The record is the delivery's identity.
-func (e MessageGiven) apply(t *transition) {
+func (e messageGiven) apply(t *transition) {
 	if e.tombstone() {
 		return
 	}
@@ -21,11 +21,11 @@ func (e MessageGiven) apply(t *transition) {
 		t.deadLetter(reasonNoOrigin)
 		return
 	}
-	t.openToChannel(e.Record, e.Output, bounded(e.Cause), ofMessage)
+	t.openToChannel(e.record, e.Output, bounded(e.Cause), ofMessage)
 }
 
 // openToChannel opens the delivery of an output with an origin. cause identifies it among those of the domain.
-func (t *transition) openToChannel(r *Record, o topics.Output, cause, domain string) {
+func (t *transition) openToChannel(r *record, o topics.Output, cause, domain string) {
 	raw, gate := topics.OriginOf(o.ReplyTo), topics.GateAskOf(o.ReplyTo)
 	origin, err := topics.DecodeOrigin(raw)
 	if err != nil || len(gate) > maxGateAsk {

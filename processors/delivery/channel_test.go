@@ -26,13 +26,13 @@ func TestReceiptOfASuppressedMessageSaysSo(t *testing.T) {
 	a := attempt(t, p.handle(p.outputOf("t1", place)))
 	reason := "nothing to send"
 	es := p.handle(p.receiptOf(a, topics.OutcomeSuppressed, withResponse(`{"status":"suppressed"}`), func(r *topics.Receipt) { r.Reason = &reason }))
-	final := onlyValue[FinalReceipt](t, es)
+	final := onlyValue[finalReceipt](t, es)
 	require.Equal(t, topics.OutcomeSuppressed, final.Outcome)
 	require.Equal(t, reason, *final.Reason)
 	require.Equal(t, `{"status":"suppressed"}`, string(final.Response))
 	require.Len(t, es, 1, "no other attempt")
-	require.Nil(t, ApplyReceipt(nil, topics.Receipt(final), p.now, Breaker{}))
-	require.Nil(t, ApplyReceipt(nil, topics.Receipt{Outcome: topics.OutcomeSuppressed}, p.now, Breaker{}), "it says nothing about the platform")
+	require.Nil(t, applyReceipt(nil, topics.Receipt(final), p.now, Breaker{}))
+	require.Nil(t, applyReceipt(nil, topics.Receipt{Outcome: topics.OutcomeSuppressed}, p.now, Breaker{}), "it says nothing about the platform")
 	require.Empty(t, p.handle(p.outputOf("t1", place)), "a repeated output")
 }
 
@@ -48,7 +48,7 @@ func TestOutputWithAnOriginGoesToItsChannel(t *testing.T) {
 	require.NotContains(t, string(a.Body), "reply_to")
 	require.EqualValues(t, rowChannels, p.state().Version, "an older build would attempt it without its origin")
 
-	final := onlyValue[FinalReceipt](t, p.handle(p.receiptOf(a, topics.OutcomeDelivered, withResponse(`{"status":"sent","sent":[{"id":"1"}]}`))))
+	final := onlyValue[finalReceipt](t, p.handle(p.receiptOf(a, topics.OutcomeDelivered, withResponse(`{"status":"sent","sent":[{"id":"1"}]}`))))
 	require.Equal(t, topics.OutcomeDelivered, final.Outcome)
 	require.Equal(t, `{"status":"sent","sent":[{"id":"1"}]}`, string(final.Response), "with the platform's IDs")
 	require.EqualValues(t, rowVersion, p.state().Version)
@@ -63,7 +63,7 @@ func TestOriginCountsOnlyWithTheOptionAndAlone(t *testing.T) {
 		"null origin":      `{"origin":null}`,
 	} {
 		p := newHarness(t, toChannels)
-		for _, a := range valuesOf[AttemptRequested](p.handle(p.outputOf("t1", descriptor))) {
+		for _, a := range valuesOf[attemptRequested](p.handle(p.outputOf("t1", descriptor))) {
 			require.Equal(t, "http/harbor", a.Route.Key(), name)
 			require.Nil(t, a.Channel, name)
 		}
@@ -95,8 +95,8 @@ func TestBadOriginIsDeadLettered(t *testing.T) {
 		"the gate is large": strings.TrimSuffix(place, "}") + `,"gate":{"gate_id":"` + strings.Repeat("x", maxGateAsk) + `"}}`,
 	} {
 		p := newHarness(t, toChannels)
-		require.Equal(t, effects{DeadLetter{Reason: reasonOrigin}}, p.handle(p.outputOf("t1", descriptor)), name)
-		require.Equal(t, effects{DeadLetter{Reason: reasonOrigin}}, p.handle(p.messageOf("m1", descriptor)), name)
+		require.Equal(t, effects{deadLetter{Reason: reasonOrigin}}, p.handle(p.outputOf("t1", descriptor)), name)
+		require.Equal(t, effects{deadLetter{Reason: reasonOrigin}}, p.handle(p.messageOf("m1", descriptor)), name)
 		require.Nil(t, p.row)
 	}
 }
@@ -107,7 +107,7 @@ func TestMessageIsIdentifiedByItsWholeID(t *testing.T) {
 	require.Empty(t, p.handle(p.messageOf("e1/reply/1", place)), "a repeat")
 	require.Equal(t, "e1/reply/1", one.TurnID)
 	seen := map[string]bool{one.DeliveryID: true}
-	for _, e := range []Event{
+	for _, e := range []event{
 		p.messageOf("e1/reply/2", place), p.messageOf("e1", place), p.outputOf("e1", place), p.messageOf("", place),
 		p.messageOf("", place), p.messageOf("e1/"+strings.Repeat("x", 1000), place),
 	} {
@@ -121,9 +121,9 @@ func TestMessageIsIdentifiedByItsWholeID(t *testing.T) {
 
 func TestMessageWithoutAnOriginIsDeadLettered(t *testing.T) {
 	p := newHarness(t, toChannels)
-	require.Empty(t, p.handle(MessageGiven{p.record("", nil), topics.Output{}}), "a tombstone")
+	require.Empty(t, p.handle(messageGiven{p.record("", nil), topics.Output{}}), "a tombstone")
 	for _, descriptor := range []string{"", `{}`, harbor, `{"callbackService":"harbor",` + place[1:]} {
-		require.Equal(t, effects{DeadLetter{Reason: reasonNoOrigin}}, p.handle(p.messageOf("m1", descriptor)))
+		require.Equal(t, effects{deadLetter{Reason: reasonNoOrigin}}, p.handle(p.messageOf("m1", descriptor)))
 	}
 	require.Nil(t, p.row)
 }
@@ -165,8 +165,8 @@ func TestNextAttemptGetsTheProgressOfTheLast(t *testing.T) {
 	require.Equal(t, `{"chunk":2}`, string(a.Progress))
 
 	es = p.handle(p.receiptOf(a, topics.OutcomeRefused, withResponse(`{"chunk":3}`)))
-	require.Equal(t, `{"chunk":3}`, string(onlyValue[FinalReceipt](t, es).Response))
-	dead := onlyValue[DeliveryDead](t, es).Delivery
+	require.Equal(t, `{"chunk":3}`, string(onlyValue[finalReceipt](t, es).Response))
+	dead := onlyValue[deliveryDead](t, es).Delivery
 	require.Equal(t, place, string(dead.Channel))
 	require.Equal(t, `{"chunk":3}`, string(dead.Progress))
 
@@ -174,7 +174,7 @@ func TestNextAttemptGetsTheProgressOfTheLast(t *testing.T) {
 	require.Equal(t, place, string(again.Channel), "a requeue goes to the same place")
 	require.Equal(t, `{"chunk":3}`, string(again.Progress), "and continues")
 	es = p.handle(p.receiptOf(again, topics.OutcomeDelivered))
-	require.Equal(t, `{"chunk":3}`, string(onlyValue[FinalReceipt](t, es).Response), "the last one that there is")
+	require.Equal(t, `{"chunk":3}`, string(onlyValue[finalReceipt](t, es).Response), "the last one that there is")
 }
 
 // A text of many messages to a platform that takes a few of them per minute.
@@ -185,14 +185,14 @@ func TestProgressStartsTheBudgetAndTheAttemptsAgain(t *testing.T) {
 	a := attempt(t, p.handle(p.outputOf("t1", place)))
 	for i := range 20 {
 		p.now = p.now.Add(45 * time.Second)
-		require.Empty(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(fmt.Sprintf(`{"chunk":%d}`, i))))), i)
+		require.Empty(t, valuesOf[finalReceipt](p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(fmt.Sprintf(`{"chunk":%d}`, i))))), i)
 		es, _ := p.fireNext()
 		a = attempt(t, es)
 	}
 	p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(`{"chunk":19}`))) // the same again is no progress
 	es, _ := p.fireNext()
 	es = p.handle(p.receiptOf(attempt(t, es), topics.OutcomeFailed, withResponse(`{"chunk":19}`)))
-	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
+	require.Equal(t, topics.OutcomeDead, onlyValue[finalReceipt](t, es).Outcome)
 }
 
 func TestServicesHaveNoProgress(t *testing.T) {
@@ -204,7 +204,7 @@ func TestServicesHaveNoProgress(t *testing.T) {
 	require.Nil(t, a.Progress)
 	require.Nil(t, a.Channel)
 	es = p.handle(p.receiptOf(a, topics.OutcomeDelivered, withResponse(`{"chunk":1}`)))
-	require.Nil(t, onlyValue[FinalReceipt](t, es).Response)
+	require.Nil(t, onlyValue[finalReceipt](t, es).Response)
 }
 
 func TestChannelsAreRetriedLongerThanServices(t *testing.T) {
@@ -212,17 +212,17 @@ func TestChannelsAreRetriedLongerThanServices(t *testing.T) {
 		c.Services = map[string]Service{"slack/second": {Attempts: 2}}
 	})
 	p.handle(p.outputOf("t1", place))
-	require.Empty(t, valuesOf[FinalReceipt](p.failUntilDead(9*time.Minute)))
-	require.Equal(t, reasonBudget, onlyValue[DeliveryDead](t, p.failUntilDead(2*time.Minute)).Reason)
+	require.Empty(t, valuesOf[finalReceipt](p.failUntilDead(9*time.Minute)))
+	require.Equal(t, reasonBudget, onlyValue[deliveryDead](t, p.failUntilDead(2*time.Minute)).Reason)
 
 	p.handle(p.outputOf("t2", strings.Replace(place, "main", "second", 1)))
-	require.Equal(t, reasonAttempts, onlyValue[DeliveryDead](t, p.failUntilDead(time.Minute)).Reason)
+	require.Equal(t, reasonAttempts, onlyValue[deliveryDead](t, p.failUntilDead(time.Minute)).Reason)
 }
 
 // failUntilDead lets every attempt of the session fail for a while.
 func (p *harness) failUntilDead(d time.Duration) (all effects) {
 	p.tb.Helper()
-	for end := p.now.Add(d); p.now.Before(end) && len(valuesOf[DeliveryDead](all)) == 0; {
+	for end := p.now.Add(d); p.now.Before(end) && len(valuesOf[deliveryDead](all)) == 0; {
 		for _, open := range p.state().Open {
 			if open.Phase == deliveryrow.Phase_PHASE_IN_FLIGHT {
 				all = append(all, p.handle(p.receiptOf(topics.Delivery{
@@ -247,7 +247,7 @@ func TestProgressIsGivenUpBeforeDeliveries(t *testing.T) {
 	}
 	p.config.RowLimit = 64 << 10
 	es, _ := p.fireNext()
-	require.Empty(t, valuesOf[DeliveryDead](es))
+	require.Empty(t, valuesOf[deliveryDead](es))
 	require.Len(t, p.state().Open, 8)
 	kept := 0
 	for _, d := range p.state().Open {
@@ -261,12 +261,12 @@ func TestProgressIsGivenUpBeforeDeliveries(t *testing.T) {
 
 func TestLargestProgressFitsIntoTheRecordOfAnAttempt(t *testing.T) {
 	p := newHarness(t, toChannels, func(c *Config) { c.RecordLimit, c.RowLimit = 128<<10, 128<<10 })
-	dead := onlyValue[DeliveryDead](t, p.handle(p.outputOfSize(p.config.RecordLimit-30_000)))
+	dead := onlyValue[deliveryDead](t, p.handle(p.outputOfSize(p.config.RecordLimit-30_000)))
 	require.Equal(t, reasonTooLarge, dead.Reason, "with the largest progress its record would be too large")
 }
 
-func (p *harness) outputOfSize(n int) Event {
-	e := p.outputOf("t1", place).(OutputArrived)
+func (p *harness) outputOfSize(n int) event {
+	e := p.outputOf("t1", place).(outputArrived)
 	e.Output.Content = strings.Repeat("x", n)
 	value, err := p.topics.MessageOutput.Codec().Marshal(e.Output)
 	require.NoError(p.tb, err)
@@ -280,10 +280,10 @@ func TestKindOfChannelsIsNotForServices(t *testing.T) {
 		{Services: map[string]Service{"slack/main": slack}}, {DefaultService: slack}, {Unrouted: topics.Destination{Kind: topics.KindChannel}},
 	} {
 		c.Channels = true
-		require.ErrorIs(t, c.Complete(), ErrConfig)
+		require.ErrorIs(t, c.complete(), ErrConfig)
 	}
 	c := Config{Channels: true, Services: map[string]Service{"slack/main": {Initial: 20 * time.Second}}}
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	s := c.serviceOf(topics.Destination{Kind: topics.KindChannel, Service: "slack/main"})
 	require.Equal(t, Service{
 		Kind: topics.KindChannel, Budget: 10 * time.Minute, Initial: 20 * time.Second, Longest: 30 * time.Second,

@@ -124,8 +124,8 @@ var (
 	}
 )
 
-// Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
-func (c *Config) Complete() error {
+// complete gives fields that are zero their defaults. Its error is that of Graph.
+func (c *Config) complete() error {
 	var check bounds.Check
 	c.DefaultService = c.DefaultService.completed(defaultService)
 	c.DefaultService.check(&check, "DefaultService")

@@ -41,7 +41,7 @@ func TestServiceTakesZeroFieldsFromTheDefault(t *testing.T) {
 		DefaultService: Service{Budget: time.Minute},
 		Services:       map[string]Service{"harbor": {Ordered: true, Longest: time.Second}, "pier": {Kind: topics.KindFunction}},
 	}
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	require.Equal(t, Service{
 		Kind: "http", Budget: time.Minute, Initial: time.Second, Longest: time.Second, Attempts: 100,
 		InFlight: 32, Ordered: true,
@@ -52,9 +52,9 @@ func TestServiceTakesZeroFieldsFromTheDefault(t *testing.T) {
 
 func TestCompletingAgainChangesNothing(t *testing.T) {
 	c := Config{Breaker: Breaker{Failures: -7}}
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	once := c
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	require.Equal(t, once, c)
 	require.Negative(t, c.Breaker.Failures, "the circuit never opens")
 }

@@ -9,7 +9,7 @@ import (
 
 // apply requeues a dead delivery. The delivery keeps its ID, so that a receiver that has it drops the repeat; attempts
 // continue to be numbered; the budget starts again.
-func (e Controlled) apply(t *transition) {
+func (e controlled) apply(t *transition) {
 	if e.tombstone() {
 		t.deadLetter(reasonTombstone)
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 )
 
-// apply expires routes, early outputs, dead deliveries and the row itself. advance, which Apply calls after every event, handles the
+// apply expires routes, early outputs, dead deliveries and the row itself. advance, which apply calls after every event, handles the
 // deadlines of open deliveries.
-func (DeadlineCame) apply(t *transition) {
+func (deadlineCame) apply(t *transition) {
 	t.expireRoutes()
 	n := len(t.row.Dead)
 	t.row.Dead = slices.DeleteFunc(t.row.Dead, func(d *deliveryrow.Delivery) bool { return d.DueMs <= t.nowMS() })

@@ -39,7 +39,7 @@ func (t *transition) usedEarly(r *deliveryrow.ReplyRoute, writtenMS int64) bool 
 		t.takeRoute(t.row.Routes[0].Id)
 	}
 	if withheld && !t.routedIsOpen() {
-		t.emit(r.Id, "route", 0, RouteRemoved{})
+		t.emit(r.Id, "route", 0, routeRemoved{})
 	}
 	return true
 }

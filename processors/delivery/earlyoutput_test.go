@@ -46,10 +46,10 @@ func TestOutputUsesUpARouteThatIsReadAfterIt(t *testing.T) {
 				case "delivered":
 					es = p.handle(p.receiptOf(a, topics.OutcomeDelivered))
 				}
-				for _, r := range valuesOf[AttemptRequested](es) {
+				for _, r := range valuesOf[attemptRequested](es) {
 					a = topics.Delivery(r)
 				}
-				removed += len(valuesOf[RouteRemoved](es))
+				removed += len(valuesOf[routeRemoved](es))
 			}
 			require.Equal(t, 1, removed, "one tombstone")
 			require.Empty(t, p.state().Routes)
@@ -66,7 +66,7 @@ func TestRouteThatIsWrittenAfterAnEarlyOutputIsKept(t *testing.T) {
 	next, _ := p.routeOf(one)
 	require.Empty(t, p.handle(next))
 	require.Len(t, p.state().Routes, 1)
-	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), "it would remove the next route too")
+	require.Empty(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), "it would remove the next route too")
 }
 
 func TestEarlyOutputsAreBounded(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEarlyOutputsAreBounded(t *testing.T) {
 func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newHarness(t)
-		var routes, outputs []Event
+		var routes, outputs []event
 		for i := range rapid.IntRange(1, 5).Draw(t, "turns") {
 			p.now = p.now.Add(time.Millisecond)
 			token := rapid.SampledFrom([]int{i, i, 100}).Draw(t, "token")
@@ -99,10 +99,10 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 		var open []topics.Delivery
 		last := ""
 		note := func(es effects) {
-			for _, a := range valuesOf[AttemptRequested](es) {
+			for _, a := range valuesOf[attemptRequested](es) {
 				open = append(open, topics.Delivery(a))
 			}
-			if len(valuesOf[RouteRemoved](es)) > 0 {
+			if len(valuesOf[routeRemoved](es)) > 0 {
 				last = "tombstone"
 			}
 		}

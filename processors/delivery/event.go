@@ -2,14 +2,14 @@ package delivery
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Event is an input of Apply: a record of an input topic, or a deadline of the row.
-type Event interface {
+// event is an input of apply: a record of an input topic, or a deadline of the row.
+type event interface {
 	session() string
 	apply(t *transition)
 }
 
-// Record describes the record of an event. Apply only reads it.
-type Record struct {
+// record describes the record of an event. apply only reads it.
+type record struct {
 	// Session is the session ID: the record's key and the key of the row.
 	Session string
 	// Cause identifies the record, and is the same for every repeat of it (processors.Context.CauseID).
@@ -23,40 +23,40 @@ type Record struct {
 	WrittenMS int64
 }
 
-func (r *Record) session() string { return r.Session }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) session() string { return r.Session }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic, and one for deadlines.
 type (
-	// OutputArrived is a record of message-output.
-	OutputArrived struct {
-		*Record
+	// outputArrived is a record of message-output.
+	outputArrived struct {
+		*record
 		Output topics.Output
 	}
-	// MessageGiven is a record of channel-messages.
-	MessageGiven struct {
-		*Record
+	// messageGiven is a record of channel-messages.
+	messageGiven struct {
+		*record
 		Output topics.Output
 	}
-	// RouteGiven is a record of reply-to.
-	RouteGiven struct {
-		*Record
+	// routeGiven is a record of reply-to.
+	routeGiven struct {
+		*record
 		Route topics.Route
 	}
-	// ReceiptArrived is a record of delivery-receipts.
-	ReceiptArrived struct {
-		*Record
+	// receiptArrived is a record of delivery-receipts.
+	receiptArrived struct {
+		*record
 		Receipt topics.Receipt
 	}
-	// Controlled is a record of delivery-control.
-	Controlled struct {
-		*Record
+	// controlled is a record of delivery-control.
+	controlled struct {
+		*record
 		Control topics.DeliveryControl
 	}
-	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
+	deadlineCame struct {
 		Session string
 	}
 )
 
-func (d DeadlineCame) session() string { return d.Session }
+func (d deadlineCame) session() string { return d.Session }

@@ -26,7 +26,7 @@ type harness struct {
 	key    string
 	now    time.Time
 	row    []byte
-	gates  map[string]Gate
+	gates  map[string]gate
 	offset int
 }
 
@@ -35,25 +35,25 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 	require.NoError(t, err)
 	p := &harness{
 		tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
-		gates: map[string]Gate{},
+		gates: map[string]gate{},
 	}
 	for _, f := range change {
 		f(&p.config)
 	}
-	require.NoError(t, p.config.Complete())
+	require.NoError(t, p.config.complete())
 	return p
 }
 
-func (p *harness) record(id string, value []byte) *Record {
+func (p *harness) record(id string, value []byte) *record {
 	p.offset++
 	if id == "" {
-		return &Record{Session: p.key, Cause: "offset-" + strconv.Itoa(p.offset), Value: value, WrittenMS: p.now.UnixMilli()}
+		return &record{Session: p.key, Cause: "offset-" + strconv.Itoa(p.offset), Value: value, WrittenMS: p.now.UnixMilli()}
 	}
-	return &Record{Session: p.key, Cause: id, Own: true, Value: value, WrittenMS: p.now.UnixMilli()}
+	return &record{Session: p.key, Cause: id, Own: true, Value: value, WrittenMS: p.now.UnixMilli()}
 }
 
 // outputOf returns the output of a turn. An empty descriptor is an output without one.
-func (p *harness) outputOf(turn, descriptor string) Event {
+func (p *harness) outputOf(turn, descriptor string) event {
 	p.tb.Helper()
 	o := topics.Output{SessionID: &p.key, Content: "answer of " + turn, SourceAgent: "agent-1"}
 	if descriptor != "" {
@@ -63,11 +63,11 @@ func (p *harness) outputOf(turn, descriptor string) Event {
 	require.NoError(p.tb, err)
 	d := p.topics.MessageOutput.Codec().Unmarshal(value)
 	require.NoError(p.tb, d.Err)
-	return OutputArrived{p.record(turn+"/0/output/0", value), d.Value}
+	return outputArrived{p.record(turn+"/0/output/0", value), d.Value}
 }
 
 // messageOf returns a record of channel-messages. An empty ID is a record without a turntable.id.
-func (p *harness) messageOf(id, descriptor string) Event {
+func (p *harness) messageOf(id, descriptor string) event {
 	p.tb.Helper()
 	o := topics.Output{SessionID: &p.key, Content: "message " + id}
 	if descriptor != "" {
@@ -77,20 +77,20 @@ func (p *harness) messageOf(id, descriptor string) Event {
 	require.NoError(p.tb, err)
 	d := p.topics.ChannelMessages.Codec().Unmarshal(value)
 	require.NoError(p.tb, d.Err)
-	return MessageGiven{p.record(id, value), d.Value}
+	return messageGiven{p.record(id, value), d.Value}
 }
 
 // routeOf returns a reply route and its ID, by which outputs name it.
-func (p *harness) routeOf(descriptor string) (Event, string) {
+func (p *harness) routeOf(descriptor string) (event, string) {
 	p.tb.Helper()
 	d := p.topics.ReplyTo.Codec().Unmarshal([]byte(descriptor))
 	require.NoError(p.tb, d.Err)
 	r := p.record("", []byte(descriptor))
-	return RouteGiven{r, d.Value}, topics.RouteID(p.key, r.Cause)
+	return routeGiven{r, d.Value}, topics.RouteID(p.key, r.Cause)
 }
 
 // receiptOf returns a sink's receipt of an attempt.
-func (p *harness) receiptOf(a topics.Delivery, outcome topics.Outcome, change ...func(*topics.Receipt)) Event {
+func (p *harness) receiptOf(a topics.Delivery, outcome topics.Outcome, change ...func(*topics.Receipt)) event {
 	p.tb.Helper()
 	r := topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
@@ -103,15 +103,15 @@ func (p *harness) receiptOf(a topics.Delivery, outcome topics.Outcome, change ..
 	for _, f := range change {
 		f(&r)
 	}
-	return ReceiptArrived{p.record("sink/"+a.DeliveryID, []byte("{}")), r}
+	return receiptArrived{p.record("sink/"+a.DeliveryID, []byte("{}")), r}
 }
 
-func (p *harness) requeueOf(id string) Event {
-	return Controlled{p.record("", []byte("{}")), topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id}}
+func (p *harness) requeueOf(id string) event {
+	return controlled{p.record("", []byte("{}")), topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id}}
 }
 
 // handle applies an event, checks the row and returns the effects.
-func (p *harness) handle(e Event) effects {
+func (p *harness) handle(e event) effects {
 	p.tb.Helper()
 	var state *deliveryrow.State
 	if p.row != nil {
@@ -120,7 +120,7 @@ func (p *harness) handle(e Event) effects {
 		require.NoError(p.tb, err)
 	}
 	before, had := p.row, state != nil
-	out := Apply(state, e, func(key string) Gate { return p.gates[key] }, p.now, p.config)
+	out := apply(state, e, func(key string) gate { return p.gates[key] }, p.now, p.config)
 	switch {
 	case !out.Changed:
 		require.Equal(p.tb, before, p.row)
@@ -134,7 +134,7 @@ func (p *harness) handle(e Event) effects {
 		p.row = raw
 		at, ok := rows.Deadline(raw)
 		require.True(p.tb, ok, "every row has a deadline")
-		if _, timer := e.(DeadlineCame); timer {
+		if _, timer := e.(deadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 		}
 	}
@@ -158,7 +158,7 @@ func (p *harness) fireNext() (effects, bool) {
 		return nil, false
 	}
 	p.now = time.UnixMilli(at).UTC()
-	return p.handle(DeadlineCame{p.key}), true
+	return p.handle(deadlineCame{p.key}), true
 }
 
 // advance moves the clock by d and applies the deadlines in that time.
@@ -176,12 +176,12 @@ func (p *harness) advance(d time.Duration) (all effects) {
 	}
 }
 
-type effects []Effect
+type effects []effect
 
 // valuesOf returns the values of one topic.
-func valuesOf[V Value](es effects) (list []V) {
+func valuesOf[V value](es effects) (list []V) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if v, ok := m.Value.(V); ok {
 				list = append(list, v)
 			}
@@ -191,7 +191,7 @@ func valuesOf[V Value](es effects) (list []V) {
 }
 
 // onlyValue returns the value of one topic and fails if there is not exactly one.
-func onlyValue[V Value](t tb, es effects) V {
+func onlyValue[V value](t tb, es effects) V {
 	t.Helper()
 	list := valuesOf[V](es)
 	require.Len(t, list, 1, "%v", es)
@@ -200,7 +200,7 @@ func onlyValue[V Value](t tb, es effects) V {
 
 func attempt(t tb, es effects) topics.Delivery {
 	t.Helper()
-	return topics.Delivery(onlyValue[AttemptRequested](t, es))
+	return topics.Delivery(onlyValue[attemptRequested](t, es))
 }
 
 const harbor = `{"callbackService":"harbor","bearerToken":"t0ken"}`

@@ -10,7 +10,7 @@ import (
 )
 
 // apply opens the delivery of an output. A tombstone has nothing to deliver.
-func (e OutputArrived) apply(t *transition) {
+func (e outputArrived) apply(t *transition) {
 	if e.tombstone() {
 		return
 	}
@@ -18,7 +18,7 @@ func (e OutputArrived) apply(t *transition) {
 	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package delegation passes it on
 		return
 	case t.config.Channels && topics.OriginOf(e.Output.ReplyTo) != nil:
-		t.openToChannel(e.Record, e.Output, turnOf(e.Record), ofDelivery)
+		t.openToChannel(e.record, e.Output, turnOf(e.record), ofDelivery)
 		return
 	}
 	to, routed := t.destination(e.Output.ReplyTo)
@@ -30,7 +30,7 @@ func (e OutputArrived) apply(t *transition) {
 	if to.Kind == "" {
 		return
 	}
-	turn := turnOf(e.Record)
+	turn := turnOf(e.record)
 	id := deliveryID(t.key, turn, to.Key()+"\x00"+routeID)
 	if t.opened(id) {
 		return
@@ -66,7 +66,7 @@ func (t *transition) destination(descriptor topics.Raw) (to topics.Destination, 
 
 // turnOf returns the ID of the turn that wrote an output: the first segment of the record's turntable.id. For records
 // without that header it is the record's cause. A long ID is replaced by its digest.
-func turnOf(r *Record) string {
+func turnOf(r *record) string {
 	turn := r.Cause
 	if first, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && first != "" {
 		turn = first

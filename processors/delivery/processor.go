@@ -22,7 +22,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
 	}
-	if err := c.Complete(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	b := &binding{topics: catalog, config: c}
@@ -48,39 +48,39 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition apply to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
 	config Config
 }
 
 func (b *binding) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
-	return b.apply(c, OutputArrived{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, outputArrived{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Output]) error {
-	return b.apply(c, MessageGiven{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, messageGiven{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
-	return b.apply(c, RouteGiven{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, routeGiven{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onReceipt(c *processors.Context, in codec.Decoded[topics.Receipt]) error {
-	return b.apply(c, ReceiptArrived{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, receiptArrived{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.DeliveryControl]) error {
-	return b.apply(c, Controlled{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, controlled{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{c.Key()})
+	return b.apply(c, deadlineCame{c.Key()})
 }
 
-func recordOf(c *processors.Context, raw []byte) *Record {
+func recordOf(c *processors.Context, raw []byte) *record {
 	_, own := c.Headers()[topics.HeaderID]
-	r := &Record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
+	r := &record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
 	if at := c.Timestamp(); !at.IsZero() {
 		r.WrittenMS = at.UnixMilli()
 	}
@@ -90,7 +90,7 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
 // the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
 // the event's record is dead-lettered.
-func (b *binding) apply(c *processors.Context, e Event) error {
+func (b *binding) apply(c *processors.Context, e event) error {
 	state, err := deliveryrow.Table.Of(c.Value())
 	if errors.Is(err, rows.ErrVersion) {
 		return err
@@ -100,7 +100,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	}
 	config := b.config
 	config.RecordLimit = min(config.RecordLimit, c.MaxRecordBytes())
-	out := Apply(state, e, b.routes(c), c.Now(), config)
+	out := apply(state, e, b.routes(c), c.Now(), config)
 	for _, effect := range out.Effects {
 		if err := b.emit(c, effect); err != nil {
 			return err
@@ -119,30 +119,30 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 // routes looks up routes in the table of RoutesGraph. That table is stale by some milliseconds, or for as long as that
 // group does not run. This is harmless: an attempt that a current table would have prevented is deferred by the sink, or
 // fails and is retried.
-func (b *binding) routes(c *processors.Context) Routes {
-	return func(key string) Gate {
+func (b *binding) routes(c *processors.Context) routes {
+	return func(key string) gate {
 		circuit, err := deliveryrow.CircuitTable.Of(c.Lookup(b.topics.DeliveryRoutes(), key))
 		if err != nil {
-			return Gate{}
+			return gate{}
 		}
 		return circuitGate(circuit, c.Now())
 	}
 }
 
 // emit writes the record of an effect.
-func (b *binding) emit(c *processors.Context, effect Effect) error {
-	e, ok := effect.(Emit)
+func (b *binding) emit(c *processors.Context, effect effect) error {
+	e, ok := effect.(emit)
 	if !ok {
-		return c.DeadLetter(effect.(DeadLetter).Reason)
+		return c.DeadLetter(effect.(deadLetter).Reason)
 	}
 	switch v := e.Value.(type) {
-	case AttemptRequested:
+	case attemptRequested:
 		return processors.EmitWithID(c, b.topics.Deliveries, e.Key, topics.Delivery(v), e.ID)
-	case FinalReceipt:
+	case finalReceipt:
 		return processors.EmitWithID(c, b.topics.DeliveryReceipts, e.Key, topics.Receipt(v), e.ID)
-	case DeliveryDead:
+	case deliveryDead:
 		return processors.EmitWithID(c, b.topics.DeliveryDLQ, e.Key, topics.DeadDelivery(v), e.ID)
-	case RouteRemoved:
+	case routeRemoved:
 		return c.EmitWithID(b.topics.ReplyTo.Stream(), e.Key, nil, e.ID)
 	default:
 		return fmt.Errorf("delivery: no topic for %T", e.Value)

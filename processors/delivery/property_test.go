@@ -18,7 +18,7 @@ import (
 type simulation struct {
 	*harness
 	services []string
-	sent     []Event                    // for repeats
+	sent     []event                    // for repeats
 	attempts map[string]topics.Delivery // by record id
 	waiting  []topics.Delivery          // without a receipt
 	finals   map[string]topics.Receipt  // by record id
@@ -41,7 +41,7 @@ func newSimulation(t tb) *simulation {
 	}
 }
 
-func (w *simulation) deliver(e Event) {
+func (w *simulation) deliver(e event) {
 	w.tb.Helper()
 	w.now = w.now.Add(time.Millisecond)
 	w.sent = append(w.sent, e)
@@ -52,12 +52,12 @@ func (w *simulation) deliver(e Event) {
 func (w *simulation) check(es effects) {
 	w.tb.Helper()
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}
 		switch v := m.Value.(type) {
-		case AttemptRequested:
+		case attemptRequested:
 			a := topics.Delivery(v)
 			require.NotContains(w.tb, w.attempts, m.ID, "an attempt is emitted once")
 			require.NotContains(w.tb, w.finals, fmt.Sprintf("%s/final/%d", a.DeliveryID, w.requeued[a.DeliveryID]),
@@ -65,7 +65,7 @@ func (w *simulation) check(es effects) {
 			w.attempts[m.ID] = a
 			w.waiting = append(w.waiting, a)
 			w.checkAttempt(a)
-		case FinalReceipt:
+		case finalReceipt:
 			require.NotContains(w.tb, w.finals, m.ID, "one final receipt per round")
 			w.finals[m.ID] = topics.Receipt(v)
 		}
@@ -111,7 +111,7 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newSimulation(t)
 		outputs := rapid.IntRange(1, 5).Draw(t, "outputs")
-		var queue []Event // outputs and routes, in a random order
+		var queue []event // outputs and routes, in a random order
 		for i := range outputs {
 			service := rapid.SampledFrom(w.services).Draw(t, "service")
 			turn := fmt.Sprintf("t%d", i)
@@ -137,7 +137,7 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 		for _, e := range queue {
 			w.deliver(e)
 		}
-		w.gates = map[string]Gate{}
+		w.gates = map[string]gate{}
 		for w.open() > 0 {
 			if n := len(w.waiting); n > 0 && rapid.Bool().Draw(t, "answer") {
 				a := w.waiting[n-1]
@@ -162,7 +162,7 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 }
 
 // move applies one random event.
-func (w *simulation) move(t *rapid.T, queue *[]Event) {
+func (w *simulation) move(t *rapid.T, queue *[]event) {
 	switch rapid.SampledFrom([]string{
 		"output", "output", "receipt", "receipt", "receipt", "receipt", "again", "lose", "time", "time", "gate", "requeue",
 	}).Draw(t, "move") {
@@ -202,7 +202,7 @@ func (w *simulation) move(t *rapid.T, queue *[]Event) {
 			w.check(es)
 		}
 	case "gate":
-		w.gates["http/"+rapid.SampledFrom(w.services).Draw(t, "route")] = Gate{
+		w.gates["http/"+rapid.SampledFrom(w.services).Draw(t, "route")] = gate{
 			OpenUntilMS: w.now.UnixMilli() + rapid.Int64Range(-1000, 20_000).Draw(t, "open"),
 			InFlight:    rapid.Int64Range(0, 40).Draw(t, "in flight"),
 		}
@@ -224,7 +224,7 @@ func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 			for _, m := range moves {
 				all = append(all, es...)
 				outcome := []topics.Outcome{topics.OutcomeFailed, topics.OutcomeDeferred, topics.OutcomeDelivered}[m]
-				if list := valuesOf[AttemptRequested](es); len(list) > 0 {
+				if list := valuesOf[attemptRequested](es); len(list) > 0 {
 					es = p.handle(p.receiptOf(topics.Delivery(list[0]), outcome))
 					continue
 				}

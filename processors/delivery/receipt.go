@@ -19,7 +19,7 @@ const maxRetryAfter = 7 * 24 * time.Hour
 // apply applies a sink's receipt of an attempt. Repeats, final receipts (which this package writes itself) and receipts
 // of any attempt but the last change nothing. A receipt after the end of its lease counts as long as no other attempt was
 // made.
-func (e ReceiptArrived) apply(t *transition) {
+func (e receiptArrived) apply(t *transition) {
 	r := e.Receipt
 	d := t.find(r.DeliveryID)
 	if e.tombstone() || r.Final || d == nil || r.Attempt != int64(d.Attempt) {
@@ -78,7 +78,7 @@ func (t *transition) deliver(d *deliveryrow.Delivery, r topics.Receipt) {
 	case len(t.row.Routes) > 0:
 		t.withhold(d.GetToken())
 	default:
-		t.emit(d.Id, "route", d.Round, RouteRemoved{})
+		t.emit(d.Id, "route", d.Round, routeRemoved{})
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 			Attempt: int64(f.Attempt), Reason: f.Reason, Status: int64(f.Status), AtMS: f.AtMs,
 		})
 	}
-	t.emit(d.Id, "dead", d.Round, DeliveryDead(dead))
+	t.emit(d.Id, "dead", d.Round, deliveryDead(dead))
 	t.end(d, topics.Receipt{Outcome: topics.OutcomeDead, Reason: &reason})
 	if d.Body == nil {
 		return
@@ -121,7 +121,7 @@ func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 func (t *transition) end(d *deliveryrow.Delivery, r topics.Receipt) {
 	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), routeOf(d)
 	r.Final, r.AtMS, r.Response = true, t.nowMS(), responseOf(d, r)
-	t.emit(d.Id, "final", d.Round, FinalReceipt(r))
+	t.emit(d.Id, "final", d.Round, finalReceipt(r))
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *deliveryrow.Delivery) bool { return o == d })
 	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {
 		t.remember(ended)

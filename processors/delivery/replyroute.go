@@ -11,7 +11,7 @@ import (
 
 // apply gives a reply route to the deliveries that wait for it, or stores it until its output arrives. A tombstone says
 // that a route was used or withdrawn; no output will name that route, so it is ignored.
-func (e RouteGiven) apply(t *transition) {
+func (e routeGiven) apply(t *transition) {
 	if e.tombstone() {
 		return
 	}

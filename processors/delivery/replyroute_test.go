@@ -24,13 +24,13 @@ func TestOutputWithoutServiceDropsTheRouteItNames(t *testing.T) {
 				p := newHarness(t, func(c *Config) { c.Unrouted = topics.Destination{Kind: unrouted} })
 				route, id := p.routeOf(`{"channel":"c","bearerToken":"t"}`)
 				output := p.outputOf("t1", serviceless(id))
-				events := []Event{route, output, route, output}
+				events := []event{route, output, route, output}
 				if first == "output" {
-					events = []Event{output, route, output, route}
+					events = []event{output, route, output, route}
 				}
 				attempts := 0
 				for _, e := range events {
-					attempts += len(valuesOf[AttemptRequested](p.handle(e)))
+					attempts += len(valuesOf[attemptRequested](p.handle(e)))
 				}
 				require.Empty(t, p.state().Routes)
 				require.Equal(t, unrouted != "", attempts == 1, "one delivery, if outputs without a service have a destination")
@@ -73,7 +73,7 @@ func TestOutputWithItsDescriptorUsesUpTheRoute(t *testing.T) {
 				require.Empty(t, p.handle(route))
 			}
 			a := attempt(t, p.handle(p.outputOf("t1", c.output)))
-			require.Len(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), map[bool]int{true: 1}[c.removed])
+			require.Len(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), map[bool]int{true: 1}[c.removed])
 		})
 	}
 }
@@ -111,8 +111,8 @@ func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
 	}
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
 	es := p.advance(p.config.RouteWait)
-	require.Equal(t, reasonNoRoute, onlyValue[DeliveryDead](t, es).Reason)
-	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
+	require.Equal(t, reasonNoRoute, onlyValue[deliveryDead](t, es).Reason)
+	require.Equal(t, topics.OutcomeDead, onlyValue[finalReceipt](t, es).Outcome)
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
 }
 
@@ -135,14 +135,14 @@ func TestRouteEvictsNothingIfDeliveriesFillTheRow(t *testing.T) {
 	p.handle(route)
 	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), `{"callbackService":"harbor"}`)))
 	large, _ := p.routeOf(`{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 20<<10) + `"}`)
-	require.Equal(t, effects{DeadLetter{Reason: reasonRouteRoom}}, p.handle(large))
+	require.Equal(t, effects{deadLetter{Reason: reasonRouteRoom}}, p.handle(large))
 	require.Equal(t, id, p.state().Routes[0].Id)
 }
 
 func TestRouteThatIsTooLargeIsDeadLettered(t *testing.T) {
 	p := newHarness(t)
 	route, _ := p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxDescriptor) + `"}`)
-	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize}}, p.handle(route))
+	require.Equal(t, effects{deadLetter{Reason: reasonRouteSize}}, p.handle(route))
 }
 
 // The newest routes deliver, however many routes a session had and whatever happened to them, and every output with a
@@ -154,8 +154,8 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 		output := func(descriptor string) effects {
 			turns++
 			es := p.handle(p.outputOf(fmt.Sprint("t", turns), descriptor))
-			for _, a := range valuesOf[AttemptRequested](es) {
-				finals += len(valuesOf[FinalReceipt](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
+			for _, a := range valuesOf[attemptRequested](es) {
+				finals += len(valuesOf[finalReceipt](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
 			}
 			return es
 		}
@@ -170,22 +170,22 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 				all = append(all, id)
 			case "used":
 				want++
-				require.Len(t, valuesOf[AttemptRequested](output(named(id))), 1)
+				require.Len(t, valuesOf[attemptRequested](output(named(id))), 1)
 				kept = kept[:len(kept)-1]
 			case "no service":
 				require.Empty(t, output(serviceless(id)))
 				kept = kept[:len(kept)-1]
 			case "withdrawn": // by a tombstone that does not say which route
-				require.Empty(t, p.handle(RouteGiven{p.record("", nil), topics.Route{}}))
+				require.Empty(t, p.handle(routeGiven{p.record("", nil), topics.Route{}}))
 			}
 			require.Len(t, p.state().GetRoutes(), len(kept))
 		}
 		for _, id := range all {
 			want++
-			attempts := valuesOf[AttemptRequested](output(named(id)))
+			attempts := valuesOf[attemptRequested](output(named(id)))
 			require.Equal(t, slices.Contains(kept, id), len(attempts) == 1)
 		}
-		finals += len(valuesOf[FinalReceipt](p.advance(p.config.RouteWait)))
+		finals += len(valuesOf[finalReceipt](p.advance(p.config.RouteWait)))
 		require.Equal(t, want, finals)
 	})
 }

@@ -15,14 +15,14 @@ func TestFailedAttemptsAreRetriedWithinTheBudget(t *testing.T) {
 	start := p.now
 	es := p.handle(p.outputOf("t1", harbor))
 	upper, tries := time.Second, 0
-	for len(valuesOf[FinalReceipt](es)) == 0 {
+	for len(valuesOf[finalReceipt](es)) == 0 {
 		a := attempt(t, es)
 		tries++
 		require.EqualValues(t, tries, a.Attempt)
 		require.Less(t, p.now.Sub(start), 2*time.Minute)
 		failed := p.now
 		es = p.handle(p.receiptOf(a, topics.OutcomeFailed))
-		if len(valuesOf[FinalReceipt](es)) == 0 {
+		if len(valuesOf[finalReceipt](es)) == 0 {
 			require.Empty(t, es, "it waits")
 			es, _ = p.fireNext()
 			require.LessOrEqual(t, p.now.Sub(failed), upper)
@@ -30,7 +30,7 @@ func TestFailedAttemptsAreRetriedWithinTheBudget(t *testing.T) {
 		}
 	}
 	require.Greater(t, tries, 8)
-	dead := onlyValue[DeliveryDead](t, es)
+	dead := onlyValue[deliveryDead](t, es)
 	require.Equal(t, reasonBudget, dead.Reason)
 	require.Len(t, dead.Failures, tries, "every attempt's reason")
 	require.Equal(t, "status 503", dead.Failures[0].Reason)
@@ -45,7 +45,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	a = attempt(t, func() effects { es, _ := p.fireNext(); return es }())
 	require.Equal(t, asked, p.now)
 	es := p.handle(p.receiptOf(a, topics.OutcomeFailed, func(r *topics.Receipt) { r.Status, r.RetryAfterMS = 429, 1<<60 }))
-	require.Equal(t, reasonExpired, onlyValue[DeliveryDead](t, es).Reason, "the wait exceeds the TTL")
+	require.Equal(t, reasonExpired, onlyValue[deliveryDead](t, es).Reason, "the wait exceeds the TTL")
 }
 
 func TestLostAttemptIsRetriedAfterItsLease(t *testing.T) {
@@ -56,35 +56,35 @@ func TestLostAttemptIsRetriedAfterItsLease(t *testing.T) {
 	require.EqualValues(t, 2, two.Attempt)
 	require.Equal(t, one.DeliveryID, two.DeliveryID)
 	require.Empty(t, p.handle(p.receiptOf(one, topics.OutcomeFailed)))
-	require.Len(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(two, topics.OutcomeDelivered))), 1)
+	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(two, topics.OutcomeDelivered))), 1)
 }
 
 func TestSinkOutageSpendsNoBudget(t *testing.T) {
 	p := newHarness(t)
 	p.handle(p.outputOf("t1", harbor))
 	es := p.advance(23 * time.Hour)
-	require.Empty(t, valuesOf[FinalReceipt](es))
-	attempts := valuesOf[AttemptRequested](es)
+	require.Empty(t, valuesOf[finalReceipt](es))
+	attempts := valuesOf[attemptRequested](es)
 	require.Less(t, len(attempts), p.config.DefaultService.Attempts)
 	first, last := attempts[0], attempts[len(attempts)-1]
 	require.Equal(t, p.config.Lease.Milliseconds()*2, first.LeaseUntilMS-first.NotBeforeMS, "the lease doubles with each lost attempt")
 	require.Equal(t, p.config.Lease.Milliseconds()*15, last.LeaseUntilMS-last.NotBeforeMS)
-	require.Len(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(topics.Delivery(last), topics.OutcomeDelivered))), 1)
+	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(topics.Delivery(last), topics.OutcomeDelivered))), 1)
 }
 
 func TestLostAttemptsAreCounted(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.DefaultService.Attempts = 3 })
 	p.handle(p.outputOf("t1", harbor))
 	es := p.advance(time.Hour)
-	require.Len(t, valuesOf[AttemptRequested](es), 2)
-	require.Equal(t, reasonAttempts, onlyValue[DeliveryDead](t, es).Reason)
+	require.Len(t, valuesOf[attemptRequested](es), 2)
+	require.Equal(t, reasonAttempts, onlyValue[deliveryDead](t, es).Reason)
 }
 
 func TestTimeOfALostAttemptIsCreditedOnce(t *testing.T) {
 	p := newHarness(t)
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
 	start := p.now
-	p.gates["http/harbor"] = Gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
 	require.Empty(t, p.advance(time.Minute), "the attempt is lost and the circuit is open")
 	require.Empty(t, p.handle(p.receiptOf(a, topics.OutcomeDeferred)))
 	d := p.state().Open[0]
@@ -94,9 +94,9 @@ func TestTimeOfALostAttemptIsCreditedOnce(t *testing.T) {
 func TestLateReceiptCountsUntilTheNextAttempt(t *testing.T) {
 	p := newHarness(t)
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	p.gates["http/harbor"] = Gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
 	require.Empty(t, p.advance(time.Minute), "the attempt is lost and the circuit is open")
-	require.Len(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), 1)
+	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), 1)
 }
 
 func TestDeferredAttemptSpendsNoBudget(t *testing.T) {
@@ -115,16 +115,16 @@ func TestDeferredAttemptSpendsNoBudget(t *testing.T) {
 
 func TestFullRouteIsNotAttempted(t *testing.T) {
 	p := newHarness(t)
-	p.gates["http/harbor"] = Gate{InFlight: 32}
+	p.gates["http/harbor"] = gate{InFlight: 32}
 	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
-	require.Empty(t, valuesOf[AttemptRequested](p.advance(time.Hour)))
-	p.gates["http/harbor"] = Gate{InFlight: 31}
+	require.Empty(t, valuesOf[attemptRequested](p.advance(time.Hour)))
+	p.gates["http/harbor"] = gate{InFlight: 31}
 	attempt(t, p.advance(time.Minute))
 }
 
 func TestOpenCircuitDelaysAttemptsUntilTheBudgetIsSpent(t *testing.T) {
 	p := newHarness(t)
-	p.gates["http/harbor"] = Gate{OpenUntilMS: p.now.Add(10 * time.Second).UnixMilli()}
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(10 * time.Second).UnixMilli()}
 	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
 	opened := p.now
 	es, _ := p.fireNext()
@@ -132,7 +132,7 @@ func TestOpenCircuitDelaysAttemptsUntilTheBudgetIsSpent(t *testing.T) {
 	require.GreaterOrEqual(t, p.now.Sub(opened), 10*time.Second)
 
 	p = newHarness(t)
-	p.gates["http/harbor"] = Gate{OpenUntilMS: p.now.Add(time.Hour).UnixMilli()}
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(time.Hour).UnixMilli()}
 	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
-	require.Equal(t, reasonCircuit, onlyValue[DeliveryDead](t, p.advance(2*time.Minute)).Reason)
+	require.Equal(t, reasonCircuit, onlyValue[deliveryDead](t, p.advance(2*time.Minute)).Reason)
 }

@@ -21,7 +21,7 @@ func RoutesGraph(agent string, c Config) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
 	}
-	if err := c.Complete(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	edges := processors.Edges(catalog.DeliveryRoutesGroup(),
@@ -53,7 +53,7 @@ func (b Breaker) onReceipt(c *processors.Context, in codec.Decoded[topics.Receip
 	if err != nil {
 		circuit = nil
 	}
-	if next := ApplyReceipt(circuit, in.Value, c.Now(), b); next != nil {
+	if next := applyReceipt(circuit, in.Value, c.Now(), b); next != nil {
 		return c.SetValue(next)
 	}
 	return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Outcome is the result of applying an event to a row.
-type Outcome struct {
+// outcome is the result of applying an event to a row.
+type outcome struct {
 	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
 	// State is the new row. It is set only if Changed is true.
 	State *deliveryrow.State
 	// Effects are the records to write, in this order and before the row.
-	Effects []Effect
+	Effects []effect
 }
 
-// Gate is a snapshot of a route's circuit breaker and of its attempts in flight. It may be stale.
-type Gate struct {
+// gate is a snapshot of a route's circuit breaker and of its attempts in flight. It may be stale.
+type gate struct {
 	// OpenUntilMS is the time in milliseconds since the epoch until which the circuit is open and no attempt is made; 0 if
 	// the circuit is closed.
 	OpenUntilMS int64
@@ -28,15 +28,15 @@ type Gate struct {
 	InFlight int64
 }
 
-// Routes returns the snapshot of a route by its key (topics.Destination.Key), the zero Gate if the route has no row.
-type Routes func(key string) Gate
+// routes returns the snapshot of a route by its key (topics.Destination.Key), the zero gate if the route has no row.
+type routes func(key string) gate
 
-// Apply is the state machine of deliveries: it applies an event to the row of its session. A nil state is a session
-// without a row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the
+// apply is the state machine of deliveries: it applies an event to the row of its session. A nil state is a session
+// without a row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the
 // event. It is deterministic: equal arguments and equal answers of routes give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
-func Apply(state *deliveryrow.State, event Event, routes Routes, now time.Time, config Config) Outcome {
+func apply(state *deliveryrow.State, event event, routes routes, now time.Time, config Config) outcome {
 	t := &transition{row: state, key: event.session(), routes: routes, now: now, config: config}
 	if t.row == nil {
 		t.row = &deliveryrow.State{Version: rowVersion}
@@ -45,26 +45,26 @@ func Apply(state *deliveryrow.State, event Event, routes Routes, now time.Time, 
 	t.advance()
 	switch {
 	case !t.changed:
-		return Outcome{Effects: t.effects}
+		return outcome{Effects: t.effects}
 	case t.erased:
-		return Outcome{Changed: state != nil, Effects: t.effects}
+		return outcome{Changed: state != nil, Effects: t.effects}
 	}
-	if _, timer := event.(DeadlineCame); !timer {
+	if _, timer := event.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
 	t.row.DeadlineMs, t.row.Version = t.deadline(), formatOf(t.row)
-	return Outcome{State: t.row, Changed: true, Effects: t.effects}
+	return outcome{State: t.row, Changed: true, Effects: t.effects}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
 	row     *deliveryrow.State
 	key     string // the session ID
-	routes  Routes
+	routes  routes
 	now     time.Time
 	config  Config
-	effects []Effect
+	effects []effect
 	changed bool // the row must be written
 	erased  bool // the row must be deleted
 }

@@ -22,10 +22,10 @@ func TestOutputWithARouteIsAttemptedImmediately(t *testing.T) {
 	require.NotContains(t, string(a.Body), "reply_to")
 
 	es := p.handle(p.receiptOf(a, topics.OutcomeDelivered))
-	final := onlyValue[FinalReceipt](t, es)
+	final := onlyValue[finalReceipt](t, es)
 	require.True(t, final.Final)
 	require.Equal(t, topics.OutcomeDelivered, final.Outcome)
-	require.Len(t, valuesOf[RouteRemoved](es), 1)
+	require.Len(t, valuesOf[routeRemoved](es), 1)
 	require.Empty(t, p.state().Open)
 
 	require.Empty(t, p.handle(p.receiptOf(a, topics.OutcomeDelivered)), "a repeat")
@@ -46,7 +46,7 @@ func TestOutputWithoutARouteIsNotDelivered(t *testing.T) {
 	p = newHarness(t, func(c *Config) { c.Unrouted = topics.Destination{Kind: topics.KindWebSocket} })
 	a := attempt(t, p.handle(p.outputOf("t1", "")))
 	require.Equal(t, "websocket/", a.Route.Key())
-	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
+	require.Empty(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
 }
 
 func TestRouteGivesTheTokenInEitherOrder(t *testing.T) {
@@ -73,9 +73,9 @@ func TestOutputWaitsForItsRouteForALimitedTime(t *testing.T) {
 	route, id := p.routeOf(harbor)
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
 	es := p.advance(30 * time.Second)
-	dead := onlyValue[DeliveryDead](t, es)
+	dead := onlyValue[deliveryDead](t, es)
 	require.Equal(t, reasonNoRoute, dead.Reason)
-	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
+	require.Equal(t, topics.OutcomeDead, onlyValue[finalReceipt](t, es).Outcome)
 
 	require.Empty(t, p.handle(route), "late")
 	a := attempt(t, p.handle(p.requeueOf(dead.Delivery.DeliveryID)))
@@ -84,10 +84,10 @@ func TestOutputWaitsForItsRouteForALimitedTime(t *testing.T) {
 
 func TestTombstonesChangeNothing(t *testing.T) {
 	p := newHarness(t)
-	require.Empty(t, p.handle(OutputArrived{p.record("", nil), topics.Output{}}))
-	require.Empty(t, p.handle(RouteGiven{p.record("", nil), topics.Route{}}))
-	require.Empty(t, p.handle(ReceiptArrived{p.record("", nil), topics.Receipt{}}))
-	require.Equal(t, effects{DeadLetter{Reason: reasonTombstone}}, p.handle(Controlled{Record: p.record("", nil)}))
+	require.Empty(t, p.handle(outputArrived{p.record("", nil), topics.Output{}}))
+	require.Empty(t, p.handle(routeGiven{p.record("", nil), topics.Route{}}))
+	require.Empty(t, p.handle(receiptArrived{p.record("", nil), topics.Receipt{}}))
+	require.Equal(t, effects{deadLetter{Reason: reasonTombstone}}, p.handle(controlled{record: p.record("", nil)}))
 	require.Nil(t, p.row)
 }
 
@@ -98,8 +98,8 @@ func TestRefusedDeliveryEndsDead(t *testing.T) {
 		reason := "status 404"
 		r.Reason, r.Status = &reason, 404
 	}))
-	require.Equal(t, "refused: status 404", onlyValue[DeliveryDead](t, es).Reason)
-	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
+	require.Equal(t, "refused: status 404", onlyValue[deliveryDead](t, es).Reason)
+	require.Equal(t, topics.OutcomeDead, onlyValue[finalReceipt](t, es).Outcome)
 }
 
 func TestReceiptOfAnotherAttemptIsIgnored(t *testing.T) {
@@ -145,8 +145,8 @@ func TestDeadDeliveryIsRequeuedUnderItsID(t *testing.T) {
 	require.Equal(t, "t0ken", *b.Token)
 	require.Empty(t, p.handle(again), "a repeat")
 	es := p.handle(p.receiptOf(b, topics.OutcomeDelivered))
-	require.Equal(t, b.DeliveryID+"/final/1", es[0].(Emit).ID)
-	require.Equal(t, effects{DeadLetter{Reason: reasonNotDead}}, p.handle(p.requeueOf(a.DeliveryID)))
+	require.Equal(t, b.DeliveryID+"/final/1", es[0].(emit).ID)
+	require.Equal(t, effects{deadLetter{Reason: reasonNotDead}}, p.handle(p.requeueOf(a.DeliveryID)))
 }
 
 func TestDeadDeliveryExpires(t *testing.T) {
@@ -155,7 +155,7 @@ func TestDeadDeliveryExpires(t *testing.T) {
 	p.handle(p.receiptOf(a, topics.OutcomeRefused))
 	require.Empty(t, p.advance(time.Hour))
 	require.Empty(t, p.handle(p.outputOf("t1", harbor)), "the output is still deduplicated")
-	require.Equal(t, effects{DeadLetter{Reason: reasonNotDead}}, p.handle(p.requeueOf(a.DeliveryID)))
+	require.Equal(t, effects{deadLetter{Reason: reasonNotDead}}, p.handle(p.requeueOf(a.DeliveryID)))
 }
 
 func TestRouteIsNotRemovedWhileTheSessionHasAnother(t *testing.T) {
@@ -163,14 +163,14 @@ func TestRouteIsNotRemovedWhileTheSessionHasAnother(t *testing.T) {
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
 	other, _ := p.routeOf(two)
 	p.handle(other)
-	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
+	require.Empty(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
 }
 
 func TestDeliveryWithoutRoomEndsDeadImmediately(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.OpenLimit = 2 })
 	p.handle(p.outputOf("t1", harbor))
 	p.handle(p.outputOf("t2", harbor))
-	require.Equal(t, reasonTooMany, onlyValue[DeliveryDead](t, p.handle(p.outputOf("t3", harbor))).Reason)
+	require.Equal(t, reasonTooMany, onlyValue[deliveryDead](t, p.handle(p.outputOf("t3", harbor))).Reason)
 
 	p = newHarness(t)
 	large := strings.Repeat("x", p.config.RowLimit/3)
@@ -181,12 +181,12 @@ func TestDeliveryWithoutRoomEndsDeadImmediately(t *testing.T) {
 			attempt(t, es)
 			continue
 		}
-		require.Len(t, valuesOf[FinalReceipt](es), 1)
+		require.Len(t, valuesOf[finalReceipt](es), 1)
 	}
 
 	p = newHarness(t)
 	es := p.handle(p.outputOf("a", `{"callbackService":"`+strings.Repeat("x", p.config.RecordLimit/4)+`"}`))
-	dead := onlyValue[DeliveryDead](t, es)
+	dead := onlyValue[deliveryDead](t, es)
 	require.Equal(t, reasonTooLarge, dead.Reason)
 	require.Nil(t, dead.Delivery.Body)
 	require.Empty(t, p.state().Dead)
@@ -199,8 +199,8 @@ func TestNewestDeliveriesEndDeadIfTheRowLimitIsLowered(t *testing.T) {
 	}
 	p.config.RowLimit = minRecord - rowMargin
 	es := p.advance(time.Minute)
-	for _, dead := range valuesOf[DeliveryDead](es) {
+	for _, dead := range valuesOf[deliveryDead](es) {
 		require.Equal(t, reasonNoRoom, dead.Reason)
 	}
-	require.Len(t, valuesOf[FinalReceipt](es), 2, "one fits")
+	require.Len(t, valuesOf[finalReceipt](es), 2, "one fits")
 }

@@ -32,7 +32,7 @@ func TestResponseReplacesATailThatIsInParts(t *testing.T) {
 	for name, more := range map[string]string{"calls": calling("t5"), "answers": saying("done")} {
 		t.Run(name, func(t *testing.T) {
 			p := midway(t)
-			asked := the[Enriched](t, p.result("t4", "x"))
+			asked := the[enriched](t, p.result("t4", "x"))
 			s, err := turnrow.Table.Unmarshal(p.row)
 			require.NoError(t, err)
 			require.NotEmpty(t, s.Turn.TailParts)
@@ -59,7 +59,7 @@ func TestApplyReadsOnlyThePartsThatTheEventNeeds(t *testing.T) {
 	p := midway(t)
 	unreadable := errors.New("disk failed")
 	from := &failing{err: unreadable}
-	apply := func(topic, value string) (Outcome, error) {
+	apply := func(topic, value string) (outcome, error) {
 		s, err := turnrow.Table.Unmarshal(p.row)
 		require.NoError(t, err)
 		e, ok := p.event(topic, []byte(value))
@@ -72,7 +72,7 @@ func TestApplyReadsOnlyThePartsThatTheEventNeeds(t *testing.T) {
 	require.Zero(t, from.reads)
 	out, err = apply("tool-use-result", toolResult("t4", "the last result"))
 	require.ErrorIs(t, err, unreadable)
-	require.Equal(t, Outcome{}, out)
+	require.Equal(t, outcome{}, out)
 	require.Equal(t, 1, from.reads)
 }
 

@@ -19,7 +19,7 @@ func BenchmarkTransition(b *testing.B) {
 			p := newPlay(b)
 			bind := p.bind
 			bind.rules = p.rules
-			step := func(topic, value string) Enriched {
+			step := func(topic, value string) enriched {
 				e, ok := p.event(topic, []byte(value))
 				require.True(b, ok)
 				d, err := bind.decide(p.table(), e, p.now)
@@ -36,7 +36,7 @@ func BenchmarkTransition(b *testing.B) {
 				if !d.Changed {
 					b.Fatal("nothing happened")
 				}
-				return Enriched{}
+				return enriched{}
 			}
 			history := ""
 			if size > 0 {

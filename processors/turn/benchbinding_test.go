@@ -62,7 +62,7 @@ type dock struct {
 	shape   benchShape
 	history string
 	rows    map[string]table
-	events  []Event // one event of each turn, then the next of each
+	events  []event // one event of each turn, then the next of each
 	next    int
 	at      counted
 	written int // bytes of rows and parts
@@ -149,7 +149,7 @@ func (d *dock) script(sessions ...string) {
 	}
 	add("message-input", func(turn string) string { return `{"session_id":"s1","role":"tool","content":[]}` })
 	for _, e := range d.events[len(d.events)-len(sessions):] {
-		e.record().Own = true // the turn's own tool message comes back
+		e.source().Own = true // the turn's own tool message comes back
 	}
 	add("think-request-response", func(turn string) string {
 		var results []string

@@ -12,7 +12,7 @@ import (
 )
 
 // The records of n messages with routes, and of a message without one, as a door writes them: without request IDs.
-func boundMessages(p *play, n int) (events []Event) {
+func boundMessages(p *play, n int) (events []event) {
 	event := func(topic, value string, opts ...recordOption) {
 		e, ok := p.event(topic, []byte(value), opts...)
 		require.True(p.tb, ok)
@@ -39,16 +39,16 @@ func TestRouteServesTheMessageThatItWasWrittenFor(t *testing.T) {
 		take := func(es effects) {
 			for len(es) > 0 {
 				out = append(out, es...)
-				if rapid.Bool().Draw(rt, "answered later") || len(emitted[Enriched](es)) == 0 {
+				if rapid.Bool().Draw(rt, "answered later") || len(emitted[enriched](es)) == 0 {
 					return
 				}
-				asked := the[Enriched](rt, es)
+				asked := the[enriched](rt, es)
 				es = p.respond(asked, saying("answer to "+string(asked.LatestInput)))
 			}
 		}
 		routes := map[string]bool{}
 		for _, e := range events {
-			if r, ok := e.(RouteGiven); ok {
+			if r, ok := e.(routeGiven); ok {
 				routes[r.Cause] = true
 			}
 			take(p.apply(e))
@@ -58,7 +58,7 @@ func TestRouteServesTheMessageThatItWasWrittenFor(t *testing.T) {
 		}
 		ended := map[string]string{} // routes by turn
 		for _, e := range out.emits() {
-			if o, ok := e.Value.(Answered); ok {
+			if o, ok := e.Value.(answered); ok {
 				turn, _, _ := strings.Cut(e.ID, "/")
 				ended[turn] = string(o.ReplyTo)
 			}
@@ -90,7 +90,7 @@ func TestRouteServesTheMessageThatItWasWrittenFor(t *testing.T) {
 func TestUnboundRouteIsNotThatOfABoundMessage(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", route)
-	bound := the[Enriched](t, p.send("message-input", message("bound"), header(topics.HeaderRoute, "null")))
+	bound := the[enriched](t, p.send("message-input", message("bound"), header(topics.HeaderRoute, "null")))
 	require.Empty(t, reply(t, p, bound))
 	require.Equal(t, route, reply(t, p, p.ask("unbound")))
 	p.send("reply-to", route, header(topics.HeaderID, "pair/reply"))

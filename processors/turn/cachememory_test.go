@@ -13,7 +13,7 @@ import (
 // is counted.
 func TestResultWrittenToAPartIsNotKeptInMemory(t *testing.T) {
 	p := midway(t) // t4 is open; t2 and t3 are in parts
-	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7", "t8"))
+	p.respond(the[enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7", "t8"))
 	p.result("t5", said)
 	b := p.newBinding()
 	const sessions, size = 100, 500 << 10
@@ -28,7 +28,7 @@ func TestResultWrittenToAPartIsNotKeptInMemory(t *testing.T) {
 	for n := range sessions {
 		e, ok := p.event("tool-use-result", []byte(toolResult("t6", strings.Repeat("y", size))))
 		require.True(t, ok)
-		e.record().Session = fmt.Sprint("session", n)
+		e.source().Session = fmt.Sprint("session", n)
 		d, err := b.decide(table{p.row, p.parts}, e, p.now)
 		require.NoError(t, err)
 		require.Len(t, d.NewParts, 1)

@@ -47,7 +47,7 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 		switch {
 		case s.sizeOfItem(item) > s.rules.limit(s.rules.accepted.tool):
 		case turn.Calls[i].Result != nil:
-			s.emit(turn.Message.TurnId, turn.Step, Refused(item), i)
+			s.emit(turn.Message.TurnId, turn.Step, refused(item), i)
 		default:
 			s.handOut(i, item, decisions)
 		}

@@ -45,25 +45,25 @@ func toOrigin(user string) string { return string(topics.OriginRoute(originFor(u
 
 func TestOriginTravelsToToolsGatesAndTheOutput(t *testing.T) {
 	p := newPlay(t, withChannels, withPolicy(paying()))
-	asked := the[Enriched](t, p.send("message-input", channelMessage("pay", `"request_id":"r1"`, origin("ann"), `"x":1.10`)))
+	asked := the[enriched](t, p.send("message-input", channelMessage("pay", `"request_id":"r1"`, origin("ann"), `"x":1.10`)))
 	require.JSONEq(t, channelMessage("pay", `"request_id":"r1"`, `"x":1.10`), string(asked.LatestInput), "the model does not see it")
 	require.Equal(t, string(originFor("ann")), string(p.state().Turn.Message.Origin))
 	require.EqualValues(t, rowChannels, p.state().Version)
 
 	out := p.respond(asked, callingFor(wanted{"t1", "pay", payment}, wanted{"t2", "look", `{"origin":{"channel":"forged"}}`}))
-	called := the[Called](t, out)
-	require.Equal(t, "t2", *called.ToolUseID)
-	require.Equal(t, string(originFor("ann")), string(called.Origin))
-	require.Zero(t, called.Depth)
-	gate := the[GateRequested](t, out)
+	call := the[called](t, out)
+	require.Equal(t, "t2", *call.ToolUseID)
+	require.Equal(t, string(originFor("ann")), string(call.Origin))
+	require.Zero(t, call.Depth)
+	gate := the[gateRequested](t, out)
 	require.Equal(t, string(originFor("ann")), string(gate.Channel))
 
-	approved := the[Called](t, p.send("gate-outcomes", outcome(gate, topics.GateApproved)))
+	approved := the[called](t, p.send("gate-outcomes", gateEnd(gate, topics.GateApproved)))
 	require.Equal(t, string(originFor("ann")), string(approved.Origin), "a call that waited has it, too")
 	p.result("t2", "x")
-	asked = the[Enriched](t, p.resultFrom("pay", "t1", "paid"))
+	asked = the[enriched](t, p.resultFrom("pay", "t1", "paid"))
 	require.NotContains(t, string(asked.History), topics.MetaOrigin)
-	o := the[Answered](t, p.respond(asked, saying("done")))
+	o := the[answered](t, p.respond(asked, saying("done")))
 	require.Equal(t, toOrigin("ann"), string(o.ReplyTo))
 	require.Equal(t, "r1", *o.RequestID)
 	require.LessOrEqual(t, p.state().Version, uint32(rowGates), "a session without messages of channels is one for older builds")
@@ -72,27 +72,27 @@ func TestOriginTravelsToToolsGatesAndTheOutput(t *testing.T) {
 func TestWithoutTheOptionTheMembersAreOrdinaryMetadata(t *testing.T) {
 	p := newPlay(t)
 	m := channelMessage("one", origin("ann"), ephemeral("x"), member(topics.MetaTask, task), member(topics.MetaResult, noteAt(1)))
-	asked := the[Enriched](t, p.send("message-input", m))
+	asked := the[enriched](t, p.send("message-input", m))
 	require.JSONEq(t, m, string(asked.LatestInput))
 	require.Empty(t, asked.EphemeralPrompt)
-	called := the[Called](t, p.respond(asked, calling("t1")))
+	called := the[called](t, p.respond(asked, calling("t1")))
 	require.Nil(t, called.Origin)
 	require.Zero(t, called.Depth)
-	o := the[Answered](t, p.respond(the[Enriched](t, p.result("t1", "x")), saying("done")))
+	o := the[answered](t, p.respond(the[enriched](t, p.result("t1", "x")), saying("done")))
 	require.Nil(t, o.ReplyTo)
 	require.LessOrEqual(t, p.state().Version, uint32(rowGates))
 }
 
 func TestQueuedMessagesOfTwoUsersKeepTheirOwnOrigins(t *testing.T) {
 	p := newPlay(t, withChannels)
-	asked := the[Enriched](t, p.send("message-input", channelMessage("one", origin("ann"))))
+	asked := the[enriched](t, p.send("message-input", channelMessage("one", origin("ann"))))
 	require.Empty(t, p.send("message-input", channelMessage("two", origin("bob"))))
 	require.Empty(t, p.send("message-input", channelMessage("three", origin("ann"))))
 	require.Empty(t, p.send("message-input", message("four")))
 	for _, want := range []string{"ann", "bob", "ann", ""} {
-		called := the[Called](t, p.respond(asked, calling("t-"+want+asked.timeText())))
-		out := p.respond(the[Enriched](t, p.result(*called.ToolUseID, "x")), saying("done"))
-		o := the[Answered](t, out)
+		called := the[called](t, p.respond(asked, calling("t-"+want+asked.timeText())))
+		out := p.respond(the[enriched](t, p.result(*called.ToolUseID, "x")), saying("done"))
+		o := the[answered](t, out)
 		if want == "" {
 			require.Nil(t, called.Origin)
 			require.Nil(t, o.ReplyTo)
@@ -100,12 +100,12 @@ func TestQueuedMessagesOfTwoUsersKeepTheirOwnOrigins(t *testing.T) {
 		}
 		require.Equal(t, string(originFor(want)), string(called.Origin))
 		require.Equal(t, toOrigin(want), string(o.ReplyTo))
-		asked = the[Enriched](t, out)
+		asked = the[enriched](t, out)
 		p.now = p.now.Add(time.Second)
 	}
 }
 
-func (m Enriched) timeText() string { return *m.Timestamp }
+func (m enriched) timeText() string { return *m.Timestamp }
 
 func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 	ann, bob := channelMessage("one", origin("ann")), channelMessage("two", `"request_id":"r2"`, origin("bob"))
@@ -146,11 +146,11 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 			return p.wait(p.rules.ThinkTimeout)
 		}, topics.CodeThinkTimeout, "ann"},
 		"think failed": {nil, func(p *play) effects {
-			asked := the[Enriched](t, p.send("message-input", ann))
+			asked := the[enriched](t, p.send("message-input", ann))
 			return p.send("think-dlq", fmt.Sprintf(`{"latest_input":%s}`, asked.LatestInput))
 		}, topics.CodeThinkFailed, "ann"},
 		"too many steps": {func(r *rules) { r.MaxSteps = 1 }, func(p *play) effects {
-			return p.respond(the[Enriched](t, p.send("message-input", ann)), calling("t1"))
+			return p.respond(the[enriched](t, p.send("message-input", ann)), calling("t1"))
 		}, topics.CodeTooManySteps, "ann"},
 		"over budget": {func(r *rules) { r.MaxCost = 0.1 }, func(p *play) effects {
 			p.respond(p.ask("one"), saying("x"))
@@ -176,7 +176,7 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 		}, topics.CodeInternal, "ann"},
 		"erased": {nil, func(p *play) effects {
 			p.send("message-input", ann)
-			return effects(eraseState(p.state(), p.recordOf("session-control", `{"action":"purge"}`).record(), p.now, p.rules).Effects)
+			return effects(eraseState(p.state(), p.recordOf("session-control", `{"action":"purge"}`).source(), p.now, p.rules).Effects)
 		}, topics.CodeCancelled, "ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestErrorOutputsOfEveryKindGoToTheOrigin(t *testing.T) {
 					p.tombstone("reply-to")
 				}
 			}
-			o := the[Answered](t, c.run(p))
+			o := the[answered](t, c.run(p))
 			require.Equal(t, c.code, o.Error.Code)
 			require.Equal(t, toOrigin(c.to), string(o.ReplyTo))
 		})
@@ -227,8 +227,8 @@ func TestMessageWithInvalidMembersGetsAnErrorOutput(t *testing.T) {
 			p.send("reply-to", `{"to":"r1","request_id":"r1"}`)
 			for _, request := range []string{`"x":1`, `"request_id":"r1"`} {
 				out := p.send("message-input", channelMessage("one", append(c.members, request)...))
-				require.Empty(t, emitted[Enriched](out))
-				o := the[Answered](t, out)
+				require.Empty(t, emitted[enriched](out))
+				o := the[answered](t, out)
 				require.Equal(t, topics.CodeInvalidMessage, o.Error.Code)
 				require.Equal(t, c.to, string(o.ReplyTo), "no route of somebody else")
 				require.NotContains(t, o.Content, "hunter2")
@@ -241,30 +241,30 @@ func TestMessageWithInvalidMembersGetsAnErrorOutput(t *testing.T) {
 
 func TestMessagesOfChannelsLeaveReplyRoutesToOthers(t *testing.T) {
 	p := newPlay(t, withChannels)
-	asked := the[Enriched](t, p.send("message-input", channelMessage("one", origin("ann"))))
+	asked := the[enriched](t, p.send("message-input", channelMessage("one", origin("ann"))))
 	p.send("reply-to", `{"to":"somebody"}`) // after the message of the channel, which has no request id
 	require.Nil(t, p.state().Turn.Message.Route)
 	p.now = p.now.Add(time.Second)
 	require.Empty(t, p.send("message-input", message("two")))
 	out := p.respond(asked, saying("first"))
-	require.Equal(t, toOrigin("ann"), string(the[Answered](t, out).ReplyTo))
-	out = p.respond(the[Enriched](t, out), saying("second"))
-	require.Equal(t, `{"to":"somebody"}`, string(the[Answered](t, out).ReplyTo))
+	require.Equal(t, toOrigin("ann"), string(the[answered](t, out).ReplyTo))
+	out = p.respond(the[enriched](t, out), saying("second"))
+	require.Equal(t, `{"to":"somebody"}`, string(the[answered](t, out).ReplyTo))
 }
 
 func TestEphemeralPromptLastsOneTurn(t *testing.T) {
 	const prompt = "Present \"the\" findings.\n"
 	p := newPlay(t, withChannels)
-	asked := the[Enriched](t, p.send("message-input", channelMessage("one", origin("ann"), ephemeral(prompt))))
+	asked := the[enriched](t, p.send("message-input", channelMessage("one", origin("ann"), ephemeral(prompt))))
 	require.Empty(t, p.send("message-input", channelMessage("two", origin("ann"))))
 	for _, id := range []string{"t1", "t2", "t3"} {
 		require.Equal(t, prompt, asked.EphemeralPrompt)
 		p.restart() // it is in the row
 		p.respond(asked, calling(id))
-		asked = the[Enriched](t, p.result(id, "x"))
+		asked = the[enriched](t, p.result(id, "x"))
 	}
 	require.Equal(t, prompt, asked.EphemeralPrompt)
-	next := the[Enriched](t, p.respond(asked, saying("done")))
+	next := the[enriched](t, p.respond(asked, saying("done")))
 	require.Empty(t, next.EphemeralPrompt)
 	p.respond(next, saying("done"))
 	require.NotContains(t, string(p.row), "findings")
@@ -279,11 +279,11 @@ func TestEphemeralPromptLastsOneTurn(t *testing.T) {
 func TestPromptWithALoneSurrogateIsKept(t *testing.T) {
 	p := newPlay(t, withChannels)
 	for _, text := range []string{`a\ud800b`} {
-		asked := the[Enriched](t, p.send("message-input", channelMessage("one", origin("ann"), `"turntable_ephemeral_prompt":"`+text+`"`)))
+		asked := the[enriched](t, p.send("message-input", channelMessage("one", origin("ann"), `"turntable_ephemeral_prompt":"`+text+`"`)))
 		require.Equal(t, "a\ufffdb", asked.EphemeralPrompt)
 		p.respond(asked, saying("done"))
 	}
-	asked := the[Enriched](t, p.send("message-input", channelMessage("one", ephemeral(" \n"))))
+	asked := the[enriched](t, p.send("message-input", channelMessage("one", ephemeral(" \n"))))
 	require.Empty(t, asked.EphemeralPrompt, "a blank prompt is none")
 	require.LessOrEqual(t, p.state().Version, uint32(rowGates))
 }
@@ -291,7 +291,7 @@ func TestPromptWithALoneSurrogateIsKept(t *testing.T) {
 func TestPromptWithoutAnOriginLeavesTheMessageItsRoute(t *testing.T) {
 	p := newPlay(t, withChannels)
 	p.send("reply-to", `{"to":"somebody"}`)
-	asked := the[Enriched](t, p.send("message-input", channelMessage("one", ephemeral("In one line."))))
+	asked := the[enriched](t, p.send("message-input", channelMessage("one", ephemeral("In one line."))))
 	require.Equal(t, "In one line.", asked.EphemeralPrompt)
-	require.Equal(t, `{"to":"somebody"}`, string(the[Answered](t, p.respond(asked, saying("done"))).ReplyTo))
+	require.Equal(t, `{"to":"somebody"}`, string(the[answered](t, p.respond(asked, saying("done"))).ReplyTo))
 }

@@ -15,19 +15,19 @@ import (
 )
 
 func TestOutputOfADelegatedTaskNamesTheDelegation(t *testing.T) {
-	for name, end := range map[string]func(p *play, asked Enriched) effects{
-		"answer": func(p *play, asked Enriched) effects { return p.respond(asked, saying("done")) },
-		"error":  func(p *play, _ Enriched) effects { return p.wait(p.rules.ThinkTimeout) },
+	for name, end := range map[string]func(p *play, asked enriched) effects{
+		"answer": func(p *play, asked enriched) effects { return p.respond(asked, saying("done")) },
+		"error":  func(p *play, _ enriched) effects { return p.wait(p.rules.ThinkTimeout) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, withChannels)
 			p.send("reply-to", `{"to":"somebody"}`)
-			asked := the[Enriched](t, p.send("message-input", channelMessage("look", `"request_id":"delegation/1"`, member(topics.MetaTask, task))))
+			asked := the[enriched](t, p.send("message-input", channelMessage("look", `"request_id":"delegation/1"`, member(topics.MetaTask, task))))
 			require.NotContains(t, string(asked.LatestInput), topics.MetaTask)
-			called := the[Called](t, p.respond(asked, calling("t1")))
+			called := the[called](t, p.respond(asked, calling("t1")))
 			require.EqualValues(t, 2, called.Depth)
 			require.Nil(t, called.Origin)
-			o := the[Answered](t, end(p, the[Enriched](t, p.result("t1", "x"))))
+			o := the[answered](t, end(p, the[enriched](t, p.result("t1", "x"))))
 			require.Equal(t, string(topics.DelegationRoute(task)), string(o.ReplyTo))
 			require.Equal(t, string(task), string(topics.DelegationOf(o.ReplyTo)))
 		})
@@ -38,11 +38,11 @@ func TestDepthOfAResultIsThatOfItsCalls(t *testing.T) {
 	p := newPlay(t, withChannels)
 	for _, depth := range []int64{0, 1, 5} {
 		id := fmt.Sprint("t", depth)
-		asked := the[Enriched](t, p.send("message-input", channelMessage("result", origin("ann"), member(topics.MetaResult, noteAt(depth)))))
+		asked := the[enriched](t, p.send("message-input", channelMessage("result", origin("ann"), member(topics.MetaResult, noteAt(depth)))))
 		require.Contains(t, string(asked.LatestInput), topics.MetaResult, "the message stays marked in the history")
-		called := the[Called](t, p.respond(asked, calling(id)))
+		called := the[called](t, p.respond(asked, calling(id)))
 		require.Equal(t, depth, called.Depth)
-		p.respond(the[Enriched](t, p.result(id, "x")), saying("done"))
+		p.respond(the[enriched](t, p.result(id, "x")), saying("done"))
 	}
 }
 
@@ -52,18 +52,18 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 	}
 	t.Run("reject", func(t *testing.T) {
 		p := newPlay(t, withChannels, func(r *rules) { r.Policy = Reject })
-		asked := the[Enriched](t, p.send("message-input", message("one")))
+		asked := the[enriched](t, p.send("message-input", message("one")))
 		require.Empty(t, p.send("message-input", result(1)))
 		require.Empty(t, p.send("message-input", result(2)))
-		require.Equal(t, topics.CodeBusy, the[Answered](t, p.send("message-input", message("two"))).Error.Code)
+		require.Equal(t, topics.CodeBusy, the[answered](t, p.send("message-input", message("two"))).Error.Code)
 		for n := range 2 {
-			asked = the[Enriched](t, p.respond(asked, saying("done")))
+			asked = the[enriched](t, p.respond(asked, saying("done")))
 			require.Contains(t, string(asked.LatestInput), fmt.Sprint("result ", n+1))
 		}
 	})
 	t.Run("queue", func(t *testing.T) {
 		p := newPlay(t, withChannels, func(r *rules) { r.QueueLimit = 2 })
-		asked := the[Enriched](t, p.send("message-input", message("one")))
+		asked := the[enriched](t, p.send("message-input", message("one")))
 		var want []string
 		for n := range 3 {
 			require.Empty(t, p.send("message-input", result(n)))
@@ -73,10 +73,10 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 				want = append(want, fmt.Sprint("message ", n))
 			}
 		}
-		require.Equal(t, topics.CodeQueueFull, the[Answered](t, p.send("message-input", message("more"))).Error.Code)
+		require.Equal(t, topics.CodeQueueFull, the[answered](t, p.send("message-input", message("more"))).Error.Code)
 		require.Empty(t, p.send("message-input", result(3)))
 		for _, text := range append(want, "result 3") {
-			asked = the[Enriched](t, p.respond(asked, saying("done")))
+			asked = the[enriched](t, p.respond(asked, saying("done")))
 			require.Contains(t, string(asked.LatestInput), text, "first in, first out")
 		}
 	})
@@ -87,25 +87,25 @@ func TestResultsOfDelegationsWaitUnderEveryPolicy(t *testing.T) {
 		require.Empty(t, p.wait(2*time.Minute), "the step keeps its time")
 		require.Empty(t, p.send("message-input", result(2)))
 		out := p.send("message-input", message("two"))
-		require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, out).Error.Code, "a person's message does not wait so long")
-		require.Contains(t, string(the[Enriched](t, out).LatestInput), "result 1")
+		require.Equal(t, topics.CodeThinkTimeout, the[answered](t, out).Error.Code, "a person's message does not wait so long")
+		require.Contains(t, string(the[enriched](t, out).LatestInput), "result 1")
 	})
 	t.Run("gates", func(t *testing.T) {
 		p, _ := waitForApproval(t, withChannels, func(r *rules) { r.SupersedeGates = true })
 		require.Empty(t, p.send("message-input", result(1)))
 		require.NotNil(t, p.state().Turn.Calls[0].Gate)
-		require.Len(t, emitted[GateRequested](p.send("message-input", message("two"))), 1, "withdrawn for a person's message")
+		require.Len(t, emitted[gateRequested](p.send("message-input", message("two"))), 1, "withdrawn for a person's message")
 	})
 }
 
 // A row without room gives up messages before results, whose delegations took work.
 func TestRowGivesUpMessagesBeforeResults(t *testing.T) {
 	p := newPlay(t, withChannels, smallRow)
-	asked := the[Enriched](t, p.send("message-input", message("one")))
+	asked := the[enriched](t, p.send("message-input", message("one")))
 	require.Empty(t, p.send("message-input", channelMessage(strings.Repeat("m", 8_000), origin("bob"))))
 	require.Empty(t, p.send("message-input", channelMessage(strings.Repeat("r", 8_000), origin("ann"), member(topics.MetaResult, noteAt(1)))))
 	out := p.respond(asked, callingAloudOf(52_000))
-	o := the[Answered](t, out)
+	o := the[answered](t, out)
 	require.Equal(t, topics.CodeQueueFull, o.Error.Code)
 	require.Equal(t, toOrigin("bob"), string(o.ReplyTo))
 	require.Len(t, p.state().Waiting, 1)
@@ -123,8 +123,8 @@ func TestRoutesOfReplyToNameNoOriginAndNoDelegation(t *testing.T) {
 	for _, delivery := range []bool{false, true} {
 		p := newPlay(t, withChannels, func(r *rules) { r.Delivery = delivery })
 		p.send("reply-to", `{"callbackService":"pier",`+member("origin", originFor("eve"))+`,`+member("delegation", task)+`,"request_id":"r1"}`)
-		asked := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
-		o := the[Answered](t, p.respond(asked, saying("done")))
+		asked := the[enriched](t, p.send("message-input", requestMessage("one", "r1")))
+		o := the[answered](t, p.respond(asked, saying("done")))
 		require.Equal(t, "pier", topics.ServiceOf(o.ReplyTo))
 		require.Nil(t, topics.OriginOf(o.ReplyTo))
 		require.Nil(t, topics.DelegationOf(o.ReplyTo))
@@ -133,7 +133,7 @@ func TestRoutesOfReplyToNameNoOriginAndNoDelegation(t *testing.T) {
 
 func TestRowsWithMessagesOfChannelsAreRefusedByOlderBuildsAndKeepUnknownFields(t *testing.T) {
 	p := newPlay(t, withChannels)
-	asked := the[Enriched](t, p.send("message-input", message("one")))
+	asked := the[enriched](t, p.send("message-input", message("one")))
 	require.Less(t, p.state().Version, uint32(rowChannels))
 	require.Empty(t, p.send("message-input", channelMessage("two", origin("ann"))))
 	require.EqualValues(t, rowChannels, p.state().Version, "for a message that waits")
@@ -147,7 +147,7 @@ func TestRowsWithMessagesOfChannelsAreRefusedByOlderBuildsAndKeepUnknownFields(t
 	})
 	out := p.respond(asked, saying("first"))
 	require.Contains(t, string(p.row), "from a newer build", "it moves with its message")
-	require.Equal(t, toOrigin("ann"), string(the[Answered](t, p.respond(the[Enriched](t, out), saying("second"))).ReplyTo))
+	require.Equal(t, toOrigin("ann"), string(the[answered](t, p.respond(the[enriched](t, out), saying("second"))).ReplyTo))
 	require.Less(t, p.state().Version, uint32(rowChannels))
 }
 
@@ -162,7 +162,7 @@ func TestLargestMembersFitIntoTheLimits(t *testing.T) {
 		text := channelMessage(strings.Repeat("m", size), member(topics.MetaOrigin, big), ephemeral(prompt))
 		requireWithin := func(es effects) effects {
 			for _, e := range es {
-				if out, ok := e.(Emit); ok {
+				if out, ok := e.(emit); ok {
 					d, err := p.bind.encodeEmit(out)
 					require.NoError(t, err)
 					require.LessOrEqual(t, len(d.raw)+2*len(d.key)+len(d.id), p.rules.RecordLimit)
@@ -170,8 +170,8 @@ func TestLargestMembersFitIntoTheLimits(t *testing.T) {
 			}
 			return es
 		}
-		for _, asked := range emitted[Enriched](requireWithin(p.send("message-input", text))) {
-			for _, next := range emitted[Answered](requireWithin(p.respond(asked, callingAloudOf(20_000)))) {
+		for _, asked := range emitted[enriched](requireWithin(p.send("message-input", text))) {
+			for _, next := range emitted[answered](requireWithin(p.respond(asked, callingAloudOf(20_000)))) {
 				require.Equal(t, string(topics.OriginRoute(big, nil)), string(next.ReplyTo))
 			}
 			requireWithin(p.result("t1", strings.Repeat("r", 10_000)))

@@ -12,12 +12,12 @@ import (
 // the same ID, by which the groups that add up drop it.
 
 // chargeResponse writes what a response cost its user. same is the digest of its bytes.
-func (s *transition) chargeResponse(e ThinkResponded, same digest, user *string) {
+func (s *transition) chargeResponse(e thinkResponded, same digest, user *string) {
 	if !s.rules.Costs {
 		return
 	}
 	r := e.Response
-	c := ModelCharged{
+	c := modelCharged{
 		LLMCalls: 1, InputTokens: max(0, r.ThinkInputTokens), OutputTokens: max(0, r.ThinkOutputTokens), CostUSD: costOf(r),
 	}
 	if r.Compaction {
@@ -25,17 +25,17 @@ func (s *transition) chargeResponse(e ThinkResponded, same digest, user *string)
 		c.InputTokens += max(0, r.CompactionInputTokens)
 		c.OutputTokens += max(0, r.CompactionOutputTokens)
 	}
-	s.charge(e.Record, same, user, c)
+	s.charge(e.record, same, user, c)
 }
 
 // chargeFailure writes what a failed step cost its user. Two failures may have the same bytes, so the record counts and not
 // they.
-func (s *transition) chargeFailure(from *Record, cost float64, user *string) {
-	s.charge(from, digests.Of(ofFailure, from.Topic, from.Cause), user, ModelCharged{LLMCalls: 1, CostUSD: &cost})
+func (s *transition) chargeFailure(from *record, cost float64, user *string) {
+	s.charge(from, digests.Of(ofFailure, from.Topic, from.Cause), user, modelCharged{LLMCalls: 1, CostUSD: &cost})
 }
 
 // chargeSummary writes what a summary cost.
-func (s *transition) chargeSummary(e Compacted) {
+func (s *transition) chargeSummary(e compacted) {
 	if e.Result.Cost == nil {
 		return
 	}
@@ -43,11 +43,11 @@ func (s *transition) chargeSummary(e Compacted) {
 	if turn := s.row.Turn; turn != nil && (user == nil || e.Result.CompactionID == compactionID(turn.Message)) {
 		user = s.user(turn.Message)
 	}
-	s.charge(e.Record, digests.Of(ofOutcome, e.Value), user, ModelCharged{LLMCalls: 1, CostUSD: known(*e.Result.Cost)})
+	s.charge(e.record, digests.Of(ofOutcome, e.Value), user, modelCharged{LLMCalls: 1, CostUSD: known(*e.Result.Cost)})
 }
 
 // charge writes what a record cost a user, nil for none. A record that was held is charged when it is read, not when it is applied.
-func (s *transition) charge(from *Record, same digest, user *string, c ModelCharged) {
+func (s *transition) charge(from *record, same digest, user *string, c modelCharged) {
 	if !s.rules.Costs || s.replaying != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (s *transition) charge(from *Record, same digest, user *string, c ModelChar
 		c.AtMS = s.nowMS()
 	}
 	id := digests.Of(ofCost, s.key, string(same[:]))
-	s.effects = append(s.effects, Emit{Key: s.key, ID: hex.EncodeToString(id[:]), Value: c})
+	s.effects = append(s.effects, emit{Key: s.key, ID: hex.EncodeToString(id[:]), Value: c})
 }
 
 // payer returns the user who pays for a model's record: that of the turn that the record answers, whose budget was checked. own

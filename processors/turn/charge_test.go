@@ -34,14 +34,14 @@ func TestResponsesAreCharged(t *testing.T) {
 				saying("hi"))
 			row := p.row
 			es := p.send("think-request-response", value)
-			charged := the[ModelCharged](t, es)
+			charged := the[modelCharged](t, es)
 			require.Equal(t, c.want, charged.CostUSD)
 			require.Equal(t, c.calls, charged.LLMCalls)
 			require.Equal(t, []any{"s1", "mira", "m", int64(7), int64(3), p.now.UnixMilli()}, []any{
 				*charged.SessionID, *charged.UserID, *charged.TenantID, charged.InputTokens, charged.OutputTokens, charged.AtMS,
 			})
 			late := p.send("think-request-response", value)
-			require.Empty(t, emitted[ModelCharged](late), "the row remembers the same response")
+			require.Empty(t, emitted[modelCharged](late), "the row remembers the same response")
 			p.row = row
 			require.Equal(t, es.emits()[0].ID, p.send("think-request-response", value).emits()[0].ID)
 		})
@@ -55,17 +55,17 @@ func TestDeadLetteredResponseIsChargedWithOneID(t *testing.T) {
 	first := p.send("think-request-response", late)
 	require.NotEmpty(t, first.letters())
 	require.Equal(t, first.ids(), p.send("think-request-response", late).ids())
-	require.Equal(t, 0.25, *the[ModelCharged](t, first).CostUSD)
+	require.Equal(t, 0.25, *the[modelCharged](t, first).CostUSD)
 }
 
 func TestFailuresAndSummariesAreCharged(t *testing.T) {
 	p := newPlay(t, withCosts)
 	asked := p.ask("one")
 	es := p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, header(topics.HeaderCost, "0.5"))
-	require.Equal(t, 0.5, *the[ModelCharged](t, es).CostUSD)
+	require.Equal(t, 0.5, *the[modelCharged](t, es).CostUSD)
 	require.Equal(t, 0.5, *p.state().Spent)
 	es = p.send("compaction-result", `{"compaction_id":"x","summary":"s","cost":0.25}`)
-	require.Equal(t, 0.25, *the[ModelCharged](t, es).CostUSD)
+	require.Equal(t, 0.25, *the[modelCharged](t, es).CostUSD)
 	require.NotEmpty(t, es.letters(), "it is charged although no turn waits for it")
 }
 
@@ -74,7 +74,7 @@ func TestSummaryIsChargedToTheUserOfItsTurn(t *testing.T) {
 	p.says("mira", "one", "eve")
 	p.send("message-input", by("otto", message("two")))
 	late := p.send("compaction-result", `{"compaction_id":"x","summary":"s","cost":0.25}`)
-	require.Equal(t, "mira", *the[ModelCharged](t, late).UserID, "the turn of otto asked for none")
+	require.Equal(t, "mira", *the[modelCharged](t, late).UserID, "the turn of otto asked for none")
 }
 
 // Older images report the cost of the call as that of the session: the sum counts.
@@ -85,7 +85,7 @@ func TestCostsPerCallReachTheLimitOfASession(t *testing.T) {
 			p.respond(p.ask("more"), saying("hello"))
 		}
 		es := p.send("message-input", message("and more"))
-		require.Equal(t, costs, len(emitted[Answered](es)) == 1)
+		require.Equal(t, costs, len(emitted[answered](es)) == 1)
 		p.tombstone("think-request-response")
 		require.Nil(t, p.state().Spent)
 	}
@@ -98,7 +98,7 @@ func TestChargesAddUpToTheCostsOfTheResponses(t *testing.T) {
 		charges := map[string]float64{}
 		take := func(es effects) {
 			for _, e := range es.emits() {
-				if v, ok := e.Value.(ModelCharged); ok {
+				if v, ok := e.Value.(modelCharged); ok {
 					before, repeated := charges[e.ID]
 					require.True(rt, !repeated || before == *v.CostUSD)
 					charges[e.ID] = *v.CostUSD
@@ -111,7 +111,7 @@ func TestChargesAddUpToTheCostsOfTheResponses(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(rt, "what") {
 			case 0, 1:
 				es := p.send("message-input", message(fmt.Sprint("question ", n)))
-				for _, asked := range emitted[Enriched](es) {
+				for _, asked := range emitted[enriched](es) {
 					responses = append(responses, fmt.Sprintf(`{"think_cost":%d,"previous_messages":%s,"last_input_message":%s,%s}`, n+1,
 						topics.Splice(asked.History), asked.LatestInput, saying(fmt.Sprint("answer ", n))))
 					want += float64(n + 1)
@@ -147,15 +147,15 @@ func TestChargesAddUpToTheCostsOfTheResponses(t *testing.T) {
 func TestHeldResponseIsChargedOnce(t *testing.T) {
 	p := newPlay(t, withCosts)
 	es := p.send("message-input", message("one"))
-	asked, id := the[Enriched](t, es), es.ids()[0]
+	asked, id := the[enriched](t, es), es.ids()[0]
 	again := p.past[0]
 	p.row = nil
 	p.restart()
 	es = p.send("think-request-response", response(asked, `"think_cost":0.25,`+saying("hello")), header(topics.HeaderID, id+"/0"))
-	require.Equal(t, 0.25, *the[ModelCharged](t, es).CostUSD)
+	require.Equal(t, 0.25, *the[modelCharged](t, es).CostUSD)
 	require.Len(t, p.state().Early, 1)
 	es = p.repeat(again)
-	require.Nil(t, the[Answered](t, es).Error)
-	require.Empty(t, emitted[ModelCharged](es))
+	require.Nil(t, the[answered](t, es).Error)
+	require.Empty(t, emitted[modelCharged](es))
 	require.Equal(t, 0.25, *p.state().Spent)
 }

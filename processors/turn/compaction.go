@@ -14,7 +14,7 @@ import (
 // summaryTitle begins the message of a summary. FlightDeck's model workers use it too.
 const summaryTitle = "[Conversation Summary]\n"
 
-func (s *transition) receiveSummary(e Compacted) {
+func (s *transition) receiveSummary(e compacted) {
 	if !e.tombstone() {
 		s.chargeSummary(e)
 	}

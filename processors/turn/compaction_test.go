@@ -28,14 +28,14 @@ func overLimit(t tb, change ...func(*rules)) *play {
 	return p
 }
 
-func summarized(r CompactionRequested, more string) string {
+func summarized(r compactionRequested, more string) string {
 	return fmt.Sprintf(`{"session_id":"s1","compaction_id":%q,%s}`, r.CompactionID, more)
 }
 
 // continues checks that the prompt of the open turn is before, followed by the two newest messages.
-func continues(t *testing.T, es effects, before string) Enriched {
+func continues(t *testing.T, es effects, before string) enriched {
 	t.Helper()
-	asked := the[Enriched](t, es)
+	asked := the[enriched](t, es)
 	require.True(t, strings.HasPrefix(string(asked.History), before), "%s", asked.History)
 	require.Contains(t, string(asked.History), `"a4"`)
 	require.NotContains(t, string(asked.History), `"a3"`)
@@ -48,13 +48,13 @@ const summaryFront = `[{"session_id":"s1","user_id":"mira","role":"assistant","c
 func TestATurnOverTheLimitContinuesWithASummary(t *testing.T) {
 	p := overLimit(t)
 	es := p.send("message-input", message("now"))
-	require.Empty(t, emitted[Enriched](es), "the model is not asked yet")
-	request := the[CompactionRequested](t, es)
+	require.Empty(t, emitted[enriched](es), "the model is not asked yet")
+	request := the[compactionRequested](t, es)
 	require.EqualValues(t, 8, messages(request.Messages))
 	require.Contains(t, string(request.Messages), `"q0"`)
 	require.NotContains(t, string(request.Messages), `"q4"`)
 	require.Equal(t, []string{request.CompactionID}, es.ids())
-	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), es[0].(Emit).DeadlineMS)
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), es[0].(emit).DeadlineMS)
 	require.Contains(t, describe(p.state()), "waits for the compactor")
 
 	es = p.send("compaction-result", summarized(request, `"summary":"The story.","cost":0.25`))
@@ -64,7 +64,7 @@ func TestATurnOverTheLimitContinuesWithASummary(t *testing.T) {
 	require.Equal(t, []Hidden{{Bytes: hiddenIn(es)[0].Bytes, Messages: 8, Summarized: true}}, hiddenIn(es))
 	require.Len(t, p.hiddenMessages(), 8)
 	requirePaired(t, asked.History, asked.LatestInput)
-	require.Nil(t, the[Answered](t, p.respond(asked, saying("done"))).Error)
+	require.Nil(t, the[answered](t, p.respond(asked, saying("done"))).Error)
 	require.Contains(t, string(p.ask("next").History), "The story.", "the history has the summary")
 }
 
@@ -77,39 +77,39 @@ func TestWithoutASummaryTheOldestExchangesAreHidden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := overLimit(t)
-			request := the[CompactionRequested](t, p.send("message-input", message("now")))
+			request := the[compactionRequested](t, p.send("message-input", message("now")))
 			es := p.send("compaction-result", summarized(request, result))
-			asked := the[Enriched](t, es)
+			asked := the[enriched](t, es)
 			require.NotContains(t, string(asked.History), "Summary")
 			require.EqualValues(t, 4, messages(asked.History), "half of the limit")
 			require.False(t, hiddenIn(es)[0].Summarized)
-			require.Nil(t, the[Answered](t, p.respond(asked, saying("done"))).Error)
+			require.Nil(t, the[answered](t, p.respond(asked, saying("done"))).Error)
 		})
 	}
 }
 
 func TestASummaryThatIsTooLongIsNotUsed(t *testing.T) {
 	p := overLimit(t, func(r *rules) { r.HistoryLimit.Bytes = 10 << 10 })
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
-	asked := the[Enriched](t, p.send("compaction-result", summarized(request, `"summary":"`+strings.Repeat("s", 10<<10)+`"`)))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
+	asked := the[enriched](t, p.send("compaction-result", summarized(request, `"summary":"`+strings.Repeat("s", 10<<10)+`"`)))
 	require.NotContains(t, string(asked.History), "Summary")
 }
 
 func TestASilentCompactorDelaysATurnByItsTimeout(t *testing.T) {
 	p := overLimit(t)
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
 	require.Empty(t, p.wait(time.Minute-time.Millisecond))
-	asked := the[Enriched](t, p.wait(time.Millisecond))
+	asked := the[enriched](t, p.wait(time.Millisecond))
 	require.EqualValues(t, 4, messages(asked.History))
 
 	late := p.send("compaction-result", summarized(request, `"summary":"The story.","cost":9`))
 	require.Equal(t, []string{reasonNoCompaction}, late.letters())
-	require.Nil(t, the[Answered](t, p.respond(asked, saying("done"))).Error)
+	require.Nil(t, the[answered](t, p.respond(asked, saying("done"))).Error)
 }
 
 func TestASummaryCountsOnceAndForItsTurnOnly(t *testing.T) {
 	p := overLimit(t)
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
 	foreign := request
 	foreign.CompactionID = strings.Repeat("0", 32) + "/0/compaction/0"
 	require.Equal(t, []string{reasonNoCompaction}, p.send("compaction-result", summarized(foreign, `"summary":"Lies."`)).letters())
@@ -121,15 +121,15 @@ func TestASummaryCountsOnceAndForItsTurnOnly(t *testing.T) {
 	asked := continues(t, p.apply(e), summaryFront)
 	require.Empty(t, p.repeat(e), "a redelivery")
 	require.Equal(t, []string{reasonNoCompaction}, p.send("compaction-result", result).letters(), "a second summary")
-	require.Nil(t, the[Answered](t, p.respond(asked, saying("done"))).Error)
+	require.Nil(t, the[answered](t, p.respond(asked, saying("done"))).Error)
 }
 
 func TestATurnThatWaitsForASummaryCanBeCancelled(t *testing.T) {
 	for _, action := range []string{"cancel", "purge"} {
 		p := overLimit(t)
-		request := the[CompactionRequested](t, p.send("message-input", message("now")))
+		request := the[compactionRequested](t, p.send("message-input", message("now")))
 		es := p.send("session-control", `{"action":"`+action+`"}`)
-		require.Equal(t, topics.CodeCancelled, the[Answered](t, es).Error.Code)
+		require.Equal(t, topics.CodeCancelled, the[answered](t, es).Error.Code)
 		require.Equal(t, []string{reasonNoCompaction},
 			p.send("compaction-result", summarized(request, `"summary":"The story."`)).letters())
 	}
@@ -137,8 +137,8 @@ func TestATurnThatWaitsForASummaryCanBeCancelled(t *testing.T) {
 
 func TestAClearedConversationNeedsNoSummary(t *testing.T) {
 	p := overLimit(t)
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
-	asked := the[Enriched](t, p.tombstone("think-request-response"))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
+	asked := the[enriched](t, p.tombstone("think-request-response"))
 	require.Empty(t, asked.History)
 	require.Equal(t, []string{reasonNoCompaction},
 		p.send("compaction-result", summarized(request, `"summary":"The story."`)).letters())
@@ -146,38 +146,38 @@ func TestAClearedConversationNeedsNoSummary(t *testing.T) {
 
 func TestASummaryThatReachesTheCostLimitEndsTheTurn(t *testing.T) {
 	p := overLimit(t, func(r *rules) { r.MaxCost = 1 })
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
 	es := p.send("compaction-result", summarized(request, `"summary":"The story.","cost":0.5`))
-	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
+	require.Equal(t, topics.CodeOverBudget, the[answered](t, es).Error.Code)
 }
 
 func TestMessagesWaitWhileTheCompactorWorks(t *testing.T) {
 	p := overLimit(t)
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
 	require.Empty(t, p.send("message-input", message("later")))
 	asked := continues(t, p.send("compaction-result", summarized(request, `"summary":"The story."`)), summaryFront)
-	next := the[Enriched](t, p.respond(asked, saying("done")))
+	next := the[enriched](t, p.respond(asked, saying("done")))
 	require.Contains(t, string(next.LatestInput), `"later"`)
 }
 
 func TestAnOlderSummaryIsSummarizedAgain(t *testing.T) {
 	p := overLimit(t)
-	request := the[CompactionRequested](t, p.send("message-input", message("now")))
+	request := the[compactionRequested](t, p.send("message-input", message("now")))
 	p.respond(continues(t, p.send("compaction-result", summarized(request, `"summary":"The story."`)), summaryFront), saying("a5"))
 	for n := range 2 {
 		p.exchange("more", strconv.Itoa(n))
 	}
-	request = the[CompactionRequested](t, p.send("message-input", message("again")))
+	request = the[compactionRequested](t, p.send("message-input", message("again")))
 	require.True(t, strings.HasPrefix(string(request.Messages), summaryFront))
 }
 
 // A compactor that is switched off while a turn waits for it does not hold the turn up.
 func TestATurnEndsItsWaitWithoutTheOption(t *testing.T) {
 	p := overLimit(t)
-	the[CompactionRequested](t, p.send("message-input", message("now")))
+	the[compactionRequested](t, p.send("message-input", message("now")))
 	p.rules.Compaction = nil
 	p.restart()
-	require.Len(t, emitted[Enriched](p.wait(time.Minute)), 1)
+	require.Len(t, emitted[enriched](p.wait(time.Minute)), 1)
 }
 
 // Whatever a compactor does, every message ends, and every prompt is one that providers accept.
@@ -189,7 +189,7 @@ func TestNoCompactorHangsOrCorruptsASession(t *testing.T) {
 			r.HistoryLimit.Messages = rapid.IntRange(1, 10).Draw(t, "messages")
 		})
 		size := rapid.SampledFrom([]int{5, 3000, 15 << 10})
-		var requests []CompactionRequested
+		var requests []compactionRequested
 		summary := func() string {
 			return summarized(rapid.SampledFrom(requests).Draw(t, "request"), rapid.SampledFrom([]string{
 				`"summary":"The story."`, `"error":"no"`, `"summary":""`, `"summary":"` + strings.Repeat("s", 20<<10) + `"`,
@@ -197,7 +197,7 @@ func TestNoCompactorHangsOrCorruptsASession(t *testing.T) {
 		}
 		for turn := range rapid.IntRange(1, 15).Draw(t, "turns") {
 			es := p.send("message-input", message(fmt.Sprint("q", turn, strings.Repeat("q", size.Draw(t, "question")))))
-			if asked := emitted[CompactionRequested](es); len(asked) > 0 {
+			if asked := emitted[compactionRequested](es); len(asked) > 0 {
 				requests = append(requests, asked[0])
 				requirePaired(t, asked[0].Messages, nil)
 				if rapid.Bool().Draw(t, "restarts") {
@@ -208,9 +208,9 @@ func TestNoCompactorHangsOrCorruptsASession(t *testing.T) {
 				}
 				es = append(es, p.wait(p.rules.Compaction.Timeout)...)
 			}
-			asked := emitted[Enriched](es)
+			asked := emitted[enriched](es)
 			if len(asked) == 0 {
-				require.Len(t, emitted[Answered](es), 1)
+				require.Len(t, emitted[answered](es), 1)
 				continue
 			}
 			require.Len(t, asked, 1)
@@ -218,7 +218,7 @@ func TestNoCompactorHangsOrCorruptsASession(t *testing.T) {
 			if len(requests) > 0 && rapid.Bool().Draw(t, "late") {
 				p.send("compaction-result", summary())
 			}
-			require.Len(t, emitted[Answered](p.respond(asked[0], saying(strings.Repeat("a", size.Draw(t, "answer"))))), 1)
+			require.Len(t, emitted[answered](p.respond(asked[0], saying(strings.Repeat("a", size.Draw(t, "answer"))))), 1)
 		}
 	})
 }

@@ -17,40 +17,40 @@ const (
 
 func TestErrorReportOfAWorkerEndsNoStep(t *testing.T) {
 	// An answered turn first, so that there are a history and a cost to lose.
-	started := func(t *testing.T) (*play, Enriched) {
+	started := func(t *testing.T) (*play, enriched) {
 		p := newPlay(t)
 		p.respond(p.ask("hi"), saying("hello"))
 		return p, p.ask("more")
 	}
-	unharmed := func(t *testing.T, p *play, asked Enriched) {
+	unharmed := func(t *testing.T, p *play, asked enriched) {
 		next := p.ask("again")
 		require.Equal(t, string(asked.History), string(next.History))
 		require.Equal(t, asked.Cost, next.Cost)
-		require.Equal(t, "fine", the[Answered](t, p.respond(next, saying("fine"))).Content)
+		require.Equal(t, "fine", the[answered](t, p.respond(next, saying("fine"))).Content)
 	}
 	t.Run("before the failure", func(t *testing.T) {
 		p, asked := started(t)
 		require.Equal(t, []string{reasonErrorReport}, p.send("think-request-response", sdkReport).letters())
-		require.Equal(t, topics.CodeThinkFailed, the[Answered](t, p.send("think-dlq", sdkFailure)).Error.Code)
+		require.Equal(t, topics.CodeThinkFailed, the[answered](t, p.send("think-dlq", sdkFailure)).Error.Code)
 		unharmed(t, p, asked)
 	})
 	t.Run("after the failure", func(t *testing.T) {
 		p, asked := started(t)
-		require.Equal(t, topics.CodeThinkFailed, the[Answered](t, p.send("think-dlq", sdkFailure)).Error.Code)
+		require.Equal(t, topics.CodeThinkFailed, the[answered](t, p.send("think-dlq", sdkFailure)).Error.Code)
 		require.Equal(t, []string{reasonErrorReport}, p.send("think-request-response", sdkReport).letters())
 		unharmed(t, p, asked)
 	})
 	t.Run("while the next step is open", func(t *testing.T) {
 		p, _ := started(t)
 		p.send("message-input", message("next"))
-		next := the[Enriched](t, p.send("think-dlq", sdkFailure))
+		next := the[enriched](t, p.send("think-dlq", sdkFailure))
 		require.Equal(t, []string{reasonErrorReport}, p.send("think-request-response", sdkReport).letters())
-		require.Equal(t, "right", the[Answered](t, p.respond(next, saying("right"))).Content)
+		require.Equal(t, "right", the[answered](t, p.respond(next, saying("right"))).Content)
 	})
 	t.Run("without a failure", func(t *testing.T) {
 		p, asked := started(t)
 		p.send("think-request-response", sdkReport)
-		require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, p.wait(p.rules.ThinkTimeout)).Error.Code)
+		require.Equal(t, topics.CodeThinkTimeout, the[answered](t, p.wait(p.rules.ThinkTimeout)).Error.Code)
 		unharmed(t, p, asked)
 	})
 }
@@ -72,8 +72,8 @@ func TestResponseThatOmitsTheHistoryIsAppendedToIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
-			p.send("think-request-response", response(the[Enriched](t, p.send("message-input", one)), saying("first")))
-			the[Enriched](t, p.send("message-input", two))
+			p.send("think-request-response", response(the[enriched](t, p.send("message-input", one)), saying("first")))
+			the[enriched](t, p.send("message-input", two))
 			p.send("think-request-response", `{"cost":0.5,"end_turn":true,`+c.response+`}`)
 			require.JSONEq(t, c.history, string(p.ask("three").History))
 		})
@@ -90,7 +90,7 @@ func TestToolMessageIsAppendedForAWorkerThatOmitsIt(t *testing.T) {
 	p.ask("hi")
 	p.send("think-request-response", `{"cost":0.5,"last_input_response":[{"role":"assistant","content":"look"}],`+
 		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]}`)
-	asked := the[Enriched](t, p.result("t1", "42"))
+	asked := the[enriched](t, p.result("t1", "42"))
 	p.send("think-request-response", `{"cost":0.75,"last_input_response":[{"role":"assistant","content":"done"}],"end_turn":true}`)
 	history, err := topics.Elements(p.ask("more").History)
 	require.NoError(t, err)
@@ -104,9 +104,9 @@ func TestBlankUserOfAResponseIsTheMessages(t *testing.T) {
 	for _, user := range []string{"null", `""`, `" "`} {
 		p := newPlay(t)
 		asked := p.ask("hi") // mira's
-		o := the[Answered](t, p.respond(asked, `"user_id":`+user+`,`+saying("hello")))
+		o := the[answered](t, p.respond(asked, `"user_id":`+user+`,`+saying("hello")))
 		require.Equal(t, ptr("mira"), o.UserID)
-		next := the[Enriched](t, p.send("message-input", `{"session_id":"s1","role":"user","content":"x"}`))
+		next := the[enriched](t, p.send("message-input", `{"session_id":"s1","role":"user","content":"x"}`))
 		require.Equal(t, ptr("mira"), next.UserID)
 	}
 }

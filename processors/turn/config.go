@@ -232,8 +232,8 @@ const (
 	minRecord  = envoption.MinRecordLimit
 )
 
-// Complete gives fields that are zero their defaults. Its error is that of Graph. Only callers of Apply need it.
-func (c *Config) Complete() error {
+// complete gives fields that are zero their defaults. Its error is that of Graph.
+func (c *Config) complete() error {
 	var check bounds.Check
 	bounds.AtLeast(&check, "ThinkTimeout", &c.ThinkTimeout, 10*time.Minute, time.Millisecond)
 	bounds.AtLeast(&check, "ToolTimeout", &c.ToolTimeout, 5*time.Minute, time.Millisecond)

@@ -34,7 +34,7 @@ func TestBadFieldsAreRefusedByName(t *testing.T) {
 
 func TestDefaultsAreFlightDecksButForTheMemory(t *testing.T) {
 	var c Config
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	require.Equal(t, Config{
 		ThinkTimeout: 600 * time.Second, ToolTimeout: 300 * time.Second, RouteTTL: 24 * time.Hour,
 		RememberFor: 24 * time.Hour, RememberCount: 1000, QueueLimit: 16, Policy: Queue, MaxSteps: 100,
@@ -57,7 +57,7 @@ func TestEnvironmentSetsFields(t *testing.T) {
 		SupersedeAfter: 5 * time.Second, HistoryLimit: HistoryLimit{Bytes: 4096, Messages: 40}, MaxSteps: 7,
 		Compaction: &Compaction{Timeout: 6 * time.Second}, MaxCost: 1.5, IdlePurge: 6 * time.Second, RecordLimit: 2 << 20,
 	}, c)
-	require.NoError(t, c.Complete())
+	require.NoError(t, c.complete())
 	require.Equal(t, Supersede, c.Policy)
 	require.Equal(t, 2<<20-64<<10, c.RowLimit)
 	for name := range env {

@@ -14,21 +14,21 @@ func TestCancelEndsTheOpenTurn(t *testing.T) {
 	p.ask("one")
 	p.send("message-input", message("two"))
 	out := p.send("session-control", `{"action":"cancel","reason":"changed my mind"}`)
-	o := the[Answered](t, out)
+	o := the[answered](t, out)
 	require.Equal(t, topics.CodeCancelled, o.Error.Code)
 	require.Equal(t, "cancelled: changed my mind", o.Content)
-	require.Contains(t, string(the[Enriched](t, out).LatestInput), "two")
+	require.Contains(t, string(the[enriched](t, out).LatestInput), "two")
 	require.Empty(t, p.repeat(p.past[2]), "a repeat does not cancel the next turn")
 }
 
 func TestCancelEndsTheNamedRequest(t *testing.T) {
 	p := newPlay(t)
-	one := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
+	one := the[enriched](t, p.send("message-input", requestMessage("one", "r1")))
 	p.send("message-input", requestMessage("two", "r2"))
 	cancel := `{"action":"cancel","request_id":"r2"}`
-	require.Equal(t, "r2", *the[Answered](t, p.send("session-control", cancel)).RequestID)
+	require.Equal(t, "r2", *the[answered](t, p.send("session-control", cancel)).RequestID)
 	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", cancel).letters())
-	require.Empty(t, emitted[Enriched](p.respond(one, saying("done"))), "nobody waits any more")
+	require.Empty(t, emitted[enriched](p.respond(one, saying("done"))), "nobody waits any more")
 	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel"}`).letters())
 }
 
@@ -37,11 +37,11 @@ func TestCancelGivesOpenCallsTheirResult(t *testing.T) {
 	p.respond(p.ask("one"), calling("t1", "t2"))
 	p.result("t1", "came")
 	out := p.send("session-control", `{"action":"cancel"}`)
-	done := the[Completed](t, out)
+	done := the[completed](t, out)
 	require.Contains(t, string(done.Results[0].Result), "came")
 	require.JSONEq(t, `{"error":"cancelled","reason":"cancelled"}`, string(done.Results[1].Result))
-	require.Contains(t, string(the[ToolMessage](t, out).Content), "cancelled")
-	require.Empty(t, emitted[Enriched](out))
+	require.Contains(t, string(the[toolMessage](t, out).Content), "cancelled")
+	require.Empty(t, emitted[enriched](out))
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
 }
 
@@ -52,12 +52,12 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	p.send("message-input", message("three"))
 	p.result("t9", "held")
 	out := p.send("session-control", `{"action":"purge"}`)
-	require.Len(t, emitted[Answered](out), 2, "what was accepted gets its output")
-	for _, o := range emitted[Answered](out) {
+	require.Len(t, emitted[answered](out), 2, "what was accepted gets its output")
+	for _, o := range emitted[answered](out) {
 		require.Equal(t, topics.CodeCancelled, o.Error.Code)
 	}
 	require.Equal(t, []string{reasonUnclaimed}, out.letters())
-	require.Empty(t, emitted[Enriched](out))
+	require.Empty(t, emitted[enriched](out))
 	left := p.state()
 	require.Nil(t, left.Turn)
 	require.Nil(t, left.History)
@@ -69,7 +69,7 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	}
 	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to end")
 	require.Nil(t, p.ask("four").History)
-	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(),
+	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].source().Value)).letters(),
 		"a response that was applied before the purge is not applied again")
 }
 

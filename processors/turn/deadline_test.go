@@ -18,13 +18,13 @@ func TestDeadlineThatFiresTooEarlyIsWrittenAgain(t *testing.T) {
 	p := newPlay(t)
 	p.send("message-input", message("one"))
 	p.now = p.now.Add(-time.Hour)
-	out := p.decide(p.bind, DeadlineCame{Session: p.key})
+	out := p.decide(p.bind, deadlineCame{Session: p.key})
 	require.True(t, out.Changed)
 	require.Empty(t, out.Effects)
 	require.NotZero(t, out.State.DeadlineMs)
 
 	p = newPlay(t)
-	out = p.decide(p.bind, DeadlineCame{Session: p.key})
+	out = p.decide(p.bind, deadlineCame{Session: p.key})
 	require.False(t, out.Changed, "nobody has a row")
 }
 
@@ -33,7 +33,7 @@ func (p *play) unread(from, since time.Time) effects {
 	p.tb.Helper()
 	p.postponed = p.now.Add(readAgain).UnixMilli()
 	defer func() { p.postponed = 0 }()
-	return p.apply(DeadlineCame{Session: p.key, Unread: &Unread{From: from, Since: since}})
+	return p.apply(deadlineCame{Session: p.key, Unread: &unread{From: from, Since: since}})
 }
 
 func (p *play) dueAt() time.Time {
@@ -51,7 +51,7 @@ var waiting = map[string]struct {
 }{
 	"session that ends": {
 		func(t *testing.T) *play { return talked(t) }, 10 * time.Minute,
-		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[SessionEnded](es), 1) },
+		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[sessionEnded](es), 1) },
 	},
 	"session that is removed": {
 		func(t *testing.T) *play {
@@ -68,7 +68,7 @@ var waiting = map[string]struct {
 			return p
 		}, 30 * time.Second,
 		func(t *testing.T, p *play, es effects) {
-			require.NotNil(t, the[Answered](t, es).Error)
+			require.NotNil(t, the[answered](t, es).Error)
 			require.Nil(t, p.state().Turn)
 		},
 	},
@@ -85,7 +85,7 @@ var waiting = map[string]struct {
 			p.respond(p.ask("one"), calling("t1", "t2"))
 			return p
 		}, 30 * time.Second,
-		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[Completed](es), 1) },
+		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[completed](es), 1) },
 	},
 }
 
@@ -149,7 +149,7 @@ func TestEndsThatArePostponedAreTriedAgainAfterWaitsThatGrow(t *testing.T) {
 	p := talked(t)
 	p.now = p.dueAt().Add(time.Hour)
 	since, writes := p.now, 0
-	for len(emitted[SessionEnded](p.unread(time.Time{}, since))) == 0 {
+	for len(emitted[sessionEnded](p.unread(time.Time{}, since))) == 0 {
 		writes++
 		require.GreaterOrEqual(t, p.dueAt().Sub(p.now), min(minEndAgain, since.Add(maxEndDelay).Sub(p.now)))
 		p.now = p.dueAt()
@@ -188,7 +188,7 @@ func TestRecordOfBeforeTheDeadlineIsNotLate(t *testing.T) {
 	asked := p.ask("one")
 	p.now = p.dueAt().Add(time.Hour)
 	require.Empty(t, p.unread(time.Time{}, p.now))
-	require.Nil(t, the[Answered](t, p.respond(asked, saying("hello"))).Error)
+	require.Nil(t, the[answered](t, p.respond(asked, saying("hello"))).Error)
 
 	p = talked(t)
 	p.now = p.dueAt().Add(time.Hour)
@@ -208,7 +208,7 @@ func TestHeldAnswerIsKeptAfterADowntimeUntilItsMessageIsRead(t *testing.T) {
 	p.now = p.dueAt()
 	require.Empty(t, p.unread(time.Time{}, since))
 	es := p.repeat(p.past[0])
-	require.Equal(t, "to the lost one", the[Answered](t, es).Content)
+	require.Equal(t, "to the lost one", the[answered](t, es).Content)
 	require.Empty(t, es.letters())
 }
 
@@ -241,7 +241,7 @@ func TestTurnsAndHeldRecordsEndHoweverFarTheInputsAreRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlay(t, withMemoir)
 		since := p.now
-		var asked []Enriched
+		var asked []enriched
 		for n := range rapid.IntRange(1, 20).Draw(t, "events") {
 			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(15*time.Minute)).Draw(t, "wait")))
 			switch rapid.IntRange(0, 4).Draw(t, "event") {
@@ -249,7 +249,7 @@ func TestTurnsAndHeldRecordsEndHoweverFarTheInputsAreRead(t *testing.T) {
 				lost := turnID(p.key, fmt.Sprint("lost", n)) + "/1/enriched/0/think"
 				p.send("think-request-response", `{`+saying("hello")+`}`, header(topics.HeaderID, lost))
 			case 0:
-				asked = append(asked, emitted[Enriched](p.send("message-input", message("m")))...)
+				asked = append(asked, emitted[enriched](p.send("message-input", message("m")))...)
 			case 1:
 				if len(asked) > 0 {
 					p.respond(asked[len(asked)-1], saying("hello"))

@@ -15,15 +15,15 @@ func TestWithDeliveryNoTokenEntersRowOrOutput(t *testing.T) {
 	asked := p.ask("hi")
 	p.send("reply-to", secret)
 	require.NotContains(t, string(p.row), "s3cret")
-	id := topics.RouteID(p.key, p.past[len(p.past)-1].record().Cause)
+	id := topics.RouteID(p.key, p.past[len(p.past)-1].source().Cause)
 	require.Equal(t, `{"callbackService":"harbor","extra":[1.10],"route_id":"`+id+`"}`, reply(t, p, asked))
 }
 
 // The two topics have no common order: a fast turn ends before the record of its route is read.
 func TestWithDeliveryAnOutputNamesARouteThatIsReadLater(t *testing.T) {
 	const descriptor = `{"callbackService":"harbor","request_id":"r1","route_id":"7"}`
-	named := func(p *play, descriptor string) Enriched {
-		return the[Enriched](t, p.send("message-input", requestMessage("hi", "r1"), header(topics.HeaderRoute, descriptor)))
+	named := func(p *play, descriptor string) enriched {
+		return the[enriched](t, p.send("message-input", requestMessage("hi", "r1"), header(topics.HeaderRoute, descriptor)))
 	}
 	delivery := func(r *rules) { r.Delivery = true }
 
@@ -37,8 +37,8 @@ func TestWithDeliveryAnOutputNamesARouteThatIsReadLater(t *testing.T) {
 	first := p.ask("first")
 	p.send("message-input", requestMessage("hi", "r1"), header(topics.HeaderRoute, descriptor))
 	p.send("reply-to", namedRoute("r1"))
-	id := topics.RouteID(p.key, p.past[len(p.past)-1].record().Cause)
-	next := the[Enriched](t, p.respond(first, saying("done")))
+	id := topics.RouteID(p.key, p.past[len(p.past)-1].source().Cause)
+	next := the[enriched](t, p.respond(first, saying("done")))
 	require.Contains(t, reply(t, p, next), `"route_id":"`+id+`"`, "the route's own record has precedence")
 
 	p = newPlay(t)

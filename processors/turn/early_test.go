@@ -17,7 +17,7 @@ import (
 // past is a session that went on while its rows were recorded: a crash goes back to one of them.
 type past struct {
 	*play
-	events []Event
+	events []event
 	rows   [][]byte // before each event
 	early  []int    // events that may be read before the records that they answer
 	wrote  map[string]string
@@ -40,7 +40,7 @@ func (p *past) record(topic, value string, opts ...recordOption) effects {
 func (p *past) note(wrote map[string]string, out effects) {
 	p.tb.Helper()
 	for _, e := range out {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			wrote[m.ID] = plain(m.Value)
 		}
 	}
@@ -85,11 +85,11 @@ func threeTurns(t tb, named bool) *past {
 		return opts
 	}
 	respond := func(out effects, more string) effects {
-		asked := the[Enriched](t, out)
+		asked := the[enriched](t, out)
 		return p.record("think-request-response", response(asked, more), name(out, len(out.ids())-1, "/think")...)
 	}
 	result := func(out effects, at int, said string) effects {
-		id := *emitted[Called](out)[at].ToolUseID
+		id := *emitted[called](out)[at].ToolUseID
 		return p.record("tool-use-result", toolResult(id, said), name(out, at, "/result")...)
 	}
 	calls := respond(p.record("message-input", message("one")), calling("t1", "t2"))
@@ -98,7 +98,7 @@ func threeTurns(t tb, named bool) *past {
 	respond(result(calls, 0, "of t1 once more"), saying("done"))
 
 	fail := func(out effects) {
-		p.record("think-dlq", `{"latest_input":`+string(the[Enriched](t, out).LatestInput)+`}`, name(out, 0, "/failure")...)
+		p.record("think-dlq", `{"latest_input":`+string(the[enriched](t, out).LatestInput)+`}`, name(out, 0, "/failure")...)
 	}
 	if named {
 		fail(p.record("message-input", message("two")))
@@ -108,7 +108,7 @@ func threeTurns(t tb, named bool) *past {
 		// the open step alone.
 		respond(p.record("message-input", message("two")), saying("at last"))
 		fail(p.record("message-input", message("three")))
-		p.early = slices.DeleteFunc(p.early, func(at int) bool { _, ok := p.events[at].(ToolAnswered); return ok })
+		p.early = slices.DeleteFunc(p.early, func(at int) bool { _, ok := p.events[at].(toolAnswered); return ok })
 	}
 	return p
 }
@@ -165,7 +165,7 @@ func TestAllAnswersMayArriveBeforeTheirSteps(t *testing.T) {
 			}
 			// Each topic has its order.
 			slices.SortStableFunc(first, func(a, b int) int {
-				return strings.Compare(p.events[a].record().Topic, p.events[b].record().Topic)
+				return strings.Compare(p.events[a].source().Topic, p.events[b].source().Topic)
 			})
 			for id, value := range p.replay(from, first...) {
 				require.Equal(t, p.wrote[id], value, id)
@@ -182,11 +182,11 @@ func (p *play) lost(f func()) {
 }
 
 // lostTurn is a session whose row was lost after its first message was asked.
-func lostTurn(t tb, change ...func(*rules)) (p *play, asked Enriched, id string) {
+func lostTurn(t tb, change ...func(*rules)) (p *play, asked enriched, id string) {
 	p = newPlay(t, change...)
 	p.lost(func() {
 		out := p.send("message-input", requestMessage("hi", "r1"))
-		asked, id = the[Enriched](t, out), out.ids()[0]
+		asked, id = the[enriched](t, out), out.ids()[0]
 	})
 	return p, asked, id
 }
@@ -198,12 +198,12 @@ func TestHeldResponseAnswersOnlyItsStep(t *testing.T) {
 	other := p.send("message-input", requestMessage("hi", "r2")) // the same question, in another turn
 	require.Len(t, other, 1)
 	require.NotEqual(t, id, other.ids()[0])
-	out := p.respond(the[Enriched](t, other), saying("to the other one"))
-	require.Equal(t, "to the other one", the[Answered](t, out).Content)
+	out := p.respond(the[enriched](t, other), saying("to the other one"))
+	require.Equal(t, "to the other one", the[answered](t, out).Content)
 
 	out = p.repeat(p.past[0])
 	require.Equal(t, id, out.ids()[0], "the enriched message is repeated")
-	require.Equal(t, "to the lost one", the[Answered](t, out).Content)
+	require.Equal(t, "to the lost one", the[answered](t, out).Content)
 	require.Empty(t, p.repeat(p.past[0]))
 }
 
@@ -230,7 +230,7 @@ func TestAStepTakesTheFirstHeldResponseThatAnswersIt(t *testing.T) {
 		require.Empty(t, p.send("think-request-response", response(asked, more), header(topics.HeaderID, fmt.Sprint(id, "/", i))))
 	}
 	out := p.repeat(p.past[0])
-	require.Equal(t, "first", the[Answered](t, out).Content, "no answer closes nothing")
+	require.Equal(t, "first", the[answered](t, out).Content, "no answer closes nothing")
 	require.Equal(t, []string{reasonTurnEnded}, out.letters())
 }
 
@@ -238,7 +238,7 @@ func TestTheSameResponseIsHeldOnce(t *testing.T) {
 	p, asked, _ := lostTurn(t)
 	require.Empty(t, p.respond(asked, saying("done")))
 	require.Equal(t, []string{reasonHeldSame}, p.respond(asked, saying("done")).letters(), "at another offset")
-	require.Equal(t, "done", the[Answered](t, p.repeat(p.past[0])).Content)
+	require.Equal(t, "done", the[answered](t, p.repeat(p.past[0])).Content)
 	require.Equal(t, []string{reasonSameResponse}, p.respond(asked, saying("done")).letters())
 }
 
@@ -270,7 +270,7 @@ func TestResultsThatAnOlderBuildHeldAreClaimed(t *testing.T) {
 	var err error
 	p.row, err = turnrow.Table.Marshal(s)
 	require.NoError(t, err)
-	content := string(the[ToolMessage](t, p.respond(asked, calling("t1", "t2"))).Content)
+	content := string(the[toolMessage](t, p.respond(asked, calling("t1", "t2"))).Content)
 	has(t, content, "older")
 	has(t, content, `"tool_use_id":"t2","name":"look","result":{"error":"broken"}`)
 }
@@ -296,9 +296,9 @@ func TestTheFirstHeldResultOfACallCounts(t *testing.T) {
 			for _, f := range results {
 				f()
 			}
-			p.respond(the[Enriched](t, out), calling("t1"))
-			out = p.respond(the[Enriched](t, p.result("t1", "x")), calling("t2"))
-			require.Contains(t, string(the[ToolMessage](t, out).Content), want)
+			p.respond(the[enriched](t, out), calling("t1"))
+			out = p.respond(the[enriched](t, p.result("t1", "x")), calling("t2"))
+			require.Contains(t, string(the[toolMessage](t, out).Content), want)
 		})
 	}
 }

@@ -34,7 +34,7 @@ func TestResultsOfAStepAreHeldAsFarAsTheRowHasRoom(t *testing.T) {
 			}
 			out := p.send("think-request-response", asks)
 			require.Empty(t, out.letters())
-			for i, r := range the[Completed](t, out).Results {
+			for i, r := range the[completed](t, out).Results {
 				require.Contains(t, string(r.Result), "of "+ids[i]+`"`)
 			}
 		})
@@ -103,7 +103,7 @@ func TestHeldRecordsAreDroppedWhenTheRowIsFull(t *testing.T) {
 		p := newPlay(t)
 		asked := p.ask("hi")
 		p.send("message-input", message("waits"))
-		early := response(Enriched{LatestInput: topics.Raw(message("waits"))}, saying(big))
+		early := response(enriched{LatestInput: topics.Raw(message("waits"))}, saying(big))
 		require.Empty(t, p.send("think-request-response", early))
 		require.Empty(t, p.result("t9", "held for the open step"))
 		out := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 400<<10)+`"}],`+
@@ -115,7 +115,7 @@ func TestHeldRecordsAreDroppedWhenTheRowIsFull(t *testing.T) {
 	t.Run("to a message", func(t *testing.T) {
 		p := newPlay(t)
 		p.ask("hi")
-		early := response(Enriched{History: topics.Raw(`[{}]`), LatestInput: topics.Raw(message("later"))}, saying(big))
+		early := response(enriched{History: topics.Raw(`[{}]`), LatestInput: topics.Raw(message("later"))}, saying(big))
 		require.Empty(t, p.send("think-request-response", early))
 		out := p.send("message-input", message(strings.Repeat("y", 400<<10)))
 		require.Equal(t, []string{reasonNoRoom}, out.letters())
@@ -128,7 +128,7 @@ func TestHeldRecordsAreDroppedWhenTheRowIsFull(t *testing.T) {
 		p.rules.RowLimit = len(p.row)
 		out := p.send("message-input", message("another"))
 		require.Equal(t, []string{reasonNoRoom}, out.letters())
-		require.Len(t, emitted[Enriched](out), 1)
+		require.Len(t, emitted[enriched](out), 1)
 		require.Greater(t, len(p.state().Causes), known)
 	})
 }

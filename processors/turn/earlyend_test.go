@@ -12,19 +12,19 @@ import (
 )
 
 func TestHeldRecordExpires(t *testing.T) {
-	early := map[string]func(p *play, asked Enriched, id string) effects{
-		"response": func(p *play, asked Enriched, id string) effects {
+	early := map[string]func(p *play, asked enriched, id string) effects{
+		"response": func(p *play, asked enriched, id string) effects {
 			return p.send("think-request-response", response(asked, saying("x")), header(topics.HeaderID, id+"/think"))
 		},
-		"response without id": func(p *play, asked Enriched, _ string) effects { return p.respond(asked, saying("x")) },
-		"failure": func(p *play, _ Enriched, id string) effects {
+		"response without id": func(p *play, asked enriched, _ string) effects { return p.respond(asked, saying("x")) },
+		"failure": func(p *play, _ enriched, id string) effects {
 			return p.send("think-dlq", `{"error":"x"}`, header(topics.HeaderID, id+"/failure"))
 		},
-		"result": func(p *play, _ Enriched, id string) effects {
+		"result": func(p *play, _ enriched, id string) effects {
 			return p.send("tool-use-result", toolResult("t1", "x"),
 				header(topics.HeaderID, strings.Replace(id, "enriched", "tool-use", 1)+"/result"))
 		},
-		"tool failure": func(p *play, _ Enriched, id string) effects {
+		"tool failure": func(p *play, _ enriched, id string) effects {
 			return p.send("tool-use-dlq", `{"tool_use_id":"t1"}`,
 				header(topics.HeaderID, strings.Replace(id, "enriched", "tool-use", 1)))
 		},
@@ -46,8 +46,8 @@ func TestHeldRecordExpires(t *testing.T) {
 			out := p.wait(time.Millisecond)
 			require.Equal(t, letters(reasonNotOpened), out.letters())
 			for _, e := range out {
-				require.Equal(t, p.past[1].record().Offset, e.(DeadLetter).Held.Offset)
-				require.Equal(t, p.past[1].record().Value, e.(DeadLetter).Held.Value)
+				require.Equal(t, p.past[1].source().Offset, e.(deadLetter).Held.Offset)
+				require.Equal(t, p.past[1].source().Value, e.(deadLetter).Held.Value)
 			}
 			require.Empty(t, p.state().Early)
 			p.wait(p.rules.RememberFor)
@@ -66,7 +66,7 @@ func TestHeldRecordExpires(t *testing.T) {
 			require.Empty(t, send(p, asked, id))
 			require.Len(t, p.state().Early, 1)
 			out := p.send("session-control", `{"action":"cancel","request_id":"r1"}`)
-			require.Equal(t, topics.CodeCancelled, the[Answered](t, out).Error.Code)
+			require.Equal(t, topics.CodeCancelled, the[answered](t, out).Error.Code)
 			require.Equal(t, letters(reasonTurnEnded), out.letters())
 			require.Empty(t, p.state().Early)
 		})
@@ -89,7 +89,7 @@ func TestAHeldRecordWaitsWithItsMessage(t *testing.T) {
 			p.ask("first")
 			p.send("message-input", message("second"))
 			p.send("message-input", message("third"))
-			third := turnID(p.key, p.past[2].record().Cause) + "/1/enriched/0"
+			third := turnID(p.key, p.past[2].source().Cause) + "/1/enriched/0"
 			var opts []recordOption
 			if named {
 				opts = append(opts, header(topics.HeaderID, third+"/think"))
@@ -105,7 +105,7 @@ func TestAHeldRecordWaitsWithItsMessage(t *testing.T) {
 				}
 				out := p.wait(time.UnixMilli(p.state().DeadlineMs).Sub(p.now))
 				require.Empty(t, out.letters())
-				for _, o := range emitted[Answered](out) {
+				for _, o := range emitted[answered](out) {
 					said = append(said, o.Content)
 				}
 			}
@@ -128,15 +128,15 @@ func TestALateAnswerIsNotHeld(t *testing.T) {
 			p.send("think-request-response", `{"tool_uses":[{"tool_use_id":"t1","name":"look"}]}`)
 		}
 		for i, e := range p.events {
-			r := *e.record()
+			r := *e.source()
 			r.Offset, r.Cause = 1000+int64(i), r.Cause+"/again"
 			r.Value = []byte(strings.Replace(string(r.Value), `{`, `{"x":"`+phase+`",`, 1))
 			again, ok := decode(p.topics, strings.TrimPrefix(r.Topic, agent+"-"), &r)
 			require.True(t, ok)
 			want := []string{reason}
-			if _, ok := e.(MessageArrived); ok {
+			if _, ok := e.(messageArrived); ok {
 				continue
-			} else if _, ok := e.(ToolAnswered); ok {
+			} else if _, ok := e.(toolAnswered); ok {
 				want = []string{reasonCallEnded}
 			}
 			before := p.row
@@ -150,7 +150,7 @@ func TestAPurgedTurnsAnswerIsNotHeld(t *testing.T) {
 	p := newPlay(t)
 	out := p.send("message-input", message("hi"))
 	p.send("session-control", `{"action":"purge"}`)
-	late := response(the[Enriched](t, out), saying("late"))
+	late := response(the[enriched](t, out), saying("late"))
 	require.Equal(t, []string{reasonNoStep}, p.send("think-request-response", late).letters())
 	require.Equal(t, []string{reasonNoStep},
 		p.send("think-request-response", late, header(topics.HeaderID, out.ids()[0]+"/think")).letters())
@@ -186,7 +186,7 @@ func TestResponseThatEchoesAFutureStepIsHeld(t *testing.T) {
 				require.Empty(t, out)
 				require.Equal(t, 1, held)
 			case "counts":
-				require.Len(t, emitted[Answered](out), 1)
+				require.Len(t, emitted[answered](out), 1)
 				require.Zero(t, held)
 			default:
 				require.Equal(t, []string{c.want}, out.letters())
@@ -201,12 +201,12 @@ func TestResponseThatEchoesAFutureStepIsHeld(t *testing.T) {
 func TestHeldEchoAnswersOnlyAStepWithItsHistory(t *testing.T) {
 	p := newPlay(t)
 	p.ask("one")
-	early := response(Enriched{History: topics.Raw(`[{},{}]`), LatestInput: topics.Raw(message("yes"))}, saying("later"))
+	early := response(enriched{History: topics.Raw(`[{},{}]`), LatestInput: topics.Raw(message("yes"))}, saying("later"))
 	require.Empty(t, p.send("think-request-response", early))
 	p.send("session-control", `{"action":"cancel"}`)
 	asked := p.ask("yes")
 	require.NotNil(t, p.state().Turn, "there is no history yet")
-	require.Equal(t, "now", the[Answered](t, p.respond(asked, saying("now"))).Content)
+	require.Equal(t, "now", the[answered](t, p.respond(asked, saying("now"))).Content)
 	out := p.send("message-input", message("yes"))
-	require.Equal(t, "later", the[Answered](t, out).Content)
+	require.Equal(t, "later", the[answered](t, out).Content)
 }

@@ -101,8 +101,8 @@ func TestEveryResultOfAnEditedCallIsMarked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, g := waitForApproval(t)
-			p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(`{"amount":1}`)))
-			require.Contains(t, string(the[Completed](t, end(p)).Results[0].Result), editedMember)
+			p.send("gate-outcomes", gateEnd(g, topics.GateApproved, editing(`{"amount":1}`)))
+			require.Contains(t, string(the[completed](t, end(p)).Results[0].Result), editedMember)
 		})
 	}
 }
@@ -110,19 +110,19 @@ func TestEveryResultOfAnEditedCallIsMarked(t *testing.T) {
 // An edit of the arguments to the same bytes is none.
 func TestUnchangedArgumentsAreNotMarked(t *testing.T) {
 	p, g := waitForApproval(t)
-	es := p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(payment)))
-	require.Len(t, emitted[Called](es), 1)
-	require.NotContains(t, string(the[Completed](t, p.resultFrom("pay", "t1", "paid")).Results[0].Result), approvalMember)
+	es := p.send("gate-outcomes", gateEnd(g, topics.GateApproved, editing(payment)))
+	require.Len(t, emitted[called](es), 1)
+	require.NotContains(t, string(the[completed](t, p.resultFrom("pay", "t1", "paid")).Results[0].Result), approvalMember)
 }
 
 // A worker that writes its calls in another form has no block to change. The call runs, and its result says so.
 func TestEditWithoutABlockRuns(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), strings.Replace(callingFor(wanted{"t1", "pay", payment}), `"type":"tool_use"`, `"type":"function"`, 1))
-	g := the[GateRequested](t, es)
-	es = p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(`{"amount":1}`)))
-	require.Equal(t, `{"amount":1}`, string(the[Called](t, es).Input))
-	asked := the[Enriched](t, p.resultFrom("pay", "t1", "paid"))
+	g := the[gateRequested](t, es)
+	es = p.send("gate-outcomes", gateEnd(g, topics.GateApproved, editing(`{"amount":1}`)))
+	require.Equal(t, `{"amount":1}`, string(the[called](t, es).Input))
+	asked := the[enriched](t, p.resultFrom("pay", "t1", "paid"))
 	require.Contains(t, string(asked.History), "120.50")
 	require.Contains(t, string(asked.LatestInput), approvalMember)
 }
@@ -133,14 +133,14 @@ func TestEditOfACallThatIsInTheSharedHistory(t *testing.T) {
 	asked := p.ask("pay")
 	call := callingFor(wanted{"t1", "pay", payment})
 	es := p.respond(asked, strings.Replace(call, `"end_turn":false`, `"end_turn":true,"x":1`, 1))
-	g := the[GateRequested](t, es)
+	g := the[gateRequested](t, es)
 	p.rewrite(func(s *turnrow.State) {
 		s.History, s.HistoryLength = append([]byte(nil), s.Turn.Tail...), s.Turn.HistoryLength
 		s.Turn.Shared, s.Turn.Tail = uint64(len(s.History)), nil
 	})
-	p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(`{"amount":1}`)))
+	p.send("gate-outcomes", gateEnd(g, topics.GateApproved, editing(`{"amount":1}`)))
 	require.Contains(t, string(p.state().History), "120.50", "what earlier turns said stays")
-	asked = the[Enriched](t, p.resultFrom("pay", "t1", "paid"))
+	asked = the[enriched](t, p.resultFrom("pay", "t1", "paid"))
 	require.Contains(t, string(asked.History), `"input":{"amount":1}`)
 	require.NotContains(t, string(asked.History), "120.50")
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is an input of the transition: a record of an input topic, or a deadline that is due.
-type Event interface {
+// event is an input of the transition: a record of an input topic, or a deadline that is due.
+type event interface {
 	session() string
-	// record returns the event's record; nil for a deadline.
-	record() *Record
+	// source returns the event's record; nil for a deadline.
+	source() *record
 	// writtenByTurn reports whether the turn wrote the record for other readers. It ignores such a record.
 	writtenByTurn() bool
 }
 
-// Record is the record of an event; every event but a deadline has one. Apply does not change its bytes and keeps no
+// record is the record of an event; every event but a deadline has one. apply does not change its bytes and keeps no
 // reference to them outside the row.
-type Record struct {
+type record struct {
 	// Session is the session id: the key of the row.
 	Session string
 	// Cause identifies the record for deduplication and in the IDs of the outputs that it causes. See
@@ -42,12 +42,12 @@ type Record struct {
 	headers map[string][]byte // the record's headers if Headers is nil
 }
 
-func (r *Record) session() string { return r.Session }
-func (r *Record) record() *Record { return r }
-func (r *Record) tombstone() bool { return r.Value == nil }
+func (r *record) session() string { return r.Session }
+func (r *record) source() *record { return r }
+func (r *record) tombstone() bool { return r.Value == nil }
 
 // headerText returns the value of a header, or "" if it is absent.
-func (r *Record) headerText(name string) string {
+func (r *record) headerText(name string) string {
 	if v, ok := r.headers[name]; ok {
 		return string(v)
 	}
@@ -60,7 +60,7 @@ func (r *Record) headerText(name string) string {
 }
 
 // cloneHeaders returns deep copies of the headers. Those from the headers map are sorted by name.
-func (r *Record) cloneHeaders() (clones []*turnrow.Header) {
+func (r *record) cloneHeaders() (clones []*turnrow.Header) {
 	for _, h := range r.Headers {
 		clones = append(clones, &turnrow.Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
 	}
@@ -72,73 +72,73 @@ func (r *Record) cloneHeaders() (clones []*turnrow.Header) {
 
 // The events, one for each input topic.
 type (
-	// MessageArrived is a record of message-input.
-	MessageArrived struct {
-		*Record
+	// messageArrived is a record of message-input.
+	messageArrived struct {
+		*record
 		Message topics.Message
 	}
-	// ThinkResponded is a record of think-request-response.
-	ThinkResponded struct {
-		*Record
+	// thinkResponded is a record of think-request-response.
+	thinkResponded struct {
+		*record
 		Response topics.ThinkResponse
 	}
-	// ThinkFailed is a record of think-dlq.
-	ThinkFailed struct {
-		*Record
+	// thinkFailed is a record of think-dlq.
+	thinkFailed struct {
+		*record
 		Failure topics.ThinkFailure
 	}
-	// ToolAnswered is a record of tool-use-result.
-	ToolAnswered struct {
-		*Record
+	// toolAnswered is a record of tool-use-result.
+	toolAnswered struct {
+		*record
 		Result topics.ToolUseResult
 	}
-	// ToolFailed is a record of tool-use-dlq.
-	ToolFailed struct {
-		*Record
+	// toolFailed is a record of tool-use-dlq.
+	toolFailed struct {
+		*record
 		Item topics.ToolUseItem
 	}
-	// RouteGiven is a record of reply-to.
-	RouteGiven struct {
-		*Record
+	// routeGiven is a record of reply-to.
+	routeGiven struct {
+		*record
 		Route topics.Route
 	}
-	// Controlled is a record of session-control.
-	Controlled struct {
-		*Record
+	// controlled is a record of session-control.
+	controlled struct {
+		*record
 		Control topics.Control
 	}
-	// Compacted is a record of compaction-result.
-	Compacted struct {
-		*Record
+	// compacted is a record of compaction-result.
+	compacted struct {
+		*record
 		Result topics.CompactionResult
 	}
-	// GateEnded is a record of gate-outcomes.
-	GateEnded struct {
-		*Record
+	// gateEnded is a record of gate-outcomes.
+	gateEnded struct {
+		*record
 		Outcome topics.GateOutcome
 	}
-	// GateOpened is a record of gate-requests.
-	GateOpened struct {
-		*Record
+	// gateOpened is a record of gate-requests.
+	gateOpened struct {
+		*record
 		Request topics.GateRequest
 	}
-	// DeadlineCame states that the row's earliest deadline is due.
-	DeadlineCame struct {
+	// deadlineCame states that the row's earliest deadline is due.
+	deadlineCame struct {
 		Session string
 		// Unread is nil if all records that were written before now have been applied, or if nothing is due that would wait
 		// for them.
-		Unread *Unread
+		Unread *unread
 	}
 )
 
-// Unread says that the inputs may have records of the session that are not read yet, although they were written before its
+// unread says that the inputs may have records of the session that are not read yet, although they were written before its
 // deadline came due.
-type Unread struct {
+type unread struct {
 	// From is the time from which on they were written; zero if it is not known.
 	From time.Time
 	// Since is when the inputs began to be read: at the start of the process, or after a rebalance.
 	Since time.Time
 }
 
-func (d DeadlineCame) session() string { return d.Session }
-func (d DeadlineCame) record() *Record { return nil }
+func (d deadlineCame) session() string { return d.Session }
+func (d deadlineCame) source() *record { return nil }

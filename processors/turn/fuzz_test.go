@@ -59,7 +59,7 @@ func FuzzAnyBytesOnAnyInput(f *testing.F) {
 // changes are the effects that are no dead letters.
 func (es effects) changes() (list effects) {
 	for _, e := range es {
-		if _, ok := e.(DeadLetter); !ok {
+		if _, ok := e.(deadLetter); !ok {
 			list = append(list, e)
 		}
 	}

@@ -55,18 +55,18 @@ func (s *transition) gateCalls(items []topics.ToolUseItem) []approval.Decision {
 
 // callID is the turntable.id of a call of the open step.
 func (s *session) callID(i int) string {
-	return outputID(s.row.Turn.Message.TurnId, s.row.Turn.Step, Called{}, i)
+	return outputID(s.row.Turn.Message.TurnId, s.row.Turn.Step, called{}, i)
 }
 
 // gateRequest returns the request for the approval of a call.
-func (s *session) gateRequest(i int, item topics.ToolUseItem, d approval.Decision) GateRequested {
+func (s *session) gateRequest(i int, item topics.ToolUseItem, d approval.Decision) gateRequested {
 	turn := s.row.Turn.Message.TurnId
 	call := s.callID(i)
 	allowed := []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny}
 	if d.Edit {
 		allowed = append(allowed, topics.VerdictEdit)
 	}
-	return GateRequested{
+	return gateRequested{
 		GateID: topics.GateID(s.key, turn, call), SessionID: s.key, TurnID: turn, CallID: call, Kind: topics.GateTool,
 		Tool: *item.Name, ToolUseID: *item.ToolUseID, Args: item.Input, ArgsSHA256: topics.ArgsSHA256(item.Input),
 		Message: d.Message, Allowed: allowed, ResponseSchema: d.Schema, Dangerous: d.Dangerous,
@@ -76,7 +76,7 @@ func (s *session) gateRequest(i int, item topics.ToolUseItem, d approval.Decisio
 }
 
 // sizeOfGateRequest returns an upper bound of the size of a request on the wire.
-func (s *session) sizeOfGateRequest(g GateRequested) int {
+func (s *session) sizeOfGateRequest(g gateRequested) int {
 	return envelope + 2*s.keySize() + quoted(&g.Tool) + quoted(&g.ToolUseID) + quoted(&g.Message) + quoted(&g.Origin.Agent) +
 		len(g.Args) + len(g.ResponseSchema) + len(g.Channel)
 }
@@ -86,7 +86,7 @@ func (s *session) sizeOfGateRequest(g GateRequested) int {
 func (s *transition) handOut(i int, item topics.ToolUseItem, decisions []approval.Decision) {
 	turn := s.row.Turn
 	if turn.Calls[i].Gate == nil {
-		s.emit(turn.Message.TurnId, turn.Step, Called(item), i)
+		s.emit(turn.Message.TurnId, turn.Step, called(item), i)
 		if decisions == nil || decisions[i].Effect == approval.Allow {
 			return
 		}
@@ -181,7 +181,7 @@ func (s *transition) withdrawGate(i int, cause topics.GateCause) {
 func (s *transition) withdraw(turn string, step uint32, index int, gate string, cause topics.GateCause) {
 	s.changed = true
 	if s.rules.usesGates() {
-		s.emit(turn, step, GateRequested{GateID: gate, SessionID: s.key, Withdrawn: cause}, index)
+		s.emit(turn, step, gateRequested{GateID: gate, SessionID: s.key, Withdrawn: cause}, index)
 	}
 }
 

@@ -44,7 +44,7 @@ func callingFor(list ...wanted) string {
 }
 
 // outcome is the outcome of a request as the gate writes it.
-func outcome(g GateRequested, status topics.GateStatus, change ...func(*topics.GateOutcome)) string {
+func gateEnd(g gateRequested, status topics.GateStatus, change ...func(*topics.GateOutcome)) string {
 	o := topics.GateOutcome{
 		GateID: g.GateID, SessionID: g.SessionID, TurnID: g.TurnID, CallID: g.CallID, Kind: g.Kind, Tool: g.Tool,
 		ToolUseID: g.ToolUseID, Status: status, Cause: topics.CauseHuman,
@@ -79,25 +79,25 @@ func (p *play) resultFrom(tool, id, text string) effects {
 const payment = `{"to": "acme",  "amount":120.50}`
 
 // waitForApproval opens a turn whose only call waits for approval.
-func waitForApproval(t tb, change ...func(*rules)) (*play, GateRequested) {
+func waitForApproval(t tb, change ...func(*rules)) (*play, gateRequested) {
 	p := newPlay(t, append([]func(*rules){withPolicy(paying())}, change...)...)
 	es := p.respond(p.ask("pay the invoice"), callingFor(wanted{"t1", "pay", payment}))
-	require.Empty(t, emitted[Called](es))
-	return p, the[GateRequested](t, es)
+	require.Empty(t, emitted[called](es))
+	return p, the[gateRequested](t, es)
 }
 
 func TestCallThatNeedsApprovalIsRequestedAndTheOthersRun(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), callingFor(
 		wanted{"t1", "look", `{}`}, wanted{"t2", "pay", payment}, wanted{"t3", "lookup", `{}`}, wanted{"t4", "delete", `{"all":true}`}))
-	calls := emitted[Called](es)
+	calls := emitted[called](es)
 	require.Len(t, calls, 2)
 	require.Equal(t, "t1", *calls[0].ToolUseID)
 	require.Equal(t, "t3", *calls[1].ToolUseID)
-	requests := emitted[GateRequested](es)
+	requests := emitted[gateRequested](es)
 	require.Len(t, requests, 2)
 	turn := p.state().Turn.Message.TurnId
-	require.Equal(t, GateRequested{
+	require.Equal(t, gateRequested{
 		GateID: topics.GateID("s1", turn, turn+"/1/tool-use/1"), SessionID: "s1", TurnID: turn, CallID: turn + "/1/tool-use/1",
 		Kind: topics.GateTool, Tool: "pay", ToolUseID: "t2", Args: topics.Raw(payment), ArgsSHA256: topics.ArgsSHA256(topics.Raw(payment)),
 		Message: "This spends money.", Allowed: []topics.GateVerdict{"approve", "deny", "edit"},
@@ -113,45 +113,45 @@ func TestCallThatNeedsApprovalIsRequestedAndTheOthersRun(t *testing.T) {
 func TestApprovedCallRunsOnItsOwnClock(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), callingFor(wanted{"t1", "look", `{}`}, wanted{"t2", "pay", payment}))
-	g := the[GateRequested](t, es)
+	g := the[gateRequested](t, es)
 	require.Empty(t, p.result("t1", "seen"))
 	p.wait(15 * time.Minute)
-	es = p.send("gate-outcomes", outcome(g, topics.GateApproved))
-	call := the[Called](t, es)
+	es = p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
+	call := the[called](t, es)
 	require.Equal(t, "t2", *call.ToolUseID)
 	require.Equal(t, payment, string(call.Input))
 	require.Equal(t, int64(2), call.TotalTools)
 	require.Equal(t, g.CallID, es.ids()[0])
-	require.Equal(t, p.now.Add(5*time.Minute).UnixMilli(), es[0].(Emit).DeadlineMS)
+	require.Equal(t, p.now.Add(5*time.Minute).UnixMilli(), es[0].(emit).DeadlineMS)
 	require.Empty(t, p.wait(5*time.Minute-time.Millisecond))
 	es = p.wait(time.Millisecond)
 	require.Equal(t, `{"error":"async tool did not respond within 300000ms","reason":"timeout"}`,
-		string(the[Completed](t, es).Results[1].Result))
+		string(the[completed](t, es).Results[1].Result))
 	require.Less(t, p.stored().Version, uint32(rowGates), "no call of the next step has a gate")
 }
 
 func TestUngatedCallsKeepTheClockOfTheirStep(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), callingFor(wanted{"t1", "look", `{}`}, wanted{"t2", "pay", payment}))
-	g := the[GateRequested](t, es)
+	g := the[gateRequested](t, es)
 	require.Equal(t, p.now.Add(5*time.Minute).UnixMilli(), p.stored().DeadlineMs)
 	require.Empty(t, p.wait(5*time.Minute))
 	require.Contains(t, string(p.resultOf(0).Result), "async tool did not respond")
 	require.False(t, ended(p.state().Turn.Calls[1]), "its clock has not begun")
 	require.Equal(t, p.now.Add(20*time.Minute).UnixMilli(), p.stored().DeadlineMs, "5 minutes after the gate's")
-	p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	es = p.resultFrom("pay", "t2", "paid")
-	require.Contains(t, string(the[Completed](t, es).Results[1].Result), "paid")
+	require.Contains(t, string(the[completed](t, es).Results[1].Result), "paid")
 }
 
 func TestGateWithoutAnOutcomeEndsFiveMinutesAfterItsDeadline(t *testing.T) {
 	p, g := waitForApproval(t)
 	require.Empty(t, p.wait(25*time.Minute-time.Millisecond))
 	es := p.wait(time.Millisecond)
-	require.Contains(t, string(the[Completed](t, es).Results[0].Result), `"reason":"approval_timed_out"`)
-	require.Equal(t, GateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: topics.CauseParentEnded}, the[GateRequested](t, es))
+	require.Contains(t, string(the[completed](t, es).Results[0].Result), `"reason":"approval_timed_out"`)
+	require.Equal(t, gateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: topics.CauseParentEnded}, the[gateRequested](t, es))
 	require.NotContains(t, es.ids(), g.CallID)
-	es = p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	es = p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	require.Equal(t, []string{reasonLateOutcome}, es.letters())
 	require.Len(t, es, 1, "nothing runs without an approval in time")
 }
@@ -164,22 +164,22 @@ func TestEndOfATurnWithdrawsItsGates(t *testing.T) {
 		"cancel": {func(p *play) effects { return p.send("session-control", `{"action":"cancel"}`) }, topics.CauseParentEnded},
 		"purge":  {func(p *play) effects { return p.send("session-control", `{"action":"purge"}`) }, topics.CausePurged},
 		"defect": {func(p *play) effects {
-			return defect(storedRow(p.row), DeadlineCame{Session: p.key}, errBroken, p.now, p.rules).Effects
+			return defect(storedRow(p.row), deadlineCame{Session: p.key}, errBroken, p.now, p.rules).Effects
 		}, topics.CauseParentEnded},
 		"damage": {func(p *play) effects {
-			return eraseState(p.stored(), &Record{Session: p.key}, p.now, p.rules).Effects
+			return eraseState(p.stored(), &record{Session: p.key}, p.now, p.rules).Effects
 		}, topics.CauseParentEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, g := waitForApproval(t)
 			es := c.end(p)
-			require.Equal(t, GateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: c.cause}, the[GateRequested](t, es))
-			require.Empty(t, emitted[Called](es))
-			require.NotNil(t, the[Answered](t, es).Error)
+			require.Equal(t, gateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: c.cause}, the[gateRequested](t, es))
+			require.Empty(t, emitted[called](es))
+			require.NotNil(t, the[answered](t, es).Error)
 			if name != "defect" && name != "damage" {
-				require.Len(t, the[Completed](t, es).Results, 1)
-				require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateCancelled, cause(c.cause, ""))), "it is expected")
-				require.Equal(t, []string{reasonLateOutcome}, p.send("gate-outcomes", outcome(g, topics.GateApproved)).letters())
+				require.Len(t, the[completed](t, es).Results, 1)
+				require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateCancelled, cause(c.cause, ""))), "it is expected")
+				require.Equal(t, []string{reasonLateOutcome}, p.send("gate-outcomes", gateEnd(g, topics.GateApproved)).letters())
 			}
 		})
 	}
@@ -187,11 +187,11 @@ func TestEndOfATurnWithdrawsItsGates(t *testing.T) {
 
 func TestLateAndRepeatedOutcomesChangeNothing(t *testing.T) {
 	p, g := waitForApproval(t)
-	approve := outcome(g, topics.GateApproved)
-	require.Len(t, emitted[Called](p.send("gate-outcomes", approve)), 1)
+	approve := gateEnd(g, topics.GateApproved)
+	require.Len(t, emitted[called](p.send("gate-outcomes", approve)), 1)
 	require.Empty(t, p.repeat(p.past[len(p.past)-1]), "a redelivery")
 	before := p.row
-	for _, again := range []string{approve, outcome(g, topics.GateDenied), outcome(g, topics.GateApproved, editing(`{}`))} {
+	for _, again := range []string{approve, gateEnd(g, topics.GateDenied), gateEnd(g, topics.GateApproved, editing(`{}`))} {
 		es := p.send("gate-outcomes", again)
 		require.Equal(t, []string{reasonLateOutcome}, es.letters())
 		require.Len(t, es, 1)
@@ -199,29 +199,29 @@ func TestLateAndRepeatedOutcomesChangeNothing(t *testing.T) {
 	}
 	other := g
 	other.GateID = topics.GateID("s1", g.TurnID, g.CallID+"0")
-	require.Empty(t, p.send("gate-outcomes", outcome(other, topics.GateApproved)), "the gate of another requester")
+	require.Empty(t, p.send("gate-outcomes", gateEnd(other, topics.GateApproved)), "the gate of another requester")
 	require.NotEmpty(t, p.resultFrom("pay", "t1", "x"))
-	require.Equal(t, []string{reasonLateOutcome}, p.send("gate-outcomes", outcome(g, topics.GateDenied)).letters())
+	require.Equal(t, []string{reasonLateOutcome}, p.send("gate-outcomes", gateEnd(g, topics.GateDenied)).letters())
 }
 
 func TestDenialIsFinal(t *testing.T) {
 	p, g := waitForApproval(t)
-	p.send("gate-outcomes", outcome(g, topics.GateDenied))
-	es := p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(g, topics.GateDenied))
+	es := p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	require.Equal(t, []string{reasonLateOutcome}, es.letters())
-	require.Empty(t, emitted[Called](es))
+	require.Empty(t, emitted[called](es))
 }
 
 func TestOutcomeOfAnotherCallIsNotAnApproval(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), callingFor(wanted{"t1", "pay", payment}, wanted{"t2", "pay", payment}))
-	requests := emitted[GateRequested](es)
+	requests := emitted[gateRequested](es)
 	mixed := requests[0]
 	mixed.CallID = requests[1].CallID // the gate of t1 with the name of t2
-	require.Empty(t, p.send("gate-outcomes", outcome(mixed, topics.GateApproved)))
+	require.Empty(t, p.send("gate-outcomes", gateEnd(mixed, topics.GateApproved)))
 	require.Equal(t, 2, countOpenCalls(p.state().Turn))
-	es = p.send("gate-outcomes", outcome(requests[1], topics.GateApproved))
-	require.Equal(t, "t2", *the[Called](t, es).ToolUseID)
+	es = p.send("gate-outcomes", gateEnd(requests[1], topics.GateApproved))
+	require.Equal(t, "t2", *the[called](t, es).ToolUseID)
 }
 
 func TestShadowPolicyHandsOutAndRecords(t *testing.T) {
@@ -229,34 +229,34 @@ func TestShadowPolicyHandsOutAndRecords(t *testing.T) {
 	policy.Shadow = true
 	p := newPlay(t, withPolicy(policy))
 	es := p.respond(p.ask("pay"), callingFor(wanted{"t1", "look", `{}`}, wanted{"t2", "pay", payment}, wanted{"t3", "delete", `{}`}))
-	require.Len(t, emitted[Called](es), 3)
-	requests := emitted[GateRequested](es)
+	require.Len(t, emitted[called](es), 3)
+	requests := emitted[gateRequested](es)
 	require.Len(t, requests, 2)
 	require.True(t, requests[0].Shadow)
 	require.Equal(t, "deny", requests[1].Effect)
 	require.Less(t, p.stored().Version, uint32(rowGates))
-	require.Empty(t, p.send("gate-outcomes", outcome(requests[0], topics.GateDenied, func(o *topics.GateOutcome) { o.Shadow = true })))
+	require.Empty(t, p.send("gate-outcomes", gateEnd(requests[0], topics.GateDenied, func(o *topics.GateOutcome) { o.Shadow = true })))
 }
 
 func TestMessageDuringAGateWaitsOrSupersedesIt(t *testing.T) {
 	t.Run("waits", func(t *testing.T) {
 		p, g := waitForApproval(t)
 		require.Empty(t, p.send("message-input", message("hurry")))
-		require.Len(t, emitted[Called](p.send("gate-outcomes", outcome(g, topics.GateApproved))), 1)
+		require.Len(t, emitted[called](p.send("gate-outcomes", gateEnd(g, topics.GateApproved))), 1)
 	})
 	t.Run("supersedes", func(t *testing.T) {
 		p, g := waitForApproval(t, func(r *rules) { r.SupersedeGates = true })
 		es := p.send("message-input", message("never mind"))
-		require.Equal(t, GateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: topics.CauseSuperseded}, the[GateRequested](t, es))
-		require.Contains(t, string(the[Completed](t, es).Results[0].Result), `cancelled: a newer message arrived","reason":"cancelled"}`)
-		require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateCancelled, cause(topics.CauseSuperseded, ""))))
-		es = p.respond(the[Enriched](t, es), saying("as you wish"))
-		require.Equal(t, "as you wish", the[Answered](t, es).Content, "the turn continues")
-		require.Contains(t, string(the[Enriched](t, es).LatestInput), "never mind", "then the message has its turn")
+		require.Equal(t, gateRequested{GateID: g.GateID, SessionID: "s1", Withdrawn: topics.CauseSuperseded}, the[gateRequested](t, es))
+		require.Contains(t, string(the[completed](t, es).Results[0].Result), `cancelled: a newer message arrived","reason":"cancelled"}`)
+		require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateCancelled, cause(topics.CauseSuperseded, ""))))
+		es = p.respond(the[enriched](t, es), saying("as you wish"))
+		require.Equal(t, "as you wish", the[answered](t, es).Content, "the turn continues")
+		require.Contains(t, string(the[enriched](t, es).LatestInput), "never mind", "then the message has its turn")
 	})
 	t.Run("rejected messages supersede nothing", func(t *testing.T) {
 		p, _ := waitForApproval(t, func(r *rules) { r.SupersedeGates, r.QueueLimit, r.Policy = true, 1, Reject })
-		require.Empty(t, emitted[GateRequested](p.send("message-input", message("busy?"))))
+		require.Empty(t, emitted[gateRequested](p.send("message-input", message("busy?"))))
 	})
 }
 
@@ -269,7 +269,7 @@ func TestRowsWithoutGatedCallsAreTheSameWithAPolicy(t *testing.T) {
 		list = append(list, string(p.row))
 		p.result("t1", "x")
 		list = append(list, string(p.row))
-		asked = the[Enriched](t, p.resultFrom("lookup", "t2", "y"))
+		asked = the[enriched](t, p.resultFrom("lookup", "t2", "y"))
 		list = append(list, string(p.row))
 		p.respond(asked, saying("done"))
 		return append(list, string(p.row))
@@ -282,6 +282,6 @@ func TestDescribeNamesTheGatesOfCalls(t *testing.T) {
 	text := describe(p.state())
 	require.Contains(t, text, `call 0: pay "t1": waits for gate `+g.GateID+" until 2026-")
 	require.NotContains(t, text, "acme")
-	p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	require.Contains(t, describe(p.state()), `call 0: pay "t1": approved, open until 2026-`)
 }

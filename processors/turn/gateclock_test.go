@@ -19,8 +19,8 @@ func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 		p.send("message-input", requestMessage("hi", "r1"))
 		left := p.rules.ThinkTimeout
 		open, made := map[string]time.Time{}, 0
-		var past []Event
-		last := func() Event { return p.past[len(p.past)-1] }
+		var past []event
+		last := func() event { return p.past[len(p.past)-1] }
 		// pass lets time pass, up to the next deadline of a gate or the step.
 		pass := func(d time.Duration) (ended bool) {
 			for d > 0 {
@@ -42,10 +42,10 @@ func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 					}
 				}
 				if left <= 0 {
-					require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, es).Error.Code)
+					require.Equal(t, topics.CodeThinkTimeout, the[answered](t, es).Error.Code)
 					return true
 				}
-				require.Empty(t, emitted[Answered](es), "%s are left", left)
+				require.Empty(t, emitted[answered](es), "%s are left", left)
 			}
 			return false
 		}
@@ -63,7 +63,7 @@ func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 					continue
 				}
 				g := foldGate(p, fmt.Sprint("g", rapid.IntRange(1, made).Draw(t, "gate")), "r1", time.Hour)
-				require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateApproved)))
+				require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateApproved)))
 				past = append(past, last())
 				delete(open, g.GateID)
 			case 4:
@@ -72,7 +72,7 @@ func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 				}
 			case 5:
 				if es := p.send("message-input", message("hello?")); p.rules.SupersedeGates {
-					require.Len(t, emitted[GateRequested](es), len(open))
+					require.Len(t, emitted[gateRequested](es), len(open))
 					clear(open)
 				}
 			default:
@@ -83,7 +83,7 @@ func TestStepEndsAfterItsTimeoutWithoutGates(t *testing.T) {
 		}
 		clear(open)
 		for id := range made {
-			p.send("gate-outcomes", outcome(foldGate(p, fmt.Sprint("g", id+1), "r1", time.Hour), topics.GateDenied))
+			p.send("gate-outcomes", gateEnd(foldGate(p, fmt.Sprint("g", id+1), "r1", time.Hour), topics.GateDenied))
 		}
 		require.True(t, pass(left))
 	})

@@ -22,7 +22,7 @@ func spend(t *testing.T, change ...func(*rules)) (cost spent) {
 		es := p.send(topic, value)
 		cost.read++
 		for _, e := range es {
-			if _, ok := e.(Emit); ok {
+			if _, ok := e.(emit); ok {
 				cost.written++
 			}
 		}
@@ -31,14 +31,14 @@ func spend(t *testing.T, change ...func(*rules)) (cost spent) {
 		}
 		return es
 	}
-	asked := the[Enriched](t, say("message-input", message("pay")))
+	asked := the[enriched](t, say("message-input", message("pay")))
 	es := say("think-request-response", response(asked, callingFor(wanted{"t1", "look", payment})))
-	for _, g := range emitted[GateRequested](es) {
-		es = say("gate-outcomes", outcome(g, topics.GateApproved))
+	for _, g := range emitted[gateRequested](es) {
+		es = say("gate-outcomes", gateEnd(g, topics.GateApproved))
 	}
-	require.Len(t, emitted[Called](es), 1)
+	require.Len(t, emitted[called](es), 1)
 	es = say("tool-use-result", toolResult("t1", "paid"))
-	require.Len(t, emitted[Answered](say("think-request-response", response(the[Enriched](t, es), saying("done")))), 1)
+	require.Len(t, emitted[answered](say("think-request-response", response(the[enriched](t, es), saying("done")))), 1)
 	cost.bytes = p.wrote
 	return cost
 }

@@ -23,15 +23,15 @@ func TestOutcomeThatIsReadBeforeItsCallIsHeld(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlay(t, withPolicy(paying()))
-			var g GateRequested
-			var ask, respond, decided Event
-			past := func() Event { return p.past[len(p.past)-1] }
+			var g gateRequested
+			var ask, respond, decided event
+			past := func() event { return p.past[len(p.past)-1] }
 			run := func() {
 				asked := p.ask("pay")
 				ask = past()
-				g = the[GateRequested](t, p.respond(asked, callingFor(wanted{"t1", "pay", payment})))
+				g = the[gateRequested](t, p.respond(asked, callingFor(wanted{"t1", "pay", payment})))
 				respond = past()
-				p.send("gate-outcomes", outcome(g, c.status))
+				p.send("gate-outcomes", gateEnd(g, c.status))
 				decided = past()
 			}
 			p.lost(run)
@@ -45,14 +45,14 @@ func TestOutcomeThatIsReadBeforeItsCallIsHeld(t *testing.T) {
 				p.repeat(ask)
 			}
 			es := p.repeat(respond)
-			require.Equal(t, g, the[GateRequested](t, es), "the request is repeated")
+			require.Equal(t, g, the[gateRequested](t, es), "the request is repeated")
 			if c.status == topics.GateApproved {
 				require.Equal(t, g.CallID, es.ids()[1])
-				require.Len(t, emitted[Called](es), 1)
+				require.Len(t, emitted[called](es), 1)
 				require.Empty(t, p.state().Turn.Held)
 			} else {
-				require.Empty(t, emitted[Called](es))
-				require.NotEmpty(t, emitted[Completed](es))
+				require.Empty(t, emitted[called](es))
+				require.NotEmpty(t, emitted[completed](es))
 			}
 			require.Empty(t, es.letters())
 		})
@@ -64,9 +64,9 @@ func TestResultOfACallWhoseApprovalWasLostIsHeld(t *testing.T) {
 	for name, named := range map[string]bool{"names its call": true, "names no call": false} {
 		t.Run(name, func(t *testing.T) {
 			p, g := waitForApproval(t)
-			var decided Event
+			var decided event
 			p.lost(func() {
-				require.Len(t, emitted[Called](p.send("gate-outcomes", outcome(g, topics.GateApproved))), 1)
+				require.Len(t, emitted[called](p.send("gate-outcomes", gateEnd(g, topics.GateApproved))), 1)
 				decided = p.past[len(p.past)-1]
 			})
 			var opts []recordOption
@@ -77,7 +77,7 @@ func TestResultOfACallWhoseApprovalWasLostIsHeld(t *testing.T) {
 			require.False(t, ended(p.state().Turn.Calls[0]), "no result counts before the approval")
 			es := p.repeat(decided)
 			require.Equal(t, g.CallID, es.ids()[0])
-			require.Contains(t, string(the[Completed](t, es).Results[0].Result), "paid")
+			require.Contains(t, string(the[completed](t, es).Results[0].Result), "paid")
 		})
 	}
 }
@@ -85,13 +85,13 @@ func TestResultOfACallWhoseApprovalWasLostIsHeld(t *testing.T) {
 func TestResultOfACallThatIsRefusedIsDeadLettered(t *testing.T) {
 	p, g := waitForApproval(t)
 	require.Empty(t, p.resultFrom("pay", "t1", "paid"))
-	es := p.send("gate-outcomes", outcome(g, topics.GateDenied))
+	es := p.send("gate-outcomes", gateEnd(g, topics.GateDenied))
 	require.Equal(t, []string{reasonRefused}, es.letters())
-	require.Contains(t, string(the[Completed](t, es).Results[0].Result), "denied")
-	asked := the[Enriched](t, es)
+	require.Contains(t, string(the[completed](t, es).Results[0].Result), "denied")
+	asked := the[enriched](t, es)
 	es = p.respond(asked, callingFor(wanted{"t1", "look", `{}`}))
-	require.Len(t, emitted[Called](es), 1, "the next call has the same tool_use_id")
-	require.Empty(t, emitted[Completed](es), "and its own result")
+	require.Len(t, emitted[called](es), 1, "the next call has the same tool_use_id")
+	require.Empty(t, emitted[completed](es), "and its own result")
 }
 
 func TestHeldOutcomeThatNoCallWaitsForIsDeadLettered(t *testing.T) {
@@ -106,8 +106,8 @@ func TestHeldOutcomeThatNoCallWaitsForIsDeadLettered(t *testing.T) {
 			p := newPlay(t, withPolicy(paying()))
 			asked := p.ask("pay")
 			call := p.state().Turn.Message.TurnId + "/1/tool-use/0"
-			g := GateRequested{GateID: topics.GateID("s1", p.state().Turn.Message.TurnId, call), SessionID: "s1", CallID: call, Tool: "pay", ToolUseID: "t1"}
-			require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateApproved)))
+			g := gateRequested{GateID: topics.GateID("s1", p.state().Turn.Message.TurnId, call), SessionID: "s1", CallID: call, Tool: "pay", ToolUseID: "t1"}
+			require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateApproved)))
 			require.Equal(t, []string{c.reason}, p.respond(asked, c.respond).letters())
 		})
 	}

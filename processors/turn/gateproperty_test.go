@@ -15,7 +15,7 @@ import (
 // fullOfGates is a session whose row is full most of the time, and whose calls wait for approval.
 type fullOfGates struct {
 	*full
-	gates    []GateRequested   // that were requested, in order
+	gates    []gateRequested   // that were requested, in order
 	ended    map[string]bool   // gates that have an outcome, or were withdrawn
 	approved map[string]string // arguments by call
 	answered map[string]int    // results by step
@@ -38,14 +38,14 @@ func newFullOfGates(t tb) *fullOfGates {
 func (f *fullOfGates) see(es effects) {
 	f.tb.Helper()
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}
 		parts := strings.SplitN(m.ID, "/", 3)
 		step := parts[0] + "/" + parts[1]
 		switch v := m.Value.(type) {
-		case GateRequested:
+		case gateRequested:
 			if v.Withdrawn != "" {
 				require.False(f.tb, f.ended[v.GateID], "a gate ends once")
 				f.ended[v.GateID] = true
@@ -53,7 +53,7 @@ func (f *fullOfGates) see(es effects) {
 			}
 			f.gates = append(f.gates, v)
 			f.wanted[step]++
-		case Called:
+		case called:
 			if _, gated := topics.Lookup(v.Input, "ask"); gated {
 				require.Equal(f.tb, f.approved[m.ID], string(v.Input), "nothing runs without its approval")
 				require.NotEmpty(f.tb, f.approved[m.ID])
@@ -61,9 +61,9 @@ func (f *fullOfGates) see(es effects) {
 			} else {
 				f.wanted[step]++
 			}
-		case Refused:
+		case refused:
 			f.wanted[step]++
-		case Completed:
+		case completed:
 			require.Zero(f.tb, f.answered[step])
 			f.answered[step] = len(v.Results)
 		}
@@ -88,7 +88,7 @@ func (f *fullOfGates) respondWithGates(t *rapid.T) {
 
 // decide writes the outcome of a gate that has none.
 func (f *fullOfGates) decide(t *rapid.T) {
-	var open []GateRequested
+	var open []gateRequested
 	for _, g := range f.gates {
 		if !f.ended[g.GateID] {
 			open = append(open, g)
@@ -111,7 +111,7 @@ func (f *fullOfGates) decide(t *rapid.T) {
 			change = editing(args)
 		}
 	}
-	es := f.handle(f.recordOf("gate-outcomes", outcome(g, status, change)))
+	es := f.handle(f.recordOf("gate-outcomes", gateEnd(g, status, change)))
 	require.NotContains(t, es.letters(), reasonLateOutcome, "the call waits for it")
 }
 

@@ -21,11 +21,11 @@ func TestCallThatTheRowHasNoRoomForIsNotRequested(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()), narrowRow)
 	es := p.respond(p.ask("pay"), callingFor(
 		wanted{"t1", "pay", padding(10 << 10)}, wanted{"t2", "pay", padding(100 << 10)}, wanted{"t3", "look", `{}`}))
-	require.Equal(t, "t1", the[GateRequested](t, es).ToolUseID)
-	require.Equal(t, "t2", *the[Refused](t, es).ToolUseID)
-	require.Equal(t, "t3", *the[Called](t, es).ToolUseID)
+	require.Equal(t, "t1", the[gateRequested](t, es).ToolUseID)
+	require.Equal(t, "t2", *the[refused](t, es).ToolUseID)
+	require.Equal(t, "t3", *the[called](t, es).ToolUseID)
 	require.Contains(t, string(p.resultOf(1).Result), `"reason":"too_large"`)
-	require.Len(t, emitted[Answered](es), 0)
+	require.Len(t, emitted[answered](es), 0)
 }
 
 func TestRequestThatDoesNotFitIntoARecordEndsItsCall(t *testing.T) {
@@ -34,8 +34,8 @@ func TestRequestThatDoesNotFitIntoARecordEndsItsCall(t *testing.T) {
 	policy.Rules[0].Message = strings.Repeat("m", 300<<10)
 	p.rules.Approval = &policy
 	es := p.respond(p.ask("pay"), callingFor(wanted{"t1", "pay", padding(800 << 10)}))
-	require.Empty(t, emitted[GateRequested](es))
-	require.Len(t, emitted[Refused](es), 1)
+	require.Empty(t, emitted[gateRequested](es))
+	require.Len(t, emitted[refused](es), 1)
 }
 
 // A row that is over its limit gives up the calls that wait before it gives up their turn.
@@ -43,17 +43,17 @@ func TestWaitingCallIsGivenUpBeforeItsTurn(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	es := p.respond(p.ask("pay"), callingFor(
 		wanted{"t1", "pay", padding(40 << 10)}, wanted{"t2", "pay", padding(60 << 10)}, wanted{"t3", "pay", `{"amount":1}`}))
-	requests := emitted[GateRequested](es)
+	requests := emitted[gateRequested](es)
 	require.Len(t, requests, 3)
 	p.rules.RowLimit = p.size() - 50<<10 // it was lowered
 	p.restart()
 	es = p.send("session-control", `{"action":"cancel","request_id":"none"}`)
-	require.Equal(t, GateRequested{GateID: requests[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentEnded}, the[GateRequested](t, es))
-	require.Empty(t, emitted[Answered](es))
+	require.Equal(t, gateRequested{GateID: requests[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentEnded}, the[gateRequested](t, es))
+	require.Empty(t, emitted[answered](es))
 	turn := p.state().Turn
 	require.Contains(t, string(resultOfCall(turn, turn.Calls[1]).Result), "no room for a call that waits")
 	require.Equal(t, 2, countOpenCalls(turn))
-	require.Len(t, emitted[Called](p.send("gate-outcomes", outcome(requests[0], topics.GateApproved))), 1)
+	require.Len(t, emitted[called](p.send("gate-outcomes", gateEnd(requests[0], topics.GateApproved))), 1)
 }
 
 // The last waiting call of a step that is given up ends the step.
@@ -63,8 +63,8 @@ func TestStepContinuesAfterItsLastCallIsGivenUp(t *testing.T) {
 	p.rules.RowLimit = p.size() - 30<<10
 	p.restart()
 	es := p.send("session-control", `{"action":"cancel","request_id":"none"}`)
-	require.Contains(t, string(the[Completed](t, es).Results[0].Result), "too_large")
-	require.Len(t, emitted[Enriched](es), 1)
+	require.Contains(t, string(the[completed](t, es).Results[0].Result), "too_large")
+	require.Len(t, emitted[enriched](es), 1)
 }
 
 // Changed arguments that do not fit end the call, and the conversation keeps the original ones.
@@ -72,15 +72,15 @@ func TestEditThatDoesNotFitEndsTheCall(t *testing.T) {
 	for name, size := range map[string]int{"into the row": 199 << 10, "into a record": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, withPolicy(paying()), narrowRow)
-			g := the[GateRequested](t, p.respond(p.ask("pay"), callingFor(wanted{"t1", "pay", payment})))
-			e := GateEnded{&Record{Session: "s1", Cause: "x", Topic: agent + "-gate-outcomes", Value: []byte("x")}, topics.GateOutcome{
+			g := the[gateRequested](t, p.respond(p.ask("pay"), callingFor(wanted{"t1", "pay", payment})))
+			e := gateEnded{&record{Session: "s1", Cause: "x", Topic: agent + "-gate-outcomes", Value: []byte("x")}, topics.GateOutcome{
 				GateID: g.GateID, CallID: g.CallID, Tool: g.Tool, Status: topics.GateApproved,
 				EffectiveArgs: topics.Raw(padding(size)), EffectiveArgsSHA256: topics.ArgsSHA256(topics.Raw(padding(size))),
 			}}
 			es := p.apply(e)
-			require.Empty(t, emitted[Called](es))
-			require.Contains(t, string(the[Completed](t, es).Results[0].Result), `"reason":"too_large"`)
-			require.Contains(t, string(the[Enriched](t, es).History), payment)
+			require.Empty(t, emitted[called](es))
+			require.Contains(t, string(the[completed](t, es).Results[0].Result), `"reason":"too_large"`)
+			require.Contains(t, string(the[enriched](t, es).History), payment)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestEveryCallOfAResponseCanWait(t *testing.T) {
 		list[i] = wanted{fmt.Sprint("t", i), "send", fmt.Sprintf(`{"n":%d}`, i)}
 	}
 	es := p.respond(p.ask("send"), callingFor(list...))
-	requests := emitted[GateRequested](es)
+	requests := emitted[gateRequested](es)
 	require.Len(t, requests, n)
 	ran := 0
 	var last effects
@@ -107,8 +107,8 @@ func TestEveryCallOfAResponseCanWait(t *testing.T) {
 		if i%50 < 2 {
 			send = p.send
 		}
-		last = send("gate-outcomes", outcome(g, status))
-		ran += len(emitted[Called](last))
+		last = send("gate-outcomes", gateEnd(g, status))
+		ran += len(emitted[called](last))
 	}
 	require.Equal(t, n/2, ran)
 	require.Equal(t, n/2, countOpenCalls(p.state().Turn))

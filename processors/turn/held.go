@@ -29,7 +29,7 @@ type workerReply struct {
 }
 
 // held returns the reply as it is stored in the row. It copies the record's bytes, because the row outlives the record.
-func (r workerReply) held(from *Record) *turnrow.Held {
+func (r workerReply) held(from *record) *turnrow.Held {
 	h := &turnrow.Held{
 		Kind: r.kind, Failure: r.failure, ToolUseId: r.toolUseID, Digest: r.digest[:],
 		TurnId: r.name.turn, Step: r.name.step, Call: r.name.call,
@@ -46,8 +46,8 @@ func (r workerReply) held(from *Record) *turnrow.Held {
 func heldName(h *turnrow.Held) stepName { return stepName{h.TurnId, h.Step, h.Call} }
 
 // heldEvent decodes a held record into the event that it was when it arrived.
-func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
-	r := &Record{
+func heldEvent(h *turnrow.Held, session string) (e event, err error) {
+	r := &record{
 		Session: session, Value: h.Value, Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Headers: h.Headers,
 	}
 	r.Cause = r.headerText(topics.HeaderID)
@@ -56,23 +56,23 @@ func heldEvent(h *turnrow.Held, session string) (e Event, err error) {
 	case h.Kind == turnrow.Held_RESPONSE:
 		var v topics.ThinkResponse
 		v, err = topics.DecodeThinkResponse(h.Value)
-		e = ThinkResponded{r, v}
+		e = thinkResponded{r, v}
 	case h.Kind == turnrow.Held_THINK_FAILURE:
 		var v topics.ThinkFailure
 		v, err = topics.DecodeThinkFailure(h.Value)
-		e = ThinkFailed{r, v}
+		e = thinkFailed{r, v}
 	case h.Kind == turnrow.Held_GATE_OUTCOME:
 		var v topics.GateOutcome
 		v, err = topics.DecodeGateOutcome(h.Value)
-		e = GateEnded{r, v}
+		e = gateEnded{r, v}
 	case h.Failure:
 		var v topics.ToolUseItem
 		v, err = topics.DecodeToolUse(h.Value)
-		e = ToolFailed{r, v}
+		e = toolFailed{r, v}
 	default:
 		var v topics.ToolUseResult
 		v, err = topics.DecodeToolResult(h.Value)
-		e = ToolAnswered{r, v}
+		e = toolAnswered{r, v}
 	}
 	return e, err
 }
@@ -83,9 +83,9 @@ func heldTool(h *turnrow.Held) *string {
 		return h.Result.Name
 	}
 	switch e, _ := heldEvent(h, ""); e := e.(type) {
-	case ToolAnswered:
+	case toolAnswered:
 		return e.Result.Name
-	case ToolFailed:
+	case toolFailed:
 		return e.Item.Name
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 // exchange is a turn of a user's message and its answer.
 func (p *play) exchange(question, answer string) {
 	p.tb.Helper()
-	require.Nil(p.tb, the[Answered](p.tb, p.respond(p.ask(question), saying(answer))).Error)
+	require.Nil(p.tb, the[answered](p.tb, p.respond(p.ask(question), saying(answer))).Error)
 }
 
 func hiddenIn(es effects) (list []Hidden) {
@@ -50,7 +50,7 @@ func TestOldestExchangesAreHiddenAtTheLimit(t *testing.T) {
 	}
 	es := p.send("message-input", message("q4"))
 
-	asked := the[Enriched](t, es)
+	asked := the[enriched](t, es)
 	require.EqualValues(t, 2, messages(asked.History), "half of the limit")
 	require.Contains(t, string(asked.History), `"q3"`)
 	require.Equal(t, []string{"q1", "a1", "q2", "a2"}, p.hiddenMessages())
@@ -83,7 +83,7 @@ func TestNothingIsHiddenWhileATurnRuns(t *testing.T) {
 	for n := range 5 {
 		id := strconv.Itoa(n)
 		p.respond(asked, calling(id))
-		asked = the[Enriched](t, p.result(id, "N4"))
+		asked = the[enriched](t, p.result(id, "N4"))
 		require.Contains(t, string(asked.History), `"q1"`)
 	}
 }
@@ -147,12 +147,12 @@ func TestHistoryYieldsToTheResultsOfTools(t *testing.T) {
 	require.Greater(t, len(asked.History), 440<<10)
 	p.respond(asked, calling("t1"))
 	es := p.result("t1", strings.Repeat("r", 700<<10))
-	asked = the[Enriched](t, es)
+	asked = the[enriched](t, es)
 	require.Contains(t, string(asked.LatestInput), "rrr")
 	require.Less(t, len(asked.History), 300<<10)
 	requirePaired(t, asked.History, nil)
 	require.NotEmpty(t, hiddenIn(es))
-	require.Nil(t, the[Answered](t, p.respond(asked, saying("done"))).Error)
+	require.Nil(t, the[answered](t, p.respond(asked, saying("done"))).Error)
 }
 
 // A turn that fails after its history was shortened leaves the shortened history.
@@ -187,9 +187,9 @@ func TestALongSessionIsNeverTooLarge(t *testing.T) {
 		p.now, p.past = p.now.Add(time.Second), nil
 		clear(p.partsOf)
 		es := p.send("message-input", message(text, fmt.Sprintf(`{"n":%d}`, n)))
-		asked := the[Enriched](t, es)
+		asked := the[enriched](t, es)
 		es = p.respond(asked, saying(text))
-		require.Nil(t, the[Answered](t, es).Error, "turn %d", n)
+		require.Nil(t, the[answered](t, es).Error, "turn %d", n)
 		before := most
 		most = max(most, p.size())
 		purged = purged || before == most && most > p.rules.RowLimit/2
@@ -217,7 +217,7 @@ func TestEveryPromptIsPaired(t *testing.T) {
 		for turn := range rapid.IntRange(1, 12).Draw(t, "turns") {
 			es := p.send("message-input", message(fmt.Sprint("q", turn, strings.Repeat("q", size.Draw(t, "question")))))
 			for step := rapid.IntRange(0, 4).Draw(t, "steps"); ; step-- {
-				list := emitted[Enriched](es)
+				list := emitted[enriched](es)
 				if len(list) == 0 {
 					break // it is too large
 				}

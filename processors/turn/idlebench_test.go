@@ -47,7 +47,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 				from := time.Now()
 				entries := x.PopDue(at, due+1)
 				for range entries {
-					out, err := binding.decide(p.table(), DeadlineCame{Session: p.key}, p.now)
+					out, err := binding.decide(p.table(), deadlineCame{Session: p.key}, p.now)
 					if err != nil || len(out.Effects) != 3 {
 						b.Fatalf("the session did not end: %d effects, error: %v", len(out.Effects), err)
 					}

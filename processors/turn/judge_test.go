@@ -13,7 +13,7 @@ import (
 )
 
 // summary is what a model is given, without times.
-func summary(asked Enriched) string {
+func summary(asked enriched) string {
 	var said []string
 	elements, _ := topics.Elements(topics.Splice(asked.History, asked.LatestInput))
 	for _, raw := range elements {
@@ -25,32 +25,32 @@ func summary(asked Enriched) string {
 }
 
 // plain is an output without what depends on the time it was made.
-func plain(v Value) string {
+func plain(v value) string {
 	switch v := v.(type) {
-	case Enriched:
+	case enriched:
 		return fmt.Sprint(summary(v), *v.UserID, v.Cost != nil && *v.Cost > 0)
-	case Completed:
+	case completed:
 		var results []string
 		for _, r := range v.Results {
 			results = append(results, string(r.Result))
 		}
 		return fmt.Sprint(v.ExpectedCount, results, len(v.Expected))
-	case ToolMessage:
+	case toolMessage:
 		return string(v.Content)
-	case Answered:
+	case answered:
 		cost := "none"
 		if v.Cost != nil {
 			cost = fmt.Sprint(*v.Cost)
 		}
 		return fmt.Sprint(v.Content, " cost ", cost, " to ", string(v.ReplyTo), v.Error)
-	case Called:
+	case called:
 		return *v.ToolUseID
-	case Streamed:
+	case streamed:
 		if v.Result != nil {
 			return string(topics.EncodeAgentEvent(topics.AgentEvent{Result: v.Result, Settles: v.Settles}))
 		}
 		return fmt.Sprint(string(v.Event), v.Settles, string(v.Request))
-	case ReplyStreamed:
+	case replyStreamed:
 		return string(v.Event)
 	default:
 		return fmt.Sprintf("%T", v)
@@ -114,7 +114,7 @@ func (w *world) judgeStreams() {
 			ends++
 			require.Contains(w.tb, w.outputs, turn+"/0/output/0")
 		}
-		if name, ok := parseStepName(id, Called{}.kind()); ok {
+		if name, ok := parseStepName(id, called{}.kind()); ok {
 			result := fmt.Sprintf("%s/%s/event/%d", turn, step, seqOf(int(name.call), callResult))
 			require.Contains(w.tb, w.outputs, result)
 		}

@@ -16,33 +16,33 @@ func TestCallsThatRanHaveALatency(t *testing.T) {
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))
 	p.now = p.now.Add(time.Second)
 	es := p.result("t1", "N4")
-	took := the[ToolTook](t, es)
+	took := the[toolTook](t, es)
 	require.Equal(t, []any{"look", int64(5), "s1", ""}, []any{*took.ToolName, took.LatencyMS, *took.SessionID, took.Status})
 	require.Equal(t, "look", es.emits()[0].Key)
 	require.Equal(t, outputID(p.state().Turn.Message.TurnId, 1, took, 0), es.emits()[0].ID)
 
-	failed := the[ToolTook](t, p.send("tool-use-dlq", `{"tool_use_id":"t2","name":"look"}`, header(topics.HeaderErrorReason, "broken")))
+	failed := the[toolTook](t, p.send("tool-use-dlq", `{"tool_use_id":"t2","name":"look"}`, header(topics.HeaderErrorReason, "broken")))
 	require.Equal(t, statusError, failed.Status)
 	require.Equal(t, int64(1000), failed.LatencyMS, "since it was handed out")
-	timedOut := the[ToolTook](t, p.wait(time.Hour))
+	timedOut := the[toolTook](t, p.wait(time.Hour))
 	require.Equal(t, statusError, timedOut.Status)
 	require.Equal(t, defaults().ToolTimeout.Milliseconds(), timedOut.LatencyMS)
-	require.Empty(t, emitted[ToolTook](p.result("t3", "late")))
+	require.Empty(t, emitted[toolTook](p.result("t3", "late")))
 }
 
 func TestCallsThatDidNotRunHaveNoLatency(t *testing.T) {
 	p := newPlay(t, withLatencies, func(r *rules) { r.Agent, r.Approval = agent, modelPolicy() })
 	es := p.respond(p.ask("one"), `"last_input_response":[],"tool_uses":[{"tool_use_id":"t0","name":"pay","input":{}},`+
 		`{"tool_use_id":"t1","name":"","input":{}},{"tool_use_id":"t2","name":"look","input":{}}],"end_turn":false`)
-	require.Empty(t, emitted[ToolTook](es))
+	require.Empty(t, emitted[toolTook](es))
 	es = p.send("session-control", `{"action":"cancel"}`)
-	require.Equal(t, "look", *the[ToolTook](t, es).ToolName, "the others were not handed out")
+	require.Equal(t, "look", *the[toolTook](t, es).ToolName, "the others were not handed out")
 }
 
 func TestRefusedCallHasNoLatency(t *testing.T) {
 	p := newPlay(t, withLatencies, func(r *rules) { r.Agent, r.Approval = agent, modelPolicy() })
 	es := p.respond(p.ask("one"), `"last_input_response":[],"tool_uses":[{"tool_use_id":"t0","name":"pay","input":{}}],"end_turn":false`)
-	es = p.send("gate-outcomes", outcome(the[GateRequested](t, es), topics.GateDenied))
-	require.Len(t, emitted[Enriched](es), 1)
-	require.Empty(t, emitted[ToolTook](es))
+	es = p.send("gate-outcomes", gateEnd(the[gateRequested](t, es), topics.GateDenied))
+	require.Len(t, emitted[enriched](es), 1)
+	require.Empty(t, emitted[toolTook](es))
 }

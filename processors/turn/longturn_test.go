@@ -22,7 +22,7 @@ func (p *play) longTurn(steps, tools, size int) int {
 		for _, id := range ids {
 			last = p.send("tool-use-result", toolResult(id, strings.Repeat("N4 ", size/3)))
 		}
-		asked = the[Enriched](p.tb, last)
+		asked = the[enriched](p.tb, last)
 	}
 	p.respond(asked, saying("All of them."))
 	return len(p.state().History)

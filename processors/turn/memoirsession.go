@@ -34,7 +34,7 @@ func (s *transition) remember(conversation topics.Raw, at int64) {
 		snapshot := s.memoirSession(part, room, at, user)
 		snapshot.UserID = named
 		// The last number is that of the attempt to update the memory: the group counts on.
-		s.effects = append(s.effects, Emit{Key: key, ID: s.endID(part) + "/" + snapshot.kind() + "/1", Value: snapshot})
+		s.effects = append(s.effects, emit{Key: key, ID: s.endID(part) + "/" + snapshot.kind() + "/1", Value: snapshot})
 	}
 }
 
@@ -45,14 +45,14 @@ func (s *session) endID(conversation topics.Raw) string {
 }
 
 // memoirSession returns a snapshot. room is how many bytes its conversation may have in both fields.
-func (s *session) memoirSession(conversation topics.Raw, room int, at int64, user *string) MemoirSession {
+func (s *session) memoirSession(conversation topics.Raw, room int, at int64, user *string) memoirSession {
 	text := topics.Timestamp(time.UnixMilli(at))
 	timestamp := &text
 	if conversation == nil {
 		conversation = topics.Raw("[]")
 	}
 	previous := shortened(conversation, room)
-	return MemoirSession{
+	return memoirSession{
 		SessionID: &s.key, UserID: user, Timestamp: timestamp, Messages: shortened(conversation, room-len(previous)),
 		ThinkResponse: &topics.ThinkResponse{
 			SessionID: &s.key, UserID: user, TotalSessionCost: s.row.Cost, PreviousSessionCost: s.row.PreviousCost,

@@ -31,11 +31,11 @@ func TestEveryFactReachesTheMemory(t *testing.T) {
 					var es effects
 					for n := range 300 {
 						now := p.sendUnchecked("message-input", message(fmt.Sprintf("fact %d.", n)))
-						if requests := emitted[CompactionRequested](now); len(requests) > 0 {
+						if requests := emitted[compactionRequested](now); len(requests) > 0 {
 							es = append(es, now...)
 							now = p.sendUnchecked("compaction-result", summarized(requests[0], `"summary":"The story."`))
 						}
-						asked := the[Enriched](t, now)
+						asked := the[enriched](t, now)
 						if worker == "compacts" && n%10 == 9 {
 							asked.History = topics.Raw(`[{"role":"assistant","content":"[Conversation Summary]\nThe story."}]`)
 						}
@@ -48,7 +48,7 @@ func TestEveryFactReachesTheMemory(t *testing.T) {
 					var all strings.Builder
 					ids := map[string]bool{}
 					for _, e := range es.emits() {
-						if v, ok := e.Value.(MemoirSession); ok {
+						if v, ok := e.Value.(memoirSession); ok {
 							require.Equal(t, "mira", e.Key)
 							require.False(t, ids[e.ID])
 							ids[e.ID] = true
@@ -74,8 +74,8 @@ func TestLongConversationBecomesSeveralSnapshots(t *testing.T) {
 	}
 	history := string(p.state().History)
 	es := p.wait(endsAfter)
-	require.Len(t, emitted[SessionEnded](es), 1)
-	snapshots := emitted[MemoirSession](es)
+	require.Len(t, emitted[sessionEnded](es), 1)
+	snapshots := emitted[memoirSession](es)
 	require.Len(t, snapshots, 3)
 	var parts []topics.Raw
 	for _, v := range snapshots {
@@ -94,7 +94,7 @@ func TestMessageThatIsTooLongForARecordIsCutVisibly(t *testing.T) {
 	p := newPlay(t, withMemoir, func(r *rules) { r.Memoir.ContextBytes = r.RecordLimit / 2 })
 	p.respond(p.ask("one"), `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("x", 480<<10)+
 		`"},{"role":"assistant","content":"the answer"}],"end_turn":true`)
-	snapshots := emitted[MemoirSession](p.wait(endsAfter))
+	snapshots := emitted[memoirSession](p.wait(endsAfter))
 	require.Len(t, snapshots, 3)
 	require.Contains(t, string(snapshots[0].Messages), `"one"`)
 	require.Contains(t, string(snapshots[1].ThinkResponse.PreviousMessages), "xxxx…")
@@ -107,11 +107,11 @@ func TestMessageThatIsTooLongForARecordIsCutVisibly(t *testing.T) {
 func TestHiddenExchangesOfSeveralUsersGoToNoUsersMemory(t *testing.T) {
 	p := newPlay(t, withMemoir, func(r *rules) { r.HistoryLimit.Messages = 2 })
 	p.exchange("one", "a1")
-	p.respond(the[Enriched](t, p.send("message-input", strings.Replace(message("two"), "mira", "omar", 1))), saying("a2"))
+	p.respond(the[enriched](t, p.send("message-input", strings.Replace(message("two"), "mira", "omar", 1))), saying("a2"))
 	p.exchange("three", "a3")
 	require.NotEmpty(t, p.state().Hidden)
 	for _, e := range p.wait(endsAfter).emits() {
-		if v, ok := e.Value.(MemoirSession); ok {
+		if v, ok := e.Value.(memoirSession); ok {
 			require.Equal(t, topics.SharedMemoryKey("s1"), e.Key)
 			require.Contains(t, string(v.Messages), `"one"`)
 		}
@@ -121,10 +121,10 @@ func TestHiddenExchangesOfSeveralUsersGoToNoUsersMemory(t *testing.T) {
 func TestSnapshotHasTheCostsOfTheLastResponse(t *testing.T) {
 	p := talked(t)
 	p.respond(p.ask("two"), saying("again")+`,"previous_session_cost":0.3,"think_cost":0.2`)
-	response := the[MemoirSession](t, p.wait(endsAfter)).ThinkResponse
+	response := the[memoirSession](t, p.wait(endsAfter)).ThinkResponse
 	require.Equal(t, 0.3, *response.PreviousSessionCost)
 	require.Equal(t, 0.2, *response.ThinkCost)
 	require.Equal(t, 0.5, *response.TotalSessionCost)
 	p.respond(p.ask("three"), saying("hello"))
-	require.Nil(t, the[MemoirSession](t, p.wait(endsAfter)).ThinkResponse.ThinkCost, "of the session that has ended")
+	require.Nil(t, the[memoirSession](t, p.wait(endsAfter)).ThinkResponse.ThinkCost, "of the session that has ended")
 }

@@ -45,7 +45,7 @@ func turnID(session, cause string) string {
 func remember(memory []byte, d digest, now time.Time, keep time.Duration, count int) []byte {
 	memory = append(withRoom(memory, memorySize), d[:]...)
 	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
-	for len(memory) >= memorySize && (len(memory) > count*memorySize || forgotten(memory, now, keep)) {
+	for len(memory) >= memorySize && (len(memory) > count*memorySize || isForgotten(memory, now, keep)) {
 		memory = memory[memorySize:]
 	}
 	return memory
@@ -71,7 +71,7 @@ func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool 
 	front := binary.NativeEndian.Uint64(d[:]) // fast filter: every event compares thousands of digests
 	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
 		if binary.NativeEndian.Uint64(memory) == front && digest(memory[:digestSize]) == d &&
-			!forgotten(memory, now, keep) {
+			!isForgotten(memory, now, keep) {
 			return true
 		}
 	}
@@ -79,7 +79,7 @@ func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool 
 }
 
 // forgotten reports whether the first digest in memory has expired.
-func forgotten(memory []byte, now time.Time, keep time.Duration) bool {
+func isForgotten(memory []byte, now time.Time, keep time.Duration) bool {
 	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
 	return at <= now.Add(-keep).UnixMilli()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveMessage(e MessageArrived) {
+func (s *transition) receiveMessage(e messageArrived) {
 	m := e.Message
 	if blank(m.Role) {
 		m.Role = new(roleUser)
@@ -62,12 +62,12 @@ func (s *transition) receiveMessage(e MessageArrived) {
 }
 
 // hasToolRole reports whether a message has the role tool, which only the turn may write.
-func (e MessageArrived) hasToolRole() bool {
+func (e messageArrived) hasToolRole() bool {
 	return e.Message.Role != nil && *e.Message.Role == roleTool
 }
 
 // accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
-func accept(e MessageArrived, rules rules) (a *turnrow.Accepted, wrong string) {
+func accept(e messageArrived, rules rules) (a *turnrow.Accepted, wrong string) {
 	m := e.Message
 	a = &turnrow.Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
 	if a.TimestampMs < 0 {

@@ -58,7 +58,7 @@ func TestUserIsTheMessagesElseTheLastResponses(t *testing.T) {
 			if c.before {
 				p.respond(p.ask("one"), saying("first"))
 			}
-			asked := the[Enriched](t, p.send("message-input",
+			asked := the[enriched](t, p.send("message-input",
 				`{"session_id":"s1","user_id":`+c.user+`,"role":"user","content":"x"}`))
 			require.Equal(t, c.want, asked.UserID)
 		})
@@ -72,7 +72,7 @@ func TestTheSameRecordIsOneMessage(t *testing.T) {
 	require.Empty(t, p.repeat(first), "while the turn runs")
 	p.respond(asked, saying("done"))
 	require.Empty(t, p.repeat(first), "after the turn")
-	require.Len(t, emitted[Enriched](p.send("message-input", message("one"))), 1, "equal bytes at another offset")
+	require.Len(t, emitted[enriched](p.send("message-input", message("one"))), 1, "equal bytes at another offset")
 }
 
 func TestTheSameHeaderIDIsOneMessage(t *testing.T) {
@@ -83,12 +83,12 @@ func TestTheSameHeaderIDIsOneMessage(t *testing.T) {
 
 func TestTheSameRequestIDIsOneMessageForADay(t *testing.T) {
 	p := newPlay(t)
-	asked := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
+	asked := the[enriched](t, p.send("message-input", requestMessage("one", "r1")))
 	require.Equal(t, []string{reasonSameRequest}, p.send("message-input", requestMessage("one", "r1")).letters())
 	p.respond(asked, saying("done"))
 	require.Equal(t, []string{reasonSameRequest}, p.send("message-input", requestMessage("again", "r1")).letters())
 	p.wait(24 * time.Hour)
-	require.Len(t, emitted[Enriched](p.send("message-input", requestMessage("later", "r1"))), 1)
+	require.Len(t, emitted[enriched](p.send("message-input", requestMessage("later", "r1"))), 1)
 }
 
 func TestMessagesWaitForTheirTurnInOrder(t *testing.T) {
@@ -98,20 +98,20 @@ func TestMessagesWaitForTheirTurnInOrder(t *testing.T) {
 	require.Empty(t, p.send("message-input", message("three")))
 
 	out := p.respond(asked, saying("first"))
-	require.Equal(t, "first", the[Answered](t, out).Content)
-	asked = the[Enriched](t, out)
+	require.Equal(t, "first", the[answered](t, out).Content)
+	asked = the[enriched](t, out)
 	require.Contains(t, string(asked.LatestInput), "two")
 	require.Contains(t, string(asked.History), "first", "a waiting message gets the history of when its turn starts")
 	require.Equal(t, p.now.Add(p.rules.ThinkTimeout).UnixMilli(), p.state().Turn.DeadlineMs)
 
-	require.Contains(t, string(the[Enriched](t, p.respond(asked, saying("second"))).LatestInput), "three")
+	require.Contains(t, string(the[enriched](t, p.respond(asked, saying("second"))).LatestInput), "three")
 }
 
 func TestMessageOverTheQueueLimitIsAnsweredImmediately(t *testing.T) {
 	p := newPlay(t, func(r *rules) { r.QueueLimit = 1 })
 	p.ask("one")
 	p.send("message-input", message("two"))
-	o := the[Answered](t, p.send("message-input", requestMessage("three", "r3")))
+	o := the[answered](t, p.send("message-input", requestMessage("three", "r3")))
 	require.Equal(t, topics.CodeQueueFull, o.Error.Code)
 	require.Equal(t, "error", *o.Status)
 	require.Equal(t, o.Error.Message, o.Content)
@@ -122,8 +122,8 @@ func TestMessageOverTheQueueLimitIsAnsweredImmediately(t *testing.T) {
 func TestRejectPolicyAnswersBusy(t *testing.T) {
 	p := newPlay(t, func(r *rules) { r.Policy = Reject })
 	asked := p.ask("one")
-	require.Equal(t, topics.CodeBusy, the[Answered](t, p.send("message-input", message("two"))).Error.Code)
-	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content)
+	require.Equal(t, topics.CodeBusy, the[answered](t, p.send("message-input", message("two"))).Error.Code)
+	require.Equal(t, "done", the[answered](t, p.respond(asked, saying("done"))).Content)
 }
 
 func TestQueueIsBoundedInBytes(t *testing.T) {
@@ -131,7 +131,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	p.ask("one")
 	refused := 0
 	for range 20 {
-		for _, o := range emitted[Answered](p.send("message-input", message(strings.Repeat("x", 100<<10)))) {
+		for _, o := range emitted[answered](p.send("message-input", message(strings.Repeat("x", 100<<10)))) {
 			require.Equal(t, topics.CodeQueueFull, o.Error.Code)
 			refused++
 		}
@@ -151,7 +151,7 @@ func TestBadMessagesAreAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
-			o := the[Answered](t, p.send("message-input", value))
+			o := the[answered](t, p.send("message-input", value))
 			require.Equal(t, topics.CodeInvalidMessage, o.Error.Code)
 			require.Empty(t, p.repeat(p.past[0]))
 			require.Nil(t, p.state().Turn)
@@ -164,7 +164,7 @@ func TestMessageWithoutARoleIsTheUsers(t *testing.T) {
 		`{"session_id":"s1","content":"x"}`, `{"session_id":"s1","role":null,"content":"x"}`, `{"session_id":"s1","role":" ","content":"x"}`,
 	} {
 		p := newPlay(t)
-		e := the[Enriched](t, p.send("message-input", value))
+		e := the[enriched](t, p.send("message-input", value))
 		require.JSONEq(t, `{"session_id":"s1","user_id":null,"role":"user","content":"x","timestamp":null,"metadata":null}`,
 			string(e.LatestInput))
 		p.respond(e, saying("hello"))
@@ -175,7 +175,7 @@ func TestMessageWithoutARoleIsTheUsers(t *testing.T) {
 func TestAnyRoleButToolOpensATurn(t *testing.T) {
 	for _, role := range []string{"user", "assistant", "system", "Tool"} {
 		p := newPlay(t)
-		require.Len(t, emitted[Enriched](p.send("message-input", `{"session_id":"s1","role":"`+role+`"}`)), 1)
+		require.Len(t, emitted[enriched](p.send("message-input", `{"session_id":"s1","role":"`+role+`"}`)), 1)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestTombstonesOfRecordsAreDeadLettered(t *testing.T) {
 
 func TestMessageTooLargeForItsHistoryIsAnswered(t *testing.T) {
 	p := newPlay(t, func(r *rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
-	o := the[Answered](t, p.send("message-input", requestMessage(strings.Repeat("x", minRecord), "r1")))
+	o := the[answered](t, p.send("message-input", requestMessage(strings.Repeat("x", minRecord), "r1")))
 	require.Equal(t, topics.CodeTooLarge, o.Error.Code)
 	require.Equal(t, "r1", *o.RequestID)
 	require.Nil(t, p.state().Turn)
-	require.Len(t, emitted[Enriched](p.send("message-input", message("small"))), 1)
+	require.Len(t, emitted[enriched](p.send("message-input", message("small"))), 1)
 }
 
 func ptr(s string) *string { return &s }
@@ -215,11 +215,11 @@ func TestMessageThatIsReadAgainHasOneTurnThoughItsRecordIsForgotten(t *testing.T
 	}
 	p := newPlay(t, func(r *rules) { r.RememberCount = 4 })
 	first := p.recordOf("message-input", message("one"))
-	asked := the[Enriched](t, p.apply(first))
+	asked := the[enriched](t, p.apply(first))
 	second := p.recordOf("message-input", message("two"))
 	require.Empty(t, p.apply(second))
 	crowd(p)
-	require.False(t, remembers(p.state().Causes, digests.Of(ofCause, "message-input", first.record().Cause), p.now, time.Hour))
+	require.False(t, remembers(p.state().Causes, digests.Of(ofCause, "message-input", first.source().Cause), p.now, time.Hour))
 	require.Empty(t, p.apply(first), "its turn is open")
 	require.Empty(t, p.apply(second), "it waits")
 	require.Len(t, p.state().Waiting, 1)

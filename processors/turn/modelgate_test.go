@@ -11,15 +11,15 @@ import (
 // The gate that decides about the calls of the model test.
 
 // requested takes note of a gate request, as the gate's group does.
-func (m *model) requested(g GateRequested) {
+func (m *model) requested(g gateRequested) {
 	i := slices.IndexFunc(m.gates, func(r *requestedGate) bool { return r.GateID == g.GateID })
 	if g.Withdrawn == "" && i < 0 {
-		m.gates = append(m.gates, &requestedGate{GateRequested: g})
+		m.gates = append(m.gates, &requestedGate{gateRequested: g})
 	}
 }
 
 // judgeCall says what is wrong with a call that was handed out: nothing runs without its approval.
-func (m *model) judgeCall(id string, c Called) {
+func (m *model) judgeCall(id string, c called) {
 	if !m.gated(c.Name) {
 		return
 	}
@@ -71,14 +71,14 @@ func (g generator) decide() {
 	if m.args != "" {
 		change = append(change, editing(m.args))
 	}
-	value := outcome(gate.GateRequested, m.status, change...)
+	value := gateEnd(gate.gateRequested, m.status, change...)
 	if !m.foreign {
 		gate.decided, gate.meant = value, m
 	}
 	g.say("gate-outcomes", value, m)
 	if g.chance(8) { // a second outcome, which no gate writes, decides nothing
 		m = meantOutcome{callID: gate.CallID, tool: gate.Tool, status: topics.GateDenied}
-		g.say("gate-outcomes", outcome(gate.GateRequested, m.status), m)
+		g.say("gate-outcomes", gateEnd(gate.gateRequested, m.status), m)
 	}
 }
 

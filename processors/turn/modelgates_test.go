@@ -44,7 +44,7 @@ type meantOutcome struct {
 
 // requestedGate is a gate as the gate's group knows it. The first request for an ID counts, and one outcome.
 type requestedGate struct {
-	GateRequested
+	gateRequested
 	decided string
 	meant   meantOutcome
 }

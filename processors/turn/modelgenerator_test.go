@@ -228,13 +228,13 @@ func (g generator) repeat() {
 	if r.topic == deadlineTopic {
 		return
 	}
-	cause := "cause/" + r.topic + "/" + r.event.record().Cause
+	cause := "cause/" + r.topic + "/" + r.event.source().Cause
 	known := g.remembers(cause)
 	switch {
 	case known && g.chance(2):
 		g.logf("%3d again", g.op)
 		g.hand(r)
-	case !known && g.known.has(cause, 0) && r.event.record().Own:
+	case !known && g.known.has(cause, 0) && r.event.source().Own:
 		// Its ID is forgotten: it would be another message with the same ID.
 	case r.topic != "reply-to" || len(g.unnamed) < 30:
 		g.again(r)

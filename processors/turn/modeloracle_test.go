@@ -23,7 +23,7 @@ type oracle struct {
 	// What the event under judgement led to: outputs by ID, those that say that something is too large, and the records
 	// that were given up.
 	got     map[string]string
-	letters []DeadLetter
+	letters []deadLetter
 }
 
 // belief is what the oracle thinks of a session. Its records are never changed in place.
@@ -97,17 +97,17 @@ func (o *oracle) judgeEvent(r *modelRecord, es effects) {
 	var got, ends []string
 	for _, e := range es {
 		switch e := e.(type) {
-		case Emit:
+		case emit:
 			said := o.published[e.ID].text
 			text := e.ID + ": " + said
 			if got = append(got, text); len(got) <= 8 {
 				o.logf("      -> %s", text)
 			}
 			o.got[e.ID] = said
-			if _, ok := e.Value.(Answered); ok {
+			if _, ok := e.Value.(answered); ok {
 				ends = append(ends, text)
 			}
-		case DeadLetter:
+		case deadLetter:
 			o.letters = append(o.letters, e)
 		}
 	}
@@ -178,7 +178,7 @@ func (o *oracle) predict(r *modelRecord) {
 		o.time()
 		return
 	}
-	record := r.event.record()
+	record := r.event.source()
 	cause := "cause/" + r.topic + "/" + record.Cause
 	if o.remembers(cause) {
 		return

@@ -90,7 +90,7 @@ func (o *oracle) failureClaimed(i int) bool {
 func (o *oracle) noRoom() bool { return o.refusedFor(reasonNoRoom, reasonRowSize) }
 
 func (o *oracle) refusedFor(reasons ...string) bool {
-	return o.Small && slices.ContainsFunc(o.letters, func(l DeadLetter) bool {
+	return o.Small && slices.ContainsFunc(o.letters, func(l deadLetter) bool {
 		return l.Held == nil && slices.Contains(reasons, l.Reason)
 	})
 }

@@ -26,7 +26,7 @@ func (o *oracle) routed(r *modelRecord, m meantRoute) bool {
 	if o.noRoom() {
 		return false
 	}
-	e := r.event.(RouteGiven)
+	e := r.event.(routeGiven)
 	descriptor := r.value
 	if o.rules.Delivery {
 		descriptor = string(topics.WithoutToken(topics.Raw(r.value), topics.RouteID(o.key, e.Cause)))

@@ -11,20 +11,20 @@ import (
 // The words in which outputs and expectations are compared.
 
 // say is an output without what depends on the time it was made.
-func say(v Value) string {
+func say(v value) string {
 	switch v := v.(type) {
-	case Enriched:
+	case enriched:
 		return asking(string(v.LatestInput), string(topics.Splice(v.History)), costText(v.Cost)+promptText(v.EphemeralPrompt))
-	case Called:
+	case called:
 		return callsFor(v.ToolUseID, v.Name, string(v.Input), int(v.TotalTools)) + fromText(v.Origin, v.Depth)
-	case GateRequested:
+	case gateRequested:
 		if v.Withdrawn != "" {
 			return "withdraws: " + string(v.Withdrawn)
 		}
 		return asksFor(v.ToolUseID, v.Tool) + fromText(v.Channel, 0)
-	case Refused:
+	case refused:
 		return fmt.Sprintf("refuses %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
-	case Completed:
+	case completed:
 		var calls []expectedCall
 		for i, r := range v.Results {
 			calls = append(calls, expectedCall{id: v.Expected[i].ToolUseID, name: v.Expected[i].Name, outcome: outcomeOf(r.Result)})
@@ -33,9 +33,9 @@ func say(v Value) string {
 			}
 		}
 		return fmt.Sprintf("completes %d: %s", v.ExpectedCount, callsText(calls))
-	case ToolMessage:
+	case toolMessage:
 		return "tells " + toolText(v.Content)
-	case Answered:
+	case answered:
 		text := v.Content
 		if v.Error != nil {
 			text = "error:" + string(v.Error.Code)

@@ -68,7 +68,7 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 	if m.tool {
 		return false
 	}
-	e := r.event.(MessageArrived)
+	e := r.event.(messageArrived)
 	a := acceptedMessage{turn: turnID(o.key, e.Cause), request: m.request, stamp: m.stamp, meantChannel: m.meantChannel}
 	if m.request != "" && o.remembers("request/"+m.request) {
 		return false

@@ -37,7 +37,7 @@ type model struct {
 // modelRecord is a record of an input topic. meant is what its writer means by it: the oracle judges by that.
 type modelRecord struct {
 	topic  string
-	event  Event
+	event  event
 	value  string
 	offset int64
 	meant  any
@@ -118,7 +118,7 @@ func (m *model) write(topic, value string, meant any, opts ...recordOption) *mod
 	if !ok {
 		m.failf("the generator wrote poison: %s", value)
 	}
-	r := &modelRecord{topic: topic, event: e, value: value, offset: e.record().Offset, meant: meant}
+	r := &modelRecord{topic: topic, event: e, value: value, offset: e.source().Offset, meant: meant}
 	m.logs[topic] = append(m.logs[topic], r)
 	return r
 }
@@ -126,8 +126,8 @@ func (m *model) write(topic, value string, meant any, opts ...recordOption) *mod
 // again appends a record with the bytes and the headers of another one.
 func (m *model) again(r *modelRecord) {
 	m.tb.Helper()
-	old := r.event.record()
-	m.write(r.topic, r.value, r.meant, stamped(old.At), func(n *Record) {
+	old := r.event.source()
+	m.write(r.topic, r.value, r.meant, stamped(old.At), func(n *record) {
 		n.Headers, n.Own = old.Headers, old.Own
 		if old.Own {
 			n.Cause = old.Cause
@@ -181,7 +181,7 @@ func (m *model) hand(r *modelRecord) {
 }
 
 func idOf(r *modelRecord) string {
-	if rec := r.event.record(); rec != nil && rec.Own {
+	if rec := r.event.source(); rec != nil && rec.Own {
 		return "[" + rec.Cause + "] "
 	}
 	return ""
@@ -194,7 +194,7 @@ func (m *model) fire(early bool) bool {
 	if !ok || ms > m.now.UnixMilli() && !early {
 		return false
 	}
-	m.hand(&modelRecord{topic: deadlineTopic, event: DeadlineCame{Session: m.key}})
+	m.hand(&modelRecord{topic: deadlineTopic, event: deadlineCame{Session: m.key}})
 	return true
 }
 
@@ -203,7 +203,7 @@ func (m *model) fire(early bool) bool {
 func (m *model) publish(es effects) {
 	m.tb.Helper()
 	for _, e := range es {
-		out, ok := e.(Emit)
+		out, ok := e.(emit)
 		if !ok {
 			continue
 		}
@@ -222,15 +222,15 @@ func (m *model) publish(es effects) {
 		}
 		m.published[out.ID] = now
 		switch v := out.Value.(type) {
-		case Enriched:
+		case enriched:
 			m.asked = slices.DeleteFunc(m.asked, func(a *askedStep) bool { return a.turn == turn && a.step == step })
 			m.asked = append(m.asked, &askedStep{
 				turn: turn, step: step, id: out.ID,
 				history: slices.Clone(v.History), input: slices.Clone(v.LatestInput),
 			})
-		case GateRequested:
+		case gateRequested:
 			m.requested(v)
-		case Called:
+		case called:
 			m.judgeCall(out.ID, v)
 			if !repeated {
 				m.ids = append(m.ids, issuedCall{*v.ToolUseID, out.ID})

@@ -22,7 +22,7 @@ import (
 // maxOtherGates is how many gates of other requesters a session has at most. More do not stop the clock.
 const maxOtherGates = 256
 
-func (s *transition) receiveGate(e GateOpened) {
+func (s *transition) receiveGate(e gateOpened) {
 	g := e.Request
 	if e.tombstone() || g.Withdrawn != "" || g.Shadow || !s.rules.Gates { // a withdrawn gate has an outcome
 		return
@@ -93,7 +93,7 @@ func (s *transition) otherGateEnded(o topics.GateOutcome) {
 		return
 	}
 	named := turnNamed(topics.GateRequest{TurnID: o.TurnID, CallID: o.CallID})
-	counts := s.rules.Memoir != nil && !s.isNew // whatever it names, see GateOpened
+	counts := s.rules.Memoir != nil && !s.isNew // whatever it names, see gateOpened
 	if !counts && !s.hasOtherGate(o.GateID) && (named == "" || s.isNew || s.endedTurn(named)) {
 		return
 	}
@@ -131,8 +131,8 @@ func (s *transition) withdrawOthers(cause topics.GateCause) {
 		}
 		s.rememberCall(digests.Of(ofGate, g.GateId))
 		if s.rules.usesGates() {
-			withdrawal := GateRequested{GateID: g.GateId, SessionID: s.key, Withdrawn: cause}
-			s.effects = append(s.effects, Emit{
+			withdrawal := gateRequested{GateID: g.GateId, SessionID: s.key, Withdrawn: cause}
+			s.effects = append(s.effects, emit{
 				Key: s.key, ID: a.TurnId + "/0/" + withdrawal.kind() + "/" + g.GateId, Value: withdrawal,
 			})
 		}

@@ -20,8 +20,8 @@ func asked(t tb, change ...func(*rules)) *play {
 }
 
 // foldGate is a request of package fold.
-func foldGate(p *play, id, turn string, ttl time.Duration) GateRequested {
-	g := GateRequested{
+func foldGate(p *play, id, turn string, ttl time.Duration) gateRequested {
+	g := gateRequested{
 		GateID: id, SessionID: p.key, TurnID: turn, Kind: topics.GateTool, Tool: "rm", InteractionID: "i-" + id,
 		Origin: topics.GateOrigin{Agent: agent, Via: "fold"},
 	}
@@ -31,7 +31,7 @@ func foldGate(p *play, id, turn string, ttl time.Duration) GateRequested {
 	return g
 }
 
-func (p *play) request(g GateRequested) effects {
+func (p *play) request(g gateRequested) effects {
 	p.tb.Helper()
 	raw, err := p.topics.GateRequests.Codec().Marshal(topics.GateRequest(g))
 	require.NoError(p.tb, err)
@@ -52,12 +52,12 @@ func TestGateOfAnotherRequesterStopsTheClockOfItsStep(t *testing.T) {
 			p.wait(time.Minute)
 			require.Empty(t, p.request(two))
 			require.Empty(t, p.wait(30*time.Minute))
-			require.Empty(t, p.send("gate-outcomes", outcome(one, topics.GateApproved)))
+			require.Empty(t, p.send("gate-outcomes", gateEnd(one, topics.GateApproved)))
 			require.Empty(t, p.wait(10*time.Minute), "one is still open")
-			require.Empty(t, p.send("gate-outcomes", outcome(two, topics.GateDenied)))
+			require.Empty(t, p.send("gate-outcomes", gateEnd(two, topics.GateDenied)))
 			require.Less(t, p.stored().Version, uint32(rowGates))
 			require.Empty(t, p.wait(time.Minute-time.Millisecond), "one minute of the timeout is left")
-			require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, p.wait(time.Millisecond)).Error.Code)
+			require.Equal(t, topics.CodeThinkTimeout, the[answered](t, p.wait(time.Millisecond)).Error.Code)
 		})
 	}
 }
@@ -66,20 +66,20 @@ func TestReadersOfTheStreamLearnHowLongAGateStopsTheClock(t *testing.T) {
 	p := asked(t, withEvents)
 	p.wait(9 * time.Minute)
 	one := foldGate(p, "g1", "r1", time.Hour)
-	told := the[Streamed](t, p.request(one))
+	told := the[streamed](t, p.request(one))
 	require.Equal(t, []int64{1, seqStepStart}, []int64{told.Step, told.Seq}, "the readers know the event")
 	require.Equal(t, one.ExpiresMS+(gateGrace+time.Minute).Milliseconds(), told.UntilMS)
 	two := foldGate(p, "g2", "r1", 2*time.Hour)
-	require.Equal(t, two.ExpiresMS+(gateGrace+time.Minute).Milliseconds(), the[Streamed](t, p.request(two)).UntilMS)
+	require.Equal(t, two.ExpiresMS+(gateGrace+time.Minute).Milliseconds(), the[streamed](t, p.request(two)).UntilMS)
 	require.Empty(t, p.request(foldGate(p, "g3", "r-other", time.Hour)), "it names another turn")
 	p.wait(30 * time.Minute)
-	require.Empty(t, p.send("gate-outcomes", outcome(one, topics.GateApproved)), "one is still open")
-	told = the[Streamed](t, p.send("gate-outcomes", outcome(two, topics.GateDenied)))
+	require.Empty(t, p.send("gate-outcomes", gateEnd(one, topics.GateApproved)), "one is still open")
+	told = the[streamed](t, p.send("gate-outcomes", gateEnd(two, topics.GateDenied)))
 	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), told.UntilMS)
 
 	three := foldGate(p, "g4", "r1", 20*time.Minute)
 	p.request(three)
-	told = the[Streamed](t, p.wait(25*time.Minute))
+	told = the[streamed](t, p.wait(25*time.Minute))
 	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), told.UntilMS, "there was no outcome")
 }
 
@@ -90,7 +90,7 @@ func TestClockRunsAgainWithoutAnOutcome(t *testing.T) {
 	require.Empty(t, p.wait(time.Millisecond))
 	require.Empty(t, p.state().OtherGates)
 	require.Empty(t, p.wait(10*time.Minute-time.Millisecond))
-	require.NotEmpty(t, emitted[Answered](p.wait(time.Millisecond)))
+	require.NotEmpty(t, emitted[answered](p.wait(time.Millisecond)))
 }
 
 func TestGateWithoutADeadlineIsBounded(t *testing.T) {
@@ -113,7 +113,7 @@ func TestGatesThatDoNotConcernATurnStopNothing(t *testing.T) {
 	own := foldGate(p, "g3", p.state().Turn.Message.TurnId, time.Hour)
 	own.Origin.Via = "turn"
 	before := p.row
-	for _, g := range []GateRequested{shadow, withdrawn, own, foldGate(p, "g4", "", time.Hour)} {
+	for _, g := range []gateRequested{shadow, withdrawn, own, foldGate(p, "g4", "", time.Hour)} {
 		require.Empty(t, p.request(g))
 		require.Equal(t, before, p.row)
 	}
@@ -121,7 +121,7 @@ func TestGatesThatDoNotConcernATurnStopNothing(t *testing.T) {
 	p.wait(p.rules.ThinkTimeout)
 	before = p.row
 	require.Empty(t, p.request(foldGate(p, "g5", "r1", time.Hour)), "the turn has ended")
-	require.Empty(t, p.send("gate-outcomes", outcome(foldGate(p, "g5", "r1", time.Hour), topics.GateApproved)))
+	require.Empty(t, p.send("gate-outcomes", gateEnd(foldGate(p, "g5", "r1", time.Hour), topics.GateApproved)))
 	require.Equal(t, before, p.row)
 }
 
@@ -133,7 +133,7 @@ func TestRepeatedRequestsAndOutcomesChangeNothing(t *testing.T) {
 	row := p.row
 	require.Empty(t, p.request(g))
 	require.Equal(t, row, p.row)
-	p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	row = p.row
 	p.request(g)
 	require.Equal(t, row, p.row, "it has its outcome")
@@ -148,21 +148,21 @@ func TestOrderOfAGateAndItsTurnDoesNotMatter(t *testing.T) {
 		p.wait(time.Minute)
 		p.send("message-input", requestMessage("hi", "r1"))
 		require.Empty(t, p.wait(30*time.Minute))
-		p.send("gate-outcomes", outcome(g, topics.GateApproved))
+		p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 		require.Empty(t, p.wait(10*time.Minute-time.Millisecond))
-		require.NotEmpty(t, emitted[Answered](p.wait(time.Millisecond)))
+		require.NotEmpty(t, emitted[answered](p.wait(time.Millisecond)))
 	})
 	t.Run("the outcome before the request", func(t *testing.T) {
 		p := asked(t)
 		g := foldGate(p, "g1", "r1", time.Hour)
-		require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateApproved)))
+		require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateApproved)))
 		require.Empty(t, p.request(g))
-		require.NotEmpty(t, emitted[Answered](p.wait(10*time.Minute)))
+		require.NotEmpty(t, emitted[answered](p.wait(10*time.Minute)))
 	})
 	t.Run("a session without a row", func(t *testing.T) {
 		p := newPlay(t, withGates)
 		g := foldGate(p, "g1", "r1", time.Hour)
-		require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateApproved)))
+		require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateApproved)))
 		require.Nil(t, p.row)
 		p.request(g)
 		require.NotNil(t, p.row)
@@ -187,9 +187,9 @@ func TestEndOfATurnWithdrawsTheGatesThatNameIt(t *testing.T) {
 			p.request(g)
 			p.request(other)
 			es := p.send("session-control", c.end)
-			require.Equal(t, GateRequested{GateID: "g1", SessionID: "s1", Withdrawn: c.cause}, the[GateRequested](t, es))
+			require.Equal(t, gateRequested{GateID: "g1", SessionID: "s1", Withdrawn: c.cause}, the[gateRequested](t, es))
 			require.Contains(t, fmt.Sprint(es.ids()), "/0/gate-withdrawal/g1")
-			require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateCancelled)))
+			require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateCancelled)))
 			require.Empty(t, p.request(g))
 			if name == "cancel" {
 				require.Len(t, p.state().OtherGates, 1, "the turn of the other one is still to come")
@@ -204,10 +204,10 @@ func TestMessageSupersedesTheGatesOfAStep(t *testing.T) {
 	p.request(g)
 	p.wait(5 * time.Minute)
 	es := p.send("message-input", message("never mind"))
-	require.Equal(t, GateRequested{GateID: "g1", SessionID: "s1", Withdrawn: topics.CauseSuperseded}, the[GateRequested](t, es))
-	require.Empty(t, emitted[GateRequested](p.send("message-input", message("hello?"))), "once")
+	require.Equal(t, gateRequested{GateID: "g1", SessionID: "s1", Withdrawn: topics.CauseSuperseded}, the[gateRequested](t, es))
+	require.Empty(t, emitted[gateRequested](p.send("message-input", message("hello?"))), "once")
 	require.Empty(t, p.wait(10*time.Minute-time.Millisecond), "the step waits for its model")
-	require.NotEmpty(t, emitted[Answered](p.wait(time.Millisecond)))
+	require.NotEmpty(t, emitted[answered](p.wait(time.Millisecond)))
 }
 
 // A step whose clock is stopped is not silent.
@@ -217,9 +217,9 @@ func TestWaitingMessageDoesNotEndAStepThatAsksAPerson(t *testing.T) {
 	p.request(g)
 	p.send("message-input", message("hello?"))
 	require.Empty(t, p.wait(30*time.Minute))
-	p.send("gate-outcomes", outcome(g, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(g, topics.GateApproved))
 	require.Empty(t, p.wait(time.Minute-time.Millisecond))
-	require.NotEmpty(t, emitted[Answered](p.wait(time.Millisecond)))
+	require.NotEmpty(t, emitted[answered](p.wait(time.Millisecond)))
 }
 
 func TestOpenGatesOfASessionAreBounded(t *testing.T) {
@@ -237,6 +237,6 @@ func TestGateOfAStepDoesNotStopItsTools(t *testing.T) {
 	turn := p.state().Turn.Message.TurnId
 	p.request(foldGate(p, "g1", turn, time.Hour))
 	p.send("think-request-response", `{`+calling("t1")+`}`)
-	require.NotEmpty(t, emitted[Completed](p.wait(5*time.Minute)))
+	require.NotEmpty(t, emitted[completed](p.wait(5*time.Minute)))
 	require.NotZero(t, p.state().Turn.StoppedMs, "the next step waits for the gate")
 }

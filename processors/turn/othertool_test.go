@@ -26,12 +26,12 @@ func resultOfTool(id, name, text string) string {
 func timedOut(t *testing.T, sameTurn bool) (p *play, weather string) {
 	p = newPlay(t)
 	weather = p.respond(p.ask("the weather?"), callingTool("t1", "weather")).ids()[0]
-	asked := the[Enriched](t, p.wait(p.rules.ToolTimeout))
+	asked := the[enriched](t, p.wait(p.rules.ToolTimeout))
 	if !sameTurn {
 		p.respond(asked, saying("I do not know."))
 		asked = p.ask("pay the bill")
 	}
-	require.Len(t, emitted[Called](p.respond(asked, callingTool("t1", "pay"))), 1)
+	require.Len(t, emitted[called](p.respond(asked, callingTool("t1", "pay"))), 1)
 	return p, weather
 }
 
@@ -49,8 +49,8 @@ func TestLateResultOfAnEarlierCallIsDeadLettered(t *testing.T) {
 			require.Len(t, p.state().Turn.Calls, 1)
 
 			out := p.send("tool-use-result", resultOfTool("t1", "pay", "paid"))
-			require.Equal(t, "pay", *the[Completed](t, out).Results[0].Name)
-			has(t, string(the[ToolMessage](t, out).Content), `{"said":"paid"}`)
+			require.Equal(t, "pay", *the[completed](t, out).Results[0].Name)
+			has(t, string(the[toolMessage](t, out).Content), `{"said":"paid"}`)
 		})
 	}
 }
@@ -59,7 +59,7 @@ func TestResultWithoutANameEndsTheOpenCall(t *testing.T) {
 	for _, name := range []string{`null`, `""`, `" "`} {
 		p, _ := timedOut(t, false)
 		out := p.send("tool-use-result", `{"tool_use_id":"t1","name":`+name+`,"result":{"said":"paid"}}`)
-		has(t, string(the[ToolMessage](t, out).Content), "paid")
+		has(t, string(the[toolMessage](t, out).Content), "paid")
 	}
 }
 
@@ -73,7 +73,7 @@ func TestHeldResultOfAnotherToolIsDeadLettered(t *testing.T) {
 			require.Empty(t, p.send(topic, resultOfTool("t1", "weather", "forged")))
 			require.Empty(t, p.send("tool-use-result", resultOfTool("t1", "pay", "paid")))
 			out := p.respond(asked, callingTool("t1", "pay"))
-			has(t, string(the[ToolMessage](t, out).Content), `{"said":"paid"}`)
+			has(t, string(the[toolMessage](t, out).Content), `{"said":"paid"}`)
 			require.Empty(t, p.state().Turn.Held)
 			if topic == "tool-use-result" {
 				require.Equal(t, []string{reasonOtherTool}, out.letters())
@@ -107,8 +107,8 @@ func TestLateResultAfterALostRowEndsOnlyItsCall(t *testing.T) {
 	late := resultOfTool("t1", "weather", "rain")
 	require.Empty(t, p.send("tool-use-result", late, header(topics.HeaderID, weather+"/callback/1")))
 	out := p.repeat(p.past[1])
-	has(t, string(the[ToolMessage](t, out).Content), "rain")
-	require.Len(t, emitted[Called](p.respond(the[Enriched](t, out), callingTool("t1", "pay"))), 1)
+	has(t, string(the[toolMessage](t, out).Content), "rain")
+	require.Len(t, emitted[called](p.respond(the[enriched](t, out), callingTool("t1", "pay"))), 1)
 	require.Equal(t, []string{reasonCallEnded},
 		p.send("tool-use-result", late, header(topics.HeaderID, weather+"/callback/2")).letters())
 	require.Len(t, p.state().Turn.Calls, 1)

@@ -9,13 +9,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveOutcome(e GateEnded) {
+func (s *transition) receiveOutcome(e gateEnded) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)
 		return
 	}
 	o := e.Outcome
-	n, own := parseStepName(o.CallID, Called{}.kind())
+	n, own := parseStepName(o.CallID, called{}.kind())
 	if !own || o.GateID != topics.GateID(s.key, n.turn, o.CallID) {
 		s.otherGateEnded(o)
 		return
@@ -26,13 +26,13 @@ func (s *transition) receiveOutcome(e GateEnded) {
 	r := workerReply{kind: turnrow.Held_GATE_OUTCOME, toolUseID: o.ToolUseID, digest: digests.Of(ofOutcome, e.Value), name: n}
 	switch s.placeOf(n) {
 	case stepToCome:
-		s.holdForStep(e.Record, r)
+		s.holdForStep(e.record, r)
 	case stepEnded:
 		s.lateOutcome(o)
 	default:
 		switch {
 		case s.thinking(): // after a crash: the response with the call is read again later
-			s.holdForCall(e.Record, r)
+			s.holdForCall(e.record, r)
 		case s.waiting(n, o.GateID) == nil:
 			s.lateOutcome(o)
 		default:
@@ -75,7 +75,7 @@ func (s *transition) claimOutcomes() (open bool) {
 		}
 		s.changed = true
 		e, err := heldEvent(h, s.key)
-		outcome, ok := e.(GateEnded)
+		outcome, ok := e.(gateEnded)
 		switch {
 		case err != nil || !ok:
 			s.giveUp(h, reasonUnreadable)
@@ -142,7 +142,7 @@ func (s *transition) runApproved(i int, gate *turnrow.Gate, o topics.GateOutcome
 		s.endRefused(c, "the changed arguments of the call do not fit into the session's row", "too_large")
 	default:
 		c.Edited = edited
-		s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, Called(item), i)
+		s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, called(item), i)
 	}
 }
 

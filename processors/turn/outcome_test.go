@@ -30,15 +30,15 @@ func TestModelIsToldWhyACallDidNotRun(t *testing.T) {
 			var es effects
 			if name == "unknown in the core" { // no codec lets it pass
 				o := topics.GateOutcome{GateID: g.GateID, CallID: g.CallID, Status: c.status, Reason: "x", EffectiveArgsSHA256: g.ArgsSHA256}
-				es = p.apply(GateEnded{&Record{Session: "s1", Cause: "x", Value: []byte("x")}, o})
+				es = p.apply(gateEnded{&record{Session: "s1", Cause: "x", Value: []byte("x")}, o})
 			} else {
-				es = p.send("gate-outcomes", outcome(g, c.status, c.change))
+				es = p.send("gate-outcomes", gateEnd(g, c.status, c.change))
 			}
-			require.Empty(t, emitted[Called](es))
-			done := the[Completed](t, es)
+			require.Empty(t, emitted[called](es))
+			done := the[completed](t, es)
 			require.Equal(t, fmt.Sprintf(`{"error":%q,"reason":%q}`, c.text, c.reason), string(done.Results[0].Result))
 			require.Equal(t, "error", *done.Results[0].Status)
-			require.Contains(t, string(the[Enriched](t, es).LatestInput), c.text)
+			require.Contains(t, string(the[enriched](t, es).LatestInput), c.text)
 		})
 	}
 }
@@ -46,19 +46,19 @@ func TestModelIsToldWhyACallDidNotRun(t *testing.T) {
 func TestTurnEndsWhenItsCallerCannotAsk(t *testing.T) {
 	p := newPlay(t, withPolicy(paying()))
 	calls := callingFor(wanted{"t1", "pay", payment}, wanted{"t2", "look", `{}`}, wanted{"t3", "pay", `{"amount":1}`})
-	gates := emitted[GateRequested](p.respond(p.ask("pay both"), calls))
+	gates := emitted[gateRequested](p.respond(p.ask("pay both"), calls))
 	require.Len(t, gates, 2)
 
-	es := p.send("gate-outcomes", outcome(gates[0], topics.GateCancelled, cause(topics.CauseParentCannotAsk, "")))
-	require.Equal(t, topics.CodeParentCannotAsk, the[Answered](t, es).Error.Code)
-	require.Empty(t, emitted[Enriched](es), "the model is not asked again")
-	require.Len(t, the[Completed](t, es).Results, 3, "every call has a result")
-	require.Contains(t, string(the[Completed](t, es).Results[0].Result), "the caller cannot ask a person")
-	require.Equal(t, GateRequested{GateID: gates[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentCannotAsk}, the[GateRequested](t, es))
+	es := p.send("gate-outcomes", gateEnd(gates[0], topics.GateCancelled, cause(topics.CauseParentCannotAsk, "")))
+	require.Equal(t, topics.CodeParentCannotAsk, the[answered](t, es).Error.Code)
+	require.Empty(t, emitted[enriched](es), "the model is not asked again")
+	require.Len(t, the[completed](t, es).Results, 3, "every call has a result")
+	require.Contains(t, string(the[completed](t, es).Results[0].Result), "the caller cannot ask a person")
+	require.Equal(t, gateRequested{GateID: gates[1].GateID, SessionID: "s1", Withdrawn: topics.CauseParentCannotAsk}, the[gateRequested](t, es))
 	require.Nil(t, p.state().Turn)
 
-	es = p.send("gate-outcomes", outcome(gates[1], topics.GateApproved))
-	require.Empty(t, emitted[Called](es), "nothing of the turn runs any more")
+	es = p.send("gate-outcomes", gateEnd(gates[1], topics.GateApproved))
+	require.Empty(t, emitted[called](es), "nothing of the turn runs any more")
 	require.Equal(t, []string{reasonLateOutcome}, es.letters())
 }
 
@@ -66,28 +66,28 @@ func TestOutcomeThatWasHeldEndsTheTurn(t *testing.T) {
 	_, g := waitForApproval(t)
 	p := newPlay(t, withPolicy(paying()))
 	asked := p.ask("pay the invoice")
-	require.Empty(t, p.send("gate-outcomes", outcome(g, topics.GateCancelled, cause(topics.CauseParentCannotAsk, ""))), "it is held")
+	require.Empty(t, p.send("gate-outcomes", gateEnd(g, topics.GateCancelled, cause(topics.CauseParentCannotAsk, ""))), "it is held")
 	es := p.respond(asked, callingFor(wanted{"t1", "pay", payment}))
-	require.Equal(t, topics.CodeParentCannotAsk, the[Answered](t, es).Error.Code)
-	require.Empty(t, emitted[Called](es))
+	require.Equal(t, topics.CodeParentCannotAsk, the[answered](t, es).Error.Code)
+	require.Empty(t, emitted[called](es))
 	require.Nil(t, p.state().Turn)
 }
 
 func TestEditedArgumentsRunAndTheConversationShowsThem(t *testing.T) {
 	p, g := waitForApproval(t)
 	const less = `{"to":"acme","amount":100, "note":"é \"}]"}`
-	es := p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(less)))
-	require.Equal(t, less, string(the[Called](t, es).Input))
+	es := p.send("gate-outcomes", gateEnd(g, topics.GateApproved, editing(less)))
+	require.Equal(t, less, string(the[called](t, es).Input))
 	es = p.resultFrom("pay", "t1", "paid")
-	asked := the[Enriched](t, es)
+	asked := the[enriched](t, es)
 	require.Contains(t, string(asked.History), `{"type":"text","text":"let me"},{"type":"tool_use","id":"t1","name":"pay","input":`+less+`}`)
 	require.NotContains(t, string(asked.History), "120.50")
-	result := string(the[Completed](t, es).Results[0].Result)
+	result := string(the[completed](t, es).Results[0].Result)
 	require.Equal(t, `{"said":"paid",`+editedMember+`}`, result)
 	require.Contains(t, string(asked.LatestInput), result)
 
 	es = p.respond(asked, saying("done"))
-	require.Equal(t, "done", the[Answered](t, es).Content)
+	require.Equal(t, "done", the[answered](t, es).Content)
 	require.Contains(t, string(p.state().History), less, "the history has the call as it ran")
 }
 
@@ -113,12 +113,12 @@ func TestApprovalThatDoesNotCoverWhatWouldRunIsRefused(t *testing.T) {
 				c.policy(&changed)
 				p.rules.Approval = &changed
 			}
-			es := p.send("gate-outcomes", outcome(g, topics.GateApproved, c.change))
-			require.Empty(t, emitted[Called](es))
-			result := string(the[Completed](t, es).Results[0].Result)
+			es := p.send("gate-outcomes", gateEnd(g, topics.GateApproved, c.change))
+			require.Empty(t, emitted[called](es))
+			result := string(the[completed](t, es).Results[0].Result)
 			require.Contains(t, result, c.text)
 			require.Contains(t, result, `"reason":"denied"`)
-			require.Contains(t, string(the[Enriched](t, es).History), "120.50", "the conversation is unchanged")
+			require.Contains(t, string(the[enriched](t, es).History), "120.50", "the conversation is unchanged")
 		})
 	}
 }
@@ -128,7 +128,7 @@ func TestPolicyThatBecameMoreLenientKeepsTheApproval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, g := waitForApproval(t)
 			p.rules.Approval, p.rules.Gates = policy, true
-			require.NotEmpty(t, emitted[Called](p.send("gate-outcomes", outcome(g, topics.GateApproved))))
+			require.NotEmpty(t, emitted[called](p.send("gate-outcomes", gateEnd(g, topics.GateApproved))))
 		})
 	}
 }

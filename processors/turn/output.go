@@ -35,7 +35,7 @@ func (s *transition) output(a *turnrow.Accepted, o topics.Output) {
 	o.RequestID = a.RequestId
 	o.ReplyTo = s.routeOf(a)
 	o.Timestamp = *s.timestamp()
-	s.emit(a.TurnId, 0, Answered(o), 0)
+	s.emit(a.TurnId, 0, answered(o), 0)
 	s.rememberEnded(a)
 	s.releaseEarly(a)
 }

@@ -11,24 +11,24 @@ import (
 // step opened when it was written, the failed call on tool-use-dlq, which has its result, and the tombstone on
 // think-request-response of a session that has ended. It ignores them.
 
-func (r *Record) writtenByTurn() bool { return false }
+func (r *record) writtenByTurn() bool { return false }
 
 // writtenByTurn reports whether the message is the tool message of a step. A tool message from anyone else has no id, and
 // must not open a turn.
-func (e MessageArrived) writtenByTurn() bool { return e.hasToolRole() && e.Own }
+func (e messageArrived) writtenByTurn() bool { return e.hasToolRole() && e.Own }
 
 // writtenByTurn reports whether the turn rejected the call. A worker's record names the call that failed.
-func (e ToolFailed) writtenByTurn() bool {
-	_, named := namedStep(e.Record, Called{}.kind())
+func (e toolFailed) writtenByTurn() bool {
+	_, named := namedStep(e.record, called{}.kind())
 	return e.Own && !named
 }
 
 // writtenByTurn reports whether the record is the tombstone of an ended session. The session may have a new conversation since.
-func (e ThinkResponded) writtenByTurn() bool {
-	return e.tombstone() && e.Own && strings.HasSuffix(e.Cause, "/"+Forgotten{}.kind()+"/0")
+func (e thinkResponded) writtenByTurn() bool {
+	return e.tombstone() && e.Own && strings.HasSuffix(e.Cause, "/"+forgotten{}.kind()+"/0")
 }
 
-func (DeadlineCame) writtenByTurn() bool { return false }
+func (deadlineCame) writtenByTurn() bool { return false }
 
 // isOwnToolMessage reports whether a record is the tool message that the open step wrote, judged by its raw bytes, which
 // saves decoding it. The session's row must be the cached one, because a different row might be unreadable, which must be
@@ -51,6 +51,6 @@ func (c *stateCache) isToolMessage(session string, raw []byte) bool {
 }
 
 // writtenByTurn reports whether the turn asks for the approval of a call.
-func (e GateOpened) writtenByTurn() bool {
+func (e gateOpened) writtenByTurn() bool {
 	return e.Request.Origin.Via == via && e.Request.Withdrawn == ""
 }

@@ -17,7 +17,7 @@ func TestOwnToolMessageIsRecognizedByItsBytes(t *testing.T) {
 	said := p.topics.MessageInput.Codec().Unmarshal([]byte(message("Which berth is free?"))).Value
 	question, err := p.topics.MessageInput.Codec().Marshal(said)
 	require.NoError(t, err)
-	asked := the[Enriched](t, p.send("message-input", string(question), own))
+	asked := the[enriched](t, p.send("message-input", string(question), own))
 	require.Equal(t, string(question), string(asked.LatestInput))
 	require.False(t, known(string(question)), "a user may say the same again")
 
@@ -36,7 +36,7 @@ func TestOwnToolMessageIsRecognizedByItsBytes(t *testing.T) {
 	require.Empty(t, p.send("message-input", tool, own), "and so it is when it is read")
 	require.True(t, known(tool))
 
-	p.respond(the[Enriched](t, out), saying("N4 is free."))
+	p.respond(the[enriched](t, out), saying("N4 is free."))
 	require.False(t, known(tool))
 	require.Empty(t, p.send("message-input", tool, own))
 }

@@ -30,7 +30,7 @@ func (b *binding) rulesNow() rules {
 	return r
 }
 
-// encoded is an Emit whose value is encoded for its topic.
+// encoded is an emit whose value is encoded for its topic.
 type encoded struct {
 	stream  goka.Stream
 	key, id string
@@ -42,10 +42,10 @@ type encoded struct {
 func (*encoded) effect() {}
 
 // encode encodes the records among an outcome's effects, in place, and its row.
-func (b *binding) encode(out *Outcome) (err error) {
+func (b *binding) encode(out *outcome) (err error) {
 	records := make([]encoded, len(out.Effects))
 	for i, effect := range out.Effects {
-		if e, ok := effect.(Emit); ok {
+		if e, ok := effect.(emit); ok {
 			if records[i], err = b.encodeEmit(e); err != nil {
 				return err
 			}
@@ -58,48 +58,48 @@ func (b *binding) encode(out *Outcome) (err error) {
 	return err
 }
 
-func (b *binding) encodeEmit(e Emit) (encoded, error) {
+func (b *binding) encodeEmit(e emit) (encoded, error) {
 	switch v := e.Value.(type) {
-	case Enriched:
+	case enriched:
 		to := b.topics.EnrichedMessageInput
 		if b.rules.Memoir != nil {
 			to = b.topics.MemoirLookups
 		}
 		return encodeFor(e, to, topics.EnrichedMessage(v))
-	case Called:
+	case called:
 		return encodeFor(e, b.topics.ToolUse, topics.ToolUseItem(v))
-	case Refused:
+	case refused:
 		return encodeFor(e, b.topics.ToolUseDLQ, topics.ToolUseItem(v))
-	case Completed:
+	case completed:
 		return encodeFor(e, b.topics.ToolUseAllComplete, topics.ToolResults(v))
-	case ToolMessage:
+	case toolMessage:
 		return encodeFor(e, b.topics.MessageInput, topics.Message(v))
-	case CompactionRequested:
+	case compactionRequested:
 		return encodeFor(e, b.topics.CompactionRequest, topics.CompactionRequest(v))
-	case GateRequested:
+	case gateRequested:
 		return encodeFor(e, b.topics.GateRequests, topics.GateRequest(v))
-	case Answered:
+	case answered:
 		return encodeFor(e, b.topics.MessageOutput, topics.Output(v))
-	case SessionEnded:
+	case sessionEnded:
 		return encodeFor(e, b.topics.SessionEnd, topics.SessionEnd(v))
-	case Forgotten:
+	case forgotten:
 		return encoded{stream: b.topics.ThinkRequestResponse.Stream(), key: e.Key, id: e.ID}, nil
-	case ModelCharged:
+	case modelCharged:
 		return encodeFor(e, b.topics.ModelCosts, topics.ModelCost(v))
-	case Streamed:
+	case streamed:
 		return encodeFor(e, b.topics.AgentEvents, topics.AgentEvent(v))
-	case ReplyStreamed:
+	case replyStreamed:
 		return encodeFor(e, b.topics.AgentEvents, topics.AgentEvent(v))
-	case ToolTook:
+	case toolTook:
 		return encodeFor(e, b.topics.ToolUseLatency, topics.ToolLatency(v))
-	case MemoirSession:
+	case memoirSession:
 		return encodeFor(e, b.topics.MemoirSessions, topics.MemoirSnapshot(v))
 	default:
 		return encoded{}, fmt.Errorf("%w: %T has no topic", errBroken, v)
 	}
 }
 
-func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
+func encodeFor[T any](e emit, t topics.Topic[T], v T) (encoded, error) {
 	raw, err := t.Codec().Marshal(v)
 	if err != nil {
 		return encoded{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
@@ -108,7 +108,7 @@ func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
 }
 
 // perform passes an encoded outcome to Goka.
-func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
+func (b *binding) perform(c *processors.Context, out outcome) (err error) {
 	if b.rules.OrderedOutputs {
 		if err := c.OrderOutputs(); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
 		switch e := effect.(type) {
 		case *encoded:
 			err = b.emit(c, e)
-		case DeadLetter:
+		case deadLetter:
 			err = emitDeadLetter(c, e)
 		case Hidden:
 			b.reportHidden(c, e)
@@ -164,7 +164,7 @@ func (b *binding) emit(c *processors.Context, e *encoded) error {
 	return c.Emit(e.stream, e.key, e.raw, headers)
 }
 
-func emitDeadLetter(c *processors.Context, l DeadLetter) error {
+func emitDeadLetter(c *processors.Context, l deadLetter) error {
 	h := l.Held
 	if h == nil {
 		return c.DeadLetter(l.Reason)

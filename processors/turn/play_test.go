@@ -34,7 +34,7 @@ type play struct {
 	partsOf map[string]map[uint32][]byte
 	offset  int64
 	// past holds what happened, for repeats.
-	past      []Event
+	past      []event
 	spendings spendings
 	// wrote is how many bytes of rows and parts were written.
 	wrote int
@@ -44,14 +44,14 @@ type play struct {
 
 // defaults are the rules of an empty Config.
 func defaults() (r rules) {
-	if err := r.Complete(); err != nil {
+	if err := r.complete(); err != nil {
 		panic(err)
 	}
 	return r
 }
 
 // applied is Apply with rules.
-func applied(state *turnrow.State, event Event, parts Parts, now time.Time, r rules) (Outcome, error) {
+func applied(state *turnrow.State, event event, parts parts, now time.Time, r rules) (outcome, error) {
 	return apply(snapshot{state: state, parts: parts}, event, now, r)
 }
 
@@ -107,16 +107,16 @@ func (p *play) wait(d time.Duration) effects {
 	if ms, ok := rows.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
 		return nil
 	}
-	return p.apply(DeadlineCame{Session: p.key})
+	return p.apply(deadlineCame{Session: p.key})
 }
 
 // repeat delivers an event again, at the same offset.
-func (p *play) repeat(e Event) effects { return p.apply(e) }
+func (p *play) repeat(e event) effects { return p.apply(e) }
 
-func (p *play) apply(e Event) effects {
+func (p *play) apply(e event) effects {
 	p.tb.Helper()
 	fresh := p.decide(p.newBinding(), e)
-	if d, ok := e.(DeadlineCame); ok {
+	if d, ok := e.(deadlineCame); ok {
 		p.checkUnread(d, fresh)
 	}
 	p.bind.rules = p.rules
@@ -134,7 +134,7 @@ func (p *play) apply(e Event) effects {
 			require.Equal(p.tb, want, p.row)
 		}
 	}()
-	if _, deadline := e.(DeadlineCame); !deadline {
+	if _, deadline := e.(deadlineCame); !deadline {
 		p.past = append(p.past, e)
 	}
 	p.keep(out)
@@ -142,10 +142,10 @@ func (p *play) apply(e Event) effects {
 }
 
 // decide applies an event as a binding does, but does not encode the outcome.
-func (p *play) decide(b *binding, e Event) Outcome {
+func (p *play) decide(b *binding, e event) outcome {
 	p.tb.Helper()
 	if e.writtenByTurn() {
-		return Outcome{}
+		return outcome{}
 	}
 	from, err := b.cache.read(p.table(), e.session())
 	require.NoError(p.tb, err)
@@ -166,13 +166,13 @@ func (p *play) rewrite(change func(*turnrow.State)) {
 	}
 	l := loadAll(p.tb, s, p.table(), nil)
 	change(s)
-	out := Outcome{Changed: true, State: s}
+	out := outcome{Changed: true, State: s}
 	out.NewParts, out.UnusedParts, out.full = l.divide(s, p.now.UnixMilli())
 	p.keep(out)
 }
 
 // keep takes over a row and checks what must be true of every row.
-func (p *play) keep(out Outcome) {
+func (p *play) keep(out outcome) {
 	p.tb.Helper()
 	if !out.Changed {
 		require.Nil(p.tb, out.State)

@@ -5,20 +5,20 @@ import (
 )
 
 // effects are the effects of one event.
-type effects []Effect
+type effects []effect
 
 func (es effects) letters() (reasons []string) {
 	for _, e := range es {
-		if l, ok := e.(DeadLetter); ok {
+		if l, ok := e.(deadLetter); ok {
 			reasons = append(reasons, l.Reason)
 		}
 	}
 	return reasons
 }
 
-func emitted[V Value](es effects) (list []V) {
+func emitted[V value](es effects) (list []V) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			if v, ok := m.Value.(V); ok {
 				list = append(list, v)
 			}
@@ -28,7 +28,7 @@ func emitted[V Value](es effects) (list []V) {
 }
 
 // the is the only record of its kind.
-func the[V Value](t tb, es effects) V {
+func the[V value](t tb, es effects) V {
 	t.Helper()
 	list := emitted[V](es)
 	require.Len(t, list, 1)
@@ -37,7 +37,7 @@ func the[V Value](t tb, es effects) V {
 
 func (es effects) ids() (ids []string) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			ids = append(ids, m.ID)
 		}
 	}

@@ -24,7 +24,7 @@ func requestMessage(text, request string) string {
 }
 
 // response is a think-response that echoes what it was asked.
-func response(asked Enriched, more string) string {
+func response(asked enriched, more string) string {
 	history := asked.History
 	if history == nil {
 		history = topics.Raw("[]")
@@ -55,12 +55,12 @@ func toolResult(id, text string) string {
 }
 
 // ask opens a turn; think and answer play the model.
-func (p *play) ask(text string) Enriched {
+func (p *play) ask(text string) enriched {
 	p.tb.Helper()
-	return the[Enriched](p.tb, p.send("message-input", message(text)))
+	return the[enriched](p.tb, p.send("message-input", message(text)))
 }
 
-func (p *play) respond(asked Enriched, more string) effects {
+func (p *play) respond(asked enriched, more string) effects {
 	p.tb.Helper()
 	return p.send("think-request-response", response(asked, more))
 }

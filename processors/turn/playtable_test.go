@@ -26,7 +26,7 @@ func (t table) HasParts() bool { return t.parts != nil }
 
 func (t table) Part(n uint32) ([]byte, error) { return t.parts[n], nil }
 
-func (t table) loader() Parts {
+func (t table) loader() parts {
 	if t.parts == nil {
 		return nil
 	}

@@ -22,34 +22,34 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("turn: %w", err)
 	}
-	if err := c.Complete(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
 	b := &binding{topics: catalog, rules: rules{Config: c, Agent: agent}, cache: newStateCache()}
 	sources := []processors.Source{
-		input(b, catalog.MessageInput, func(r *Record, v topics.Message) Event { return MessageArrived{r, v} },
+		input(b, catalog.MessageInput, func(r *record, v topics.Message) event { return messageArrived{r, v} },
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
 			processors.Known[topics.Message](b.isOwnToolMessage)),
-		input(b, catalog.ThinkRequestResponse, func(r *Record, v topics.ThinkResponse) Event { return ThinkResponded{r, v} }),
-		input(b, catalog.ThinkDLQ, func(r *Record, v topics.ThinkFailure) Event { return ThinkFailed{r, v} },
+		input(b, catalog.ThinkRequestResponse, func(r *record, v topics.ThinkResponse) event { return thinkResponded{r, v} }),
+		input(b, catalog.ThinkDLQ, func(r *record, v topics.ThinkFailure) event { return thinkFailed{r, v} },
 			processors.Repartitioned[topics.ThinkFailure]()),
-		input(b, catalog.ToolUseResult, func(r *Record, v topics.ToolUseResult) Event { return ToolAnswered{r, v} }),
-		input(b, catalog.ToolUseDLQ, func(r *Record, v topics.ToolUseItem) Event { return ToolFailed{r, v} }),
-		input(b, catalog.ReplyTo, func(r *Record, v topics.Route) Event { return RouteGiven{r, v} },
+		input(b, catalog.ToolUseResult, func(r *record, v topics.ToolUseResult) event { return toolAnswered{r, v} }),
+		input(b, catalog.ToolUseDLQ, func(r *record, v topics.ToolUseItem) event { return toolFailed{r, v} }),
+		input(b, catalog.ReplyTo, func(r *record, v topics.Route) event { return routeGiven{r, v} },
 			processors.Confidential[topics.Route]()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	}
 	var more []goka.Edge
 	if c.Compaction != nil {
-		sources = append(sources, input(b, catalog.CompactionResult, func(r *Record, v topics.CompactionResult) Event { return Compacted{r, v} }))
+		sources = append(sources, input(b, catalog.CompactionResult, func(r *record, v topics.CompactionResult) event { return compacted{r, v} }))
 		more = append(more, output(catalog.CompactionRequest))
 	}
 	if c.usesGates() {
-		sources = append(sources, input(b, catalog.GateOutcomes, func(r *Record, v topics.GateOutcome) Event { return GateEnded{r, v} }))
+		sources = append(sources, input(b, catalog.GateOutcomes, func(r *record, v topics.GateOutcome) event { return gateEnded{r, v} }))
 		more = append(more, output(catalog.GateRequests))
 	}
 	if c.Gates {
-		sources = append(sources, input(b, catalog.GateRequests, func(r *Record, v topics.GateRequest) Event { return GateOpened{r, v} }))
+		sources = append(sources, input(b, catalog.GateRequests, func(r *record, v topics.GateRequest) event { return gateOpened{r, v} }))
 	}
 	if c.Memoir != nil {
 		more = append(more, output(catalog.MemoirLookups), output(catalog.MemoirSessions), output(catalog.SessionEnd),
@@ -79,7 +79,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 
 // input binds a topic whose records are events.
 func input[T any](
-	b *binding, t topics.Topic[T], event func(*Record, T) Event, opts ...processors.EdgeOption[T],
+	b *binding, t topics.Topic[T], event func(*record, T) event, opts ...processors.EdgeOption[T],
 ) processors.Source {
 	return processors.Input(t, func(c *processors.Context, in codec.Decoded[T]) error {
 		return b.apply(c, event(recordOf(c, in.Raw), in.Value))
@@ -89,7 +89,7 @@ func input[T any](
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	if err := b.apply(c, Controlled{recordOf(c, in.Raw), in.Value}); err != nil {
+	if err := b.apply(c, controlled{recordOf(c, in.Raw), in.Value}); err != nil {
 		return err
 	}
 	b.reportControl(c, in.Value)
@@ -97,11 +97,11 @@ func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Contr
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, DeadlineCame{Session: c.Key()})
+	return b.apply(c, deadlineCame{Session: c.Key()})
 }
 
-func recordOf(c *processors.Context, raw []byte) *Record {
-	r := &Record{
+func recordOf(c *processors.Context, raw []byte) *record {
+	r := &record{
 		Session: c.Key(), Cause: c.CauseID(), At: c.Timestamp(), Value: raw,
 		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), headers: c.Headers(),
 	}
@@ -112,7 +112,7 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // apply applies an event to its session's row. A row that a newer build wrote stops the processor, because writing it would
 // lose what this build does not understand: a purge waits there until a newer build has the partition. A purge of a row that
 // is damaged in another way erases the session. Any other event that cannot be applied has the outcome of a defect.
-func (b *binding) apply(c *processors.Context, e Event) error {
+func (b *binding) apply(c *processors.Context, e event) error {
 	if e.writtenByTurn() { // the cached state stays valid
 		return nil
 	}
@@ -123,7 +123,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	switch {
 	case err == nil:
 	case purges(e):
-		out, err = b.erase(c, e.record(), err), nil
+		out, err = b.erase(c, e.source(), err), nil
 	default:
 		out = defect(c.Value(), e, err, c.Now(), b.rulesNow())
 		err = b.encode(&out)
@@ -139,21 +139,21 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 
 // decide reads the state of an event's session, applies the event, and encodes the whole outcome before anything is
 // emitted or written. A panic becomes an error that wraps errBroken.
-func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err error) {
+func (b *binding) decide(row tableRow, e event, now time.Time) (out outcome, err error) {
 	defer func() {
 		// The panic value may contain prompt text, so only its type is included in the error.
 		if thrown := recover(); thrown != nil {
-			out, err = Outcome{}, fmt.Errorf("%w: panic: %T", errBroken, thrown)
+			out, err = outcome{}, fmt.Errorf("%w: panic: %T", errBroken, thrown)
 		}
 	}()
 	from, err := b.cache.read(row, e.session())
 	if err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	if l, ok := row.(tableLookup); ok && b.rules.hasBudgets() {
 		from.spendings = lookedUp{l, goka.Table(b.topics.Spending.Name())}
 	}
-	if d, ok := e.(DeadlineCame); ok {
+	if d, ok := e.(deadlineCame); ok {
 		if r, ok := row.(reading); ok {
 			e = d.withUnread(from.state, now, b.rules, r)
 		}
@@ -163,10 +163,10 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 		b.within(&rules, l)
 	}
 	if out, err = apply(from, e, now, rules); err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	if err = b.encode(&out); err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	b.cache.keep(e.session(), out)
 	return out, nil

@@ -16,11 +16,11 @@ import (
 var largeText = strings.Repeat("N4 ", 10_000)
 
 // prompted is a session whose open step was sent a tool's large result. The prompt is in a part.
-func prompted(t tb) (*play, Enriched) {
+func prompted(t tb) (*play, enriched) {
 	t.Helper()
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1"))
-	asked := the[Enriched](t, p.result("t1", largeText))
+	asked := the[enriched](t, p.result("t1", largeText))
 	require.Len(t, p.stored().Turn.PromptParts, 1)
 	require.Empty(t, p.stored().Turn.Prompt)
 	require.Equal(t, uint32(rowPrompt), p.stored().Version)
@@ -59,7 +59,7 @@ func TestResponseThatOmitsALargeInputIsCompletedFromTheParts(t *testing.T) {
 func TestToolCallsThatOmitALargeInputAndATextAreCompletedFromTheParts(t *testing.T) {
 	p, asked := prompted(t)
 	p.send("think-request-response", `{"cost":0.75,"tool_uses":[{"tool_use_id":"t2","name":"look"}]}`)
-	history, err := topics.Elements(the[Enriched](t, p.result("t2", "x")).History)
+	history, err := topics.Elements(the[enriched](t, p.result("t2", "x")).History)
 	require.NoError(t, err)
 	require.JSONEq(t, string(asked.LatestInput), string(history[len(history)-1]))
 }
@@ -79,7 +79,7 @@ func TestLargePromptOfAnOlderRowIsRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.row, p.parts = row, map[uint32][]byte{}
-			require.Equal(t, "done", the[Answered](t, p.send("think-request-response", said)).Content)
+			require.Equal(t, "done", the[answered](t, p.send("think-request-response", said)).Content)
 			has(t, string(p.state().History), strings.TrimSpace(largeText))
 		})
 	}
@@ -93,20 +93,20 @@ func TestLargePromptOfAnOlderRowIsRead(t *testing.T) {
 
 // However the step ends, the parts of its prompt are deleted, and older builds read the row again.
 func TestEndedStepLeavesNoPartsOfItsPrompt(t *testing.T) {
-	for end, f := range map[string]func(*play, Enriched){
-		"answered":  func(p *play, asked Enriched) { p.respond(asked, saying("done")) },
-		"calls":     func(p *play, asked Enriched) { p.respond(asked, calling("t2")) },
-		"timed out": func(p *play, _ Enriched) { p.wait(p.rules.ThinkTimeout) },
-		"failed": func(p *play, asked Enriched) {
+	for end, f := range map[string]func(*play, enriched){
+		"answered":  func(p *play, asked enriched) { p.respond(asked, saying("done")) },
+		"calls":     func(p *play, asked enriched) { p.respond(asked, calling("t2")) },
+		"timed out": func(p *play, _ enriched) { p.wait(p.rules.ThinkTimeout) },
+		"failed": func(p *play, asked enriched) {
 			p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`)
 		},
-		"cancelled": func(p *play, _ Enriched) { p.send("session-control", `{"action":"cancel"}`) },
-		"purged":    func(p *play, _ Enriched) { p.send("session-control", `{"action":"purge"}`) },
-		"next turn": func(p *play, asked Enriched) {
+		"cancelled": func(p *play, _ enriched) { p.send("session-control", `{"action":"cancel"}`) },
+		"purged":    func(p *play, _ enriched) { p.send("session-control", `{"action":"purge"}`) },
+		"next turn": func(p *play, asked enriched) {
 			p.send("message-input", message("waits"))
 			p.respond(asked, saying("done"))
 		},
-		"next large turn": func(p *play, asked Enriched) {
+		"next large turn": func(p *play, asked enriched) {
 			p.send("message-input", message(largeText))
 			p.respond(asked, saying("done"))
 			require.Len(p.tb, p.stored().Turn.PromptParts, 1)
@@ -162,7 +162,7 @@ func TestOnlyAResponseThatOmitsALargePromptReadsIt(t *testing.T) {
 	require.Len(t, p.parts, 1)
 	unreadable := errors.New("disk failed")
 	from := &failing{err: unreadable}
-	apply := func(value string) (Outcome, error) {
+	apply := func(value string) (outcome, error) {
 		e, ok := p.event("think-request-response", []byte(value))
 		require.True(t, ok)
 		return applied(p.stored(), e, from, p.now, p.rules)
@@ -172,7 +172,7 @@ func TestOnlyAResponseThatOmitsALargePromptReadsIt(t *testing.T) {
 	require.True(t, out.Changed)
 	out, err = apply(`{"cost":0.75,"last_input_response":[{"role":"assistant","content":"done"}],"end_turn":true}`)
 	require.ErrorIs(t, err, unreadable)
-	require.Equal(t, Outcome{}, out)
+	require.Equal(t, outcome{}, out)
 }
 
 // The own tool message is recognized by its bytes without decoding it, however large it is.

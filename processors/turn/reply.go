@@ -13,8 +13,8 @@ import (
 // so (stepname.go), or what it echoes.
 
 // thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.
-func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
-	n, ok := namedStep(from, Enriched{}.kind())
+func (s *session) thinkPlace(from *record, r *workerReply) (p place, ok bool) {
+	n, ok := namedStep(from, enriched{}.kind())
 	if !ok {
 		return stepEnded, false
 	}
@@ -109,7 +109,7 @@ func echoOf(r topics.ThinkResponse) topics.Raw {
 
 // answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. A
 // reply for a later step is held; any other is dead-lettered.
-func (s *transition) answersOpenStep(from *Record, r workerReply, p place) bool {
+func (s *transition) answersOpenStep(from *record, r workerReply, p place) bool {
 	switch {
 	case p == stepOpen:
 		return true
@@ -125,8 +125,8 @@ func (s *transition) answersOpenStep(from *Record, r workerReply, p place) bool 
 
 // claimant returns the open call that a tool's reply answers. If there is none, it holds or dead-letters the reply and
 // returns nil.
-func (s *transition) claimant(from *Record, r workerReply) *turnrow.Call {
-	if n, ok := namedStep(from, Called{}.kind()); ok {
+func (s *transition) claimant(from *record, r workerReply) *turnrow.Call {
+	if n, ok := namedStep(from, called{}.kind()); ok {
 		r.name = n
 		switch s.placeOf(n) {
 		case stepToCome:
@@ -153,7 +153,7 @@ func (s *transition) claimant(from *Record, r workerReply) *turnrow.Call {
 }
 
 // holdForStep stores a reply until its step opens. A reply that cannot be held is dead-lettered.
-func (s *transition) holdForStep(from *Record, r workerReply) {
+func (s *transition) holdForStep(from *record, r workerReply) {
 	if s.replaying != nil { // it was held already, and the step that opened is not the one that it answers
 		s.deadLetterReply(r, reasonOtherStep)
 		return
@@ -165,7 +165,7 @@ func (s *transition) holdForStep(from *Record, r workerReply) {
 // can arrive before the think-response. Any other reply is late or answers no call, and is dead-lettered. A reply whose
 // tool_use_id belonged to an earlier call is late too, unless it names the open step. A reply to a call that waits for its
 // approval is held too: after a crash it can arrive before the outcome that the call was handed out for.
-func (s *transition) holdForCall(from *Record, r workerReply) {
+func (s *transition) holdForCall(from *record, r workerReply) {
 	if !s.thinking() && !s.holdsBack(r) || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		s.deadLetterLate(r)
 		return
@@ -176,7 +176,7 @@ func (s *transition) holdForCall(from *Record, r workerReply) {
 // hold stores a reply in a list of the row until a time, 0 for none. It is dead-lettered if the list has the same one, for the
 // reason that is given then, or no room.
 func (s *transition) hold(
-	list *[]*turnrow.Held, from *Record, r workerReply, until int64, same func(*turnrow.Held) bool, reason string,
+	list *[]*turnrow.Held, from *record, r workerReply, until int64, same func(*turnrow.Held) bool, reason string,
 ) {
 	switch {
 	case slices.ContainsFunc(*list, same):

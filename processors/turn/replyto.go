@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveRoute(e RouteGiven) {
+func (s *transition) receiveRoute(e routeGiven) {
 	switch {
 	case e.tombstone() && e.Own: // written by processors/delivery for a route that was used
 	case e.tombstone():
@@ -37,7 +37,7 @@ func (s *transition) receiveRoute(e RouteGiven) {
 
 // boundTurn returns the turn of the message that a door wrote the route for, "" if it is not known: the door wrote no IDs, or a
 // request ID says it.
-func (e RouteGiven) boundTurn() string {
+func (e routeGiven) boundTurn() string {
 	prefix, ok := strings.CutSuffix(e.Cause, limits.RouteID)
 	if !e.Own || !ok || !blank(e.Route.RequestID) {
 		return ""
@@ -48,7 +48,7 @@ func (e RouteGiven) boundTurn() string {
 // descriptor returns the route's descriptor for the output. With Config.Delivery a route_id replaces the bearer token, so
 // that the token stays in the reply-to record. With Config.Channels the descriptor names no origin and no delegation: a route of
 // reply-to is what a caller asked for.
-func (e RouteGiven) descriptor(s *transition) topics.Raw {
+func (e routeGiven) descriptor(s *transition) topics.Raw {
 	raw := e.Route.Raw
 	if s.rules.Channels {
 		raw = topics.WithoutChannel(raw)

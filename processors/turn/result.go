@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveResult(e ToolAnswered) {
+func (s *transition) receiveResult(e toolAnswered) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)
 		return
@@ -20,7 +20,7 @@ func (s *transition) receiveResult(e ToolAnswered) {
 		return
 	}
 	same := digests.Of(ofResult, e.Value)
-	call := s.claimant(e.Record, workerReply{toolUseID: *id, tool: e.Result.Name, digest: same})
+	call := s.claimant(e.record, workerReply{toolUseID: *id, tool: e.Result.Name, digest: same})
 	if call == nil {
 		return
 	}
@@ -28,7 +28,7 @@ func (s *transition) receiveResult(e ToolAnswered) {
 	s.completeStep()
 }
 
-func (s *transition) receiveToolFailure(e ToolFailed) {
+func (s *transition) receiveToolFailure(e toolFailed) {
 	id := e.Item.ToolUseID
 	switch {
 	case e.tombstone():
@@ -38,17 +38,17 @@ func (s *transition) receiveToolFailure(e ToolFailed) {
 		return
 	}
 	same := digests.Of(ofFailure, e.Value)
-	call := s.claimant(e.Record, workerReply{toolUseID: *id, tool: e.Item.Name, digest: same, failure: true})
+	call := s.claimant(e.record, workerReply{toolUseID: *id, tool: e.Item.Name, digest: same, failure: true})
 	if call == nil {
 		return
 	}
-	s.endCall(call, s.failedResult(call, e.Record))
+	s.endCall(call, s.failedResult(call, e.record))
 	s.rememberCall(same)
 	s.completeStep()
 }
 
 // failedResult returns the error result of a call whose tool failed. The reason is read from the failure's headers.
-func (s *session) failedResult(c *turnrow.Call, failure *Record) *turnrow.Result {
+func (s *session) failedResult(c *turnrow.Call, failure *record) *turnrow.Result {
 	text := "the tool failed"
 	if reason := failure.headerText(topics.HeaderErrorReason); !blank(&reason) {
 		text = clipped(reason)
@@ -108,10 +108,10 @@ func (s *transition) heldResult(h *turnrow.Held, c *turnrow.Call) (r *turnrow.Re
 		return nil, false
 	}
 	switch e := e.(type) {
-	case ToolAnswered:
+	case toolAnswered:
 		return resultOf(e.Result), true
-	case ToolFailed:
-		return s.failedResult(c, e.Record), true
+	case toolFailed:
+		return s.failedResult(c, e.record), true
 	}
 	return nil, false
 }

@@ -60,12 +60,12 @@ func (s *transition) measure(c *turnrow.Call, r *turnrow.Result) {
 	if took <= 0 {
 		took = max(0, s.nowMS()-(callDeadline(turn, c)-s.rules.ToolTimeout.Milliseconds()))
 	}
-	v := ToolTook{ToolName: c.Name, LatencyMS: took, SessionID: &s.key, Timestamp: s.timestamp()}
+	v := toolTook{ToolName: c.Name, LatencyMS: took, SessionID: &s.key, Timestamp: s.timestamp()}
 	if r.GetStatus() == statusError {
 		v.Status = statusError
 	}
 	id := outputID(turn.Message.TurnId, turn.Step, v, slices.Index(turn.Calls, c))
-	s.effects = append(s.effects, Emit{Key: *c.Name, ID: id, Value: v})
+	s.effects = append(s.effects, emit{Key: *c.Name, ID: id, Value: v})
 }
 
 // synthesise returns an error result for a call that has no result from its tool.

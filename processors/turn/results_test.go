@@ -17,7 +17,7 @@ var said = strings.Repeat("N4 ", 1000)
 func midway(t tb) *play {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1"))
-	asked := the[Enriched](t, p.result("t1", said))
+	asked := the[enriched](t, p.result("t1", said))
 	p.respond(asked, calling("t2", "t3", "t4"))
 	p.result("t3", said+"third")
 	p.result("t2", said+"second")
@@ -31,7 +31,7 @@ func midway(t tb) *play {
 
 func TestResultsInPartsAreReadWhenTheStepEnds(t *testing.T) {
 	p := midway(t)
-	content := string(the[ToolMessage](t, p.result("t4", said+"fourth")).Content)
+	content := string(the[toolMessage](t, p.result("t4", said+"fourth")).Content)
 	for _, text := range []string{"second", "third", "fourth"} {
 		has(t, content, said+text)
 	}
@@ -47,7 +47,7 @@ func TestResultsInPartsAreReadWhenTheStepEnds(t *testing.T) {
 func TestEndedTurnLeavesNoParts(t *testing.T) {
 	for end, f := range map[string]func(*play){
 		"answered": func(p *play) {
-			p.respond(the[Enriched](t, p.result("t4", "x")), saying("done"))
+			p.respond(the[enriched](t, p.result("t4", "x")), saying("done"))
 		},
 		"timed out": func(p *play) {
 			p.wait(p.rules.ToolTimeout)
@@ -89,7 +89,7 @@ func TestResultThatDoesNotEndItsStepReadsNoParts(t *testing.T) {
 	p.send("message-input", message("another"))
 	b := p.newBinding()
 	from := &counted{table: table{p.row, p.parts}}
-	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6"))
+	p.respond(the[enriched](t, p.result("t4", "x")), calling("t5", "t6"))
 	from.table = table{p.row, p.parts}
 	e, ok := p.event("tool-use-result", []byte(toolResult("t5", "y")))
 	require.True(t, ok)
@@ -114,7 +114,7 @@ func TestResultsOfOlderRowsAreKept(t *testing.T) {
 	p.partsOf[string(p.row)] = p.parts
 	require.Equal(t, []string{reasonNoCall}, p.result("t2", "again").letters())
 	p.result("t3", "new")
-	content := string(the[ToolMessage](t, p.result("t1", "last")).Content)
+	content := string(the[toolMessage](t, p.result("t1", "last")).Content)
 	for _, text := range []string{"older", "new", "last"} {
 		has(t, content, text)
 	}
@@ -136,7 +136,7 @@ func TestResultThatCannotBeReadIsADefect(t *testing.T) {
 
 func TestDescribeShowsTheSizeOfResultsInParts(t *testing.T) {
 	p := midway(t)
-	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7"))
+	p.respond(the[enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7"))
 	p.result("t5", said)
 	p.result("t6", "short")
 	s, err := turnrow.Table.Unmarshal(p.row)

@@ -16,10 +16,10 @@ import (
 // and the next call of that id must not get them.
 
 // secondUse is a session whose first turn used t1, and whose second is asking the model.
-func secondUse(t *testing.T) (*play, Enriched) {
+func secondUse(t *testing.T) (*play, enriched) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1"))
-	p.respond(the[Enriched](t, p.result("t1", "first")), saying("done"))
+	p.respond(the[enriched](t, p.result("t1", "first")), saying("done"))
 	return p, p.ask("two")
 }
 
@@ -27,13 +27,13 @@ func TestReusedToolUseIDIsAnsweredOnlyAfterItsCall(t *testing.T) {
 	t.Run("after its call", func(t *testing.T) {
 		p, asked := secondUse(t)
 		p.respond(asked, calling("t1"))
-		require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+		require.Contains(t, string(the[toolMessage](t, p.result("t1", "second")).Content), "second")
 	})
 	t.Run("ahead of its call", func(t *testing.T) {
 		p, asked := secondUse(t)
 		require.Equal(t, []string{reasonCallEnded}, p.result("t1", "second").letters())
 		p.respond(asked, calling("t1"))
-		require.Contains(t, string(the[ToolMessage](t, p.wait(p.rules.ToolTimeout)).Content), `"reason":"timeout"`)
+		require.Contains(t, string(the[toolMessage](t, p.wait(p.rules.ToolTimeout)).Content), `"reason":"timeout"`)
 	})
 }
 
@@ -41,7 +41,7 @@ func TestSecondAnswerToAnEndedCallDoesNotEndTheNextCall(t *testing.T) {
 	p, asked := secondUse(t)
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "first, once more").letters())
 	p.respond(asked, calling("t1"))
-	require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+	require.Contains(t, string(the[toolMessage](t, p.result("t1", "second")).Content), "second")
 }
 
 // A crash that loses the second use of an id brings its result ahead of its call. The call is made again, and whoever
@@ -51,13 +51,13 @@ func TestAnIDUsedAgainSurvivesACrash(t *testing.T) {
 	row, parts := p.row, maps.Clone(p.parts)
 	response := response(asked, calling("t1"))
 	call := p.send("think-request-response", response)
-	before := the[ToolMessage](t, p.result("t1", "second"))
+	before := the[toolMessage](t, p.result("t1", "second"))
 
 	p.row, p.parts = row, parts
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "second").letters())
 	require.Equal(t, call.ids(), p.send("think-request-response", response).ids(), "the call is repeated")
 	out := p.result("t1", "second")
-	require.Equal(t, string(before.Content), string(the[ToolMessage](t, out).Content))
+	require.Equal(t, string(before.Content), string(the[toolMessage](t, out).Content))
 }
 
 // A worker that knows repeated calls answers none of them again: its result, which names its call, is held.
@@ -82,8 +82,8 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 	require.Empty(t, p.send("tool-use-result", toolResult("t1", "second, again"), named), "the same, by its id")
 	out := p.send("think-request-response", response)
 	require.Equal(t, call, out.ids()[0])
-	require.Contains(t, string(the[ToolMessage](t, out).Content), `{"said":"second"}`)
-	out = p.respond(the[Enriched](t, out), saying("done"))
+	require.Contains(t, string(the[toolMessage](t, out).Content), `{"said":"second"}`)
+	out = p.respond(the[enriched](t, out), saying("done"))
 	require.ElementsMatch(t, []string{reasonTurnEnded, reasonUnclaimed, reasonUnclaimed}, out.letters())
 }
 
@@ -93,7 +93,7 @@ func TestTwoLostUsesOfAnIDCannotBeDistinguished(t *testing.T) {
 	require.Equal(t, []string{reasonNoCall}, p.result("t1", "first").letters(), "ahead of its turn")
 	asked := p.ask("one")
 	require.Empty(t, p.result("t1", "second"))
-	require.Contains(t, string(the[ToolMessage](t, p.respond(asked, calling("t1"))).Content), "second")
+	require.Contains(t, string(the[toolMessage](t, p.respond(asked, calling("t1"))).Content), "second")
 }
 
 // A worker that crashes before it commits writes its failure again, at another offset. By then the model may have used
@@ -115,10 +115,10 @@ func TestARepeatedFailureDoesNotEndTheNextCallOfItsID(t *testing.T) {
 				p.respond(asked, calling("t1"))
 				out = fail()
 			}
-			has(t, string(the[ToolMessage](t, out).Content), "broken")
-			p.respond(the[Enriched](t, out), calling("t1"))
+			has(t, string(the[toolMessage](t, out).Content), "broken")
+			p.respond(the[enriched](t, out), calling("t1"))
 			require.Empty(t, fail(), "the same failure again")
-			has(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+			has(t, string(the[toolMessage](t, p.result("t1", "second")).Content), "second")
 		})
 	}
 }
@@ -130,8 +130,8 @@ func TestTheNextCallOfAnIDMayFailToo(t *testing.T) {
 		p.respond(asked, calling("t1"))
 		out := p.send("tool-use-dlq", fmt.Sprintf(`{"tool_use_id":"t1","name":"look","timestamp":%q}`, at),
 			header(topics.HeaderErrorReason, at))
-		has(t, string(the[ToolMessage](t, out).Content), at)
-		asked = the[Enriched](t, out)
+		has(t, string(the[toolMessage](t, out).Content), at)
+		asked = the[enriched](t, out)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestAFailureMayNameItsCall(t *testing.T) {
 		ours := strings.Replace(out.ids()[0], "/tool-use/", "/tool-use-dlq/", 1)
 		require.Empty(t, p.send("tool-use-dlq", failed, header(topics.HeaderID, ours)), "our own are answered already")
 		out = p.send("tool-use-dlq", failed, header(topics.HeaderID, out.ids()[0]))
-		asked = the[Enriched](t, out)
+		asked = the[enriched](t, out)
 	}
 	p.respond(asked, calling("t1"))
 	require.Empty(t, p.send("tool-use-dlq", failed, header(topics.HeaderID, first.ids()[0]+"/late")))
@@ -161,7 +161,7 @@ func TestAFailureMayNameItsCall(t *testing.T) {
 func TestANamedResultEndsItsOwnCallAlone(t *testing.T) {
 	p := newPlay(t)
 	first := p.respond(p.ask("one"), calling("t1")).ids()[0]
-	asked := the[Enriched](t, p.wait(p.rules.ToolTimeout))
+	asked := the[enriched](t, p.wait(p.rules.ToolTimeout))
 	second := p.respond(asked, calling("t1", "t2")).ids()
 	send := func(call, said string) effects {
 		return p.send("tool-use-result", toolResult("t1", said), header(topics.HeaderID, call+"/result"))
@@ -169,5 +169,5 @@ func TestANamedResultEndsItsOwnCallAlone(t *testing.T) {
 	require.Equal(t, []string{reasonCallEnded}, send(first, "late").letters())
 	require.Equal(t, []string{reasonCallEnded}, send(second[1], "of another call").letters())
 	require.Empty(t, send(second[0], "its own"))
-	has(t, string(the[ToolMessage](t, p.result("t2", "x")).Content), "its own")
+	has(t, string(the[toolMessage](t, p.result("t2", "x")).Content), "its own")
 }

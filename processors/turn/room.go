@@ -150,7 +150,7 @@ func (s *transition) forgetPrompt() bool {
 // forgetExpired drops the memories that have expired.
 func (s *transition) forgetExpired() {
 	for _, memory := range []*[]byte{&s.row.Causes, &s.row.Requests, &s.row.Calls} {
-		for len(*memory) >= memorySize && forgotten(*memory, s.now, s.rules.RememberFor) {
+		for len(*memory) >= memorySize && isForgotten(*memory, s.now, s.rules.RememberFor) {
 			*memory = (*memory)[memorySize:]
 		}
 	}

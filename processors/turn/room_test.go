@@ -70,7 +70,7 @@ func (p *play) size() int {
 }
 
 // recordOf is a record that is not delivered yet.
-func (p *play) recordOf(topic, value string) Event {
+func (p *play) recordOf(topic, value string) event {
 	p.tb.Helper()
 	e, ok := p.event(topic, []byte(value))
 	require.True(p.tb, ok, value)
@@ -85,7 +85,7 @@ func (p *play) knowsRequest(id string) bool {
 func TestOpeningATurnForgetsOlderMemoriesButNoRequest(t *testing.T) {
 	p := newPlay(t, smallRow)
 	p.fill(500, 100)
-	require.Len(t, emitted[Enriched](p.send("message-input", requestMessage("hi", "new"))), 1)
+	require.Len(t, emitted[enriched](p.send("message-input", requestMessage("hi", "new"))), 1)
 	for i := range 500 {
 		id := fmt.Sprint("r", i)
 		require.True(t, p.knowsRequest(id), id)
@@ -103,8 +103,8 @@ func TestTurnWithoutRoomIsNotOpened(t *testing.T) {
 		p.fillForGood(recentMemories, left)
 		p.rules.RememberFor = time.Hour
 		es := p.send("message-input", requestMessage("hi", strings.Repeat("n", 1000)))
-		require.Empty(t, emitted[Enriched](es))
-		require.Equal(t, topics.CodeTooLarge, the[Answered](t, es).Error.Code, left)
+		require.Empty(t, emitted[enriched](es))
+		require.Equal(t, topics.CodeTooLarge, the[answered](t, es).Error.Code, left)
 		for i := range recentMemories {
 			require.True(t, p.knowsRequest(fmt.Sprint("r", i)))
 		}
@@ -122,7 +122,7 @@ func TestMessageThatCannotBeRememberedIsAnsweredOnItsRoute(t *testing.T) {
 	before := p.row
 	es := p.send("message-input", requestMessage("hi", "n"))
 	require.Equal(t, []string{reasonRowSize}, es.letters())
-	o := the[Answered](t, es)
+	o := the[answered](t, es)
 	require.Equal(t, topics.CodeTooLarge, o.Error.Code)
 	require.Equal(t, `{}`, string(o.ReplyTo))
 	require.Equal(t, before, p.row)
@@ -136,7 +136,7 @@ func TestMessageThatWouldWaitDisplacesNoOther(t *testing.T) {
 	}
 	require.Empty(t, p.result("early", strings.Repeat("r", 10<<10)))
 	es := p.send("message-input", message(strings.Repeat("w", 40<<10)))
-	require.Equal(t, topics.CodeQueueFull, the[Answered](t, es).Error.Code)
+	require.Equal(t, topics.CodeQueueFull, the[answered](t, es).Error.Code)
 	require.Empty(t, es.letters(), "a held result would not have made enough room")
 	require.Len(t, p.state().Waiting, 2)
 	require.Len(t, p.state().Turn.Held, 1)
@@ -152,10 +152,10 @@ func TestNothingIsGivenUpIfTheRowStillWouldNotFit(t *testing.T) {
 	asked := p.ask("open")
 	p.send("message-input", message("waits"))
 	es := p.respond(asked, saying(strings.Repeat("a", 70<<10)))
-	ends := emitted[Answered](es)
+	ends := emitted[answered](es)
 	require.Len(t, ends, 1)
 	require.Equal(t, topics.CodeTooLarge, ends[0].Error.Code)
-	require.Len(t, emitted[Enriched](es), 1, "the next message has its turn")
+	require.Len(t, emitted[enriched](es), 1, "the next message has its turn")
 }
 
 func TestEachKindIsGivenUpBeforeTheNext(t *testing.T) {
@@ -181,14 +181,14 @@ func TestEachKindIsGivenUpBeforeTheNext(t *testing.T) {
 			p.result("early", strings.Repeat("r", 10<<10))
 			es := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("a", c.answer)+`"}],`+
 				`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
-			answers := emitted[Answered](es)
+			answers := emitted[answered](es)
 			if !c.goesOn {
 				require.Equal(t, topics.CodeTooLarge, answers[0].Error.Code)
-				require.Empty(t, emitted[Called](es))
-				require.Len(t, emitted[Enriched](es), 1, "the waiting message has its turn")
+				require.Empty(t, emitted[called](es))
+				require.Len(t, emitted[enriched](es), 1, "the waiting message has its turn")
 				return
 			}
-			require.Len(t, emitted[Called](es), 1)
+			require.Len(t, emitted[called](es), 1)
 			s = p.state()
 			if c.held { // else the bytes of forgotten memories may still have room in their part
 				require.Equal(t, c.memories, len(s.Causes) >= 500*memorySize, "memories")
@@ -212,8 +212,8 @@ func TestPartsOfForgottenMemoriesMakeRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, before.CausesParts)
 	out := p.respond(asked, saying(strings.Repeat("a", 50<<10)))
-	require.Nil(t, the[Answered](t, out).Error)
-	require.Len(t, emitted[Enriched](p.send("message-input", message("two"))), 1)
+	require.Nil(t, the[answered](t, out).Error)
+	require.Len(t, emitted[enriched](p.send("message-input", message("two"))), 1)
 }
 
 // A deadline of a row that is over a lowered limit is done once.
@@ -224,7 +224,7 @@ func TestDeadlineOfARowOverALoweredLimitFiresOnce(t *testing.T) {
 	p.send("message-input", message("three"))
 	found := p.size()
 	p.rules.RowLimit = 200 << 10
-	ends := emitted[Answered](p.wait(p.rules.ThinkTimeout))
+	ends := emitted[answered](p.wait(p.rules.ThinkTimeout))
 	require.Len(t, ends, 1)
 	require.Equal(t, topics.CodeThinkTimeout, ends[0].Error.Code)
 	require.Less(t, p.size(), found)
@@ -242,6 +242,6 @@ func TestRowOverALoweredLimitIsWrittenWhereItShrinks(t *testing.T) {
 	asked := p.ask("two")
 	p.rules.RowLimit = 200 << 10
 	asked.History = nil
-	require.Nil(t, the[Answered](t, p.respond(asked, `"compaction":true,`+saying("short"))).Error)
-	require.Len(t, emitted[Enriched](p.send("message-input", message("three"))), 1)
+	require.Nil(t, the[answered](t, p.respond(asked, `"compaction":true,`+saying("short"))).Error)
+	require.Len(t, emitted[enriched](p.send("message-input", message("three"))), 1)
 }

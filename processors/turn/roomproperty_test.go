@@ -22,9 +22,9 @@ type full struct {
 	accepted map[string]bool // by turn ID
 	outputs  map[string]bool // by turn ID
 	requests []string        // those that are remembered
-	asked    *Enriched
+	asked    *enriched
 	open     []string // tool calls
-	repeats  []Event  // that were applied
+	repeats  []event  // that were applied
 	judge    func(effects)
 }
 
@@ -36,7 +36,7 @@ func newFull(t tb) *full {
 }
 
 // handle applies an event and judges what it led to.
-func (f *full) handle(e Event) effects {
+func (f *full) handle(e event) effects {
 	f.tb.Helper()
 	f.now = f.now.Add(time.Millisecond)
 	before := f.row
@@ -45,19 +45,19 @@ func (f *full) handle(e Event) effects {
 		f.judge(es)
 	}
 	for _, effect := range es {
-		m, ok := effect.(Emit)
+		m, ok := effect.(emit)
 		if !ok {
 			continue
 		}
 		turn, _, _ := strings.Cut(m.ID, "/")
 		switch v := m.Value.(type) {
-		case Answered:
+		case answered:
 			require.False(f.tb, f.outputs[turn], "one output")
 			f.outputs[turn] = true
 			f.asked = nil
-		case Enriched:
+		case enriched:
 			f.asked, f.open = &v, nil
-		case Called:
+		case called:
 			f.open, f.asked = append(f.open, *v.ToolUseID), nil
 		}
 	}
@@ -70,7 +70,7 @@ func (f *full) handle(e Event) effects {
 	for turn := range f.accepted {
 		require.True(f.tb, f.outputs[turn] != unfinished[turn], "a message ends in its output or is not finished: %v %v %v", f.outputs[turn], es.ids(), es.letters())
 	}
-	if e.record() != nil && string(f.row) != string(before) {
+	if e.source() != nil && string(f.row) != string(before) {
 		f.repeats = append(f.repeats, e)
 	}
 	return es
@@ -87,7 +87,7 @@ func (f *full) ask(t *rapid.T) {
 		request = fmt.Sprint("new", f.n) + strings.Repeat("i", rapid.SampledFrom([]int{0, 0, 1000}).Draw(t, "id"))
 		value = requestMessage("q"+f.size(t), request)
 	}
-	e := f.recordOf("message-input", value).(MessageArrived)
+	e := f.recordOf("message-input", value).(messageArrived)
 	turn := turnID(f.key, e.Cause)
 	f.accepted[turn] = true
 	es := f.handle(e)
@@ -148,7 +148,7 @@ func (f *full) due(*rapid.T) {
 		return
 	}
 	f.now = time.UnixMilli(max(at, f.now.UnixMilli())).UTC()
-	f.handle(DeadlineCame{Session: f.key})
+	f.handle(deadlineCame{Session: f.key})
 	if at, ok = rows.Deadline(f.row); ok {
 		require.Greater(f.tb, at, f.now.UnixMilli()-10, "it does not come again")
 	}
@@ -199,7 +199,7 @@ func (f *full) finish() {
 	for i := 0; f.state() != nil && f.state().Turn != nil; i++ {
 		require.Less(f.tb, i, 100, "a turn hangs")
 		f.now = time.UnixMilli(max(f.state().DeadlineMs, f.now.UnixMilli()))
-		f.handle(DeadlineCame{Session: f.key})
+		f.handle(deadlineCame{Session: f.key})
 	}
 	require.Len(f.tb, f.outputs, len(f.accepted))
 }
@@ -280,7 +280,7 @@ func TestLeastLossIsGivenUpFirst(t *testing.T) {
 		require.Equal(t, before.Requests, after.Requests)
 
 		var queueFull, tooLarge, heldBack int
-		for _, o := range emitted[Answered](out.Effects) {
+		for _, o := range emitted[answered](out.Effects) {
 			switch {
 			case o.Error == nil:
 			case o.Error.Code == topics.CodeQueueFull:

@@ -18,9 +18,9 @@ func namedRoute(id string) string {
 }
 
 // reply is the route of the output that ends the open turn.
-func reply(t *testing.T, p *play, asked Enriched) string {
+func reply(t *testing.T, p *play, asked enriched) string {
 	t.Helper()
-	return string(the[Answered](t, p.respond(asked, saying("done"))).ReplyTo)
+	return string(the[answered](t, p.respond(asked, saying("done"))).ReplyTo)
 }
 
 func TestOutputCarriesTheRouteVerbatim(t *testing.T) {
@@ -49,51 +49,51 @@ func TestEmptyDescriptorIsARoute(t *testing.T) {
 func TestNamedRouteServesItsRequest(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", namedRoute("r2"))
-	one := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
+	one := the[enriched](t, p.send("message-input", requestMessage("one", "r1")))
 	p.send("message-input", requestMessage("two", "r2"))
 	p.send("message-input", message("three"))
 	p.send("reply-to", namedRoute("r1"))
 	out := p.respond(one, saying("x"))
-	require.Equal(t, namedRoute("r1"), string(the[Answered](t, out).ReplyTo))
-	out = p.respond(the[Enriched](t, out), saying("y"))
-	require.Equal(t, namedRoute("r2"), string(the[Answered](t, out).ReplyTo))
-	require.Empty(t, reply(t, p, the[Enriched](t, out)), "a named route serves nobody else")
+	require.Equal(t, namedRoute("r1"), string(the[answered](t, out).ReplyTo))
+	out = p.respond(the[enriched](t, out), saying("y"))
+	require.Equal(t, namedRoute("r2"), string(the[answered](t, out).ReplyTo))
+	require.Empty(t, reply(t, p, the[enriched](t, out)), "a named route serves nobody else")
 }
 
 func TestALaterRouteOfARequestReplacesTheEarlier(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", `{"request_id":"r1","v":1}`)
 	p.send("reply-to", `{"request_id":"r1","v":2}`)
-	require.Contains(t, reply(t, p, the[Enriched](t, p.send("message-input", requestMessage("x", "r1")))), `"v":2`)
+	require.Contains(t, reply(t, p, the[enriched](t, p.send("message-input", requestMessage("x", "r1")))), `"v":2`)
 }
 
 func TestUnnamedRouteBindsToTheOldestMessageThatIsNotOlder(t *testing.T) {
 	p := newPlay(t)
 	old, now := p.now.Add(-time.Minute), p.now
-	one := the[Enriched](t, p.send("message-input", message("one"), stamped(old)))
+	one := the[enriched](t, p.send("message-input", message("one"), stamped(old)))
 	p.send("message-input", message("two"), stamped(now))
 	p.send("message-input", message("three"), stamped(now.Add(time.Second)))
 	p.send("reply-to", route, stamped(now))
 	out := p.respond(one, saying("x"))
-	require.Nil(t, the[Answered](t, out).ReplyTo, "older than the route")
-	out = p.respond(the[Enriched](t, out), saying("y"))
-	require.Equal(t, route, string(the[Answered](t, out).ReplyTo))
-	require.Empty(t, reply(t, p, the[Enriched](t, out)))
+	require.Nil(t, the[answered](t, out).ReplyTo, "older than the route")
+	out = p.respond(the[enriched](t, out), saying("y"))
+	require.Equal(t, route, string(the[answered](t, out).ReplyTo))
+	require.Empty(t, reply(t, p, the[enriched](t, out)))
 }
 
 func TestUnnamedRouteWaitsForTheNextSuchMessage(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", route, stamped(p.now))
 	old := p.send("message-input", message("old"), stamped(p.now.Add(-time.Second)))
-	require.Empty(t, reply(t, p, the[Enriched](t, old)))
-	require.Empty(t, reply(t, p, the[Enriched](t, p.send("message-input", requestMessage("named", "r1")))))
+	require.Empty(t, reply(t, p, the[enriched](t, old)))
+	require.Empty(t, reply(t, p, the[enriched](t, p.send("message-input", requestMessage("named", "r1")))))
 	require.Equal(t, route, reply(t, p, p.ask("new")))
 }
 
 func TestRecordsWithoutATimestampStillFindTheirRoute(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", route, stamped(time.UnixMilli(-1)))
-	require.Equal(t, route, reply(t, p, the[Enriched](t, p.send("message-input", message("x"), stamped(time.Time{})))))
+	require.Equal(t, route, reply(t, p, the[enriched](t, p.send("message-input", message("x"), stamped(time.Time{})))))
 }
 
 func TestTombstoneBelongsToAUsedRouteFirst(t *testing.T) {
@@ -153,7 +153,7 @@ func TestTombstoneRemovesTheOpenUnnamedRoute(t *testing.T) {
 			}
 			require.Empty(t, reply(t, p, asked))
 			require.Equal(t, namedRoute("r1"),
-				reply(t, p, the[Enriched](t, p.send("message-input", requestMessage("x", "r1")))), "named ones stay")
+				reply(t, p, the[enriched](t, p.send("message-input", requestMessage("x", "r1")))), "named ones stay")
 		})
 	}
 }
@@ -185,7 +185,7 @@ func TestRejectedMessageUsesItsRoute(t *testing.T) {
 	p := newPlay(t, func(r *rules) { r.Policy = Reject })
 	p.ask("one")
 	p.send("reply-to", namedRoute("r2"))
-	busy := the[Answered](t, p.send("message-input", requestMessage("two", "r2")))
+	busy := the[answered](t, p.send("message-input", requestMessage("two", "r2")))
 	require.Equal(t, namedRoute("r2"), string(busy.ReplyTo))
 }
 
@@ -205,7 +205,7 @@ func TestRoutesAreBounded(t *testing.T) {
 func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", namedRoute("first"))
-	first := the[Enriched](t, p.send("message-input", requestMessage("one", "first")))
+	first := the[enriched](t, p.send("message-input", requestMessage("one", "first")))
 	for i := range maxRoutes - 1 {
 		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("unused", i))))
 	}
@@ -213,7 +213,7 @@ func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
 	require.Len(t, p.state().Routes, maxRoutes)
 	require.Equal(t, namedRoute("first"), reply(t, p, first), "its message is not finished")
 	for _, id := range []string{"unused0", "unused1", "last"} {
-		asked := the[Enriched](t, p.send("message-input", requestMessage("x", id)))
+		asked := the[enriched](t, p.send("message-input", requestMessage("x", id)))
 		require.Equal(t, id != "unused0", reply(t, p, asked) == namedRoute(id), id)
 	}
 }

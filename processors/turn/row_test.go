@@ -103,7 +103,7 @@ func TestRowOverALoweredBudgetIsLeftAlone(t *testing.T) {
 	before := p.row
 	p.rules.RowLimit = 200 << 10
 	out := p.send("message-input", message("two"))
-	require.Equal(t, "too_large", string(the[Answered](t, out).Error.Code))
+	require.Equal(t, "too_large", string(the[answered](t, out).Error.Code))
 	require.Equal(t, []string{reasonRowSize}, out.letters())
 	require.Equal(t, before, p.row)
 }
@@ -127,7 +127,7 @@ func TestDescribeNamesIDsAndSizesOnly(t *testing.T) {
 	p.respond(p.ask("secret one"), saying("secret answer"))
 	p.send("reply-to", namedRoute("r9"))
 	p.send("reply-to", `{"bearerToken":"secret"}`)
-	asked := the[Enriched](t, p.send("message-input", requestMessage("secret two", "r2")))
+	asked := the[enriched](t, p.send("message-input", requestMessage("secret two", "r2")))
 	p.send("message-input", message("secret three"))
 	p.result("t8", "secret")
 	p.respond(asked, calling("t1", "t2"))

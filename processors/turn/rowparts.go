@@ -20,15 +20,15 @@ import (
 // applied. The conversation, prompt and results are loaded when the transition asks for them (transition.load); bytes can be
 // appended to them without loading them. After the event, divide makes parts of what was appended.
 
-// Parts reads the parts of a session's row. *processors.Context implements it.
-type Parts interface {
+// parts reads the parts of a session's row. *processors.Context implements it.
+type parts interface {
 	// Part returns a part by its number, or nil if there is none. The same table gives the same bytes. Apply does not
 	// change them.
 	Part(number uint32) ([]byte, error)
 }
 
-// NewPart is a part of a row to be written before the row.
-type NewPart struct {
+// newPart is a part of a row to be written before the row.
+type newPart struct {
 	Number uint32
 	Value  []byte
 }
@@ -145,7 +145,7 @@ func numbersOf(parts []*turnrow.Part) []uint32 {
 type rowLayout struct {
 	fields [largeFields]fieldLayout
 	next   uint32 // the number of the next part
-	parts  Parts
+	parts  parts
 	limit  int // maximum size of the row with its parts, in bytes
 }
 
@@ -160,7 +160,7 @@ type fieldLayout struct {
 
 // open takes the layout of a row and loads the fields that every event needs. cached are the full fields of a cached
 // state.
-func (l *rowLayout) open(s *turnrow.State, parts Parts, cached *fullValues, limit int) error {
+func (l *rowLayout) open(s *turnrow.State, parts parts, cached *fullValues, limit int) error {
 	l.next, l.parts, l.limit = s.NextPart, parts, limit
 	for i, f := range stateLargeFields(s) {
 		if f.absent() {

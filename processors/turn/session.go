@@ -29,7 +29,7 @@ type transition struct {
 	layout    rowLayout
 	rowLimit  int // maximum size of the row before divide, in bytes
 	oversize  int // the size of the stored row if it exceeded its limit, else 0
-	effects   []Effect
+	effects   []effect
 	changed   bool          // the row must be written
 	erased    bool          // the row must be deleted
 	purging   bool          // the session ends: no turn begins
@@ -130,20 +130,20 @@ func (s *transition) load(i int) {
 // mostEffects is an initial capacity that suffices for nearly all events.
 const mostEffects = 3
 
-func (s *transition) emit(turn string, step uint32, v Value, index int) {
+func (s *transition) emit(turn string, step uint32, v value, index int) {
 	if s.effects == nil {
-		s.effects = make([]Effect, 0, mostEffects)
+		s.effects = make([]effect, 0, mostEffects)
 	}
-	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
+	e := emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
 	switch v := v.(type) {
-	case Enriched:
+	case enriched:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
 		if s.rules.Memoir != nil {
 			e.Key = topics.MemoryKey(s.key, v.UserID)
 		}
-	case CompactionRequested:
+	case compactionRequested:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
-	case Called:
+	case called:
 		e.DeadlineMS = callDeadline(s.row.Turn, s.row.Turn.Calls[index])
 	}
 	s.effects = append(s.effects, e)
@@ -155,7 +155,7 @@ func (s *transition) deadLetter(reason string) {
 		s.giveUp(s.replaying, reason)
 		return
 	}
-	s.effects = append(s.effects, DeadLetter{Reason: reason})
+	s.effects = append(s.effects, deadLetter{Reason: reason})
 }
 
 // giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
@@ -163,7 +163,7 @@ func (s *transition) deadLetter(reason string) {
 func (s *transition) giveUp(h *turnrow.Held, reason string) {
 	s.changed = true
 	if !h.Failure {
-		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
+		s.effects = append(s.effects, deadLetter{Held: proto.CloneOf(h), Reason: reason})
 	}
 }
 

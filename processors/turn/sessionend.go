@@ -7,7 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveControl(e Controlled) {
+func (s *transition) receiveControl(e controlled) {
 	cancelled := failure{topics.CodeCancelled, "cancelled"}.withReason(e.Control.Reason)
 	switch {
 	case e.tombstone():
@@ -15,7 +15,7 @@ func (s *transition) receiveControl(e Controlled) {
 	case e.Control.Action == topics.ActionPurge:
 		s.purge(cancelled)
 	case e.Control.Action == topics.ActionEnd:
-		s.endNow(e.Record)
+		s.endNow(e.record)
 	case e.Control.Action != topics.ActionCancel:
 		s.deadLetter(reasonAction)
 	case !s.cancel(notBlank(e.Control.RequestID), cancelled):
@@ -60,7 +60,7 @@ func (s *transition) purge(f failure) {
 }
 
 // endNow ends the session at the request of a record.
-func (s *transition) endNow(control *Record) {
+func (s *transition) endNow(control *record) {
 	if s.rules.Memoir == nil {
 		s.deadLetter(reasonEndOff)
 		return
@@ -89,8 +89,8 @@ func (s *transition) endSession(at int64) {
 	}
 	end := s.endID(whole)
 	s.effects = append(s.effects,
-		Emit{Key: s.key, ID: end + "/" + SessionEnded{}.kind() + "/0", Value: SessionEnded{}},
-		Emit{Key: s.key, ID: end + "/" + Forgotten{}.kind() + "/0", Value: Forgotten{}},
+		emit{Key: s.key, ID: end + "/" + sessionEnded{}.kind() + "/0", Value: sessionEnded{}},
+		emit{Key: s.key, ID: end + "/" + forgotten{}.kind() + "/0", Value: forgotten{}},
 	)
 	s.remember(whole, at)
 	cost, spent := s.row.Cost, s.row.Spent

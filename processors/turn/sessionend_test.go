@@ -26,9 +26,9 @@ func talked(t tb, change ...func(*rules)) *play {
 	return p
 }
 
-func (es effects) emits() (list []Emit) {
+func (es effects) emits() (list []emit) {
 	for _, e := range es {
-		if m, ok := e.(Emit); ok {
+		if m, ok := e.(emit); ok {
 			list = append(list, m)
 		}
 	}
@@ -46,13 +46,13 @@ func TestIdleSessionEndsWithItsWholeConversation(t *testing.T) {
 	es := p.wait(0)
 	emits := es.emits()
 	require.Len(t, emits, 3)
-	require.Equal(t, SessionEnded{}, emits[0].Value)
-	require.Equal(t, Forgotten{}, emits[1].Value)
+	require.Equal(t, sessionEnded{}, emits[0].Value)
+	require.Equal(t, forgotten{}, emits[1].Value)
 	require.Equal(t, []string{"s1", "s1", "mira"}, []string{emits[0].Key, emits[1].Key, emits[2].Key})
 	end, _, _ := strings.Cut(emits[0].ID, "/")
 	require.NotEqual(t, last, end)
 	require.Equal(t, []string{end + "/session-end/0", end + "/tombstone/0", end + "/snapshot/1"}, es.ids())
-	v := emits[2].Value.(MemoirSession)
+	v := emits[2].Value.(memoirSession)
 	require.Equal(t, history, string(v.ThinkResponse.PreviousMessages))
 	require.Equal(t, history, string(v.Messages))
 	require.Equal(t, ends, *v.Timestamp, "the time of the deadline, not the time at which it was noticed")
@@ -83,7 +83,7 @@ func TestNextMessageAfterTheEndBeginsANewConversation(t *testing.T) {
 	es := p.wait(endsAfter)
 	require.Len(t, es.ids(), 3)
 	require.NotEqual(t, first, es.ids())
-	require.NotContains(t, string(the[MemoirSession](t, es).Messages), "hello")
+	require.NotContains(t, string(the[memoirSession](t, es).Messages), "hello")
 }
 
 func TestEndOfASessionDoesNotRenewItsBudget(t *testing.T) {
@@ -92,8 +92,8 @@ func TestEndOfASessionDoesNotRenewItsBudget(t *testing.T) {
 	require.Less(t, *p.state().Cost, *p.state().Spent)
 	require.Len(t, p.wait(endsAfter).ids(), 3)
 	es := p.send("message-input", message("three"))
-	require.Empty(t, emitted[Enriched](es))
-	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
+	require.Empty(t, emitted[enriched](es))
+	require.Equal(t, topics.CodeOverBudget, the[answered](t, es).Error.Code)
 }
 
 func TestEndedSessionIsRemovedWhenItsMemoriesExpire(t *testing.T) {
@@ -110,7 +110,7 @@ func TestIdleSessionIsPurgedAfterItsEnd(t *testing.T) {
 		p := talked(t, func(r *rules) { r.IdlePurge = idle })
 		require.Empty(t, p.wait(min(idle, endsAfter)-time.Millisecond))
 		es := p.wait(endsAfter)
-		require.Len(t, the[MemoirSession](t, es).Messages, len(es.emits()[2].Value.(MemoirSession).Messages))
+		require.Len(t, the[memoirSession](t, es).Messages, len(es.emits()[2].Value.(memoirSession).Messages))
 		p.wait(idle)
 		require.Nil(t, p.state().Cost)
 	}
@@ -150,26 +150,26 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 				es := p.send("message-input", message("two"))
 				p.row = row
 				p.restart()
-				p.send("think-request-response", response(the[Enriched](p.tb, es), saying("early")),
+				p.send("think-request-response", response(the[enriched](p.tb, es), saying("early")),
 					header(topics.HeaderID, es.ids()[0]+"/think"))
 				require.Len(p.tb, p.state().Early, 1)
 			},
 			func(p *play) {
-				asks := slices.IndexFunc(p.past, func(e Event) bool {
-					m, ok := e.(MessageArrived)
+				asks := slices.IndexFunc(p.past, func(e event) bool {
+					m, ok := e.(messageArrived)
 					return ok && topics.Text(m.Message.Content) == "two"
 				})
-				require.NotEmpty(p.tb, emitted[Answered](p.repeat(p.past[asks])))
+				require.NotEmpty(p.tb, emitted[answered](p.repeat(p.past[asks])))
 			},
 		},
 		"gate without a turn": {
 			func(p *play) { p.request(foldGate(p, "g1", "", 0)) },
-			func(p *play) { p.send("gate-outcomes", outcome(foldGate(p, "g1", "", 0), topics.GateApproved)) },
+			func(p *play) { p.send("gate-outcomes", gateEnd(foldGate(p, "g1", "", 0), topics.GateApproved)) },
 		},
 		"gate of an ended turn": {
 			func(p *play) { p.request(foldGate(p, "g1", p.state().LastTurn, 0)) },
 			func(p *play) {
-				p.send("gate-outcomes", outcome(foldGate(p, "g1", p.state().LastTurn, 0), topics.GateApproved))
+				p.send("gate-outcomes", gateEnd(foldGate(p, "g1", p.state().LastTurn, 0), topics.GateApproved))
 			},
 		},
 	} {
@@ -180,13 +180,13 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 			})
 			c.open(p)
 			for range 4 {
-				require.Empty(t, emitted[SessionEnded](p.wait(endsAfter)))
+				require.Empty(t, emitted[sessionEnded](p.wait(endsAfter)))
 				require.NotNil(t, p.row)
 			}
 			p.send("session-control", `{"action":"end"}`)
 			require.NotEmpty(t, p.state().LastTurn)
 			c.end(p)
-			require.Len(t, emitted[MemoirSession](p.wait(endsAfter)), 1)
+			require.Len(t, emitted[memoirSession](p.wait(endsAfter)), 1)
 		})
 	}
 }
@@ -195,9 +195,9 @@ func TestSessionWithSomethingOpenDoesNotEnd(t *testing.T) {
 func TestGateThatEndedBeforeItWasReadDoesNotHoldTheSession(t *testing.T) {
 	p := talked(t, func(r *rules) { r.Gates = true })
 	gate := foldGate(p, "g1", "", 0)
-	p.send("gate-outcomes", outcome(gate, topics.GateApproved))
+	p.send("gate-outcomes", gateEnd(gate, topics.GateApproved))
 	p.request(gate)
-	require.Len(t, emitted[MemoirSession](p.wait(endsAfter)), 1)
+	require.Len(t, emitted[memoirSession](p.wait(endsAfter)), 1)
 }
 
 // A message and the deadline at the same time: whichever is first, the message has its turn and no exchange is lost.
@@ -205,15 +205,15 @@ func TestMessageAtTheTimeOfTheEndIsNotLost(t *testing.T) {
 	for _, endFirst := range []bool{true, false} {
 		p := talked(t)
 		p.now = p.now.Add(endsAfter)
-		var snapshots []MemoirSession
+		var snapshots []memoirSession
 		if endFirst {
-			snapshots = append(snapshots, emitted[MemoirSession](p.wait(0))...)
+			snapshots = append(snapshots, emitted[memoirSession](p.wait(0))...)
 		}
 		asked := p.ask("two")
-		require.Empty(t, p.apply(DeadlineCame{Session: p.key}).ids(), "a deadline of before the message ends nothing")
+		require.Empty(t, p.apply(deadlineCame{Session: p.key}).ids(), "a deadline of before the message ends nothing")
 		require.Equal(t, endFirst, len(asked.History) == 0)
 		p.respond(asked, saying("goodbye"))
-		snapshots = append(snapshots, emitted[MemoirSession](p.wait(endsAfter))...)
+		snapshots = append(snapshots, emitted[memoirSession](p.wait(endsAfter))...)
 		all := ""
 		for _, s := range snapshots {
 			all += string(s.ThinkResponse.PreviousMessages)
@@ -236,7 +236,7 @@ func TestSessionThatGoesOnAfterALostEndEndsAgainWithTheWholeConversation(t *test
 	p.respond(asked, saying("goodbye"))
 	again := p.wait(endsAfter)
 	require.NotEqual(t, first.ids(), again.ids())
-	require.Contains(t, string(the[MemoirSession](t, again).Messages), "hello")
+	require.Contains(t, string(the[memoirSession](t, again).Messages), "hello")
 }
 
 func TestOwnTombstoneIsIgnored(t *testing.T) {
@@ -263,7 +263,7 @@ func TestControlEndsASession(t *testing.T) {
 	p.now = p.now.Add(time.Minute)
 	row := p.row
 	es := p.apply(e)
-	require.Equal(t, topics.Timestamp(at), *the[MemoirSession](t, es).Timestamp)
+	require.Equal(t, topics.Timestamp(at), *the[memoirSession](t, es).Timestamp)
 	p.row = row
 	require.Equal(t, es, p.repeat(e), "a repeat after a crash is equal")
 	require.Empty(t, p.repeat(e))
@@ -305,11 +305,11 @@ func TestUserWithoutAMemoryOfItsOwnHasThatOfTheSession(t *testing.T) {
 			asked := p.send("message-input", named(message("one")))
 			key := asked.emits()[0].Key
 			require.NoError(t, processors.CheckSession(key), "the group of the memories would dead-letter the step")
-			p.send("think-request-response", named(response(the[Enriched](t, asked), saying("hello"))))
+			p.send("think-request-response", named(response(the[enriched](t, asked), saying("hello"))))
 			end := p.wait(endsAfter).emits()
 			require.Len(t, end, 3)
 			require.Equal(t, key, end[2].Key)
-			snapshot := end[2].Value.(MemoirSession)
+			snapshot := end[2].Value.(memoirSession)
 			if snapshot.UserID != nil {
 				require.Equal(t, key, *snapshot.UserID, "FlightDeck's updater writes the memory under the user ID of the snapshot")
 			}
@@ -351,6 +351,6 @@ func TestEndsWithDifferentConversationsHaveDifferentIDs(t *testing.T) {
 	p.restart()
 	p.wait(p.rules.ThinkTimeout)
 	again := p.wait(endsAfter)
-	require.Equal(t, "[]", string(the[MemoirSession](t, again).Messages))
+	require.Equal(t, "[]", string(the[memoirSession](t, again).Messages))
 	require.NotContains(t, first.ids(), again.ids()[2])
 }

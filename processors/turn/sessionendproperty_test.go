@@ -18,27 +18,27 @@ import (
 func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPlay(rt, withMemoir, withGates)
-		published := map[string]Emit{} // snapshots by ID
-		answered := map[string]bool{}  // exchanges whose answers were accepted and whose rows were not taken back
-		asked := map[string]Enriched{} // by question
+		published := map[string]emit{} // snapshots by ID
+		settled := map[string]bool{}   // exchanges whose answers were accepted and whose rows were not taken back
+		asked := map[string]enriched{} // by question
 		question := ""
 		rows := [][]byte{nil}
 		isOpen := func() bool {
 			s := p.state()
 			return s != nil && (s.Turn != nil || len(s.Routes)+len(s.Early)+len(s.OtherGates) > 0)
 		}
-		var gates []GateRequested
+		var gates []gateRequested
 		take := func(es effects, open bool) {
-			ends := emitted[MemoirSession](es)
-			require.Equal(rt, len(ends), len(emitted[SessionEnded](es)))
-			require.Equal(rt, len(ends), len(emitted[Forgotten](es)))
+			ends := emitted[memoirSession](es)
+			require.Equal(rt, len(ends), len(emitted[sessionEnded](es)))
+			require.Equal(rt, len(ends), len(emitted[forgotten](es)))
 			require.LessOrEqual(rt, len(ends), 1)
 			// A deadline can close things before the end, but opens none after it.
 			require.False(rt, len(ends) > 0 && (open || isOpen()), "something is open")
 			for _, e := range es.emits() {
-				if v, ok := e.Value.(MemoirSession); ok {
+				if v, ok := e.Value.(memoirSession); ok {
 					before, repeated := published[e.ID]
-					require.True(rt, !repeated || string(before.Value.(MemoirSession).Messages) == string(v.Messages),
+					require.True(rt, !repeated || string(before.Value.(memoirSession).Messages) == string(v.Messages),
 						"a repeat has the same conversation")
 					published[e.ID] = e
 				}
@@ -50,15 +50,15 @@ func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
 			case 0, 1:
 				question = fmt.Sprintf("question %d.", n)
 				es := p.send("message-input", message(question))
-				for _, e := range emitted[Enriched](es) {
+				for _, e := range emitted[enriched](es) {
 					asked[question] = e
 				}
 				take(es, true)
 			case 2, 3:
 				if e, ok := asked[question]; ok {
 					es := p.respond(e, saying("answer to "+question))
-					if len(es.letters()) == 0 && len(emitted[Answered](es)) > 0 && emitted[Answered](es)[0].Error == nil {
-						answered[question] = true
+					if len(es.letters()) == 0 && len(emitted[answered](es)) > 0 && emitted[answered](es)[0].Error == nil {
+						settled[question] = true
 					}
 					take(es, true)
 				}
@@ -84,7 +84,7 @@ func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
 			case 8:
 				if len(gates) > 0 {
 					gate := gates[rapid.IntRange(max(0, len(gates)-2), len(gates)-1).Draw(rt, "gate")]
-					take(p.send("gate-outcomes", outcome(gate, topics.GateApproved)), true)
+					take(p.send("gate-outcomes", gateEnd(gate, topics.GateApproved)), true)
 				}
 			case 9: // a crash lost the row of the step that it answers
 				es := p.send("think-request-response", fmt.Sprintf(`{"timestamp":"%d",%s}`, n, saying("early")),
@@ -98,7 +98,7 @@ func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
 				p.row, p.parts = rows[at], map[uint32][]byte{}
 				p.restart()
 				if string(lost) != string(p.row) { // what the lost rows accepted is read again by the rest of the history
-					answered = map[string]bool{}
+					settled = map[string]bool{}
 				}
 			}
 			if len(p.parts) == 0 {
@@ -109,9 +109,9 @@ func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
 				all = string(s.History)
 			}
 			for _, e := range published {
-				all += string(e.Value.(MemoirSession).Messages)
+				all += string(e.Value.(memoirSession).Messages)
 			}
-			for q := range answered {
+			for q := range settled {
 				require.True(rt, strings.Contains(all, "answer to "+q), "%s is in no snapshot and no history", q)
 			}
 		}

@@ -22,18 +22,18 @@ func by(user, record string) string {
 // says plays a turn: the user of the message, and the user that the model's worker reports.
 func (p *play) says(user, text, worker string) effects {
 	p.tb.Helper()
-	asked := the[Enriched](p.tb, p.send("message-input", by(user, message(text))))
+	asked := the[enriched](p.tb, p.send("message-input", by(user, message(text))))
 	es := p.send("think-request-response", by(worker, response(asked, `"think_cost":0.25,`+saying("answer to "+text))))
-	require.Nil(p.tb, the[Answered](p.tb, es).Error)
+	require.Nil(p.tb, the[answered](p.tb, es).Error)
 	return es
 }
 
 // end ends the session and returns its snapshot and the key of it.
-func (p *play) end() (key string, snapshot MemoirSession) {
+func (p *play) end() (key string, snapshot memoirSession) {
 	p.tb.Helper()
 	emits := p.wait(endsAfter).emits()
 	require.Len(p.tb, emits, 3)
-	return emits[2].Key, emits[2].Value.(MemoirSession)
+	return emits[2].Key, emits[2].Value.(memoirSession)
 }
 
 func TestConversationOfSeveralUsersIsInTheMemoryOfNone(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMemoryAndCostsBelongToTheUserOfTheMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, withMemoir, withCosts)
 			es := p.says(c.message, "hi", c.worker)
-			require.Equal(t, c.want, *the[ModelCharged](t, es).UserID)
+			require.Equal(t, c.want, *the[modelCharged](t, es).UserID)
 			key, snapshot := p.end()
 			require.Equal(t, c.want, key)
 			require.Equal(t, c.want, *snapshot.UserID)
@@ -85,7 +85,7 @@ func TestMemoryAndCostsBelongToTheUserOfTheMessage(t *testing.T) {
 
 func TestConversationWithoutAnyUserIsInTheMemoryOfTheSession(t *testing.T) {
 	p := newPlay(t, withMemoir, withCosts)
-	require.Nil(t, the[ModelCharged](t, p.says("", "hi", "")).UserID)
+	require.Nil(t, the[modelCharged](t, p.says("", "hi", "")).UserID)
 	key, snapshot := p.end()
 	require.Equal(t, "s1", key)
 	require.Nil(t, snapshot.UserID)
@@ -95,7 +95,7 @@ func TestConversationWithoutAnyUserIsInTheMemoryOfTheSession(t *testing.T) {
 func TestMessageWithoutAUserBelongsToTheUserBefore(t *testing.T) {
 	p := newPlay(t, withMemoir, withCosts)
 	p.says("mira", "one", "mira")
-	require.Equal(t, "mira", *the[ModelCharged](t, p.says("", "two", "eve")).UserID)
+	require.Equal(t, "mira", *the[modelCharged](t, p.says("", "two", "eve")).UserID)
 	key, snapshot := p.end()
 	require.Equal(t, "mira", key)
 	require.Contains(t, string(snapshot.Messages), "two")
@@ -104,9 +104,9 @@ func TestMessageWithoutAUserBelongsToTheUserBefore(t *testing.T) {
 func TestTurnWithoutAnAnswerDoesNotChangeTheMemory(t *testing.T) {
 	p := newPlay(t, withMemoir)
 	p.says("mira", "one", "mira")
-	asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
+	asked := the[enriched](t, p.send("message-input", by("otto", message("two"))))
 	p.send("think-request-response", by("otto", response(asked, calling("t1"))))
-	require.Equal(t, topics.CodeCancelled, the[Answered](t, p.send("session-control", `{"action":"cancel"}`)).Error.Code)
+	require.Equal(t, topics.CodeCancelled, the[answered](t, p.send("session-control", `{"action":"cancel"}`)).Error.Code)
 	key, snapshot := p.end()
 	require.Equal(t, "mira", key)
 	require.Equal(t, "mira", *snapshot.UserID)
@@ -117,9 +117,9 @@ func TestTurnWithoutAnAnswerDoesNotChangeTheMemory(t *testing.T) {
 func TestAnswerThatDoesNotFitDoesNotChangeTheMemory(t *testing.T) {
 	p := newPlay(t, withMemoir, func(r *rules) { r.RowLimit = 128 << 10 })
 	p.says("mira", "one", "mira")
-	asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
+	asked := the[enriched](t, p.send("message-input", by("otto", message("two"))))
 	es := p.send("think-request-response", by("otto", response(asked, saying(strings.Repeat("x", 200<<10)))))
-	require.Equal(t, topics.CodeTooLarge, the[Answered](t, es).Error.Code)
+	require.Equal(t, topics.CodeTooLarge, the[answered](t, es).Error.Code)
 	key, snapshot := p.end()
 	require.Equal(t, "mira", key)
 	require.NotContains(t, string(snapshot.Messages), "two")
@@ -131,13 +131,13 @@ func TestTombstoneDuringATurnKeepsTheUsersOfItsConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, withMemoir)
 			p.says("mira", "secret of mira", "mira")
-			asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
+			asked := the[enriched](t, p.send("message-input", by("otto", message("two"))))
 			if responded {
 				p.send("think-request-response", by("otto", response(asked, calling("t1"))))
 			}
 			p.tombstone("think-request-response")
 			if responded {
-				asked = the[Enriched](t, p.result("t1", "x"))
+				asked = the[enriched](t, p.result("t1", "x"))
 			}
 			answer := by("otto", response(asked, saying("done")))
 			p.send("think-request-response", strings.ReplaceAll(answer, `"user_id":"mira",`, "")) // the echo names no one
@@ -160,7 +160,7 @@ func TestTombstoneBetweenTurnsBeginsAConversationOfItsOwnUser(t *testing.T) {
 // The open turn would have continued the conversation that the tombstone cleared. It has no answer, so nothing is left of it.
 func TestConversationAfterATombstoneAndAFailedTurnBelongsToItsOwnUser(t *testing.T) {
 	for name, end := range map[string]func(*play){
-		"timeout": func(p *play) { require.NotNil(p.tb, the[Answered](p.tb, p.wait(p.rules.ThinkTimeout)).Error) },
+		"timeout": func(p *play) { require.NotNil(p.tb, the[answered](p.tb, p.wait(p.rules.ThinkTimeout)).Error) },
 		"cancel":  func(p *play) { p.send("session-control", `{"action":"cancel"}`) },
 		"defect": func(p *play) {
 			p.keep(abandon(p.state(), p.key, internal, p.now, p.rules))
@@ -174,7 +174,7 @@ func TestConversationAfterATombstoneAndAFailedTurnBelongsToItsOwnUser(t *testing
 			t.Run(fmt.Sprint(name, ", responded: ", responded), func(t *testing.T) {
 				p := newPlay(t, withMemoir)
 				p.says("mira", "secret of mira", "mira")
-				asked := the[Enriched](t, p.send("message-input", by("otto", message("two"))))
+				asked := the[enriched](t, p.send("message-input", by("otto", message("two"))))
 				if responded {
 					p.send("think-request-response", by("otto", response(asked, calling("t1"))))
 				}
@@ -230,7 +230,7 @@ func TestRewrittenEchoDoesNotChangeWhoPays(t *testing.T) {
 	p := newPlay(t, withMemoir, withCosts)
 	answer := response(p.ask("one"), `"think_cost":0.25,`+saying("hello"))
 	es := p.send("think-request-response", strings.ReplaceAll(answer, `"user_id":"mira"`, `"user_id":"eve"`))
-	require.Equal(t, "mira", *the[ModelCharged](t, es).UserID)
+	require.Equal(t, "mira", *the[modelCharged](t, es).UserID)
 	key, snapshot := p.end()
 	require.Equal(t, "session/s1", key, "it cannot be told from a conversation of two users")
 	require.Nil(t, snapshot.UserID)
@@ -246,7 +246,7 @@ func TestLateResponseIsChargedToTheUserOfItsMessage(t *testing.T) {
 			p.send("message-input", by("otto", message("two")))
 			late := p.send("think-request-response", by(worker, response(asked, `"think_cost":0.25,`+saying("late"))))
 			require.NotEmpty(t, late.letters())
-			require.Equal(t, "mira", *the[ModelCharged](t, late).UserID)
+			require.Equal(t, "mira", *the[modelCharged](t, late).UserID)
 		})
 	}
 }
@@ -259,14 +259,14 @@ func TestResponseToAWaitingMessageIsChargedToItsUser(t *testing.T) {
 	p.send("message-input", by("otto", message("two")))
 	waits := p.past[len(p.past)-1]
 	es := p.send("session-control", `{"action":"cancel"}`)
-	the[Enriched](t, es)
+	the[enriched](t, es)
 	id := es.ids()[len(es.ids())-1]
 	p.row = row
 	p.restart()
 	p.repeat(waits)
 	es = p.send("think-request-response", `{"user_id":"eve","think_cost":0.25,`+saying("early")+`}`, header(topics.HeaderID, id+"/0"))
 	require.Len(t, p.state().Early, 1)
-	require.Equal(t, "otto", *the[ModelCharged](t, es).UserID)
+	require.Equal(t, "otto", *the[modelCharged](t, es).UserID)
 }
 
 func TestFailureIsChargedToTheUserOfItsMessage(t *testing.T) {
@@ -276,7 +276,7 @@ func TestFailureIsChargedToTheUserOfItsMessage(t *testing.T) {
 	p.send("message-input", by("otto", message("two")))
 	late := p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, header(topics.HeaderCost, "0.5"))
 	require.NotEmpty(t, late.letters())
-	require.Equal(t, "mira", *the[ModelCharged](t, late).UserID)
+	require.Equal(t, "mira", *the[modelCharged](t, late).UserID)
 }
 
 // The answer of a step that timed out is read while another user's turn is open. Its message has no user, so the session's last
@@ -296,7 +296,7 @@ func TestLateResponseIsNotChargedToTheUserOfTheOpenTurn(t *testing.T) {
 			p := newPlay(t, withCosts)
 			p.says("mira", "zero", "mira")
 			es := p.send("message-input", by("", message("one")))
-			asked, id := the[Enriched](t, es), es.ids()[0]
+			asked, id := the[enriched](t, es), es.ids()[0]
 			require.Equal(t, "mira", *asked.UserID)
 			p.wait(p.rules.ThinkTimeout)
 			p.send("message-input", by("otto", message("two")))
@@ -314,7 +314,7 @@ func TestLateResponseIsNotChargedToTheUserOfTheOpenTurn(t *testing.T) {
 			if want == "" {
 				want = "mira"
 			}
-			require.Equal(t, want, *the[ModelCharged](t, late).UserID)
+			require.Equal(t, want, *the[modelCharged](t, late).UserID)
 		})
 	}
 }

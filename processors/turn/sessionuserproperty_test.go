@@ -23,11 +23,11 @@ func TestWordsOfAUserReachNoOtherMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPlay(rt, withMemoir, withCosts, func(r *rules) { r.HistoryLimit.Messages = rapid.SampledFrom([]int{0, 4}).Draw(rt, "limit") })
 		speakers := map[string]string{} // by word
-		var asked []Enriched
+		var asked []enriched
 		take := func(es effects) {
-			asked = append(asked, emitted[Enriched](es)...)
+			asked = append(asked, emitted[enriched](es)...)
 			for _, e := range es.emits() {
-				v, ok := e.Value.(MemoirSession)
+				v, ok := e.Value.(memoirSession)
 				if !ok {
 					continue
 				}
@@ -67,11 +67,11 @@ func TestWordsOfAUserReachNoOtherMemory(t *testing.T) {
 					value = strings.NewReplacer(`"user_id":"mira","role"`, `"role"`, `"user_id":"otto","role"`, `"role"`).Replace(value)
 				}
 				es := p.send("think-request-response", value)
-				for _, c := range emitted[ModelCharged](es) {
+				for _, c := range emitted[modelCharged](es) {
 					require.True(rt, !echoes || *e.UserID == *c.UserID)
 				}
 				take(es)
-				for _, c := range emitted[Called](es) {
+				for _, c := range emitted[called](es) {
 					if rapid.Bool().Draw(rt, "answered") {
 						take(p.result(*c.ToolUseID, "x"))
 					}

@@ -11,7 +11,7 @@ const envelope = 1024
 
 // The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
-func (s *session) sizeOfEnriched(m Enriched) int {
+func (s *session) sizeOfEnriched(m enriched) int {
 	return envelope + 2*s.keySize() + len(m.History) + promptSize(m.EphemeralPrompt) +
 		spellings(m.BothSpellings)*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID, m.BothSpellings)
 }

@@ -17,19 +17,19 @@ func TestHeldResultsGoFirstWhereTheRowIsFull(t *testing.T) {
 	out := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 400<<10)+`"}],`+
 		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
 	require.Equal(t, []string{reasonNoRoom}, out.letters())
-	require.Len(t, emitted[Called](out), 1)
+	require.Len(t, emitted[called](out), 1)
 }
 
 func TestAnOrdinaryLargeResultReachesTheModel(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("hi"), calling("t1"))
 	out := p.result("t1", strings.Repeat("x", 700<<10))
-	m := the[ToolMessage](t, out)
+	m := the[toolMessage](t, out)
 	has(t, string(m.Content), "xxx")
 	has(t, string(m.Metadata), `"result":null`)
 	has(t, string(m.Metadata), `"tool_count":1`)
-	require.Len(t, emitted[Completed](out), 1)
-	require.Len(t, emitted[Enriched](out), 1)
+	require.Len(t, emitted[completed](out), 1)
+	require.Len(t, emitted[enriched](out), 1)
 	fits(t, p, out)
 }
 
@@ -39,7 +39,7 @@ func TestResultsTooLargeTogetherAreReplacedTheLargestFirst(t *testing.T) {
 	p.result("t1", strings.Repeat("a", 340<<10))
 	p.result("t2", "small")
 	out := p.result("t3", strings.Repeat("c", 330<<10))
-	content := string(the[ToolMessage](t, out).Content)
+	content := string(the[toolMessage](t, out).Content)
 	has(t, content, `"tool_use_id":"t1","name":"look","result":{"error":`)
 	has(t, content, `"reason":"too_large"`)
 	has(t, content, "small")
@@ -65,7 +65,7 @@ func TestTheLastResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask(strings.Repeat("q", 400<<10)), calling("t1", "t2"))
 	p.result("t1", "small")
-	content := string(the[ToolMessage](t, p.result("t2", strings.Repeat("a", 600<<10))).Content)
+	content := string(the[toolMessage](t, p.result("t2", strings.Repeat("a", 600<<10))).Content)
 	has(t, content, "too_large")
 	has(t, content, "small")
 }
@@ -77,7 +77,7 @@ func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
 		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
 	if p.state().Turn != nil {
 		out := p.result("t1", strings.Repeat("x", 40<<10))
-		require.Len(t, emitted[Completed](out), 1, "the call has its result all the same")
+		require.Len(t, emitted[completed](out), 1, "the call has its result all the same")
 		fits(t, p, out)
 	}
 	asked := p.ask("three")
@@ -86,7 +86,7 @@ func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
 
 // encode returns the records among the effects.
 func (p *play) encode(out effects) (records []encoded) {
-	o := Outcome{Effects: slices.Clone(out)}
+	o := outcome{Effects: slices.Clone(out)}
 	require.NoError(p.tb, p.bind.encode(&o))
 	for _, e := range o.Effects {
 		if r, ok := e.(*encoded); ok {

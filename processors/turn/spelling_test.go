@@ -78,7 +78,7 @@ func TestResultsAreRepeatedAsTextForSDKs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, bothSpellings)
 			p.respond(p.ask("hi"), calling("t1"))
-			m := the[ToolMessage](t, p.send("tool-use-result", `{"tool_use_id":"t1","name":"look","status":"success","result":`+c.result+`}`))
+			m := the[toolMessage](t, p.send("tool-use-result", `{"tool_use_id":"t1","name":"look","status":"success","result":`+c.result+`}`))
 			var entries []struct {
 				ToolUseID string `json:"tool_use_id"`
 				Content   string
@@ -95,7 +95,7 @@ func TestResultsAreNotRepeatedAsTextByDefault(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("hi"), calling("t1"))
 	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{"said":"N4"},"status":"success"}]`,
-		string(the[ToolMessage](t, p.result("t1", "N4")).Content))
+		string(the[toolMessage](t, p.result("t1", "N4")).Content))
 }
 
 // The step of a tool message is recognized by the value of its input, as a worker echoes it: with its members in any order.
@@ -103,7 +103,7 @@ func TestEchoOfATextResultNamesItsStep(t *testing.T) {
 	p := newPlay(t, bothSpellings)
 	first := p.ask("hi")
 	p.respond(first, calling("t1"))
-	asked := the[Enriched](t, p.result("t1", `say "N4"`))
+	asked := the[enriched](t, p.result("t1", `say "N4"`))
 	var input map[string]any
 	require.NoError(t, json.Unmarshal(asked.LatestInput, &input))
 	echo, err := json.Marshal(input)
@@ -111,7 +111,7 @@ func TestEchoOfATextResultNamesItsStep(t *testing.T) {
 	require.NotEqual(t, string(asked.LatestInput), string(echo))
 	require.True(t, p.knowsInput(echo))
 	asked.LatestInput = echo
-	require.Equal(t, "N4 it is", the[Answered](t, p.respond(asked, saying("N4 it is"))).Content)
+	require.Equal(t, "N4 it is", the[answered](t, p.respond(asked, saying("N4 it is"))).Content)
 }
 
 // knowsInput reports whether an echo has the digest of the open step's input.
@@ -145,9 +145,9 @@ func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 		p.respond(p.ask("one"), `"last_input_response":[{"role":"assistant","content":`+quote(text(20_000))+`}],"end_turn":true`)
 		es := p.send("message-input", strings.Replace(message("two"), `"two"`, quote(text(30_000)), 1))
 		fits(t, p, es)
-		asked := emitted[Enriched](es)
+		asked := emitted[enriched](es)
 		if len(asked) == 0 {
-			require.Equal(t, topics.CodeTooLarge, the[Answered](t, es).Error.Code)
+			require.Equal(t, topics.CodeTooLarge, the[answered](t, es).Error.Code)
 			return
 		}
 		var ids []string
@@ -155,28 +155,28 @@ func TestResultsInBothSpellingsFitIntoRecords(t *testing.T) {
 			ids = append(ids, fmt.Sprint("t", i))
 		}
 		es = p.respond(asked[0], calling(ids...))
-		if ended := emitted[Answered](es); len(ended) > 0 { // the row has no room for a message that fits in one spelling only
+		if ended := emitted[answered](es); len(ended) > 0 { // the row has no room for a message that fits in one spelling only
 			require.Equal(t, topics.CodeTooLarge, ended[0].Error.Code)
 			require.False(t, asked[0].BothSpellings)
 			return
 		}
 		for _, id := range ids {
-			require.Empty(t, emitted[Enriched](es))
+			require.Empty(t, emitted[enriched](es))
 			es = p.send("tool-use-result", fmt.Sprintf(
 				`{"tool_use_id":%q,"name":"look","status":"success","result":{"said":%s}}`, id, quote(text(50_000))))
 		}
 		fits(t, p, es)
-		require.Len(t, emitted[Completed](es), 1)
-		again := emitted[Enriched](es)
+		require.Len(t, emitted[completed](es), 1)
+		again := emitted[enriched](es)
 		if len(again) == 0 {
-			require.Equal(t, topics.CodeTooLarge, the[Answered](t, es).Error.Code)
+			require.Equal(t, topics.CodeTooLarge, the[answered](t, es).Error.Code)
 			return
 		}
 		var entries []struct {
 			Result  json.RawMessage
 			Content string
 		}
-		require.NoError(t, json.Unmarshal(the[ToolMessage](t, es).Content, &entries))
+		require.NoError(t, json.Unmarshal(the[toolMessage](t, es).Content, &entries))
 		require.Len(t, entries, len(ids))
 		for _, e := range entries {
 			if again[0].BothSpellings {
@@ -208,11 +208,11 @@ func TestResultThatFitsWithoutItsCopiesReachesTheModel(t *testing.T) {
 			p.respond(p.ask("hi"), calling("t1", "t2"))
 			p.result("t1", "small")
 			out := p.result("t2", strings.Repeat("x", c.size))
-			content := string(the[ToolMessage](t, out).Content)
+			content := string(the[toolMessage](t, out).Content)
 			has(t, content, c.want)
 			has(t, content, "small")
-			require.Equal(t, c.both, the[Enriched](t, out).BothSpellings)
-			require.Len(t, emitted[Completed](out), 1)
+			require.Equal(t, c.both, the[enriched](t, out).BothSpellings)
+			require.Len(t, emitted[completed](out), 1)
 			fits(t, p, out)
 		})
 	}
@@ -224,6 +224,6 @@ func TestResultOfEndingTurnFitsWithoutItsText(t *testing.T) {
 	p.respond(p.ask("hi"), calling("t1", "t2"))
 	p.result("t1", strings.Repeat("x", 600<<10))
 	out := p.send("session-control", `{"action":"cancel"}`)
-	has(t, string(the[ToolMessage](t, out).Content), "xxx")
+	has(t, string(the[toolMessage](t, out).Content), "xxx")
 	fits(t, p, out)
 }

@@ -50,11 +50,11 @@ func TestUserOrTenantOverBudgetAsksTheModelNoMore(t *testing.T) {
 			p.spendings = c.spent
 			es := p.send("message-input", message("one"))
 			if c.want == "" {
-				require.Len(t, emitted[Enriched](es), 1)
+				require.Len(t, emitted[enriched](es), 1)
 				return
 			}
-			require.Empty(t, emitted[Enriched](es))
-			out := the[Answered](t, es)
+			require.Empty(t, emitted[enriched](es))
+			out := the[answered](t, es)
 			require.Equal(t, topics.CodeOverBudget, out.Error.Code)
 			require.Contains(t, out.Error.Message, c.want)
 		})
@@ -68,8 +68,8 @@ func TestToolsOfAUserOverBudgetAreNotCalled(t *testing.T) {
 	asked := p.ask("one")
 	spent["user/mira"] = topics.Spending{CostUSD: 1}
 	es := p.respond(asked, calling("t1"))
-	require.Empty(t, emitted[Called](es))
-	require.Equal(t, topics.CodeOverBudget, the[Answered](t, es).Error.Code)
+	require.Empty(t, emitted[called](es))
+	require.Equal(t, topics.CodeOverBudget, the[answered](t, es).Error.Code)
 }
 
 func TestSpendingIsLookedUp(t *testing.T) {

@@ -102,7 +102,7 @@ func (c *stateCache) take(session string, row []byte) (cachedState, bool) {
 // keep caches the state of an encoded outcome and takes ownership of it. The state must not share memory with the event
 // that changed it, because a slice could keep a response of megabytes in memory. Only the inline end of a field that has
 // parts may share the memory of the full field.
-func (c *stateCache) keep(session string, out Outcome) {
+func (c *stateCache) keep(session string, out outcome) {
 	if out.State != nil {
 		c.put(session, cachedState{row: out.row, state: out.State, full: out.full})
 	}

@@ -33,7 +33,7 @@ func TestCachedStatesEqualTheirRowsAndShareNoMemoryWithEvents(t *testing.T) {
 				break
 			}
 			w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
-			value := w.sent[len(w.sent)-1].event.record().Value
+			value := w.sent[len(w.sent)-1].event.source().Value
 			for i := range value {
 				value[i] = '!'
 			}

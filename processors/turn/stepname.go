@@ -21,7 +21,7 @@ type stepName struct {
 }
 
 // namedStep returns the output of the given kind that a record's id names. ok is false if it names none.
-func namedStep(r *Record, kind string) (n stepName, ok bool) {
+func namedStep(r *record, kind string) (n stepName, ok bool) {
 	if !r.Own {
 		return n, false
 	}

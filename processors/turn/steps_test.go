@@ -38,7 +38,7 @@ func closeStep(s *turnrow.State, n int) {
 // read. Of more steps than are remembered the first are forgotten, though their part may still be there.
 func TestLateResponseIsRecognizedByAStepInAPart(t *testing.T) {
 	p := newPlay(t)
-	var past []Enriched
+	var past []enriched
 	for n := range maxSteps + 5 {
 		asked := p.ask(fmt.Sprint("question ", n))
 		p.respond(asked, saying("answer"))
@@ -55,7 +55,7 @@ func TestLateResponseIsRecognizedByAStepInAPart(t *testing.T) {
 		}
 		require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("late")).letters(), n)
 	}
-	require.NotEmpty(t, emitted[Answered](p.respond(past[4], saying("taken"))), "the oldest is not remembered")
+	require.NotEmpty(t, emitted[answered](p.respond(past[4], saying("taken"))), "the oldest is not remembered")
 	require.Equal(t, []string{reasonNoStep}, p.respond(open, saying("too late")).letters())
 }
 

@@ -43,7 +43,7 @@ func (s *transition) streamedAs(index, seq int, e topics.AgentEvent) {
 	if e.Result == nil {
 		e.UntilMS = s.silentUntil()
 	}
-	s.emit(turn.Message.TurnId, step, Streamed(e), index)
+	s.emit(turn.Message.TurnId, step, streamed(e), index)
 }
 
 // silentUntil returns how long the open turn may write no event, in milliseconds since the epoch.
@@ -90,7 +90,7 @@ func (s *transition) streamClock() {
 
 // settle takes the attempt that an accepted response names as that of the open step. If it names none, the turn writes the
 // events of the response.
-func (s *transition) settle(from *Record, r topics.ThinkResponse) {
+func (s *transition) settle(from *record, r topics.ThinkResponse) {
 	header := from.headerText(topics.HeaderEvents)
 	attempt, stop, ok := topics.Events([]byte(header))
 	begins := ok || header == topics.NoEvents && s.rules.EventsExist
@@ -132,7 +132,7 @@ func (s *transition) streamResponse(r topics.ThinkResponse) topics.AgentAttempt 
 	}
 	turn := s.row.Turn
 	for i, e := range w.events {
-		s.emit(turn.Message.TurnId, turn.Step, ReplyStreamed{
+		s.emit(turn.Message.TurnId, turn.Step, replyStreamed{
 			SessionID: s.key, TurnID: turn.Message.TurnId, Step: int64(turn.Step), Attempt: ownAttempt, Seq: int64(i + 1), Event: e,
 		}, i+1)
 	}
@@ -154,7 +154,7 @@ func (s *transition) streamStepEnd() {
 func seqOf(call, record int) int { return seqStepEnd + 3*call + record }
 
 // streamGate writes that a call waits for its approval.
-func (s *transition) streamGate(i int, g GateRequested) {
+func (s *transition) streamGate(i int, g gateRequested) {
 	if !s.streams() {
 		return
 	}

@@ -17,7 +17,7 @@ func withEvents(r *rules) { r.Events = true }
 
 // stream returns the turn's records among some effects: the attempt that is settled, and the event or the result.
 func stream(es effects) (list []string) {
-	for _, e := range emitted[Streamed](es) {
+	for _, e := range emitted[streamed](es) {
 		line := fmt.Sprintf("%d/%d ", e.Step, e.Seq)
 		if e.Settles != nil {
 			line += fmt.Sprintf("settles %d/%d ", e.Settles.Attempt, e.Settles.Seq)
@@ -35,7 +35,7 @@ func stream(es effects) (list []string) {
 
 // replies returns the events that the turn writes for a worker that wrote none.
 func replies(es effects) (list []string) {
-	for _, e := range emitted[ReplyStreamed](es) {
+	for _, e := range emitted[replyStreamed](es) {
 		data, _ := topics.Lookup(e.Event, "data")
 		list = append(list, fmt.Sprintf("%d.%d/%d %s", e.Step, e.Attempt, e.Seq, data))
 	}
@@ -53,11 +53,11 @@ func TestTurnWritesNoEventsWithoutTheOption(t *testing.T) {
 func TestStreamOfATurnHasItsStepsAndItsEnd(t *testing.T) {
 	p := newPlay(t, withEvents)
 	out := p.send("message-input", requestMessage("hi", "r1"))
-	asked := the[Enriched](t, out)
+	asked := the[enriched](t, out)
 	turn := p.state().Turn.Message.TurnId
 	require.Equal(t, []any{turn, int64(1)}, []any{asked.TurnID, asked.Step})
 	require.Equal(t, []string{`1/1 {"type":"step_start","step":1}`}, stream(out))
-	first := the[Streamed](t, out)
+	first := the[streamed](t, out)
 	require.Equal(t, `{"latest_input":{"metadata":{"request_id":"r1"}}}`, string(first.Request))
 	require.Equal(t, []any{"s1", turn, topics.AuthorTurn, p.now.Add(p.rules.ThinkTimeout).UnixMilli()},
 		[]any{first.SessionID, first.TurnID, first.Author, first.UntilMS})
@@ -76,16 +76,16 @@ func TestStreamOfATurnHasItsStepsAndItsEnd(t *testing.T) {
 		`1/5 {"type":"tool_result","id":"t1","output":"{\"said\":\"first\"}","isError":false,"data":{"said":"first"}}`,
 		`2/1 {"type":"step_start","step":2}`,
 	}, stream(out))
-	require.Nil(t, emitted[Streamed](out)[1].Request)
+	require.Nil(t, emitted[streamed](out)[1].Request)
 
-	asked = the[Enriched](t, out)
+	asked = the[enriched](t, out)
 	require.Equal(t, int64(2), asked.Step)
 	out = p.respond(asked, saying("hello"))
 	require.Equal(t, []string{`2.1/1 {"type":"message","text":"hello"}`}, replies(out))
 	require.Equal(t, []string{
 		`2/1000000 settles 1/1 {"ok":true,"stopReason":"end_turn","usage":{"input":17,"output":5,"total":22,"cost":1}}`,
 	}, withoutCost(stream(out)))
-	require.Len(t, emitted[Answered](out), 1)
+	require.Len(t, emitted[answered](out), 1)
 }
 
 // withoutCost replaces the cost of a turn, which the tests' responses differ in.
@@ -100,23 +100,23 @@ func withoutCost(list []string) []string {
 
 func TestEveryEndOfATurnEndsItsStream(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(p *play, asked Enriched) effects
+		end  func(p *play, asked enriched) effects
 		want string
 	}{
-		"failure": {func(p *play, asked Enriched) effects {
+		"failure": {func(p *play, asked enriched) effects {
 			return p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`,
 				header(topics.HeaderErrorReason, "no quota"))
 		}, `1/1000000 {"ok":false,"error":"the model's worker gave up: no quota","code":"think_failed"}`},
 		"timeout": {
-			func(p *play, _ Enriched) effects { return p.wait(p.rules.ThinkTimeout) },
+			func(p *play, _ enriched) effects { return p.wait(p.rules.ThinkTimeout) },
 			`1/1000000 {"ok":false,"error":"the model did not respond within 600000ms","code":"think_timeout"}`,
 		},
 		"cancel": {
-			func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"cancel"}`) },
+			func(p *play, _ enriched) effects { return p.send("session-control", `{"action":"cancel"}`) },
 			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`,
 		},
 		"purge": {
-			func(p *play, _ Enriched) effects { return p.send("session-control", `{"action":"purge"}`) },
+			func(p *play, _ enriched) effects { return p.send("session-control", `{"action":"purge"}`) },
 			`1/1000000 {"ok":true,"stopReason":"cancelled","error":"cancelled","code":"cancelled"}`,
 		},
 	} {
@@ -134,7 +134,7 @@ func TestTurnThatEndsBeforeItsFirstStepHasAStream(t *testing.T) {
 	out := p.send("message-input", requestMessage("hi", "r1"))
 	require.Len(t, stream(out), 1)
 	require.Contains(t, stream(out)[0], `1/1000000 {"ok":false`)
-	require.Equal(t, `{"latest_input":{"metadata":{"request_id":"r1"}}}`, string(the[Streamed](t, out).Request))
+	require.Equal(t, `{"latest_input":{"metadata":{"request_id":"r1"}}}`, string(the[streamed](t, out).Request))
 }
 
 func TestCallsThatEndWithTheirTurnHaveResultsInTheStream(t *testing.T) {
@@ -149,13 +149,13 @@ func TestCallsThatEndWithTheirTurnHaveResultsInTheStream(t *testing.T) {
 func TestStreamShowsApprovals(t *testing.T) {
 	p := newPlay(t, withEvents, withPolicy(paying()))
 	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
-	g := the[GateRequested](t, out)
+	g := the[gateRequested](t, out)
 	lines := stream(out)
 	require.Len(t, lines, 2)
 	require.Contains(t, lines[1], `1/3 {"type":"interaction_request","id":"`+g.GateID+`","kind":"user_approval"`)
 	require.Contains(t, lines[1], payment)
-	require.Equal(t, p.state().Turn.Calls[0].Gate.ExpiresMs, emitted[Streamed](out)[1].UntilMS)
-	lines = stream(p.send("gate-outcomes", outcome(g, topics.GateApproved)))
+	require.Equal(t, p.state().Turn.Calls[0].Gate.ExpiresMs, emitted[streamed](out)[1].UntilMS)
+	lines = stream(p.send("gate-outcomes", gateEnd(g, topics.GateApproved)))
 	require.Equal(t, []string{
 		`1/4 {"type":"interaction_response","id":"` + g.GateID + `","kind":"user_approval","payload":{"approved":true,"toolCallId":"t1"}}`,
 	}, lines)
@@ -167,15 +167,15 @@ func TestStreamAnnouncesTheTimeOfAnApprovedTool(t *testing.T) {
 	p := newPlay(t, withEvents, withPolicy(paying()), func(r *rules) { r.ToolTimeout = time.Minute })
 	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
 	require.Empty(t, p.wait(10*time.Minute))
-	out = p.send("gate-outcomes", outcome(the[GateRequested](t, out), topics.GateApproved))
-	require.Len(t, emitted[Called](out), 1)
-	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), the[Streamed](t, out).UntilMS)
+	out = p.send("gate-outcomes", gateEnd(the[gateRequested](t, out), topics.GateApproved))
+	require.Len(t, emitted[called](out), 1)
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), the[streamed](t, out).UntilMS)
 }
 
 func TestRefusedCallIsDeniedInTheStream(t *testing.T) {
 	p := newPlay(t, withEvents, withPolicy(paying()))
 	out := p.respond(p.ask("hi"), callingFor(wanted{"t1", "pay", payment}))
-	lines := stream(p.send("gate-outcomes", outcome(the[GateRequested](t, out), topics.GateDenied)))
+	lines := stream(p.send("gate-outcomes", gateEnd(the[gateRequested](t, out), topics.GateDenied)))
 	require.Contains(t, lines[0], `"approved":false`)
 	require.Contains(t, lines[1], `"isError":true,"denied":true`)
 }
@@ -186,7 +186,7 @@ func TestEventsFitIntoRecords(t *testing.T) {
 	long := strings.Repeat("ü", 100_000)
 	out := p.respond(p.ask("hi"), saying(long))
 	joined := ""
-	for _, e := range emitted[ReplyStreamed](out) {
+	for _, e := range emitted[replyStreamed](out) {
 		require.Less(t, len(e.Event), 70<<10)
 		data, _ := topics.Lookup(e.Event, "data")
 		joined += textMember(data, "delta")
@@ -195,7 +195,7 @@ func TestEventsFitIntoRecords(t *testing.T) {
 
 	p.respond(p.ask("more"), calling("t1"))
 	large := strings.Repeat(`\\`, 230_000)
-	events := emitted[Streamed](p.result("t1", large))
+	events := emitted[streamed](p.result("t1", large))
 	require.NotEmpty(t, events)
 	require.Less(t, len(events[0].Event), p.rules.RecordLimit)
 	require.Contains(t, string(events[0].Event), "too large for an event")
@@ -221,14 +221,14 @@ func TestCallWithALongIDOrNameIsNotInTheStream(t *testing.T) {
 					`"tool_uses":[{"tool_use_id":"`+c.id(p.rules.RecordLimit)+`","name":"`+c.tool(p.rules.RecordLimit)+`","input":{}}],"end_turn":false`), opts...)
 				require.Empty(t, replies(out))
 				results := 0
-				for _, e := range emitted[Streamed](out) {
+				for _, e := range emitted[streamed](out) {
 					require.Less(t, len(e.Event), p.rules.eventLimit())
 					if strings.Contains(string(e.Event), "tool_result") {
 						results++
 					}
 				}
 				require.Equal(t, c.results, results)
-				require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code, "the next step does not fit into a record")
+				require.Equal(t, topics.CodeTooLarge, the[answered](t, out).Error.Code, "the next step does not fit into a record")
 			})
 		}
 	}

@@ -15,7 +15,7 @@ func eventsExist(r *rules) { r.EventsExist = true }
 func TestFirstResponseThatNamesItsEventsBeginsTheStream(t *testing.T) {
 	p := newPlay(t)
 	out := p.send("message-input", requestMessage("hi", "r1"))
-	asked := the[Enriched](t, out)
+	asked := the[enriched](t, out)
 	require.Empty(t, asked.TurnID)
 	require.Empty(t, stream(out))
 
@@ -25,11 +25,11 @@ func TestFirstResponseThatNamesItsEventsBeginsTheStream(t *testing.T) {
 		`1/1 {"type":"step_start","step":1}`,
 		`1/2 settles 1790000000001/7 {"type":"step_end","step":1}`,
 	}, stream(out))
-	first := emitted[Streamed](out)[0]
+	first := emitted[streamed](out)[0]
 	require.Equal(t, []any{turn, `{"latest_input":{"metadata":{"request_id":"r1"}}}`}, []any{first.TurnID, string(first.Request)})
 
 	out = p.result("t1", "first")
-	asked = the[Enriched](t, out)
+	asked = the[enriched](t, out)
 	require.Equal(t, []any{turn, int64(2)}, []any{asked.TurnID, asked.Step})
 	out = p.respond(asked, saying("hello"))
 	require.Equal(t, []string{`2.1/1 {"type":"message","text":"hello"}`}, replies(out))
@@ -42,7 +42,7 @@ func TestTurnWhoseWorkersWriteNoEventsHasNone(t *testing.T) {
 			p := newPlay(t, rules)
 			asked := p.ask("hi")
 			require.Empty(t, stream(p.send("think-request-response", response(asked, calling("t1")))))
-			asked = the[Enriched](t, p.result("t1", "first"))
+			asked = the[enriched](t, p.result("t1", "first"))
 			require.Empty(t, asked.TurnID)
 			require.Empty(t, stream(p.send("think-request-response", response(asked, saying("hello")),
 				header(topics.HeaderEvents, "1790000000001/7/end_turn"))), "its stream would have no beginning")
@@ -74,7 +74,7 @@ func TestTurnWithoutAResponseEndsTheStreamThatItsWorkerMayHaveBegun(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t, rules)
 			p.ask("hi")
-			ends := emitted[Streamed](p.send("session-control", `{"action":"cancel"}`))
+			ends := emitted[streamed](p.send("session-control", `{"action":"cancel"}`))
 			if name == "no topic" {
 				require.Empty(t, ends)
 				return

@@ -123,7 +123,7 @@ func resultData(id string, output topics.Raw, failed bool, limit int) []byte {
 }
 
 // gateEvent returns the event of a call that waits for its approval, with these arguments; nil if they are too large.
-func gateEvent(g GateRequested, args topics.Raw) topics.Raw {
+func gateEvent(g gateRequested, args topics.Raw) topics.Raw {
 	call := stringMember(stringMember(nil, "id", g.ToolUseID), "toolCallId", g.ToolUseID)
 	call = stringMember(stringMember(call, "name", g.Tool), "resolvedName", g.Tool)
 	if args != nil {

@@ -32,7 +32,7 @@ func stateOf(row any) (*turnrow.State, error) {
 // them. The other fields are cached. They save decoding and reading, and outcomes do not depend on them.
 type snapshot struct {
 	state *turnrow.State // nil: the session has no row
-	parts Parts
+	parts parts
 	full  fullValues
 
 	spendings spendings // nil: none are known
@@ -40,7 +40,7 @@ type snapshot struct {
 
 // tableRow is a row of the group table and its parts. *processors.Context implements it.
 type tableRow interface {
-	Parts
+	parts
 	Value() any
 	HasParts() bool
 }

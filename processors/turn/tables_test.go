@@ -18,7 +18,7 @@ import (
 type twin struct {
 	*play
 	bare  *play
-	asked *Enriched
+	asked *enriched
 	open  []string
 	made  int
 }
@@ -30,7 +30,7 @@ func newTwin(t tb, change ...func(*rules)) *twin {
 }
 
 // unloaded holds an event that loads what it needs against one whose state is loaded.
-func (w *twin) unloaded(e Event) {
+func (w *twin) unloaded(e event) {
 	if w.small() {
 		return
 	}
@@ -46,7 +46,7 @@ func (w *twin) unloaded(e Event) {
 		require.Nil(w.tb, want.State)
 		return
 	}
-	whole := func(out Outcome) (all [largeFields]string) {
+	whole := func(out outcome) (all [largeFields]string) {
 		parts := maps.Clone(w.parts)
 		for _, p := range out.NewParts {
 			parts[p.Number] = p.Value
@@ -65,15 +65,15 @@ func (w *twin) unloaded(e Event) {
 	require.Equal(w.tb, whole(want), whole(out), "%T", e)
 }
 
-func (w *twin) both(e Event) {
+func (w *twin) both(e event) {
 	w.unloaded(e)
 	es := w.play.apply(e)
 	w.bare.now, w.bare.rules = w.now, w.rules
 	w.compare(es, w.bare.apply(e))
-	for _, m := range emitted[Enriched](es) {
+	for _, m := range emitted[enriched](es) {
 		w.asked, w.open = &m, nil
 	}
-	for _, c := range emitted[Called](es) {
+	for _, c := range emitted[called](es) {
 		w.open = append(w.open, *c.ToolUseID)
 	}
 	if t := w.state(); t == nil || t.Turn == nil {
@@ -171,7 +171,7 @@ func (w *twin) moves(sizes []int) map[string]func(*rapid.T) {
 		},
 		"time": func(t *rapid.T) {
 			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 6 * time.Minute, 11 * time.Minute, 25 * time.Hour}).Draw(t, "d"))
-			w.both(DeadlineCame{Session: w.key})
+			w.both(deadlineCame{Session: w.key})
 		},
 		"lose states": func(*rapid.T) { w.restart() },
 		"forget late": func(*rapid.T) {
@@ -222,7 +222,7 @@ func TestTurnsOfSmallRowsEnd(t *testing.T) {
 		for n := 0; w.state() != nil && w.state().Turn != nil; n++ {
 			require.Less(t, n, 100, "a turn hangs")
 			w.now = time.UnixMilli(w.state().DeadlineMs)
-			w.both(DeadlineCame{Session: w.key})
+			w.both(deadlineCame{Session: w.key})
 		}
 	})
 }

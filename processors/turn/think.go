@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (s *transition) receiveResponse(e ThinkResponded) {
+func (s *transition) receiveResponse(e thinkResponded) {
 	r := e.Response
 	if e.tombstone() {
 		s.forgetConversation()
@@ -28,13 +28,13 @@ func (s *transition) receiveResponse(e ThinkResponded) {
 		return
 	}
 	own := workerReply{kind: turnrow.Held_RESPONSE, digest: same}
-	p, named := s.thinkPlace(e.Record, &own)
+	p, named := s.thinkPlace(e.record, &own)
 	if !named {
 		own.length, own.anyLength = previous, r.Compaction || r.PreviousMessages == nil
 		p = s.echoPlace(&own, echoOf(r))
 	}
 	s.chargeResponse(e, same, s.payer(own, p, func() topics.Raw { return echoOf(r) }, r.UserID))
-	if !s.answersOpenStep(e.Record, own, p) {
+	if !s.answersOpenStep(e.record, own, p) {
 		return
 	}
 	s.changed = true
@@ -46,20 +46,20 @@ func (s *transition) receiveResponse(e ThinkResponded) {
 	s.row.UserId = s.turnUser(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
-		s.settle(e.Record, r)
+		s.settle(e.record, r)
 		if f, ok := s.mayAsk(); !ok {
 			s.fail(f)
 			return
 		}
 		s.callTools(r, previous)
 	case r.EndTurn:
-		s.settle(e.Record, r)
+		s.settle(e.record, r)
 		s.answer(r, previous)
 	}
 	// A response without tools and without an end is not an answer: the step keeps waiting until its deadline.
 }
 
-func (s *transition) receiveFailure(e ThinkFailed) {
+func (s *transition) receiveFailure(e thinkFailed) {
 	reason := e.headerText(topics.HeaderErrorReason)
 	if e.Failure.Reason != nil {
 		reason = *e.Failure.Reason
@@ -74,15 +74,15 @@ func (s *transition) receiveFailure(e ThinkFailed) {
 		return
 	}
 	own := workerReply{kind: turnrow.Held_THINK_FAILURE, digest: same, anyLength: true}
-	p, named := s.thinkPlace(e.Record, &own)
+	p, named := s.thinkPlace(e.record, &own)
 	if !named {
 		p = s.failurePlace(&own, e.Failure.LatestInput)
 	}
 	cost, costs := topics.Cost([]byte(e.headerText(topics.HeaderCost)))
 	if costs {
-		s.chargeFailure(e.Record, cost, s.payer(own, p, func() topics.Raw { return e.Failure.LatestInput }, nil))
+		s.chargeFailure(e.record, cost, s.payer(own, p, func() topics.Raw { return e.Failure.LatestInput }, nil))
 	}
-	if !s.answersOpenStep(e.Record, own, p) {
+	if !s.answersOpenStep(e.record, own, p) {
 		return
 	}
 	if e.Failure.LatestInput != nil { // without an input, two different failures can have the same bytes

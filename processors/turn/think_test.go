@@ -14,8 +14,8 @@ import (
 
 func TestAnswerEndsTheTurn(t *testing.T) {
 	p := newPlay(t)
-	out := p.respond(the[Enriched](t, p.send("message-input", requestMessage("hi", "r1"))), saying("hello"))
-	o := the[Answered](t, out)
+	out := p.respond(the[enriched](t, p.send("message-input", requestMessage("hi", "r1"))), saying("hello"))
+	o := the[answered](t, out)
 	require.Equal(t, topics.Output{
 		SessionID: ptr("s1"), UserID: ptr("mira"), Content: "hello", InputTokens: 7, OutputTokens: 3,
 		Cost: o.Cost, SourceAgent: "agent-1", Timestamp: "2026-09-21T14:13:20Z", RequestID: ptr("r1"),
@@ -44,7 +44,7 @@ func TestAnswerContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			out := p.respond(p.ask("hi"), `"last_input_response":`+c.messages+`,"end_turn":true`)
-			answered := the[Answered](t, out)
+			answered := the[answered](t, out)
 			require.Equal(t, c.want, answered.Content)
 			if c.want != empty {
 				require.Nil(t, answered.Error)
@@ -68,7 +68,7 @@ func TestSourceAgentIsTheFirstNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			out := p.respond(p.ask("hi"), `"last_input_response":`+c.messages+`,"end_turn":true`)
-			require.Equal(t, c.want, the[Answered](t, out).SourceAgent)
+			require.Equal(t, c.want, the[answered](t, out).SourceAgent)
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestLegacyAndCamelCaseResponsesAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			p.ask("hi")
-			o := the[Answered](t, p.send("think-request-response", value))
+			o := the[answered](t, p.send("think-request-response", value))
 			require.Equal(t, "hello", o.Content)
 			require.Equal(t, int64(7), o.InputTokens)
 			require.Equal(t, int64(3), o.OutputTokens)
@@ -96,7 +96,7 @@ func TestLegacyAndCamelCaseResponsesAnswer(t *testing.T) {
 func TestNullCostFlowsThrough(t *testing.T) {
 	p := newPlay(t)
 	p.ask("hi")
-	require.Nil(t, the[Answered](t, p.send("think-request-response", `{"total_session_cost":null,"previous_messages":[],"end_turn":true}`)).Cost)
+	require.Nil(t, the[answered](t, p.send("think-request-response", `{"total_session_cost":null,"previous_messages":[],"end_turn":true}`)).Cost)
 	require.Nil(t, p.ask("again").Cost)
 }
 
@@ -105,7 +105,7 @@ func TestResponseWithoutToolsAndEndIsNotAnAnswer(t *testing.T) {
 	asked := p.ask("hi")
 	require.Empty(t, p.respond(asked, `"end_turn":false,"tool_uses":[]`))
 	require.NotNil(t, p.state().Turn)
-	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content, "the step waits on")
+	require.Equal(t, "done", the[answered](t, p.respond(asked, saying("done"))).Content, "the step waits on")
 }
 
 func TestStepWithoutAnAnswerEndsAtItsDeadline(t *testing.T) {
@@ -113,7 +113,7 @@ func TestStepWithoutAnAnswerEndsAtItsDeadline(t *testing.T) {
 	asked := p.ask("hi")
 	require.Empty(t, p.respond(asked, `"end_turn":false`))
 	require.Empty(t, p.wait(p.rules.ThinkTimeout-time.Millisecond))
-	require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, p.wait(time.Millisecond)).Error.Code)
+	require.Equal(t, topics.CodeThinkTimeout, the[answered](t, p.wait(time.Millisecond)).Error.Code)
 }
 
 func TestResponseCountsOnlyForAStepThatWaits(t *testing.T) {
@@ -129,7 +129,7 @@ func TestResponseCountsOnlyForAStepThatWaits(t *testing.T) {
 	next := p.ask("more")
 	require.Equal(t, []string{reasonSameResponse}, p.send("think-request-response", answer).letters(), "in the next turn")
 	require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("another")).letters(), "names a closed step")
-	require.Equal(t, "good", the[Answered](t, p.respond(next, saying("good"))).Content)
+	require.Equal(t, "good", the[answered](t, p.respond(next, saying("good"))).Content)
 }
 
 func TestResponseWhileToolsRunIsDeadLettered(t *testing.T) {
@@ -137,7 +137,7 @@ func TestResponseWhileToolsRunIsDeadLettered(t *testing.T) {
 	asked := p.ask("hi")
 	p.respond(asked, calling("t1"))
 	require.Equal(t, []string{reasonNoStep}, p.respond(asked, saying("no")).letters())
-	require.Len(t, emitted[Enriched](p.result("t1", "x")), 1)
+	require.Len(t, emitted[enriched](p.result("t1", "x")), 1)
 }
 
 func TestEchoSelectsTheStepThatAResponseAnswers(t *testing.T) {
@@ -166,7 +166,7 @@ func TestEchoSelectsTheStepThatAResponseAnswers(t *testing.T) {
 			p.ask("two")
 			out := p.send("think-request-response", c.value)
 			if c.want == "" {
-				require.Len(t, emitted[Answered](out), 1)
+				require.Len(t, emitted[answered](out), 1)
 				return
 			}
 			require.Equal(t, []string{c.want}, out.letters())
@@ -178,7 +178,7 @@ func TestEchoSelectsTheStepThatAResponseAnswers(t *testing.T) {
 func TestAMissingEchoNamesTheOpenStep(t *testing.T) {
 	p := newPlay(t)
 	p.ask("one")
-	require.Len(t, emitted[Answered](p.send("think-request-response",
+	require.Len(t, emitted[answered](p.send("think-request-response",
 		`{"previous_messages":[{},{}],"last_input_message":null,"end_turn":true}`)), 1)
 }
 
@@ -199,7 +199,7 @@ func TestRepeatedQuestionIsDistinguishedByItsHistory(t *testing.T) {
 			p.ask("again")
 			out := p.send("think-request-response", fmt.Sprintf(
 				`{"previous_messages":%s,"last_input_message":%s,"end_turn":true,%s}`, c.previous, message("again"), c.more))
-			require.Equal(t, c.counts, len(emitted[Answered](out)) == 1, out.letters())
+			require.Equal(t, c.counts, len(emitted[answered](out)) == 1, out.letters())
 		})
 	}
 }
@@ -210,13 +210,13 @@ func TestThinkDeadlineEndsTheTurn(t *testing.T) {
 	asked := p.ask("two")
 	p.send("message-input", message("three"))
 	out := p.wait(p.rules.ThinkTimeout)
-	o := the[Answered](t, out)
+	o := the[answered](t, out)
 	require.Equal(t, topics.CodeThinkTimeout, o.Error.Code)
 	require.Equal(t, "error", *o.Status)
 	require.Equal(t, "agent-1", o.SourceAgent)
 	require.Zero(t, o.InputTokens)
 	require.InDelta(t, 0.5, *o.Cost, 0)
-	next := the[Enriched](t, out)
+	next := the[enriched](t, out)
 	require.Contains(t, string(next.LatestInput), "three")
 	require.NotContains(t, string(next.History), "two", "an error leaves the history as it was")
 	require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("late")).letters())
@@ -227,29 +227,29 @@ func TestErrorAfterToolsKeepsTheCostAndNotTheHistory(t *testing.T) {
 	p.respond(p.ask("one"), calling("t1"))
 	p.result("t1", "x")
 	out := p.wait(p.rules.ThinkTimeout)
-	require.InDelta(t, 0.5, *the[Answered](t, out).Cost, 0)
+	require.InDelta(t, 0.5, *the[answered](t, out).Cost, 0)
 	asked := p.ask("two")
 	require.Nil(t, asked.History)
 	require.InDelta(t, 0.5, *asked.Cost, 0)
 }
 
 func TestThinkFailureEndsTheTurn(t *testing.T) {
-	for name, send := range map[string]func(p *play, asked Enriched) effects{
-		"original bytes and headers": func(p *play, asked Enriched) effects {
+	for name, send := range map[string]func(p *play, asked enriched) effects{
+		"original bytes and headers": func(p *play, asked enriched) effects {
 			return p.send("think-dlq", `{"session_id":"s1","latest_input":`+string(asked.LatestInput)+`}`,
 				header(topics.HeaderErrorReason, "upstream 529"))
 		},
-		"original value and error": func(p *play, asked Enriched) effects {
+		"original value and error": func(p *play, asked enriched) effects {
 			return p.send("think-dlq", fmt.Sprintf(`{"originalValue":%q,"error":"upstream 529"}`,
 				`{"latest_input":`+string(asked.LatestInput)+`}`))
 		},
-		"no original": func(p *play, asked Enriched) effects {
+		"no original": func(p *play, asked enriched) effects {
 			return p.send("think-dlq", `{"originalValue":null,"error":"upstream 529"}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
-			o := the[Answered](t, send(p, p.ask("hi")))
+			o := the[answered](t, send(p, p.ask("hi")))
 			require.Equal(t, topics.CodeThinkFailed, o.Error.Code)
 			require.Contains(t, o.Error.Message, "upstream 529")
 			require.Nil(t, p.state().Turn)
@@ -259,41 +259,41 @@ func TestThinkFailureEndsTheTurn(t *testing.T) {
 
 // At its deadline, a step is ended by the turn's own timer or by the worker's failure, whichever is read first.
 func TestStepThatEndsAtItsDeadlineHasOneCode(t *testing.T) {
-	fail := func(p *play, asked Enriched, opts ...recordOption) effects {
+	fail := func(p *play, asked enriched, opts ...recordOption) effects {
 		opts = append(opts, header(topics.HeaderErrorReason, "too late"))
 		return p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, opts...)
 	}
 	late := header("turntable.reason", "deadline")
 	for name, c := range map[string]struct {
-		end  func(p *play, asked Enriched) effects
+		end  func(p *play, asked enriched) effects
 		code topics.Code
 	}{
-		"timer first": {func(p *play, asked Enriched) effects {
+		"timer first": {func(p *play, asked enriched) effects {
 			out := p.wait(p.rules.ThinkTimeout)
 			require.Equal(t, []string{reasonNoStep}, fail(p, asked, late).letters())
 			return out
 		}, topics.CodeThinkTimeout},
-		"failure first": {func(p *play, asked Enriched) effects {
+		"failure first": {func(p *play, asked enriched) effects {
 			out := fail(p, asked, late)
-			require.Empty(t, emitted[Answered](p.wait(p.rules.ThinkTimeout)))
+			require.Empty(t, emitted[answered](p.wait(p.rules.ThinkTimeout)))
 			return out
 		}, topics.CodeThinkTimeout},
-		"failure before its step opens": {func(p *play, asked Enriched) effects {
+		"failure before its step opens": {func(p *play, asked enriched) effects {
 			p.send("message-input", message("two"))
-			early := fail(p, Enriched{LatestInput: topics.Raw(message("two"))}, late)
+			early := fail(p, enriched{LatestInput: topics.Raw(message("two"))}, late)
 			require.Empty(t, early, "it is held")
 			return p.respond(asked, saying("done"))
 		}, topics.CodeThinkTimeout},
-		"failure with another reason": {func(p *play, asked Enriched) effects {
+		"failure with another reason": {func(p *play, asked enriched) effects {
 			return fail(p, asked, header("turntable.reason", "other"))
 		}, topics.CodeThinkFailed},
-		"failure of a worker that gives no reason": {func(p *play, asked Enriched) effects {
+		"failure of a worker that gives no reason": {func(p *play, asked enriched) effects {
 			return fail(p, asked)
 		}, topics.CodeThinkFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
-			answers := emitted[Answered](c.end(p, p.ask("one")))
+			answers := emitted[answered](c.end(p, p.ask("one")))
 			require.NotEmpty(t, answers)
 			require.Equal(t, c.code, answers[len(answers)-1].Error.Code)
 		})
@@ -307,10 +307,10 @@ func TestCostOfAFailedStepCountsForTheSession(t *testing.T) {
 			p := newPlay(t)
 			p.respond(p.ask("one"), saying("first")) // for 0.5
 			failed := `{"latest_input":` + string(p.ask("two").LatestInput) + `}`
-			opt := func(r *Record) {
+			opt := func(r *record) {
 				r.Headers = append(r.Headers, &turnrow.Header{Name: []byte(topics.HeaderCost), Value: []byte(header)})
 			}
-			o := the[Answered](t, p.send("think-dlq", failed, opt))
+			o := the[answered](t, p.send("think-dlq", failed, opt))
 			require.InDelta(t, want, *o.Cost, 1e-9)
 			p.send("think-dlq", failed, opt)
 			require.InDelta(t, want, *p.ask("three").Cost, 1e-9, "once")
@@ -333,15 +333,15 @@ func TestThinkFailureOfAnotherStepChangesNothing(t *testing.T) {
 func TestARepeatedThinkFailureEndsOneTurn(t *testing.T) {
 	p := newPlay(t)
 	failed := `{"session_id":"s1","latest_input":` + string(p.ask("hi").LatestInput) + `,"timestamp":"t"}`
-	require.Len(t, emitted[Answered](p.send("think-dlq", failed)), 1)
+	require.Len(t, emitted[answered](p.send("think-dlq", failed)), 1)
 	p.ask("hi")
 	require.Equal(t, []string{reasonSameFailure}, p.send("think-dlq", failed).letters())
-	require.Len(t, emitted[Answered](p.send("think-dlq", strings.Replace(failed, `"t"`, `"u"`, 1))), 1)
+	require.Len(t, emitted[answered](p.send("think-dlq", strings.Replace(failed, `"t"`, `"u"`, 1))), 1)
 
 	unknown := `{"originalValue":null,"error":"overloaded"}` // two of these may say the same
 	for range 2 {
 		p.ask("hi")
-		require.Len(t, emitted[Answered](p.send("think-dlq", unknown)), 1)
+		require.Len(t, emitted[answered](p.send("think-dlq", unknown)), 1)
 	}
 }
 
@@ -359,10 +359,10 @@ func TestTombstoneDoesNotChangeTheOpenTurn(t *testing.T) {
 	p.respond(p.ask("one"), saying("first"))
 	p.respond(p.ask("two"), calling("t1"))
 	p.tombstone("think-request-response")
-	asked := the[Enriched](t, p.result("t1", "x"))
+	asked := the[enriched](t, p.result("t1", "x"))
 	require.Contains(t, string(asked.History), "first", "its steps build on their own response")
 	require.Contains(t, string(asked.History), "two")
-	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content)
+	require.Equal(t, "done", the[answered](t, p.respond(asked, saying("done"))).Content)
 	require.Contains(t, string(p.ask("three").History), "first")
 }
 
@@ -370,7 +370,7 @@ func TestAnswerTooLargeForTheRowIsAnError(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
 	out := p.respond(p.ask("two"), saying(strings.Repeat("x", p.rules.RowLimit)))
-	require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code)
+	require.Equal(t, topics.CodeTooLarge, the[answered](t, out).Error.Code)
 	require.NotContains(t, string(p.ask("three").History), "two", "the history is unchanged")
 }
 
@@ -378,7 +378,7 @@ func TestEmptyReplyEndsTheTurnWithItsCode(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("Which berth?")
 	failed := fmt.Sprintf(`{"session_id":"s1","latest_input":%s}`, asked.LatestInput)
-	out := the[Answered](t, p.send("think-dlq", failed, header(topics.HeaderReason, topics.ReasonEmpty)))
+	out := the[answered](t, p.send("think-dlq", failed, header(topics.HeaderReason, topics.ReasonEmpty)))
 	require.Equal(t, topics.CodeEmptyResponse, out.Error.Code)
 }
 
@@ -387,9 +387,9 @@ func TestInvalidCallIsRefusedAndTheOthersRun(t *testing.T) {
 	p := newPlay(t)
 	es := p.respond(p.ask("two clocks"), strings.Replace(calling("c1", "c2"), `"tool_use_id":"c1"`,
 		`"tool_use_id":"c1","invalid":"the arguments are an array"`, 1))
-	require.Len(t, emitted[Called](es), 1)
-	require.Equal(t, "c1", *the[Refused](t, es).ToolUseID)
-	asked := the[Enriched](t, p.result("c2", "noon"))
+	require.Len(t, emitted[called](es), 1)
+	require.Equal(t, "c1", *the[refused](t, es).ToolUseID)
+	asked := the[enriched](t, p.result("c2", "noon"))
 	require.Contains(t, string(asked.LatestInput), `{"error":"the arguments are an array","reason":"invalid_tool_call"}`)
 	require.Contains(t, string(asked.LatestInput), "noon")
 }
@@ -400,10 +400,10 @@ func TestMetadataOfAReplyIsInTheHistoryOfTheNextStep(t *testing.T) {
 	p := newPlay(t)
 	es := p.respond(p.ask("clock"), strings.Replace(callingFor(wanted{"c1", "look", `{}`}), `"role":"assistant",`,
 		`"role":"assistant","metadata":`+metadata+`,`, 1))
-	require.NotContains(t, fmt.Sprintf("%+v", emitted[Called](es)), "c2ln")
-	asked := the[Enriched](t, p.result("c1", "noon"))
+	require.NotContains(t, fmt.Sprintf("%+v", emitted[called](es)), "c2ln")
+	asked := the[enriched](t, p.result("c1", "noon"))
 	require.Contains(t, string(asked.History), metadata)
-	out := the[Answered](t, p.respond(asked, saying("noon")))
+	out := the[answered](t, p.respond(asked, saying("noon")))
 	require.NotContains(t, fmt.Sprintf("%+v", out), "c2ln")
 	require.Contains(t, string(p.ask("again").History), metadata)
 }

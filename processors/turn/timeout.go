@@ -34,7 +34,7 @@ const (
 )
 
 // timeOut ends what is due of the open turn: its step, its open calls, or its wait for a summary.
-func (d DeadlineCame) timeOut(s *transition) {
+func (d deadlineCame) timeOut(s *transition) {
 	s.expireOthers()
 	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.nowMS() || d.postpone(s, s.turnDeadline()) {
 		return
@@ -51,7 +51,7 @@ func (d DeadlineCame) timeOut(s *transition) {
 }
 
 // expire gives up held records and routes that have expired, and ends or removes the session if it is idle.
-func (d DeadlineCame) expire(s *transition) {
+func (d deadlineCame) expire(s *transition) {
 	d.expireEarly(s)
 	s.expireRoutes()
 	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postponeEnd(s, at) {
@@ -92,7 +92,7 @@ func (s *transition) timeOutCalls() {
 // expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
 // waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends. A record whose message may
 // be unread is kept.
-func (d DeadlineCame) expireEarly(s *transition) {
+func (d deadlineCame) expireEarly(s *transition) {
 	for _, h := range s.row.Early {
 		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
@@ -113,18 +113,18 @@ func (s *session) expects(h *turnrow.Held) bool {
 
 // postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records
 // that may be unread.
-func (d DeadlineCame) postpone(s *transition, at int64) bool {
+func (d deadlineCame) postpone(s *transition, at int64) bool {
 	return d.wait(s, at, maxTimeoutDelay, func(time.Duration) time.Duration { return readAgain })
 }
 
 // postponeEnd is postpone for the end or the removal of a session.
-func (d DeadlineCame) postponeEnd(s *transition, at int64) bool {
+func (d deadlineCame) postponeEnd(s *transition, at int64) bool {
 	return d.wait(s, at, maxEndDelay, func(waited time.Duration) time.Duration { return endAgain(s.key, waited) })
 }
 
 // wait postpones what is due at a time for as long as again says of how long it was postponed so far. It reports false if no
 // record may be unread, or if the limit is reached.
-func (d DeadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
+func (d deadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
 	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
 		return false
 	}
@@ -157,17 +157,17 @@ var _ reading = (*processors.Context)(nil)
 
 // withUnread returns the deadline with what may be unread, if it may have to wait for that: Progress can ask each broker of an
 // input, and blocks while one does not answer.
-func (d DeadlineCame) withUnread(state *turnrow.State, now time.Time, rules rules, from reading) DeadlineCame {
+func (d deadlineCame) withUnread(state *turnrow.State, now time.Time, rules rules, from reading) deadlineCame {
 	if state == nil || !(&session{row: state, key: d.Session, now: now, rules: rules}).mayPostpone() {
 		return d
 	}
 	p := from.Progress()
-	d.Unread = &Unread{From: p.Through, Since: p.Since}
+	d.Unread = &unread{From: p.Through, Since: p.Since}
 	return d
 }
 
 // mayPostpone reports whether a deadline that comes now may be postponed. If it reports false, the outcome does not depend on
-// DeadlineCame.Unread. It reads no parts.
+// deadlineCame.Unread. It reads no parts.
 func (s *session) mayPostpone() bool {
 	due := func(at int64) bool { return at <= s.nowMS() }
 	gateDue := func(g *turnrow.OtherGate) bool { return due(g.ExpiresMs) }

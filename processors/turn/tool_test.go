@@ -15,10 +15,10 @@ import (
 func TestEveryItemBecomesACall(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), calling("t1", "t2"))
-	calls := emitted[Called](out)
+	calls := emitted[called](out)
 	require.Len(t, calls, 2)
 	for i, id := range []string{"t1", "t2"} {
-		require.Equal(t, Called{
+		require.Equal(t, called{
 			ToolUseID: &id, ToolID: ptr("look"), Name: ptr("look"), Input: topics.Raw(`{"at":1}`),
 			SessionID: ptr("s1"), TotalTools: 2,
 		}, calls[i])
@@ -31,8 +31,8 @@ func TestEveryItemBecomesACall(t *testing.T) {
 func TestEndTurnWithToolsDoesNotEndTheTurn(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), strings.Replace(calling("t1"), `"end_turn":false`, `"end_turn":true`, 1))
-	require.Empty(t, emitted[Answered](out))
-	require.Len(t, emitted[Called](out), 1)
+	require.Empty(t, emitted[answered](out))
+	require.Len(t, emitted[called](out), 1)
 }
 
 func TestLastResultCompletesTheStep(t *testing.T) {
@@ -44,7 +44,7 @@ func TestLastResultCompletesTheStep(t *testing.T) {
 	p.now = p.now.Add(time.Second)
 	out := p.result("t1", "first")
 
-	done := the[Completed](t, out)
+	done := the[completed](t, out)
 	require.Equal(t, "s1", *done.SessionID)
 	require.Equal(t, "mira", *done.UserID)
 	require.Equal(t, int64(2), done.ExpectedCount)
@@ -57,7 +57,7 @@ func TestLastResultCompletesTheStep(t *testing.T) {
 	require.Equal(t, "t1", *done.Results[0].ToolUseID, "in item order")
 	require.Equal(t, int64(5), done.Results[0].LatencyMS)
 
-	m := the[ToolMessage](t, out)
+	m := the[toolMessage](t, out)
 	require.Equal(t, "tool", *m.Role)
 	require.Equal(t, "s1", *m.SessionID)
 	require.Equal(t, "mira", *m.UserID)
@@ -66,7 +66,7 @@ func TestLastResultCompletesTheStep(t *testing.T) {
 	require.Equal(t, `{"tool_results":[`+string(topics.EncodeToolResult(done.Results[0]))+`,`+
 		string(topics.EncodeToolResult(done.Results[1]))+`],"tool_count":2,"source":"tool-execution"}`, string(m.Metadata))
 
-	next := the[Enriched](t, out)
+	next := the[enriched](t, out)
 	require.Equal(t, string(topics.EncodeMessage(topics.Message(m))), string(next.LatestInput))
 	require.JSONEq(t, `[`+message("hi")+`,{"role":"assistant","content":[]}]`, string(next.History))
 	require.InDelta(t, 0.5, *next.Cost, 0)
@@ -79,14 +79,14 @@ func TestUnusableItemsGetErrorResultsImmediately(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), `"tool_uses":[{"tool_use_id":null,"name":"look"},{"tool_use_id":"t1","name":" "},`+
 		`null,{"tool_use_id":"t2","name":"look"},{"tool_use_id":"t2","name":"other"}],"end_turn":false`)
-	require.Len(t, emitted[Called](out), 1)
-	refused := emitted[Refused](out)
+	require.Len(t, emitted[called](out), 1)
+	refused := emitted[refused](out)
 	require.Len(t, refused, 4)
 	for _, r := range refused {
 		require.Equal(t, int64(5), r.TotalTools)
 	}
 	out = p.result("t2", "good")
-	m := the[ToolMessage](t, out)
+	m := the[toolMessage](t, out)
 	entry := func(id, name, text string) string {
 		return fmt.Sprintf(`{"tool_use_id":%s,"name":%s,"result":{"error":"%s","reason":"invalid_tool_call"},`+
 			`"status":"error"}`, id, name, text)
@@ -96,7 +96,7 @@ func TestUnusableItemsGetErrorResultsImmediately(t *testing.T) {
 		entry(`null`, `null`, "the tool call has no tool_use_id")+`,`+
 		`{"tool_use_id":"t2","name":"look","result":{"said":"good"},"status":"success"},`+
 		entry(`"t2"`, `"other"`, "the tool_use_id is that of another call of the same response")+`]`, string(m.Content))
-	require.Equal(t, int64(5), the[Completed](t, out).ExpectedCount)
+	require.Equal(t, int64(5), the[completed](t, out).ExpectedCount)
 }
 
 // The model finds the answer to its n-th item in the n-th place, so a null must not move the items behind it.
@@ -113,11 +113,11 @@ func TestItemsKeepTheirOrderAmongNulls(t *testing.T) {
 		}
 		p := newPlay(t)
 		out := p.respond(p.ask("hi"), `"tool_uses":[`+strings.Join(items, ",")+`],"end_turn":false`)
-		calls := emitted[Called](out)
+		calls := emitted[called](out)
 		for _, c := range calls {
 			out = p.result(*c.ToolUseID, "x")
 		}
-		done := the[Completed](t, out)
+		done := the[completed](t, out)
 		for i, e := range done.Expected {
 			require.Equal(t, want[i], textOrNone(e.ToolUseID))
 			require.Equal(t, want[i], textOrNone(done.Results[i].ToolUseID))
@@ -138,10 +138,10 @@ func TestStepWithoutUsableItemsCompletesImmediately(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			out := p.respond(p.ask("hi"), `"tool_uses":[`+items+`],"end_turn":true`)
-			require.Len(t, emitted[Refused](out), 1)
-			require.Len(t, emitted[Completed](out), 1)
-			require.Len(t, emitted[ToolMessage](out), 1)
-			require.Len(t, emitted[Enriched](out), 1)
+			require.Len(t, emitted[refused](out), 1)
+			require.Len(t, emitted[completed](out), 1)
+			require.Len(t, emitted[toolMessage](out), 1)
+			require.Len(t, emitted[enriched](out), 1)
 			require.Equal(t, uint32(2), p.state().Turn.Step)
 		})
 	}
@@ -150,7 +150,7 @@ func TestStepWithoutUsableItemsCompletesImmediately(t *testing.T) {
 func TestTooManyCallsEndTheTurn(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), `"tool_uses":[`+strings.Repeat("null,", maxCalls)+`null]`)
-	require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code)
+	require.Equal(t, topics.CodeTooLarge, the[answered](t, out).Error.Code)
 	require.Len(t, out, 1)
 }
 
@@ -160,14 +160,14 @@ func TestToolTimeoutGivesOpenCallsErrorResults(t *testing.T) {
 	p.result("t1", "came")
 	require.Empty(t, p.wait(p.rules.ToolTimeout-time.Millisecond))
 	out := p.wait(time.Millisecond)
-	done := the[Completed](t, out)
+	done := the[completed](t, out)
 	require.Contains(t, string(done.Results[0].Result), "came")
 	require.Equal(t, topics.ToolUseResult{
 		SessionID: ptr("s1"), ToolUseID: ptr("t2"), Name: ptr("look"),
 		Result:    topics.Raw(`{"error":"async tool did not respond within 300000ms","reason":"timeout"}`),
 		LatencyMS: 300000, Status: ptr("error"), TotalTools: 2, Timestamp: ptr(topics.Timestamp(p.now)),
 	}, done.Results[1])
-	require.Len(t, emitted[Enriched](out), 1)
+	require.Len(t, emitted[enriched](out), 1)
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
 }
 
@@ -182,14 +182,14 @@ func TestCallThatEndsAtItsDeadlineHasOneReason(t *testing.T) {
 		},
 		"result first": func(p *play) effects {
 			out := p.send("tool-use-result", late)
-			require.Empty(t, emitted[Completed](p.wait(p.rules.ToolTimeout)))
+			require.Empty(t, emitted[completed](p.wait(p.rules.ToolTimeout)))
 			return out
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
 			p.respond(p.ask("hi"), calling("t1"))
-			r := the[Completed](t, end(p)).Results[0]
+			r := the[completed](t, end(p)).Results[0]
 			require.Equal(t, "error", *r.Status)
 			reason, _ := topics.Lookup(r.Result, "reason")
 			require.Equal(t, `"timeout"`, string(reason))
@@ -206,7 +206,7 @@ func TestToolErrorEndsItsCallImmediately(t *testing.T) {
 	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":null}`))
 	out := p.send("tool-use-dlq", item, header(topics.HeaderErrorReason, "division by zero"))
 	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{"error":"division by zero","reason":"tool_failed"},`+
-		`"status":"error"}]`, string(the[ToolMessage](t, out).Content))
+		`"status":"error"}]`, string(the[toolMessage](t, out).Content))
 }
 
 func TestSecondResultOfACallChangesNothing(t *testing.T) {
@@ -219,8 +219,8 @@ func TestSecondResultOfACallChangesNothing(t *testing.T) {
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "other").letters())
 	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t1","name":"look"}`), "nor does an error")
 	out := p.result("t2", "x")
-	require.Contains(t, string(the[ToolMessage](t, out).Content), "first")
-	require.NotContains(t, string(the[ToolMessage](t, out).Content), "other")
+	require.Contains(t, string(the[toolMessage](t, out).Content), "first")
+	require.NotContains(t, string(the[toolMessage](t, out).Content), "other")
 }
 
 func TestLateAndForeignResultsAreDeadLettered(t *testing.T) {
@@ -230,7 +230,7 @@ func TestLateAndForeignResultsAreDeadLettered(t *testing.T) {
 	asked := p.ask("hi")
 	p.respond(asked, calling("t1"))
 	require.Equal(t, []string{reasonNoCall}, p.result("t9", "foreign").letters(), "while tools run")
-	asked = the[Enriched](t, p.result("t1", "x"))
+	asked = the[enriched](t, p.result("t1", "x"))
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "late").letters(), "while the model thinks")
 	p.respond(asked, saying("done"))
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "later").letters(), "after the turn")
@@ -257,20 +257,20 @@ func TestALaterTurnMayUseAnIDAgain(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("one")
 	p.respond(asked, calling("t1"))
-	asked = the[Enriched](t, p.result("t1", "first"))
+	asked = the[enriched](t, p.result("t1", "first"))
 	p.respond(asked, saying("done"))
 
 	asked = p.ask("two")
-	require.Len(t, emitted[Called](p.respond(asked, calling("t1"))), 1)
+	require.Len(t, emitted[called](p.respond(asked, calling("t1"))), 1)
 	require.Equal(t, []string{reasonSameResult}, p.result("t1", "first").letters(), "identical bytes are the old result")
-	require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+	require.Contains(t, string(the[toolMessage](t, p.result("t1", "second")).Content), "second")
 }
 
 func TestRepeatOfAHeldResultIsRecognized(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("one")
 	p.result("t1", "early")
-	asked = the[Enriched](t, p.respond(asked, calling("t1")))
+	asked = the[enriched](t, p.respond(asked, calling("t1")))
 	p.respond(asked, saying("done"))
 	p.respond(p.ask("two"), calling("t1"))
 	require.Equal(t, []string{reasonSameResult}, p.result("t1", "early").letters())
@@ -286,15 +286,15 @@ func TestEarlyResultsAreHeldForTheirCall(t *testing.T) {
 		header(topics.HeaderErrorReason, "broken")))
 	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t8","name":"look"}`))
 	out := p.respond(asked, calling("t1", "t2"))
-	require.Len(t, emitted[Called](out), 2, "the calls are made all the same")
-	content := string(the[ToolMessage](t, out).Content)
+	require.Len(t, emitted[called](out), 2, "the calls are made all the same")
+	content := string(the[toolMessage](t, out).Content)
 	require.Contains(t, content, "early")
 	require.Contains(t, content, "broken")
 	require.Len(t, p.state().Turn.Held, 2)
 
-	out = p.respond(the[Enriched](t, out), saying("done"))
+	out = p.respond(the[enriched](t, out), saying("done"))
 	require.Equal(t, []string{reasonUnclaimed}, out.letters(), "only the result; the error goes in silence")
-	held := out[1].(DeadLetter).Held
+	held := out[1].(deadLetter).Held
 	require.Equal(t, "t9", held.ToolUseId)
 	require.Equal(t, toolResult("t9", "nobody's"), string(held.Value))
 	require.Equal(t, "quay-tool-use-result", held.Topic)
@@ -305,7 +305,7 @@ func TestAnEarlyResultOfAnEarlierTurnIsLate(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("one")
 	p.respond(asked, calling("t1"))
-	asked = the[Enriched](t, p.wait(p.rules.ToolTimeout))
+	asked = the[enriched](t, p.wait(p.rules.ToolTimeout))
 	p.respond(asked, saying("done"))
 	p.ask("two")
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "very late").letters())
@@ -316,5 +316,5 @@ func TestNullResultIsAnEmptyObject(t *testing.T) {
 	p.respond(p.ask("hi"), calling("t1"))
 	out := p.send("tool-use-result", `{"tool_use_id":"t1","result":null,"status":null}`)
 	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{},"status":null}]`,
-		string(the[ToolMessage](t, out).Content))
+		string(the[toolMessage](t, out).Content))
 }

@@ -19,7 +19,7 @@ type copies struct {
 
 // emitResults emits the completed step and its tool message, unless they exceed the record limit even with shortened
 // results. It returns the tool message.
-func (s *transition) emitResults(with copies) ToolMessage {
+func (s *transition) emitResults(with copies) toolMessage {
 	turn := s.row.Turn
 	message := s.buildToolMessage(with)
 	if s.excess(s.rules.limit(s.rules.accepted.input), with) <= 0 {
@@ -29,9 +29,9 @@ func (s *transition) emitResults(with copies) ToolMessage {
 	return message
 }
 
-func (s *session) completed() Completed {
+func (s *session) completed() completed {
 	turn := s.row.Turn
-	c := Completed{
+	c := completed{
 		SessionID:     &s.key,
 		UserID:        turn.UserId,
 		ExpectedCount: int64(len(turn.Calls)),
@@ -56,7 +56,7 @@ func resultRecord(r *turnrow.Result) topics.ToolUseResult {
 	}
 }
 
-func (s *session) buildToolMessage(with copies) ToolMessage {
+func (s *session) buildToolMessage(with copies) toolMessage {
 	turn := s.row.Turn
 	role := roleTool
 	contentSize, metadataSize := sizesOf(turn.Calls, with.text)
@@ -76,7 +76,7 @@ func (s *session) buildToolMessage(with copies) ToolMessage {
 	metadata = append(metadata, `],"tool_count":`...)
 	metadata = strconv.AppendInt(metadata, int64(len(turn.Calls)), 10)
 	metadata = append(metadata, `,"source":"tool-execution"}`...)
-	return ToolMessage{
+	return toolMessage{
 		SessionID: &s.key,
 		UserID:    turn.UserId,
 		Role:      &role,

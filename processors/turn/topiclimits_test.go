@@ -19,12 +19,12 @@ func TestTopicThatAcceptsLessEndsOnlyWhatItRefuses(t *testing.T) {
 	}
 	t.Run("answer", func(t *testing.T) {
 		p := newPlay(t, accepts(func(l *topicLimits) *int { return &l.output }))
-		require.Equal(t, topics.CodeTooLarge, the[Answered](t, p.respond(p.ask("hi"), saying(text))).Error.Code)
-		require.Equal(t, "short", the[Answered](t, p.respond(p.ask("hi"), saying("short"))).Content)
+		require.Equal(t, topics.CodeTooLarge, the[answered](t, p.respond(p.ask("hi"), saying(text))).Error.Code)
+		require.Equal(t, "short", the[answered](t, p.respond(p.ask("hi"), saying("short"))).Content)
 	})
 	t.Run("message", func(t *testing.T) {
 		p := newPlay(t, accepts(func(l *topicLimits) *int { return &l.model }))
-		require.Equal(t, topics.CodeTooLarge, the[Answered](t, p.send("message-input", message(text))).Error.Code)
+		require.Equal(t, topics.CodeTooLarge, the[answered](t, p.send("message-input", message(text))).Error.Code)
 		p.ask("hi")
 	})
 	for name, of := range map[string]func(*topicLimits) *int{
@@ -36,7 +36,7 @@ func TestTopicThatAcceptsLessEndsOnlyWhatItRefuses(t *testing.T) {
 			p := newPlay(t, accepts(of))
 			p.respond(p.ask("hi"), calling("t1"))
 			out := p.result("t1", text)
-			has(t, string(the[ToolMessage](t, out).Content), "too_large")
+			has(t, string(the[toolMessage](t, out).Content), "too_large")
 			for _, e := range p.encode(out) {
 				require.Less(t, len(e.raw), less, e.stream)
 			}
@@ -45,8 +45,8 @@ func TestTopicThatAcceptsLessEndsOnlyWhatItRefuses(t *testing.T) {
 	t.Run("tool call", func(t *testing.T) {
 		p := newPlay(t, accepts(func(l *topicLimits) *int { return &l.tool }))
 		out := p.respond(p.ask("hi"), strings.Replace(calling("t1", "t2"), `{"at":1}`, `{"at":"`+text+`"}`, 1))
-		require.Len(t, emitted[Called](out), 1)
-		require.Equal(t, "t2", *the[Called](t, out).ToolUseID)
+		require.Len(t, emitted[called](out), 1)
+		require.Equal(t, "t2", *the[called](t, out).ToolUseID)
 		has(t, string(p.resultOf(0).Result), "too_large")
 	})
 }

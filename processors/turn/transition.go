@@ -8,41 +8,36 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
-// Apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
-// row. Apply takes ownership of state, which the caller must not use afterwards, and does not change event. It is a pure
+// apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
+// row. apply takes ownership of the state, which the caller must not use afterwards, and does not change event. It is a pure
 // function: equal arguments give equal outcomes.
 //
-// Apply reads from parts only the parts of the row that the event needs; nil means that the table has no parts: the row is
-// then written as a whole. If a part that is needed cannot be read, Apply returns an error and no outcome.
+// It reads from parts only the parts of the row that the event needs; nil means that the table has no parts: the row is
+// then written as a whole. If a part that is needed cannot be read, apply returns an error and no outcome.
 //
 // An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
 // row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
-func Apply(state *turnrow.State, event Event, parts Parts, agent string, now time.Time, c Config) (Outcome, error) {
-	return apply(snapshot{state: state, parts: parts}, event, now, rules{Config: c, Agent: agent})
-}
-
-// apply is Apply with the cached values of a snapshot.
-func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, error) {
+func apply(from snapshot, event event, now time.Time, rules rules) (outcome, error) {
 	if event.writtenByTurn() {
-		return Outcome{}, nil
+		return outcome{}, nil
 	}
 	s := &transition{session: session{row: from.state, key: event.session(), now: now, rules: rules, spendings: from.spendings}}
 	if s.row == nil {
 		s.row, s.isNew = &turnrow.State{Version: rowVersion}, true
 	}
 	if err := s.layout.open(s.row, from.parts, &from.full, rules.RowLimit); err != nil {
-		return Outcome{}, err
+		return outcome{}, err
 	}
 	s.rowLimit = rules.RowLimit - s.layout.reserve()
 	if !within(s.row, s.rowLimit) {
 		s.oversize = stateSize(s.row)
 	}
-	record := event.record()
+	record := event.source()
 	var cause digest
 	if record != nil {
 		cause = digests.Of(ofCause, record.Topic, record.Cause)
 		if s.knowsCause(cause) {
-			return Outcome{}, nil
+			return outcome{}, nil
 		}
 	}
 	s.handle(event)
@@ -60,45 +55,45 @@ func apply(from snapshot, event Event, now time.Time, rules rules) (Outcome, err
 	}
 	switch {
 	case s.err != nil:
-		return Outcome{}, s.err
+		return outcome{}, s.err
 	case !s.changed && record != nil && s.postponeEnd():
 	case !s.changed:
-		return Outcome{Effects: s.effects}, nil
+		return outcome{Effects: s.effects}, nil
 	case s.erased && from.state == nil:
-		return Outcome{Effects: s.effects}, nil
+		return outcome{Effects: s.effects}, nil
 	case s.erased:
 		return s.outcome(nil), nil
 	case !fits && record != nil:
-		return Outcome{Effects: s.deadLetterForSize(event)}, nil
+		return outcome{Effects: s.deadLetterForSize(event)}, nil
 	}
 	s.row.DeadlineMs, s.row.Version = s.deadline(), formatOf(s.row)
 	return s.outcome(s.row), nil
 }
 
 // handle is what happens to an event.
-func (s *transition) handle(event Event) {
+func (s *transition) handle(event event) {
 	switch e := event.(type) {
-	case MessageArrived: // it gets its turn, or waits for it
+	case messageArrived: // it gets its turn, or waits for it
 		s.receiveMessage(e)
-	case Compacted: // the turn's first step begins
+	case compacted: // the turn's first step begins
 		s.receiveSummary(e)
-	case ThinkResponded: // the step's calls are handed out, or the turn is answered
+	case thinkResponded: // the step's calls are handed out, or the turn is answered
 		s.receiveResponse(e)
-	case ThinkFailed: // the turn ends in an error
+	case thinkFailed: // the turn ends in an error
 		s.receiveFailure(e)
-	case GateEnded: // a call is handed out or refused
+	case gateEnded: // a call is handed out or refused
 		s.receiveOutcome(e)
-	case ToolAnswered: // a call ends; with the last one the next step begins
+	case toolAnswered: // a call ends; with the last one the next step begins
 		s.receiveResult(e)
-	case ToolFailed:
+	case toolFailed:
 		s.receiveToolFailure(e)
-	case GateOpened: // the clock of the step stops
+	case gateOpened: // the clock of the step stops
 		s.receiveGate(e)
-	case RouteGiven: // the output of a message has a way to its caller
+	case routeGiven: // the output of a message has a way to its caller
 		s.receiveRoute(e)
-	case Controlled: // turns end, or the session
+	case controlled: // turns end, or the session
 		s.receiveControl(e)
-	case DeadlineCame:
+	case deadlineCame:
 		e.timeOut(s)
 		s.applyEarly() // before expiry: a record whose step opens now is not too late
 		e.expire(s)
@@ -109,8 +104,8 @@ func (s *transition) handle(event Event) {
 }
 
 // outcome returns the outcome of a changed session; a nil row is deleted.
-func (s *transition) outcome(row *turnrow.State) Outcome {
-	out := Outcome{Changed: true, State: row, Effects: s.effects}
+func (s *transition) outcome(row *turnrow.State) outcome {
+	out := outcome{Changed: true, State: row, Effects: s.effects}
 	out.NewParts, out.UnusedParts, out.full = s.layout.divide(row, s.nowMS())
 	return out
 }

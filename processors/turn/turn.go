@@ -39,7 +39,7 @@ func (s *transition) askForSummary(input topics.Raw) bool {
 	keep := s.rules.historyLimit().below()
 	keep.exchanges = rules.Keep
 	cut := cutFront(s.row.History, keep, false)
-	request := CompactionRequested{
+	request := compactionRequested{
 		SessionID: &s.key, UserID: s.user(turn.Message), CompactionID: compactionID(turn.Message), Timestamp: s.timestamp(),
 		Messages: append(append(topics.Raw(nil), s.row.History[:cut.bytes]...), ']'),
 	}
@@ -59,7 +59,7 @@ func (s *transition) askForSummary(input topics.Raw) bool {
 
 // compactionID names the request of a turn's compaction: it is the request's turntable.id.
 func compactionID(a *turnrow.Accepted) string {
-	return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0)
+	return outputID(a.GetTurnId(), 0, compactionRequested{}, 0)
 }
 
 // begin opens the first think step of the open turn.
@@ -75,7 +75,7 @@ func (s *transition) begin(input topics.Raw, read *topics.Message) {
 func (s *transition) think(input topics.Raw, read *topics.Message, both bool) bool {
 	turn := s.row.Turn
 	history, length := s.history()
-	record := Enriched{
+	record := enriched{
 		SessionID:   &s.key,
 		UserID:      s.user(turn.Message),
 		Cost:        s.row.Cost,

@@ -14,7 +14,7 @@ import (
 )
 
 // checkUnread checks that a deadline that is not asked for its unread records does not depend on them.
-func (p *play) checkUnread(d DeadlineCame, out Outcome) {
+func (p *play) checkUnread(d deadlineCame, out outcome) {
 	p.tb.Helper()
 	from, err := newStateCache().read(p.table(), d.Session)
 	require.NoError(p.tb, err)
@@ -24,7 +24,7 @@ func (p *play) checkUnread(d DeadlineCame, out Outcome) {
 	if d.Unread != nil {
 		d.Unread = nil
 	} else {
-		d.Unread = &Unread{Since: p.now}
+		d.Unread = &unread{Since: p.now}
 	}
 	other := p.decide(p.newBinding(), d)
 	require.Equal(p.tb, out.Effects, other.Effects)
@@ -52,9 +52,9 @@ func (t readTable) Progress() processors.Progress {
 }
 
 // fire fires the deadline with the inputs read up to through, and returns how often that was asked.
-func (p *play) fire(through time.Time) (out Outcome, asked int) {
+func (p *play) fire(through time.Time) (out outcome, asked int) {
 	p.tb.Helper()
-	out, err := p.newBinding().decide(readTable{p.table(), through, p.now, &asked}, DeadlineCame{Session: p.key}, p.now)
+	out, err := p.newBinding().decide(readTable{p.table(), through, p.now, &asked}, deadlineCame{Session: p.key}, p.now)
 	require.NoError(p.tb, err)
 	return out, asked
 }
@@ -74,7 +74,7 @@ func TestProgressIsAskedOnceForADeadlineThatMayWait(t *testing.T) {
 			require.Empty(t, out.Effects)
 			require.Greater(t, out.State.DeadlineMs, p.now.UnixMilli())
 			out, _ = p.fire(p.now)
-			want := p.decide(p.newBinding(), DeadlineCame{Session: p.key})
+			want := p.decide(p.newBinding(), deadlineCame{Session: p.key})
 			require.Len(t, out.Effects, len(want.Effects))
 			row, err := turnrow.Table.Marshal(want.State)
 			require.NoError(t, err)
@@ -145,11 +145,11 @@ func TestDeadlinesThatAreNotAskedForUnreadRecordsDoNotDependOnThem(t *testing.T)
 				r.IdlePurge = time.Duration(rapid.IntRange(1, 60).Draw(rt, "idle")) * time.Minute
 			}
 		})
-		var steps []Enriched
+		var steps []enriched
 		for n := range rapid.IntRange(1, 30).Draw(rt, "events") {
 			switch rapid.IntRange(0, 7).Draw(rt, "event") {
 			case 0:
-				steps = append(steps, emitted[Enriched](p.send("message-input", message(fmt.Sprint("m", n))))...)
+				steps = append(steps, emitted[enriched](p.send("message-input", message(fmt.Sprint("m", n))))...)
 			case 1:
 				if len(steps) > 0 {
 					p.respond(steps[len(steps)-1], rapid.SampledFrom([]string{saying("hello"), calling(fmt.Sprint("t", n))}).Draw(rt, "reply"))

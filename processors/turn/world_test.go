@@ -48,7 +48,7 @@ type stepScript struct {
 
 type queued struct {
 	topic  string
-	event  Event
+	event  event
 	script int  // the message it belongs to
 	ends   bool // it ends the turn
 }
@@ -119,7 +119,7 @@ func (w *world) deliver(topic string) {
 	w.handle(next.event)
 }
 
-func (w *world) handle(e Event) {
+func (w *world) handle(e event) {
 	w.tb.Helper()
 	w.now = w.now.Add(time.Millisecond)
 	if !w.inMemory {
@@ -141,7 +141,7 @@ func (w *world) handle(e Event) {
 func (w *world) losable(n int) int {
 	last := map[string]int{} // by tool_use_id, the last script whose result is still to come
 	for _, q := range w.queues["tool-use-result"] {
-		id := *q.event.(ToolAnswered).Result.ToolUseID
+		id := *q.event.(toolAnswered).Result.ToolUseID
 		last[id] = max(last[id], q.script)
 	}
 	for i, q := range slices.Backward(w.sent) {
@@ -149,7 +149,7 @@ func (w *world) losable(n int) int {
 		if lost > n {
 			break
 		}
-		if e, ok := q.event.(ToolAnswered); ok {
+		if e, ok := q.event.(toolAnswered); ok {
 			id := *e.Result.ToolUseID
 			if last[id] > q.script {
 				return lost - 1
@@ -188,7 +188,7 @@ func (w *world) settle() {
 			return
 		}
 		w.now = time.UnixMilli(s.Turn.DeadlineMs)
-		w.handle(DeadlineCame{Session: w.key})
+		w.handle(deadlineCame{Session: w.key})
 	}
 	require.Fail(w.tb, "a turn hangs")
 }
@@ -197,7 +197,7 @@ func (w *world) settle() {
 func (w *world) react(es effects) {
 	w.tb.Helper()
 	for _, e := range es {
-		m, ok := e.(Emit)
+		m, ok := e.(emit)
 		if !ok {
 			continue
 		}
@@ -217,25 +217,25 @@ func (w *world) react(es effects) {
 			w.once[m.ID] = true
 		}
 		switch v := m.Value.(type) {
-		case Enriched:
+		case enriched:
 			if step == 1 {
 				w.turns[turn] = scriptOf(v)
 			}
 			w.think(w.turns[turn], step, v, m.ID)
-		case Called:
+		case called:
 			w.use(v, m.ID)
 		}
 	}
 }
 
-func scriptOf(v Enriched) int {
+func scriptOf(v enriched) int {
 	m, _ := topics.DecodeMessage(v.LatestInput)
 	k, _ := strconv.Atoi(strings.TrimPrefix(topics.Text(m.Content), "question "))
 	return k
 }
 
 // think is the model: what it says depends on all that it is given.
-func (w *world) think(k, step int, asked Enriched, id string) {
+func (w *world) think(k, step int, asked enriched, id string) {
 	s := w.scripts[k]
 	cost := 1.0
 	if asked.Cost != nil {
@@ -301,7 +301,7 @@ func (w *world) result(id string, k int, said, call string) {
 }
 
 // use is the tool worker: the same call gives the same bytes.
-func (w *world) use(c Called, call string) {
+func (w *world) use(c called, call string) {
 	id := *c.ToolUseID
 	var input struct{ k int }
 	_, _ = fmt.Sscanf(string(c.Input), `{"k":%d}`, &input.k)
