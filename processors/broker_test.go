@@ -22,8 +22,8 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -300,7 +300,7 @@ func TestHealthRevealsNoSessionAndNoContent(t *testing.T) {
 }
 
 func TestRunCreatesTheTopicsOfACatalog(t *testing.T) {
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	catalog, err := topics.For("pilot")

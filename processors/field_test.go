@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 const waitLimit = time.Minute
@@ -26,7 +26,7 @@ type field struct {
 
 func newField(t *testing.T, partitions int32) *field {
 	t.Helper()
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	f := &field{t: t, addrs: b.Addrs(), broker: b}

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -41,7 +41,7 @@ func run(ctx context.Context, s settings, out, errs io.Writer) error {
 	}
 	logger := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), zapcore.Lock(zapcore.AddSync(errs)), level))
 	if s.brokers == nil {
-		broker, err := embedded.Start(embedded.WithLogger(logger))
+		broker, err := embedded.Start(embedded.Config{Logger: logger})
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -25,6 +24,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -66,7 +66,7 @@ func newLogger(errs io.Writer, verbose bool) *zap.Logger {
 func runApp(ctx context.Context, f flags, out, errs io.Writer) (err error) {
 	logger := newLogger(errs, f.verbose)
 	if f.brokers == nil {
-		broker, err := embedded.Start(embedded.WithLogger(logger))
+		broker, err := embedded.Start(embedded.Config{Logger: logger})
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +45,7 @@ func runPlay(ctx context.Context, f flags, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	broker, err := embedded.Start(embedded.WithLogger(newLogger(errs, f.verbose)))
+	broker, err := embedded.Start(embedded.Config{Logger: newLogger(errs, f.verbose)})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // errUnexpected is wrapped by the error of something that did not happen as the play promises.
@@ -67,7 +67,7 @@ func run(ctx context.Context, f flags, in io.Reader, out, errs io.Writer) (err e
 	}
 	logger := newLogger(errs, f.verbose)
 	if s.brokers == nil {
-		broker, err := embedded.Start(embedded.WithLogger(logger))
+		broker, err := embedded.Start(embedded.Config{Logger: logger})
 		if err != nil {
 			return err
 		}

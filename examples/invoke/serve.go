@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/httpserver"
@@ -31,7 +31,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	if s.brokers == nil {
-		broker, err := embedded.Start(embedded.WithPartitions(3))
+		broker, err := embedded.Start(embedded.Config{Partitions: 3})
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // buffer collects the output of a program while a test reads it.
@@ -70,7 +70,7 @@ func TestQuestionIsAnsweredByTwoAgents(t *testing.T) {
 
 func TestRunUsesAnExistingBroker(t *testing.T) {
 	setenv(t)
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, broker.Close()) }()
 	args := []string{"-timeout", "3m", "-brokers", strings.Join(broker.Addrs(), ",")}

@@ -17,11 +17,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -66,7 +66,7 @@ func quick(budget time.Duration) delivery.Config {
 
 func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries delivery.Config, turns turn.Config) *fixture {
 	t.Helper()
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	s := &fixture{

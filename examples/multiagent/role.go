@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // roles are the functions of the processes. Each runs until ctx ends and then returns nil. On out it tells its parent on
@@ -51,7 +51,7 @@ func runBroker(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	broker, err := embedded.Start(embedded.WithLogger(logger))
+	broker, err := embedded.Start(embedded.Config{Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/peer"
@@ -61,7 +61,7 @@ func runInstance(ctx context.Context, args []string, out, errs io.Writer) error 
 	if err != nil {
 		return err
 	}
-	broker, err := embedded.Start(embedded.WithLogger(i.logger))
+	broker, err := embedded.Start(embedded.Config{Logger: i.logger})
 	if err != nil {
 		return err
 	}

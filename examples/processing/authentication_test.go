@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // The commands of the README are run as they are written, except for the port.
@@ -35,7 +35,7 @@ func TestREADMEShowsHowToAuthenticate(t *testing.T) {
 func runSection(t *testing.T, section string) {
 	blocks := blocksOf(t, section)
 	require.Len(t, blocks, 3)
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	defer broker.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // FlightDeck's Execution tab reads the steps of a turn from the order of the frames, and its dashboard shows the sessions to
@@ -29,7 +29,7 @@ func TestDashboardShowsToolTurnsInOrder(t *testing.T) {
 
 func showToolTurns(t *testing.T, guarantee string) {
 	const turns = 25
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

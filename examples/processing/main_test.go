@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // child makes the test binary be the program.
@@ -80,7 +80,7 @@ func TestDropInRunsATurnUntilSIGTERM(t *testing.T) {
 }
 
 func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	defer broker.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

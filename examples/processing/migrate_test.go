@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // store is the changelog of FlightDeck's history store.
@@ -76,7 +76,7 @@ func committedIn(ctx context.Context, t *testing.T, client *kgo.Client, group, t
 // Migration there and back: the process is killed during the import, started again, stopped, and started for the second
 // time. Then FlightDeck is given what was answered meanwhile.
 func TestHistoriesMoveToTurntableAndBack(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 func TestPartsAreThoseThatAreNamedOrConfigured(t *testing.T) {
@@ -127,7 +127,7 @@ func harborService(t *testing.T) (mapping string, calls chan callback) {
 const withReply = `{"session_id":"r","content":"Which berth?","reply":{"callbackService":"harbor","bearerToken":"t0ken"}}`
 
 func TestPartsRunInFourProcesses(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -167,7 +167,7 @@ func TestPartsRunInFourProcesses(t *testing.T) {
 // FlightDeck's processing writes the reply descriptor into the output as it is, and its records have no turntable.id. It keeps
 // the route of a session until the tombstone of the process that delivers.
 func TestEverythingButTheTurnReplacesChatAPI(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -218,7 +218,7 @@ func TestEverythingButTheTurnReplacesChatAPI(t *testing.T) {
 
 // FlightDeck's chat-api delivers, so it needs the bearer token in the output.
 func TestTheTurnAloneReplacesProcessing(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	memory "github.com/turntable-streams/turntable/processors/memoir/model"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -49,7 +49,7 @@ func TestREADMEShowsAMemoryWorker(t *testing.T) {
 
 // The worker of the README remembers what the first session said. A later session of the user knows it.
 func TestASecondSessionKnowsTheFirst(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()

@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // The model calls of all sessions of a tenant count towards its budget.
 func TestATenantsBudgetEndsItsTurns(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()

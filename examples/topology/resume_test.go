@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 func TestKilledRunContinuesItsSession(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSessionCanBeInspected(t *testing.T) {
 }
 
 func TestOtherBrokersAreUsed(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(3))
+	broker, err := embedded.Start(embedded.Config{Partitions: 3})
 	require.NoError(t, err)
 	defer broker.Close()
 	brokers := strings.Join(broker.Addrs(), ",")

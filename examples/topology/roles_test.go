@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 func noon() time.Time { return time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC) }
@@ -131,7 +131,7 @@ func TestModelPassesTheConversationOn(t *testing.T) {
 }
 
 func TestRoleDeadLettersAndContinues(t *testing.T) {
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

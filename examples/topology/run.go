@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // run runs the program with the settings. It returns nil when ctx ends.
@@ -71,17 +71,16 @@ func connect(s *settings, logger *zap.Logger) (io.Closer, error) {
 	if s.brokers != nil {
 		return io.NopCloser(nil), nil
 	}
-	opts := []embedded.Option{embedded.WithLogger(logger)}
+	c := embedded.Config{Logger: logger}
 	if s.data != "" {
-		dir := filepath.Join(s.data, "broker")
+		c.Directory = filepath.Join(s.data, "broker")
 		if s.inspect != "" {
-			if _, err := os.Stat(dir); err != nil {
+			if _, err := os.Stat(c.Directory); err != nil {
 				return nil, fmt.Errorf("inspect: %w", err) // inspecting must not create the directory
 			}
 		}
-		opts = append(opts, embedded.WithDirectory(dir))
 	}
-	broker, err := embedded.Start(opts...)
+	broker, err := embedded.Start(c)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -71,7 +71,7 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	case kindGoka:
 		return runGoka(ctx, c, func() { ready() })
 	case kindBroker:
-		b, err := embedded.Start()
+		b, err := embedded.Start(embedded.Config{})
 		if err != nil {
 			return err
 		}

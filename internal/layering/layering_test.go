@@ -246,9 +246,9 @@ var confined = []struct {
 		"processors/processortest", "codec/codectest", "processors/turn/think/internal/providertest",
 	}},
 	{module + "/processors/turn/think/internal/providertest", nil},
-	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
+	{"github.com/twmb/franz-go/pkg/kfake", []string{"processors/embedded"}},
 	{"github.com/twmb/franz-go", []string{
-		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "internal/bench", "examples/",
+		"processors/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "internal/bench", "examples/",
 		"internal/testing/kill", "internal/testing/testbroker", "processors/worker/internal/share", // Sarama has no share groups
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
@@ -274,7 +274,7 @@ var confined = []struct {
 	{module + "/internal/testing/leaktest", nil},
 	{module + "/internal/testing/memnet", nil},
 	{module + "/internal/testing/kill", nil},
-	{module + "/internal/embedded", []string{"internal/testing/testbroker", "internal/bench", "internal/bench/", "examples/", "processors/agent"}},
+	{module + "/processors/embedded", []string{"internal/testing/testbroker", "internal/bench", "internal/bench/", "examples/", "processors/agent"}},
 }
 
 func TestConfinedPackagesAreImportedNowhereElse(t *testing.T) {

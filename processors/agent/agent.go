@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -129,11 +129,11 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) run(ctx context.Context) (err error) {
 	brokers := a.brokers
 	if brokers == nil {
-		opts := []embedded.Option{embedded.WithLogger(a.config.Logger)}
+		c := embedded.Config{Logger: a.config.Logger}
 		if a.config.StateDir != "" {
-			opts = append(opts, embedded.WithDirectory(filepath.Join(a.config.StateDir, "broker")))
+			c.Directory = filepath.Join(a.config.StateDir, "broker")
 		}
-		broker, failed := embedded.Start(opts...)
+		broker, failed := embedded.Start(c)
 		if failed != nil {
 			return fmt.Errorf("agent: %w", failed)
 		}

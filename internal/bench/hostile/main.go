@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 func main() {
@@ -84,7 +84,7 @@ func run(ctx context.Context, s settings, door string, out io.Writer) (err error
 	secret := newSecret()
 	args := []string{"-serve", door}
 	if needsBroker(door) {
-		broker, err := embedded.Start()
+		broker, err := embedded.Start(embedded.Config{})
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // streamBroker is the environment variable that makes the test binary an embedded broker.
@@ -22,7 +22,7 @@ const streamBroker = "TURNTABLE_STREAM_BROKER"
 
 // serveBroker is an embedded broker that prints its addresses and runs until its standard input ends.
 func serveBroker() {
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -100,7 +100,7 @@ func TestServiceAnswersInEveryFormatAndResumes(t *testing.T) {
 
 // The door and the group fold the same events, so the response equals the batch message on the topic.
 func TestDoorAnswersWithTheBatchOfTheTopic(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(3))
+	broker, err := embedded.Start(embedded.Config{Partitions: 3})
 	require.NoError(t, err)
 	defer broker.Close()
 	t.Run("service", func(t *testing.T) {

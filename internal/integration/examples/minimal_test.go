@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // claude answers as Anthropic's API does: it asks for the tool, and then says what it returned.
@@ -95,7 +95,7 @@ func TestMinimalProgramAnswers(t *testing.T) {
 // The program is killed while the model answers with the result of the tool. The next start answers the same request, and pays
 // for the first step no second time.
 func TestMinimalProgramContinuesAfterAKill(t *testing.T) {
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	var first, second atomic.Int32

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // deaths are victims that count.
@@ -134,7 +134,7 @@ func TestErrorsOfClientsEndTheLoop(t *testing.T) {
 }
 
 func TestStuckNamesLagsAndOpenTransactions(t *testing.T) {
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, broker.Close()) }()
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...), kgo.TransactionalID("ship-1"))

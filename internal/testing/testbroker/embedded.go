@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 // Embedded is true if Start starts an embedded broker, and false if it uses a real Kafka.
@@ -66,7 +66,7 @@ func (s *brokers) broker(lock time.Duration) (*embedded.Broker, error) {
 	if b := s.byLock[lock]; b != nil {
 		return b, nil
 	}
-	b, err := embedded.Start(embedded.WithRecordLock(lock))
+	b, err := embedded.Start(embedded.Config{RecordLock: lock})
 	if err == nil {
 		s.byLock[lock] = b
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +40,7 @@ func running(t testing.TB, brokers []string) (s *fixture, stop func()) {
 }
 
 func TestEveryServerShowsNewRecordsAndResumesClients(t *testing.T) {
-	broker, err := embedded.Start(embedded.WithPartitions(4))
+	broker, err := embedded.Start(embedded.Config{Partitions: 4})
 	require.NoError(t, err)
 	defer broker.Close()
 	catalog, err := topics.For("pilot")
@@ -90,7 +90,7 @@ func TestEveryServerShowsNewRecordsAndResumesClients(t *testing.T) {
 }
 
 func TestServerWaitsForItsTopics(t *testing.T) {
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	defer broker.Close()
 	server, err := New("pilot", Config{})

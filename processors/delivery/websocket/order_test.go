@@ -12,9 +12,9 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -127,7 +127,7 @@ func TestForgottenSessionHoldsNothing(t *testing.T) {
 // and resumed from the topics.
 func TestScrambledToolTurnsAreShownInOrder(t *testing.T) {
 	const turns = 25
-	broker, err := embedded.Start(embedded.WithPartitions(2))
+	broker, err := embedded.Start(embedded.Config{Partitions: 2})
 	require.NoError(t, err)
 	defer broker.Close()
 	catalog, err := topics.For("pilot")

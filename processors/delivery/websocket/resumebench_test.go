@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ import (
 func BenchmarkResume(b *testing.B) {
 	for name, hostile := range map[string]int{"alone": 0, "beside 100": 100} {
 		b.Run(name, func(b *testing.B) {
-			broker, err := embedded.Start(embedded.WithPartitions(1))
+			broker, err := embedded.Start(embedded.Config{Partitions: 1})
 			require.NoError(b, err)
 			defer broker.Close()
 			catalog, err := topics.For("pilot")

@@ -10,9 +10,9 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/topics"
@@ -29,7 +29,7 @@ type broker struct {
 // newBroker returns a broker on which the fold group runs.
 func newBroker(t testing.TB, change ...func(*fold.Config)) *broker {
 	t.Helper()
-	b, err := embedded.Start(embedded.WithPartitions(3))
+	b, err := embedded.Start(embedded.Config{Partitions: 3})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	catalog, err := topics.For("pilot", topics.WithEvents(), topics.WithGates())

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -27,7 +27,7 @@ func TestRateLimitOfAModelDelaysNoOtherModelInBothModes(t *testing.T) {
 	for _, mode := range []worker.Mode{worker.ShareGroup, worker.ConsumerGroup} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			b, err := embedded.Start()
+			b, err := embedded.Start(embedded.Config{})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -124,7 +124,7 @@ func TestInvalidRetryPolicyIsRejected(t *testing.T) {
 // asked starts a broker with the topics of a worker and one step, and returns a reader of what is written.
 func asked(t *testing.T, opts ...kgo.Opt) (brokers []string, to processors.Publisher, client *kgo.Client) {
 	t.Helper()
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	client, err = kgo.NewClient(append(opts, kgo.SeedBrokers(b.Addrs()...))...)

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/internal/responder/respondertest"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
@@ -53,7 +53,7 @@ func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := embedded.Start()
+			b, err := embedded.Start(embedded.Config{})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.ConsumeTopics(c.topic))
@@ -105,7 +105,7 @@ func TestStepThatItsTurnWritesAgainGetsItsEarlierResponseAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := embedded.Start()
+			b, err := embedded.Start(embedded.Config{})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			const out = "pilot-think-request-response"
@@ -144,7 +144,7 @@ func TestStepThatItsTurnWritesAgainGetsItsEarlierResponseAgain(t *testing.T) {
 }
 
 func TestRedeliveredStepOfAnEndedTurnIsSkipped(t *testing.T) {
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -24,7 +24,7 @@ func TestHungToolDelaysNoCallOfOtherTools(t *testing.T) {
 	for _, mode := range []worker.Mode{worker.ShareGroup, worker.ConsumerGroup} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			b, err := embedded.Start()
+			b, err := embedded.Start(embedded.Config{})
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, b.Close()) })
 			catalog, err := topics.For("pilot")

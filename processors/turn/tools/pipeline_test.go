@@ -13,9 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
@@ -41,7 +41,7 @@ type pilot struct {
 func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 	t.Helper()
 	t.Parallel() // each test has a broker of its own
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	p := &pilot{

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
@@ -74,7 +74,7 @@ func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
 
 // A turn that lost its row in a crash writes a call once more, which another worker had made.
 func TestCallThatItsTurnWritesAgainIsNotMadeAgain(t *testing.T) {
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	const out = "pilot-tool-use-result"

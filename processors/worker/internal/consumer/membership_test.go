@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -173,7 +173,7 @@ func TestSettledRecordsAreKeptWhileCommitsFail(t *testing.T) {
 
 func TestBrokerWithASmallMetadataLimitIsServed(t *testing.T) {
 	t.Parallel()
-	broker, err := embedded.Start()
+	broker, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	broker.Cluster().ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {

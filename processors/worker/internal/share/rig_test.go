@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -39,7 +39,7 @@ type field struct {
 func newField(t *testing.T, partitions int32) *field {
 	t.Helper()
 	t.Parallel() // each test has a broker of its own
-	b, err := embedded.Start(embedded.WithRecordLock(lock))
+	b, err := embedded.Start(embedded.Config{RecordLock: lock})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))

@@ -1,4 +1,4 @@
-// Package embedded runs a Kafka broker inside the process, for the examples and for tests: one node on a random loopback
+// Package embedded runs a Kafka broker inside the process, for development and tests: one node on a random loopback
 // port, speaking Kafka's wire format, with its log in memory or in a directory. It has no replication and hardly
 // any limits; it is not for production.
 //

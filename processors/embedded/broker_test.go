@@ -12,14 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors/embedded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m)) }
 
 func TestBrokerServesTopicsAndGroups(t *testing.T) {
-	broker, ctx := start(t)
+	broker, ctx := start(t, embedded.Config{})
 	client := dial(t, broker, kgo.ConsumerGroup("readers"), kgo.ConsumeTopics("letters"), resetToStart)
 	create(ctx, t, client, "letters", nil)
 	produce(ctx, t, client, "letters", "a", "b", "c")
@@ -27,7 +27,7 @@ func TestBrokerServesTopicsAndGroups(t *testing.T) {
 }
 
 func TestTopicsHaveTheDefaultPartitions(t *testing.T) {
-	broker, ctx := start(t, embedded.WithPartitions(4))
+	broker, ctx := start(t, embedded.Config{Partitions: 4})
 	client := dial(t, broker)
 	create(ctx, t, client, "letters", nil)
 	topics, err := kadm.NewClient(client).ListTopics(ctx, "letters")
@@ -36,7 +36,7 @@ func TestTopicsHaveTheDefaultPartitions(t *testing.T) {
 }
 
 func TestBrokerReopensItsDirectoryWithRecordsAndOffsets(t *testing.T) {
-	directory := embedded.WithDirectory(t.TempDir())
+	directory := embedded.Config{Directory: t.TempDir()}
 	const session = 2 * time.Minute
 	group := []kgo.Opt{
 		kgo.ConsumerGroup("readers"), kgo.SessionTimeout(session), kgo.InstanceID("reader-1"),
@@ -61,7 +61,7 @@ func TestBrokerReopensItsDirectoryWithRecordsAndOffsets(t *testing.T) {
 }
 
 func TestCompactedTopicKeepsTheLastOfAKey(t *testing.T) {
-	broker, ctx := start(t)
+	broker, ctx := start(t, embedded.Config{})
 	client := dial(t, broker)
 	policy := "compact"
 	create(ctx, t, client, "table", map[string]*string{"cleanup.policy": &policy})
@@ -81,15 +81,15 @@ func TestCompactedTopicKeepsTheLastOfAKey(t *testing.T) {
 
 func TestDirectoryBelongsToOneBroker(t *testing.T) {
 	dir := t.TempDir()
-	broker, _ := start(t, embedded.WithDirectory(dir))
+	broker, _ := start(t, embedded.Config{Directory: dir})
 
-	_, err := embedded.Start(embedded.WithDirectory(dir))
+	_, err := embedded.Start(embedded.Config{Directory: dir})
 	require.ErrorIs(t, err, embedded.ErrLocked)
 	require.ErrorContains(t, err, dir)
 
 	require.NoError(t, broker.Close())
 	require.NoError(t, broker.Close(), "closing twice is closing once")
-	again, err := embedded.Start(embedded.WithDirectory(dir))
+	again, err := embedded.Start(embedded.Config{Directory: dir})
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
 }
@@ -97,15 +97,15 @@ func TestDirectoryBelongsToOneBroker(t *testing.T) {
 func TestDirectoryThatCannotBeCreatedIsNamed(t *testing.T) {
 	file := t.TempDir() + "/file"
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := embedded.Start(embedded.WithDirectory(file))
+	_, err := embedded.Start(embedded.Config{Directory: file})
 	require.ErrorContains(t, err, file)
 }
 
 var resetToStart = kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())
 
-func start(t *testing.T, opts ...embedded.Option) (*embedded.Broker, context.Context) {
+func start(t *testing.T, c embedded.Config) (*embedded.Broker, context.Context) {
 	t.Helper()
-	broker, err := embedded.Start(opts...)
+	broker, err := embedded.Start(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

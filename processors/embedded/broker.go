@@ -13,6 +13,20 @@ import (
 // minSessionTimeout allows tests a session timeout of one second; a broker's default minimum is six.
 const minSessionTimeout = time.Second
 
+// Config configures a broker. The zero value is a broker in memory.
+type Config struct {
+	// Directory keeps topics, records, committed offsets and static group members. It is created if it is missing. One broker at a
+	// time can use it: see ErrLocked. Empty: they are in memory.
+	Directory string
+	// Partitions is the number of partitions of topics that are created with the broker's default. Less than 1 is 1.
+	Partitions int
+	// RecordLock is how long a record of a share group is locked without a renewal, in whole milliseconds. The broker has one lock for
+	// all groups and ignores the setting of a group. 0 is Kafka's default, 30 s.
+	RecordLock time.Duration
+	// Logger logs the broker's warnings and errors. Nil logs nothing.
+	Logger *zap.Logger
+}
+
 // Broker is a running broker. Its methods are safe for concurrent use.
 type Broker struct {
 	cluster *kfake.Cluster
@@ -23,16 +37,12 @@ type Broker struct {
 
 // Start starts a broker, which listens when Start returns. The caller closes it. If another broker uses the directory,
 // the error wraps ErrLocked and names the directory.
-func Start(opts ...Option) (*Broker, error) {
-	s := settings{partitions: 1, logger: zap.NewNop()}
-	for _, opt := range opts {
-		opt(&s)
-	}
-	l, err := acquire(s.dir)
+func Start(c Config) (*Broker, error) {
+	l, err := acquire(c.Directory)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := kfake.NewCluster(s.cluster()...)
+	cluster, err := kfake.NewCluster(c.options()...)
 	if err != nil {
 		l.release()
 		return nil, fmt.Errorf("embedded: start the broker: %w", err)
@@ -45,22 +55,25 @@ func Start(opts ...Option) (*Broker, error) {
 	return b, nil
 }
 
-func (s settings) cluster() []kfake.Opt {
+func (c Config) options() []kfake.Opt {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
 	// A client asks for the replication its cluster has; here that is one.
 	configs := map[string]string{"default.replication.factor": "1"}
-	if s.recordLock > 0 {
-		configs["group.share.record.lock.duration.ms"] = strconv.FormatInt(s.recordLock.Milliseconds(), 10)
+	if c.RecordLock > 0 {
+		configs["group.share.record.lock.duration.ms"] = strconv.FormatInt(c.RecordLock.Milliseconds(), 10)
 		configs["share.record.lock.sweep.interval.ms"] = "50"
 	}
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
-		kfake.DefaultNumPartitions(s.partitions),
+		kfake.DefaultNumPartitions(max(c.Partitions, 1)),
 		kfake.GroupMinSessionTimeout(minSessionTimeout),
-		kfake.WithLogger(logger{s.logger.Sugar()}),
+		kfake.WithLogger(logger{c.Logger.Sugar()}),
 		kfake.BrokerConfigs(configs),
 	}
-	if s.dir != "" {
-		opts = append(opts, kfake.DataDir(s.dir))
+	if c.Directory != "" {
+		opts = append(opts, kfake.DataDir(c.Directory))
 	}
 	return opts
 }
