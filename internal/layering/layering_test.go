@@ -132,7 +132,7 @@ func answering(name string) bool {
 var layers = []layer{
 	{is: under("codec"), own: true},
 	{is: under("topics")},
-	{is: func(n string) bool { return under("internal")(n) && !bench(n) }, own: true},
+	{is: func(n string) bool { return n == embedded || under("internal")(n) && !bench(n) }, own: true},
 	{is: equal("processors")},
 	{is: shared, own: true},
 	{is: under("processors/worker"), own: true},
@@ -142,6 +142,9 @@ var layers = []layer{
 	{is: bench, own: true},
 	{is: under("examples"), own: true},
 }
+
+// embedded is the broker for development and tests. It knows nothing of this library.
+const embedded = "processors/embedded"
 
 // assembly makes an agent of all capabilities.
 var assembly = equal("processors/agent")
@@ -218,7 +221,7 @@ var transports = []string{"processors/peer/transport", "processors/channel"}
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
 	rest, _ := strings.CutPrefix(name, "processors/")
-	if rest == name || shared(name) || answering(name) || assembly(name) {
+	if rest == name || name == embedded || shared(name) || answering(name) || assembly(name) {
 		return ""
 	}
 	folder, _, _ := strings.Cut(rest, "/")
