@@ -108,5 +108,6 @@ func TestOfTwoHostsThatStartTogetherOneEnds(t *testing.T) {
 		require.FailNow(t, "both hosts run")
 	}
 	s.tell(crewbody.Prompt{Text: "go"})
-	require.Equal(t, "end_turn", heard[crewbody.TurnEnded](s, 1).StopReason)
+	end := heard[crewbody.TurnEnded](s, 1)
+	require.Equal(t, "end_turn", end.StopReason, end.Error)
 }

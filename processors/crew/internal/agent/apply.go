@@ -86,6 +86,11 @@ func ofRun[T crewbody.Body](run func(T) string, do func(*agent, T)) {
 		}
 		a.heardHost()
 		if epoch := a.epoch(); epoch != 0 {
+			if p.Epoch != 0 && epoch > p.Epoch {
+				// The later of two hosts that began at the same time did the action, too. Its process has another session.
+				a.hostStarted(crewbody.HostStarted{Host: a.Member.Host, Epoch: epoch})
+				return
+			}
 			p.Epoch = epoch
 			a.HostEpoch = max(a.HostEpoch, epoch)
 		}

@@ -319,3 +319,16 @@ func TestAgentThatItsHostEndsForMisbehaviourHasNotSucceeded(t *testing.T) {
 	require.Equal(t, crewbody.ExitCrash, exited.Cause)
 	require.Equal(t, 1, exited.Code)
 }
+
+// Two hosts with one name began at the same time, and both started the agent. The row has heard the one that ends first.
+func TestProcessOfALaterHostReplacesThatOfAnEarlierOne(t *testing.T) {
+	w := newWorld(t).start()
+	first := w.run()
+	w.epoch++
+	w.host(crewbody.Started{Run: first, Capabilities: topics.Raw(`{"loadSession":true}`)})
+	require.Equal(t, "s1", bodies[crewbody.Start](w.last)[0].SessionID)
+	require.NotEqual(t, first, w.run())
+	w.host(crewbody.SessionReady{Run: first, SessionID: "of the other process"})
+	w.ready("s1", true).crew(normal("go"))
+	require.Equal(t, "s1", bodies[crewbody.Send](w.last)[0].SessionID)
+}
