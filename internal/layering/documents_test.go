@@ -3,6 +3,8 @@
 package layering_test
 
 import (
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -104,17 +106,44 @@ func TestDocumentsLinkToFilesThatExist(t *testing.T) {
 	}
 }
 
-func TestArchitecturePageNamesEveryInternalFolder(t *testing.T) {
+var update = flag.Bool("update", false, "write the map of the folders")
+
+// The map has the first sentence of each package's comment. go test -tags lint ./internal/layering -run Map -update writes it.
+func TestMapOfTheFoldersHasTheCommentsOfPackages(t *testing.T) {
 	page := document(t, "internal/README.md")
-	top := os.DirFS(root)
-	require.NoError(t, fs.WalkDir(top, "internal", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path.Dir(name) == "internal" {
-			require.Contains(t, page, "`"+name+"/", "%s is missing", name)
+	before, rest, found := strings.Cut(page, "| folder | content |\n|---|---|\n")
+	require.True(t, found)
+	end := strings.Index(rest, "\n\n") + 1
+	want := folderMap(t)
+	if *update {
+		text := before + "| folder | content |\n|---|---|\n" + want + rest[end:]
+		require.NoError(t, os.WriteFile(filepath.Join(root, "internal/README.md"), []byte(text), 0o644))
+		return
+	}
+	require.Equal(t, want, rest[:end])
+}
+
+func folderMap(t *testing.T) string {
+	var rows strings.Builder
+	for line := range strings.Lines(string(run(t, root, "go", "list", "-tags", "lint", "-f", "{{.ImportPath}} {{.Doc}}", "./..."))) {
+		importPath, doc, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name := nameOf(importPath)
+		if path.Dir(name) == "internal/rows" {
+			continue // one for each capability with a table
 		}
-		return err
-	}))
+		require.NotEmpty(t, doc, "%s has no comment", name)
+		_, doc, _ = strings.Cut(strings.TrimPrefix(doc, "Package "), " ") // without the package's name
+		if brief, _, ok := strings.Cut(doc, ": "); ok && len(doc) > 120 {
+			doc = brief
+		}
+		fmt.Fprintf(&rows, "| `%s/` | %s |\n", name, strings.TrimSuffix(doc, "."))
+	}
+	return rows.String()
+}
+
+func TestFoldersThatDocumentsNameExist(t *testing.T) {
 	for _, match := range regexp.MustCompile("`((?:codec|topics|processors|internal|examples)/[a-z/]*)`").
-		FindAllStringSubmatch(page, -1) {
+		FindAllStringSubmatch(document(t, "internal/README.md"), -1) {
 		require.DirExists(t, filepath.Join(root, match[1]))
 	}
 }
