@@ -24,6 +24,7 @@ type callbackProxy struct {
 	served chan struct{} // closed when the server has ended
 	to     *httputil.ReverseProxy
 	busy   int // how many more callbacks get 429 and Retry-After: 1
+	open   int // callbacks that are not answered yet
 	came   []callback
 }
 
@@ -105,6 +106,13 @@ func (f *callbackProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := callback{path: r.URL.Path, body: string(body), header: r.Header.Clone(), at: time.Now()}
 	f.mu.Lock()
 	to := f.to
+	f.open++
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.open--
+		f.came = append(f.came, c)
+	}()
 	if f.busy > 0 {
 		f.busy--
 		c.status = http.StatusTooManyRequests
@@ -119,24 +127,29 @@ func (f *callbackProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to.ServeHTTP(noted, r)
 		c.status = noted.status
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.came = append(f.came, c)
 }
 
-// callbacks returns the requests that were answered so far.
-func (f *callbackProxy) callbacks() []callback {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]callback(nil), f.came...)
-}
+// callbacks returns the requests that came so far.
+func (f *callbackProxy) callbacks() []callback { return f.answered(0) }
 
 // await waits for n callbacks and returns all.
 func (f *callbackProxy) await(n int) []callback {
 	f.t.Helper()
-	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, waitLimit, time.Millisecond)
-	require.Len(f.t, f.callbacks(), n)
-	return f.callbacks()
+	came := f.answered(n)
+	require.Len(f.t, came, n)
+	return came
+}
+
+// answered returns at least n callbacks, when all that came are answered: what a callback causes can be seen before its answer is.
+func (f *callbackProxy) answered(n int) (came []callback) {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		came = append([]callback(nil), f.came...)
+		return f.open == 0 && len(came) >= n
+	}, waitLimit, time.Millisecond)
+	return came
 }
 
 type statusNoted struct {
