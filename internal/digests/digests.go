@@ -5,6 +5,7 @@ package digests
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 )
 
 // Size is the size of a digest in bytes.
@@ -32,6 +33,16 @@ func Of[T ~string | ~[]byte](domain string, parts ...T) Digest {
 	}
 	sum := sha256.Sum256(text)
 	return Digest(sum[:Size])
+}
+
+// Hex returns 32 hexadecimal digits that are the same for the same parts only.
+func Hex(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		sum := sha256.Sum256([]byte(part))
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:Size])
 }
 
 // lengthSize is the size of the length before each part, in bytes.

@@ -51,9 +51,8 @@ func TestOneConversationSendsOneMessageAtATime(t *testing.T) {
 	send("d-3", other)
 	require.Equal(t, "C2", <-s.entered, "other conversations do not wait")
 	require.Eventually(t, func() bool {
-		tr.conversations.mu.Lock()
-		defer tr.conversations.mu.Unlock()
-		return tr.conversations.open[placeOf(room)].users == 2
+		waiting, _ := tr.conversations.Waiting(room.Session(""))
+		return waiting == 1
 	}, eventually, tick)
 
 	// A third message gives up when its lease ends.
@@ -74,5 +73,8 @@ func TestOneConversationSendsOneMessageAtATime(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"d-1/0", "d-1/1", "d-2/0", "d-2/1"}, ofRoom)
-	require.Empty(t, tr.conversations.open, "ended conversations are forgotten")
+	for _, o := range []topics.Origin{room, other} {
+		_, busy := tr.conversations.Waiting(o.Session(""))
+		require.False(t, busy, "ended conversations are forgotten")
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -47,7 +48,7 @@ type Transport struct {
 	live          Live
 	adapters      map[string]adapter.Adapter // by channel/account
 	timeout       time.Duration
-	conversations conversations
+	conversations inorder.Turns[string]      // each sends one message at a time
 	reports       *lru.Cache[string, Report] // by delivery ID, after a chunk was accepted
 }
 
@@ -98,16 +99,20 @@ func (t *Transport) Deliver(ctx context.Context, d topics.Delivery) error {
 // Exchange sends what was not sent yet of a message. It blocks until the platform has accepted all chunks or refused one, or ctx
 // ends, and while another message of the conversation is sent. The response is a Report, nil if nothing was sent. The error
 // is a *sink.Failure.
-func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, error) {
+func (t *Transport) Exchange(ctx context.Context, a sink.Attempt) (response topics.Raw, err error) {
 	m, ok := readMessage(a.Delivery)
 	if !ok {
 		return nil, &sink.Failure{Reason: ReasonNoOrigin, Final: true}
 	}
-	p := placeOf(m.origin)
-	if !t.conversations.enter(ctx, p) {
-		return nil, &sink.Failure{Reason: ReasonBusy}
-	}
-	defer t.conversations.leave(p)
+	err = &sink.Failure{Reason: ReasonBusy} // if ctx ends before the turn of the message
+	_ = t.conversations.Do(ctx, m.origin.Session(""), func() error {
+		response, err = t.exchange(ctx, a, m)
+		return nil
+	})
+	return response, err
+}
+
+func (t *Transport) exchange(ctx context.Context, a sink.Attempt, m message) (topics.Raw, error) {
 	report, begun := t.progress(a.Delivery)
 	to, account, ok := t.account(m.origin)
 	switch {

@@ -98,7 +98,7 @@ func (a *Adapter) failure(s seen, err error) *adapter.Failure {
 	switch {
 	case errors.As(err, &limited) && limited.RateLimit != nil && limited.TooManyRequests != nil:
 		if wait := limited.RetryAfter; wait > 0 {
-			f.RetryAfter = min(wait+time.Millisecond, maxWait) // it was rounded down
+			f.RetryAfter = platform.Wait(int64(wait/time.Millisecond)+1, time.Millisecond) // it was rounded down
 		}
 	case errors.As(err, &refused) && refused.Message != nil:
 		if code := refused.Message.Code; code != 0 {

@@ -11,10 +11,10 @@
 package discord
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +25,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -69,10 +68,10 @@ type Config struct {
 
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
+	platform.Base
 	config  Config
 	key     ed25519.PublicKey
 	gateway *url.URL
-	client  *http.Client
 	session *discordgo.Session
 	places  *lru.Cache[string, place]
 
@@ -80,73 +79,36 @@ type Adapter struct {
 	paused time.Time // until which the account sends nothing, because of a global rate limit
 }
 
+var errConfig = errors.New("discord: bad configuration")
+
 // New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
 func New(c Config) (*Adapter, error) {
-	if c.BaseURL == "" {
-		c.BaseURL = DefaultBaseURL
-	}
-	if c.GatewayURL == "" {
-		c.GatewayURL = DefaultGatewayURL
-	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
-	var errs []error
-	if c.Account == "" {
-		errs = append(errs, errors.New("field Account is empty"))
-	}
-	if !platform.HeaderValue(c.Token) {
-		errs = append(errs, errors.New("field Token: want the bot's token without \"Bot \""))
-	}
+	check := platform.NewCheck(c.Account, &c.Clock, &c.Logger)
+	check.Secret("Token", c.Token)
 	key, err := hex.DecodeString(c.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize && len(key) != 0 {
-		errs = append(errs, errors.New("field PublicKey: want 64 hexadecimal digits"))
+		check.Wrong("PublicKey", "is not of 64 hexadecimal digits")
 	}
-	base, err := platform.BaseURL(c.BaseURL)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
+	c.BaseURL = check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
+	c.GatewayURL = cmp.Or(c.GatewayURL, DefaultGatewayURL)
+	a := &Adapter{key: key, gateway: check.Socket("GatewayURL", strings.TrimRight(c.GatewayURL, "/"))}
+	if err := check.Err(errConfig); err != nil {
+		return nil, err
 	}
-	gateway, err := platform.SocketURL(strings.TrimRight(c.GatewayURL, "/"))
-	if err != nil {
-		errs = append(errs, fmt.Errorf("field GatewayURL: %w", err))
-	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("discord: %w", errors.Join(errs...))
-	}
-	a := &Adapter{config: c, key: key, gateway: gateway, client: platform.Client(c.Timeout)}
-	if a.places, err = lru.New[string, place](places); err != nil {
-		return nil, fmt.Errorf("discord: %w", err)
-	}
-	if a.session, err = discordgo.New("Bot " + c.Token); err != nil {
-		return nil, errors.New("discord: the client cannot be made")
-	}
-	to, err := url.Parse(base)
-	if err != nil {
-		return nil, errors.New("discord: BaseURL is not a URL")
-	}
+	client := platform.Client(c.Timeout)
+	a.config, a.Base = c, platform.NewBase(Channel, adapter.Traits{
+		Format: text.DiscordMarkdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+	}, client)
+	a.places, _ = lru.New[string, place](places)   // fails for a size below 1
+	a.session, _ = discordgo.New("Bot " + c.Token) // never fails
+	to, _ := url.Parse(c.BaseURL)                  // check.URL has parsed it
 	a.session.Client = &http.Client{
-		Transport: redirected{to: to, by: a.client.Transport}, Timeout: a.client.Timeout, CheckRedirect: a.client.CheckRedirect,
+		Transport: redirected{to: to, by: client.Transport}, Timeout: client.Timeout, CheckRedirect: client.CheckRedirect,
 	}
 	a.session.ShouldRetryOnRateLimit, a.session.MaxRestRetries = false, 0
 	a.session.LogLevel = -1 // it logs to the standard logger
 	a.session.UserAgent = "DiscordBot (https://github.com/turntable-streams/turntable, 1)"
 	return a, nil
 }
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{
-		Format: text.DiscordMarkdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
-	}
-}
-
-// Close closes idle connections.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }
 
 var _ adapter.Adapter = (*Adapter)(nil)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -46,12 +47,7 @@ type member struct {
 }
 
 func (u user) name(nick string) string {
-	for _, n := range []string{nick, u.GlobalName} {
-		if n != "" {
-			return platform.DisplayName(n)
-		}
-	}
-	return platform.DisplayName(u.Username)
+	return platform.DisplayName(cmp.Or(nick, u.GlobalName, u.Username))
 }
 
 // written reports whether a person wrote a message: its type is a message or a reply
@@ -77,7 +73,7 @@ func (a *Adapter) inbound(m message, where place, bot string) adapter.Inbound {
 	in.Text = m.Content
 	for _, mention := range []string{"<@" + bot + ">", "<@!" + bot + ">"} {
 		if after, ok := strings.CutPrefix(m.Content, mention); ok {
-			in.Text = strings.TrimLeft(after, " ,:\t\r\n")
+			in.Text = platform.TrimMention(after)
 		}
 	}
 	return in

@@ -9,7 +9,6 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
@@ -34,8 +33,6 @@ const (
 	intents = discordgo.IntentGuildMessages | discordgo.IntentDirectMessages | discordgo.IntentMessageContent
 	// maxMessage is the longest message of the gateway, in bytes.
 	maxMessage = 4 << 20
-	// waiting is how many events wait for the receiver. The gateway is not read while there are more.
-	waiting = 64
 	// afterRefusal is the wait after a refused token or intent: a bot may identify 1000 times a day, after which Discord resets its
 	// token.
 	afterRefusal = 10 * time.Minute
@@ -101,24 +98,17 @@ func (a *Adapter) connection(ctx context.Context, r *resumable, to adapter.Recei
 	if err := a.open(ctx, conn, r); err != nil {
 		return false, err
 	}
-	live := &connected{conn: conn, clock: a.config.Clock, interval: interval, events: make(chan frame, waiting)}
+	live := &connected{conn: conn, clock: a.config.Clock, interval: interval}
 	live.received.Store(r.handled)
-	alive, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, alive := errgroup.WithContext(alive)
-	group.Go(func() error { return live.beats(alive) })
-	group.Go(func() error { return live.reads(alive) })
-	// The events that were read are handled also when the connection is lost, because a session may not be resumable.
-	for f := range live.events {
+	err = platform.Stream(ctx, conn, live.beats, live.take, func(f frame) error {
 		if err := a.handle(ctx, f, r, to); err != nil {
-			cancel()
-			break
+			return err
 		}
 		progress = progress || f.Event != "READY"
 		r.handled = max(r.handled, f.Sequence)
-	}
-	err = group.Wait()
-	if live.over {
+		return nil
+	})
+	if err = live.closed(err); live.over {
 		*r = resumable{bot: r.bot}
 	}
 	return progress, err
@@ -129,7 +119,6 @@ type connected struct {
 	conn     *platform.Conn
 	clock    clock.Clock
 	interval time.Duration // of heartbeats
-	events   chan frame    // closed when the connection is lost
 	received atomic.Int64  // the sequence number of the last event
 	acked    atomic.Bool   // whether the last heartbeat was answered
 	over     bool          // the session cannot be resumed
@@ -160,33 +149,23 @@ func (c *connected) beat(ctx context.Context) {
 	_ = c.conn.Write(ctx, beat)
 }
 
-// reads reads the connection until it is lost or ctx ends.
-func (c *connected) reads(ctx context.Context) error {
-	defer close(c.events)
-	for {
-		var f frame
-		if err := c.conn.Read(ctx, &f); err != nil {
-			return c.closed(err)
-		}
-		switch f.Op {
-		case opDispatch:
-			select {
-			case c.events <- f:
-				c.received.Store(f.Sequence)
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		case opHeartbeat:
-			c.beat(ctx)
-		case opHeartbeatAck:
-			c.acked.Store(true)
-		case opReconnect:
-			return &adapter.Failure{Reason: "the gateway asked to reconnect"}
-		case opInvalidSession:
-			c.over = string(f.Data) != "true"
-			return &adapter.Failure{Reason: "session is invalid"}
-		}
+// take reports whether a message is an event, and does what the others ask for.
+func (c *connected) take(ctx context.Context, f frame) (event bool, err error) {
+	switch f.Op {
+	case opDispatch:
+		c.received.Store(f.Sequence)
+		return true, nil
+	case opHeartbeat:
+		c.beat(ctx)
+	case opHeartbeatAck:
+		c.acked.Store(true)
+	case opReconnect:
+		return false, &adapter.Failure{Reason: "the gateway asked to reconnect"}
+	case opInvalidSession:
+		c.over = string(f.Data) != "true"
+		return false, &adapter.Failure{Reason: "session is invalid"}
 	}
+	return false, nil
 }
 
 // closed returns the failure of a connection that was closed

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,60 +61,41 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		return nil, errors.New("discord: an interactions endpoint needs Config.PublicKey")
 	}
 	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
-	ordered := adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error { return door.Submit(ctx, to, in) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := door.Read(w, r)
-		if !ok {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if !a.current(r.Header.Get("X-Signature-Timestamp")) || !discordgo.VerifyInteraction(r, a.key) {
-			door.Unauthorized(w, r)
-			return
-		}
-		var i interaction
-		if err := platform.Decode(body, &i); err != nil {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		switch discordgo.InteractionType(i.Type) {
-		case discordgo.InteractionPing:
-			_, _ = io.WriteString(w, pong)
-		case discordgo.InteractionMessageComponent:
-			ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
-			defer cancel()
-			if err := a.pressed(ctx, i, ordered); err != nil {
-				platform.Refuse(w, http.StatusServiceUnavailable)
-				return
+		door.Serve(w, r, func(body []byte) platform.Reply {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			// The time is part of what is signed.
+			if !platform.Recent(r.Header.Get("X-Signature-Timestamp"), a.config.Clock.Now(), signatureWindow) || !discordgo.VerifyInteraction(r, a.key) {
+				return platform.Forged
 			}
-			_, _ = io.WriteString(w, seenIt)
-		default:
-			platform.Refuse(w, http.StatusBadRequest)
-		}
+			var i interaction
+			if err := platform.Decode(body, &i); err != nil {
+				return platform.Malformed
+			}
+			switch discordgo.InteractionType(i.Type) {
+			case discordgo.InteractionPing:
+				return platform.JSON(pong)
+			case discordgo.InteractionMessageComponent:
+				ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+				defer cancel()
+				if a.pressed(ctx, i, door.Receiver(to)) != nil {
+					return platform.Later
+				}
+				return platform.JSON(seenIt)
+			}
+			return platform.Malformed
+		})
 	}), nil
-}
-
-// current reports whether a signature's time is within the window. The time is part of what is signed.
-func (a *Adapter) current(timestamp string) bool {
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	return err == nil && a.config.Clock.Now().Sub(time.Unix(seconds, 0)).Abs() <= signatureWindow
 }
 
 // pressed passes on a pressed button of the adapter's, and ignores others.
 func (a *Adapter) pressed(ctx context.Context, i interaction, to adapter.Receiver) error {
-	gate, approved := strings.CutPrefix(i.Data.CustomID, approve)
-	if !approved {
-		var denied bool
-		if gate, denied = strings.CutPrefix(i.Data.CustomID, deny); !denied {
-			return nil
-		}
-	}
+	decision := platform.DecisionOf(i.Data.CustomID)
 	who := i.User
 	if i.Guild != "" {
 		who = i.Member.User
 	}
-	if gate == "" || who.Bot || who.ID == "" || !snowflake(i.ID) || !snowflake(i.Channel) {
+	if decision == nil || who.Bot || who.ID == "" || !snowflake(i.ID) || !snowflake(i.Channel) {
 		return nil
 	}
 	var where place
@@ -129,7 +109,7 @@ func (a *Adapter) pressed(ctx context.Context, i interaction, to adapter.Receive
 	}
 	return to.Receive(ctx, adapter.Inbound{
 		Event: "interaction-" + i.ID, Mentioned: true, Guild: i.Guild, Roles: i.Member.Roles,
-		Decision: &adapter.Decision{GateID: gate, Approve: approved},
+		Decision: decision,
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: where.channel, Thread: where.thread, MessageID: i.Message.ID,
 			User: who.ID, UserName: who.name(i.Member.Nick), Group: i.Guild != "",
@@ -147,6 +127,6 @@ func (a *Adapter) answered(ctx context.Context, i interaction) {
 	}{int(discordgo.InteractionResponseDeferredMessageUpdate)})
 	var f *adapter.Failure
 	if errors.As(err, &f) {
-		a.config.Logger.Info("discord: pressed button was handled, but not acknowledged", zap.String("account", a.config.Account), zap.String("reason", f.Reason))
+		a.config.Logger.Info("discord: pressed button was handled, but not acknowledged", zap.String("reason", f.Reason))
 	}
 }

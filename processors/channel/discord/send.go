@@ -1,11 +1,11 @@
 package discord
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -31,13 +31,8 @@ type mentions struct {
 	Parse []string `json:"parse"`
 }
 
-// The beginnings of the IDs of buttons; the gate's ID follows. An ID has at most maxID characters
-// (https://discord.com/developers/docs/components/reference#button).
-const (
-	approve = "approve:"
-	deny    = "deny:"
-	maxID   = 100
-)
+// maxID is the longest ID of a button, in characters (https://discord.com/developers/docs/components/reference#button).
+const maxID = 100
 
 // codes of https://discord.com/developers/docs/topics/opcodes-and-status-codes#json.
 const unknownChannel = "unknown channel"
@@ -46,10 +41,7 @@ const unknownChannel = "unknown channel"
 // message that is answered and does not exist, it is started from that message. An unknown channel, and a user or channel that the
 // bot must not write to, are final failures.
 func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error) {
-	channel := c.To.Recipient
-	if c.To.Thread != "" {
-		channel = c.To.Thread
-	}
+	channel := cmp.Or(c.To.Thread, c.To.Recipient)
 	if !snowflake(channel) || !snowflake(c.To.Recipient) {
 		return adapter.Sent{}, &adapter.Failure{Reason: "recipient is not a channel ID", Final: true}
 	}
@@ -66,23 +58,17 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 
 func (a *Adapter) create(ctx context.Context, channel string, c adapter.Chunk) (adapter.Sent, error) {
 	m := createMessage{Content: c.Text, Nonce: nonce(c.Key), EnforceNonce: true, Mentions: mentions{Parse: []string{}}, Flags: discordgo.MessageFlagsSuppressEmbeds}
-	if ask := c.Ask; ask != nil && len(approve)+len(ask.GateID) <= maxID {
+	if approve, deny, ok := platform.ButtonData(c.Ask, maxID); ok {
 		m.Components = []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{
-			discordgo.Button{Label: "Approve", Style: discordgo.SuccessButton, CustomID: approve + ask.GateID},
-			discordgo.Button{Label: "Deny", Style: discordgo.DangerButton, CustomID: deny + ask.GateID},
+			discordgo.Button{Label: "Approve", Style: discordgo.SuccessButton, CustomID: approve},
+			discordgo.Button{Label: "Deny", Style: discordgo.DangerButton, CustomID: deny},
 		}}}
 	}
 	body, err := a.call(ctx, http.MethodPost, discordgo.EndpointChannelMessages(channel), m)
 	if err != nil {
 		return adapter.Sent{}, err
 	}
-	var created struct {
-		ID string `json:"id"`
-	}
-	if platform.Decode(body, &created) != nil {
-		return adapter.Sent{}, nil // it was sent
-	}
-	return adapter.Sent{ID: adapter.Code(created.ID)}, nil
+	return adapter.Sent{ID: adapter.Code(platform.Answer{Body: body}.ID())}, nil
 }
 
 // startThread starts a thread from the message that is answered. The thread's ID is the message's
@@ -99,18 +85,10 @@ func (a *Adapter) startThread(ctx context.Context, c adapter.Chunk) error {
 }
 
 // nonce returns 25 characters that differ for different keys.
-func nonce(key string) string {
-	d := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(d[:])[:25]
-}
+func nonce(key string) string { return platform.HashKey(key)[:25] }
 
 // snowflake reports whether a text is an ID of Discord (https://discord.com/developers/docs/reference#snowflakes), which is a part
 // of URLs.
 func snowflake(id string) bool {
-	for i := range len(id) {
-		if id[i] < '0' || id[i] > '9' {
-			return false
-		}
-	}
-	return id != "" && len(id) <= 20
+	return id != "" && len(id) <= 20 && strings.Trim(id, "0123456789") == ""
 }

@@ -1,11 +1,15 @@
 package email
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 )
 
 // Channel is the type of this channel: the Channel of origins.
@@ -105,3 +109,11 @@ func (a *acceptance) mayBeAnswered(from, replyTo string) bool {
 }
 
 func (a *acceptance) mayWrite(address string) bool { return a.AnySender || a.senders.allow(address) }
+
+// inOrder returns a receiver that passes the events of a conversation on one after the other.
+func inOrder(to adapter.Receiver) adapter.Receiver {
+	var turns inorder.Turns[string]
+	return adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error {
+		return turns.Do(ctx, in.Origin.Session(""), func() error { return to.Receive(ctx, in) })
+	})
+}

@@ -115,7 +115,7 @@ func (m *Mailbox) take(ctx context.Context, s *imapSession, uid imap.UID) error 
 		m.log("mail was refused", v.refused, uid)
 	default:
 		receiving, cancel := context.WithTimeout(ctx, m.config.ReceiveTimeout)
-		err := m.order.receive(receiving, v.in)
+		err := m.to.Receive(receiving, v.in)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("%w: %w", errReceive, err)

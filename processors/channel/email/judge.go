@@ -9,6 +9,7 @@ import (
 	"github.com/emersion/go-message/mail"
 	"github.com/go-json-experiment/json"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -97,9 +98,9 @@ func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapt
 	ids, references := messageIDs(h.Get("Message-Id")), referencesOf(h)
 	var id, event string
 	if len(ids) == 1 && h.FieldsByKey("Message-Id").Len() == 1 {
-		id, event = ids[0], digest("event", strings.ToLower(from), ids[0])
+		id, event = ids[0], digests.Hex("event", strings.ToLower(from), ids[0])
 	} else { // RFC 5322 asks for an ID but does not require it
-		event = digest("unnamed", strings.ToLower(from), string(raw))
+		event = digests.Hex("unnamed", strings.ToLower(from), string(raw))
 	}
 	root := event
 	switch {
@@ -110,7 +111,7 @@ func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapt
 	}
 	if !strings.EqualFold(recipient, from) {
 		// Who asks for answers to another address must not enter that person's conversation.
-		root += "#" + digest("sender", strings.ToLower(from))
+		root += "#" + digests.Hex("sender", strings.ToLower(from))
 	}
 	subject, _ := h.Subject()
 	origin := thread{Subject: oneLine(subject, maxSubject), References: chain(references, id)}

@@ -56,7 +56,7 @@ type MailboxConfig struct {
 type Mailbox struct {
 	config MailboxConfig
 	accept *acceptance
-	order  *order
+	to     adapter.Receiver
 	begun  atomic.Bool
 	// backoff is the wait after a failure, of growing length.
 	backoff   backoff.BackOff
@@ -113,7 +113,7 @@ func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
 	accept.warn(c.Logger)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = firstWait, longestWait
-	return &Mailbox{config: c, accept: accept, order: newOrder(r), backoff: wait, connect: (&net.Dialer{}).DialContext}, nil
+	return &Mailbox{config: c, accept: accept, to: inOrder(r), backoff: wait, connect: (&net.Dialer{}).DialContext}, nil
 }
 
 // Run reads the mailbox until ctx ends and then returns nil. It connects again after errors, with growing waits of up to 2 min.

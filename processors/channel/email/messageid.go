@@ -1,9 +1,9 @@
 package email
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 const (
@@ -69,7 +69,7 @@ func chain(references []string, id string) []string {
 
 // answerID returns the Message-ID of an answer. It is the same for the same key and address.
 func answerID(key, from string) string {
-	return "<" + ownPrefix + digest("answer", from, key) + "@" + domainOf(from) + ">"
+	return "<" + ownPrefix + digests.Hex("answer", from, key) + "@" + domainOf(from) + ">"
 }
 
 // isOwn reports whether a Message-ID is one that answerID returns for an address of the domain.
@@ -80,14 +80,4 @@ func isOwn(id, domain string) bool {
 	}
 	name, ok = strings.CutSuffix(strings.ToLower(name), "@"+domain+">")
 	return ok && len(name) == 32
-}
-
-// digest returns 32 hexadecimal digits that are the same for the same texts only.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		sum := sha256.Sum256([]byte(part))
-		h.Write(sum[:])
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

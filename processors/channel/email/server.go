@@ -54,7 +54,7 @@ type ServerConfig struct {
 type Server struct {
 	config ServerConfig
 	accept *acceptance
-	order  *order
+	to     adapter.Receiver
 	room   *semaphore.Weighted // of MaxBuffered bytes
 	begun  atomic.Bool
 	logins *entrance.Failures
@@ -104,7 +104,7 @@ func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 		return nil, err
 	}
 	accept.warn(c.Logger)
-	return &Server{config: c, accept: accept, order: newOrder(r), room: semaphore.NewWeighted(c.MaxBuffered), logins: entrance.NewFailures(rememberedLogins)}, nil
+	return &Server{config: c, accept: accept, to: inOrder(r), room: semaphore.NewWeighted(c.MaxBuffered), logins: entrance.NewFailures(rememberedLogins)}, nil
 }
 
 func setDefault[T comparable](value *T, to T) {
@@ -259,7 +259,7 @@ func (s *session) Data(r io.Reader) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.server.config.ReceiveTimeout)
 	defer cancel()
-	if err := s.server.order.receive(ctx, v.in); err != nil {
+	if err := s.server.to.Receive(ctx, v.in); err != nil {
 		s.server.config.Logger.Warn("mail was not received; the client is told to send it again",
 			zap.String("account", s.server.config.Account), zap.String("event", v.in.Event), zap.Error(err))
 		return reply(451, smtp.EnhancedCode{4, 3, 0}, "Try again later")

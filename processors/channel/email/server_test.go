@@ -339,7 +339,7 @@ func TestStopCancelsWhatIsBeingReceived(t *testing.T) {
 
 func TestMailOfAConversationIsPassedOnOneAfterTheOther(t *testing.T) {
 	entered, leave, calls := make(chan struct{}), make(chan struct{}), 0
-	o := newOrder(adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+	o := inOrder(adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
 		calls++
 		close(entered)
 		<-leave
@@ -347,11 +347,11 @@ func TestMailOfAConversationIsPassedOnOneAfterTheOther(t *testing.T) {
 	}))
 	in := adapter.Inbound{Origin: originOf(t, mailOf("hi"))}
 	ended := make(chan error, 1)
-	go func() { ended <- o.receive(context.Background(), in) }()
+	go func() { ended <- o.Receive(context.Background(), in) }()
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, o.receive(ctx, in), context.Canceled, "the first one is not done")
+	require.ErrorIs(t, o.Receive(ctx, in), context.Canceled, "the first one is not done")
 	close(leave)
 	require.NoError(t, <-ended)
 	require.Equal(t, 1, calls)

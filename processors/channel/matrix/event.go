@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -43,10 +42,10 @@ type content struct {
 
 // receive passes on the event of a room if a person wrote it. Events that cannot be read are skipped. m.notice is what bots write
 // (https://spec.matrix.org/latest/client-server-api/#mnotice), and m.replace an edit.
-func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, to func(context.Context, adapter.Inbound) error) error {
+func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, to adapter.Receiver) error {
 	var e event
 	if err := platform.Decode(raw, &e); err != nil {
-		a.config.Logger.Warn("matrix: event cannot be read; it is skipped", zap.String("account", a.config.Account))
+		a.config.Logger.Warn("matrix: event cannot be read; it is skipped")
 		return nil
 	}
 	if room != "" {
@@ -61,7 +60,7 @@ func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, 
 	if err != nil {
 		return err
 	}
-	in := adapter.Inbound{Event: e.ID, Origin: topics.Origin{
+	in := adapter.Inbound{Event: e.ID, At: platform.Time(e.At), Origin: topics.Origin{
 		Channel: Channel, Account: a.config.Account, Recipient: e.Room, MessageID: e.ID, User: e.Sender,
 		UserName: platform.DisplayName(e.Sender), Group: !direct,
 	}}
@@ -71,11 +70,8 @@ func (a *Adapter) receive(ctx context.Context, raw jsontext.Value, room string, 
 	if in.Origin.Check() != nil { // an ID that is longer than the specification allows
 		return nil
 	}
-	if e.At > 0 {
-		in.At = time.UnixMilli(e.At).UTC()
-	}
 	in.Text, in.Mentioned = a.addressed(c)
-	return to(ctx, in)
+	return to.Receive(ctx, in)
 }
 
 // addressed returns the text without the bot's name at its beginning, and whether it mentions the bot
@@ -91,8 +87,8 @@ func (a *Adapter) addressed(c content) (string, bool) {
 	}
 	if mentioned {
 		for _, name := range []string{a.config.UserID, a.config.DisplayName} {
-			if after, ok := strings.CutPrefix(body, name); ok && name != "" && (after == "" || strings.ContainsRune(" ,:\t\r\n", rune(after[0]))) {
-				return strings.TrimLeft(after, " ,:\t\r\n"), true
+			if after, ok := strings.CutPrefix(body, name); ok && name != "" && platform.EndsMention(after) {
+				return platform.TrimMention(after), true
 			}
 		}
 	}
@@ -127,23 +123,18 @@ func (a *Adapter) isDirect(ctx context.Context, room string) (bool, error) {
 	if m, ok := a.direct.Get(room); ok && now.Sub(m.at).Abs() < memberFor {
 		return m.direct, nil
 	}
-	answer, err := platform.Do(ctx, a.poll, http.MethodGet, a.base+"/rooms/"+url.PathEscape(room)+"/joined_members", a.config.AccessToken, nil)
-	if err != nil {
+	answer, err := a.call(ctx, a.poll, http.MethodGet, "/rooms/"+url.PathEscape(room)+"/joined_members", nil)
+	var refused *adapter.Failure
+	if errors.As(err, &refused) && !refused.Final {
 		return false, err
-	}
-	var f *adapter.Failure
-	if f = a.failure(answer); f != nil && !f.Final {
-		return false, f
 	}
 	var members struct {
 		Joined map[string]jsontext.Value `json:"joined"`
 	}
-	if f == nil {
-		if err := platform.Decode(answer.Body, &members); err != nil {
-			return false, errors.New("matrix: list of members cannot be read")
-		}
+	if refused == nil && platform.Decode(answer.Body, &members) != nil {
+		return false, errors.New("matrix: list of members cannot be read")
 	}
-	direct := f == nil && len(members.Joined) <= 2
+	direct := refused == nil && len(members.Joined) <= 2
 	a.direct.Add(room, membership{direct: direct, at: now})
 	return direct, nil
 }

@@ -6,8 +6,8 @@
 package matrix
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +15,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -63,6 +62,7 @@ type Config struct {
 
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
+	platform.Base
 	config Config
 	base   string
 	client *http.Client
@@ -70,59 +70,45 @@ type Adapter struct {
 	direct *lru.Cache[string, membership]
 }
 
+var errConfig = errors.New("matrix: bad configuration")
+
 // New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
 func New(c Config) (*Adapter, error) {
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	check := platform.NewCheck(c.Account, &c.Clock, &c.Logger)
 	if c.Since == nil {
 		c.Since = NewMemory()
 	}
-	var errs []error
-	if c.Account == "" {
-		errs = append(errs, errors.New("field Account is empty"))
-	}
 	if !strings.HasPrefix(c.UserID, "@") || !strings.Contains(c.UserID, ":") {
-		errs = append(errs, errors.New("field UserID: want @name:server"))
+		check.Wrong("UserID", "is not of the form @name:server")
 	}
-	if !platform.HeaderValue(c.AccessToken) {
-		errs = append(errs, errors.New("field AccessToken: want printable ASCII characters"))
-	}
+	check.Secret("AccessToken", c.AccessToken)
 	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !platform.HeaderValue(c.HomeserverToken)) {
-		errs = append(errs, fmt.Errorf("field HomeserverToken: want at least %d printable ASCII characters", minSecret))
+		check.Wrong("HomeserverToken", "is not of at least %d printable ASCII characters", minSecret)
 	}
-	base, err := platform.BaseURL(c.BaseURL)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
+	base := check.URL("BaseURL", c.BaseURL)
+	if err := check.Err(errConfig); err != nil {
+		return nil, err
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("matrix: %w", errors.Join(errs...))
+	a := &Adapter{
+		config: c, base: base + "/_matrix/client/v3", client: platform.Client(c.Timeout),
+		poll: platform.ClientUpTo(pollTimeout+platform.DefaultTimeout, maxSync),
 	}
-	direct, err := lru.New[string, membership](rooms)
-	if err != nil {
-		return nil, fmt.Errorf("matrix: %w", err)
-	}
-	return &Adapter{
-		config: c, base: base + "/_matrix/client/v3", direct: direct,
-		client: platform.Client(c.Timeout), poll: platform.ClientUpTo(pollTimeout+platform.DefaultTimeout, maxSync),
-	}, nil
-}
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true}
-}
-
-// Close closes idle connections.
-func (a *Adapter) Close() {
-	a.client.CloseIdleConnections()
-	a.poll.CloseIdleConnections()
+	a.direct, _ = lru.New[string, membership](rooms) // fails for a size below 1
+	a.Base = platform.NewBase(Channel, adapter.Traits{
+		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true,
+	}, a.client, a.poll)
+	return a, nil
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
+
+// call makes a request and returns the answer. Its error is always an *adapter.Failure.
+func (a *Adapter) call(ctx context.Context, client *http.Client, method, path string, body any) (platform.Answer, error) {
+	answer, err := platform.Do(ctx, client, method, a.base+path, a.config.AccessToken, body)
+	if err == nil {
+		if f := a.failure(answer); f != nil {
+			err = f
+		}
+	}
+	return answer, err
+}

@@ -1,9 +1,8 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,22 +42,16 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	}
 	m := roomMessage{Type: "m.text", Body: c.Text}
 	if thread := c.To.Thread; thread != "" {
-		latest := thread
-		if c.To.MessageID != "" {
-			latest = c.To.MessageID
-		}
-		if n := len(c.Previous); n > 0 && c.Previous[n-1].ID != "" {
-			latest = c.Previous[n-1].ID
+		latest := cmp.Or(c.To.MessageID, thread)
+		if n := len(c.Previous); n > 0 {
+			latest = cmp.Or(c.Previous[n-1].ID, latest)
 		}
 		m.Relation = &relation{Type: "m.thread", Event: thread, FallingBack: true, Reply: eventID{latest}}
 	}
-	to := a.base + "/rooms/" + url.PathEscape(c.To.Recipient) + "/send/m.room.message/" + transactionID(c.Key)
-	answer, err := platform.Do(ctx, a.client, http.MethodPut, to, a.config.AccessToken, m)
+	path := "/rooms/" + url.PathEscape(c.To.Recipient) + "/send/m.room.message/" + transactionID(c.Key)
+	answer, err := a.call(ctx, a.client, http.MethodPut, path, m)
 	if err != nil {
 		return adapter.Sent{}, err
-	}
-	if f := a.failure(answer); f != nil {
-		return adapter.Sent{}, f
 	}
 	var sent eventID
 	_ = platform.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
@@ -74,13 +67,11 @@ const maxEventID = 255
 // transactionID returns an ID that differs for different chunks: the homeserver sends no second message with it
 // (https://spec.matrix.org/latest/client-server-api/#transaction-identifiers).
 func transactionID(key string) string {
-	d := sha256.Sum256([]byte(key))
-	return "turntable-" + hex.EncodeToString(d[:16])
+	return "turntable-" + platform.HashKey(key)[:32]
 }
 
 // failure returns the failure of an answer, nil if it succeeded
-// (https://spec.matrix.org/latest/client-server-api/#standard-error-response). One without an errcode is not the homeserver's: a
-// proxy, or a wrong address, which the operator can repair.
+// (https://spec.matrix.org/latest/client-server-api/#standard-error-response).
 func (a *Adapter) failure(answer platform.Answer) *adapter.Failure {
 	f := platform.StatusFailure(answer.Status, answer.Header, a.config.Clock.Now())
 	if f == nil {
@@ -90,24 +81,18 @@ func (a *Adapter) failure(answer platform.Answer) *adapter.Failure {
 		Code  string `json:"errcode"`
 		Retry int64  `json:"retry_after_ms"`
 	}
-	_ = platform.Decode(answer.Body, &refused) // then it has no code
-	switch {
-	case strings.HasPrefix(refused.Code, "M_"):
-		f.Reason += ", " + adapter.Code(refused.Code)
-	case f.Status == http.StatusForbidden, f.Status == http.StatusNotFound:
-		f.Final = false
+	if _ = platform.Decode(answer.Body, &refused); !strings.HasPrefix(refused.Code, "M_") {
+		refused.Code = ""
 	}
+	platform.Explain(f, refused.Code)
 	switch refused.Code {
 	case "M_LIMIT_EXCEEDED":
 		f.Final = false
 		if f.RetryAfter == 0 && refused.Retry > 0 { // the header is the newer way
-			f.RetryAfter = time.Duration(min(refused.Retry, maxWait)) * time.Millisecond
+			f.RetryAfter = platform.Wait(refused.Retry, time.Millisecond)
 		}
 	case "M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED":
 		f.Final = false // the message is fine, the operator can repair the token
 	}
 	return f
 }
-
-// maxWait bounds retry_after_ms.
-const maxWait = 7 * 24 * 3600 * 1000

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -98,12 +97,9 @@ func (a *Adapter) sync(ctx context.Context, to adapter.Receiver) error {
 		query.Set("since", since)
 		query.Set("timeout", strconv.FormatInt(pollTimeout.Milliseconds(), 10))
 	}
-	answer, err := platform.Do(ctx, a.poll, http.MethodGet, a.base+"/sync?"+query.Encode(), a.config.AccessToken, nil)
+	answer, err := a.call(ctx, a.poll, http.MethodGet, "/sync?"+query.Encode(), nil)
 	if err != nil {
 		return err
-	}
-	if f := a.failure(answer); f != nil {
-		return f
 	}
 	var s syncResponse
 	if err := platform.Decode(answer.Body, &s); err != nil || s.Next == "" {
@@ -112,8 +108,8 @@ func (a *Adapter) sync(ctx context.Context, to adapter.Receiver) error {
 	if since != "" {
 		for _, room := range slices.Sorted(maps.Keys(s.Rooms.Join)) {
 			for _, raw := range s.Rooms.Join[room].Timeline.Events {
-				if err := a.receive(ctx, raw, room, to.Receive); err != nil {
-					a.config.Logger.Warn("matrix: event was not handled; it is received again", zap.String("account", a.config.Account))
+				if err := a.receive(ctx, raw, room, to); err != nil {
+					a.config.Logger.Warn("matrix: event was not handled; it is received again")
 					return &adapter.Failure{Reason: "event was not handled"}
 				}
 			}

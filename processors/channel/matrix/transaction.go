@@ -1,9 +1,7 @@
 package matrix
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -30,10 +28,7 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if a.config.HomeserverToken == "" {
 		return nil, errors.New("matrix: an application service needs Config.HomeserverToken")
 	}
-	handled, err := lru.New[string, struct{}](transactions)
-	if err != nil {
-		return nil, fmt.Errorf("matrix: %w", err)
-	}
+	handled, _ := lru.New[string, struct{}](transactions) // fails for a size below 1
 	door := platform.NewDoor(platform.DoorConfig{Method: http.MethodPut, Limit: maxTransaction, Logger: a.config.Logger})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "M_UNRECOGNIZED") })
@@ -59,9 +54,8 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 			refuse(w, http.StatusBadRequest, "M_NOT_JSON")
 			return
 		}
-		submit := func(ctx context.Context, in adapter.Inbound) error { return door.Submit(ctx, to, in) }
 		for _, raw := range t.Events {
-			if err := a.receive(r.Context(), raw, "", submit); err != nil {
+			if err := a.receive(r.Context(), raw, "", door.Receiver(to)); err != nil {
 				refuse(w, http.StatusServiceUnavailable, "M_UNKNOWN")
 				return
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 
@@ -66,33 +65,23 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 	}
 	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := door.Read(w, r)
-		if !ok {
-			return
-		}
-		var q actionRequest
-		if err := platform.Decode(body, &q); err != nil {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
-			door.Unauthorized(w, r)
-			return
-		}
-		err := door.Submit(r.Context(), to, adapter.Inbound{
-			// Mattermost does not number presses. The same press again is the same decision.
-			Event:     "press-" + q.Post + "-" + q.User + "-" + q.Context.Gate + "-" + strconv.FormatBool(q.Context.Approve),
-			Mentioned: true, Guild: q.Team, Decision: &adapter.Decision{GateID: q.Context.Gate, Approve: q.Context.Approve},
-			Origin: topics.Origin{
-				Channel: Channel, Account: a.config.Account, Recipient: q.Channel, Thread: q.Context.Thread, MessageID: q.Post,
-				User: q.User, UserName: platform.DisplayName(q.UserName), Group: q.Context.Group,
-			},
+		door.Serve(w, r, func(body []byte) platform.Reply {
+			var q actionRequest
+			if err := platform.Decode(body, &q); err != nil {
+				return platform.Malformed
+			}
+			if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
+				return platform.Forged
+			}
+			return door.Pass(r, 0, to, adapter.Inbound{
+				// Mattermost does not number presses. The same press again is the same decision.
+				Event:     "press-" + q.Post + "-" + q.User + "-" + q.Context.Gate + "-" + strconv.FormatBool(q.Context.Approve),
+				Mentioned: true, Guild: q.Team, Decision: &adapter.Decision{GateID: q.Context.Gate, Approve: q.Context.Approve},
+				Origin: topics.Origin{
+					Channel: Channel, Account: a.config.Account, Recipient: q.Channel, Thread: q.Context.Thread, MessageID: q.Post,
+					User: q.User, UserName: platform.DisplayName(q.UserName), Group: q.Context.Group,
+				},
+			}, platform.JSON(`{}`))
 		})
-		if err != nil {
-			platform.Refuse(w, http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{}`)
 	}), nil
 }

@@ -7,15 +7,14 @@
 package mattermost
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -57,58 +56,46 @@ type Config struct {
 
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
+	platform.Base
 	config Config
 	api    string // the URL of the API, without a slash at its end
 	client *http.Client
 }
 
+var errConfig = errors.New("mattermost: bad configuration")
+
 // New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
 func New(c Config) (*Adapter, error) {
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
-	var errs []error
-	if c.Account == "" {
-		errs = append(errs, errors.New("field Account is empty"))
-	}
+	check := platform.NewCheck(c.Account, &c.Clock, &c.Logger)
 	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
-		errs = append(errs, errors.New("field Username: want the bot's name without @"))
+		check.Wrong("Username", "is not the bot's name without @")
 	}
-	if !platform.HeaderValue(c.Token) {
-		errs = append(errs, errors.New("field Token: want printable ASCII characters"))
-	}
-	base, err := platform.BaseURL(c.BaseURL)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
-	}
+	check.Secret("Token", c.Token)
+	base := check.URL("BaseURL", c.BaseURL)
 	if c.CallbackURL != "" {
-		if _, err := platform.BaseURL(c.CallbackURL); err != nil {
-			errs = append(errs, fmt.Errorf("field CallbackURL: %w", err))
-		}
+		check.URL("CallbackURL", c.CallbackURL)
 		if len(c.CallbackSecret) < minSecret {
-			errs = append(errs, fmt.Errorf("field CallbackSecret: want at least %d bytes", minSecret))
+			check.Wrong("CallbackSecret", "has less than %d bytes", minSecret)
 		}
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("mattermost: %w", errors.Join(errs...))
+	if err := check.Err(errConfig); err != nil {
+		return nil, err
 	}
-	return &Adapter{config: c, api: base + "/api/v4", client: platform.Client(c.Timeout)}, nil
+	client := platform.Client(c.Timeout)
+	return &Adapter{config: c, api: base + "/api/v4", client: client, Base: platform.NewBase(Channel, adapter.Traits{
+		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true, Buttons: c.CallbackURL != "",
+	}, client)}, nil
 }
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{
-		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true, Buttons: a.config.CallbackURL != "",
-	}
-}
-
-// Close closes idle connections.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }
 
 var _ adapter.Adapter = (*Adapter)(nil)
+
+// call makes a request and returns the answer. Its error is always an *adapter.Failure.
+func (a *Adapter) call(ctx context.Context, method, path string, body any) (platform.Answer, error) {
+	answer, err := platform.Do(ctx, a.client, method, a.api+path, a.config.Token, body)
+	if err == nil {
+		if f := a.failure(answer); f != nil {
+			err = f
+		}
+	}
+	return answer, err
+}

@@ -2,8 +2,6 @@ package mattermost
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"regexp"
 	"strings"
@@ -52,18 +50,8 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 			a.button("approve", "Approve", "good", true, c), a.button("deny", "Deny", "danger", false, c),
 		}}}}
 	}
-	answer, err := platform.Do(ctx, a.client, http.MethodPost, a.api+"/posts", a.config.Token, p)
-	if err != nil {
-		return adapter.Sent{}, err
-	}
-	if f := a.failure(answer); f != nil {
-		return adapter.Sent{}, f
-	}
-	var sent struct {
-		ID string `json:"id"`
-	}
-	_ = platform.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
-	return adapter.Sent{ID: adapter.Code(sent.ID)}, nil
+	answer, err := a.call(ctx, http.MethodPost, "/posts", p)
+	return adapter.Sent{ID: adapter.Code(answer.ID())}, err
 }
 
 // broadcast matches what notifies all members of a channel, also with the "@" as an entity
@@ -76,26 +64,21 @@ func withoutBroadcast(s string) string { return broadcast.ReplaceAllString(s, "$
 
 // pendingID returns an ID that differs for different keys.
 func pendingID(key string) string {
-	d := sha256.Sum256([]byte(key))
-	return "turntable:" + hex.EncodeToString(d[:16])
+	return "turntable:" + platform.HashKey(key)[:32]
 }
 
 // failure returns the failure of an answer, nil if it succeeded. Errors have an ID from a list
-// (https://developers.mattermost.com/api-documentation/#error-handling). One without is not Mattermost's: a proxy, or a wrong
-// address, which the operator can repair.
+// (https://developers.mattermost.com/api-documentation/#error-handling).
 func (a *Adapter) failure(answer platform.Answer) *adapter.Failure {
 	f := platform.StatusFailure(answer.Status, answer.Header, a.config.Clock.Now())
 	if f == nil {
 		return nil
 	}
-	var refused struct {
-		ID string `json:"id"`
+	id := answer.ID()
+	if !strings.HasSuffix(id, ".app_error") {
+		id = ""
 	}
-	if platform.Decode(answer.Body, &refused) == nil && strings.HasSuffix(refused.ID, ".app_error") {
-		f.Reason += ", " + adapter.Code(refused.ID)
-	} else if f.Status == http.StatusForbidden || f.Status == http.StatusNotFound {
-		f.Final = false
-	}
+	platform.Explain(f, id)
 	if f.Status == http.StatusTooManyRequests && f.RetryAfter == 0 {
 		// The header has the seconds until the limit is reset (https://developers.mattermost.com/api-documentation/#rate-limiting).
 		if wait := platform.RetryAfter(answer.Header.Get("X-Ratelimit-Reset"), a.config.Clock.Now()); wait <= time.Hour {

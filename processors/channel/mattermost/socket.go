@@ -11,9 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 	"github.com/turntable-streams/turntable/topics"
@@ -22,9 +20,7 @@ import (
 const (
 	// maxMessage is the longest message of the WebSocket, in bytes.
 	maxMessage = 1 << 20
-	// waiting is how many posts wait for the receiver. The WebSocket is not read while there are more.
-	waiting   = 64
-	keepAlive = 30 * time.Second
+	keepAlive  = 30 * time.Second
 )
 
 // event is a message of the WebSocket (https://developers.mattermost.com/api-documentation/#websocket): an event, or the reply to
@@ -91,57 +87,29 @@ func (a *Adapter) connection(ctx context.Context, l *link, to adapter.Receiver) 
 	}); err != nil {
 		return false, err
 	}
-	alive, cancel := context.WithCancel(ctx)
-	defer cancel()
-	events := make(chan event, waiting)
-	group, alive := errgroup.WithContext(alive)
-	group.Go(func() error { return conn.KeepAlive(alive, a.config.Clock, keepAlive) })
-	group.Go(func() error {
-		defer close(events)
-		for {
-			var e event
-			if err := conn.Read(alive, &e); err != nil {
-				return err
-			}
-			if e.ReplyTo == 1 && e.Status != "OK" {
-				return &adapter.Failure{Reason: "token was refused", Status: http.StatusUnauthorized}
-			}
-			if e.Event == "" {
-				continue
-			}
-			select {
-			case events <- e:
-			case <-alive.Done():
-				return alive.Err()
-			}
+	alive := func(ctx context.Context) error { return conn.KeepAlive(ctx, a.config.Clock, keepAlive) }
+	take := func(_ context.Context, e event) (bool, error) {
+		if e.ReplyTo == 1 && e.Status != "OK" {
+			return false, &adapter.Failure{Reason: "token was refused", Status: http.StatusUnauthorized}
 		}
-	})
-	for e := range events {
-		if err := a.handle(ctx, e, l, bot, to); err != nil {
-			cancel()
-			break
-		}
-		progress = true
+		return e.Event != "", nil
 	}
-	return progress, group.Wait()
+	err = platform.Stream(ctx, conn, alive, take, func(e event) error {
+		err := a.handle(ctx, e, l, bot, to)
+		progress = progress || err == nil
+		return err
+	})
+	return progress, err
 }
 
 // me returns the bot's user ID.
 func (a *Adapter) me(ctx context.Context) (string, error) {
-	answer, err := platform.Do(ctx, a.client, http.MethodGet, a.api+"/users/me", a.config.Token, nil)
-	if err != nil {
-		return "", err
+	answer, err := a.call(ctx, http.MethodGet, "/users/me", nil)
+	id := answer.ID()
+	if err == nil && id == "" {
+		err = &adapter.Failure{Reason: "response cannot be read"}
 	}
-	if f := a.failure(answer); f != nil {
-		return "", f
-	}
-	var is struct {
-		ID string `json:"id"`
-	}
-	if platform.Decode(answer.Body, &is) != nil || is.ID == "" {
-		return "", &adapter.Failure{Reason: "response cannot be read"}
-	}
-	return is.ID, nil
+	return id, err
 }
 
 // handle handles an event, and tries again until ctx ends. An event that cannot be read is skipped.
@@ -157,15 +125,17 @@ func (a *Adapter) handle(ctx context.Context, e event, l *link, bot string, to a
 		}
 	case "posted":
 		in, ok := a.posted(e, bot)
-		for failed := 0; ok; failed++ {
-			if to.Receive(ctx, in) == nil {
-				break
+		if !ok {
+			break
+		}
+		if err := platform.Persist(ctx, a.config.Clock, func() error {
+			err := to.Receive(ctx, in)
+			if err != nil {
+				a.config.Logger.Warn("mattermost: post was not handled; it is tried again after a wait", zap.String("post", adapter.Code(in.Event)))
 			}
-			a.config.Logger.Warn("mattermost: post was not handled; it is tried again after a wait",
-				zap.String("account", a.config.Account), zap.String("post", adapter.Code(in.Event)))
-			if !clock.Sleep(ctx, a.config.Clock, platform.ReconnectWait(failed)) {
-				return ctx.Err()
-			}
+			return err
+		}); err != nil {
+			return err
 		}
 	}
 	l.next = max(l.next, e.Sequence+1)
@@ -176,7 +146,7 @@ func (a *Adapter) posted(e event, bot string) (adapter.Inbound, bool) {
 	var d posted
 	var p post
 	if platform.Decode(e.Data, &d) != nil || platform.Decode([]byte(d.Post), &p) != nil || p.ID == "" || p.Channel == "" {
-		a.config.Logger.Warn("mattermost: event cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("sequence", e.Sequence))
+		a.config.Logger.Warn("mattermost: event cannot be read; it is skipped", zap.Int64("sequence", e.Sequence))
 		return adapter.Inbound{}, false
 	}
 	if p.User == bot || p.User == "" || p.Type != "" || p.Message == "" || isTrue(p.Props["from_bot"]) || isTrue(p.Props["from_webhook"]) {
@@ -184,17 +154,13 @@ func (a *Adapter) posted(e event, bot string) (adapter.Inbound, bool) {
 	}
 	var mentions []string
 	_ = platform.Decode([]byte(d.Mentions), &mentions) // absent if there are none
-	in := adapter.Inbound{
-		Event: p.ID, Guild: d.Team, Text: a.withoutMention(p.Message), Mentioned: slices.Contains(mentions, bot),
+	return adapter.Inbound{
+		Event: p.ID, At: platform.Time(p.CreateAt), Guild: d.Team, Text: a.withoutMention(p.Message), Mentioned: slices.Contains(mentions, bot),
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: p.Channel, Thread: p.Root, MessageID: p.ID, User: p.User,
 			UserName: platform.DisplayName(strings.TrimPrefix(d.SenderName, "@")), Group: d.ChannelType != "D",
 		},
-	}
-	if p.CreateAt > 0 {
-		in.At = time.UnixMilli(p.CreateAt).UTC()
-	}
-	return in, true
+	}, true
 }
 
 func isTrue(v any) bool { return v == true || v == "true" }

@@ -2,15 +2,11 @@ package mattermost
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -47,31 +43,21 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 	}
 	door := platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}, Logger: a.config.Logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := door.Read(w, r)
-		if !ok {
-			return
-		}
-		o, err := readOutgoing(r.Header.Get("Content-Type"), body)
-		switch {
-		case err != nil:
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		case !platform.EqualSecret(o.Token, a.config.WebhookToken):
-			door.Unauthorized(w, r)
-			return
-		case o.Post == "" || o.Channel == "" || o.User == "":
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		if o.Text != "" && !strings.EqualFold(o.UserName, a.config.Username) {
-			if err := door.Submit(r.Context(), to, a.outgoing(o)); err != nil {
-				a.config.Logger.Warn("mattermost: message was not handled", zap.String("account", a.config.Account), zap.String("post", adapter.Code(o.Post)))
-				platform.Refuse(w, http.StatusServiceUnavailable)
-				return
+		door.Serve(w, r, func(body []byte) platform.Reply {
+			nothing := platform.JSON(`{}`) // no immediate answer
+			switch o, err := readOutgoing(r.Header.Get("Content-Type"), body); {
+			case err != nil:
+				return platform.Malformed
+			case !platform.EqualSecret(o.Token, a.config.WebhookToken):
+				return platform.Forged
+			case o.Post == "" || o.Channel == "" || o.User == "":
+				return platform.Malformed
+			case o.Text == "" || strings.EqualFold(o.UserName, a.config.Username):
+				return nothing
+			default:
+				return door.Pass(r, 0, to, a.outgoing(o), nothing)
 			}
-		}
-		w.Header().Set("Content-Type", mediaJSON)
-		_, _ = io.WriteString(w, `{}`) // no immediate answer
+		})
 	}), nil
 }
 
@@ -93,29 +79,20 @@ func readOutgoing(contentType string, body []byte) (o outgoing, err error) {
 }
 
 func (a *Adapter) outgoing(o outgoing) adapter.Inbound {
-	in := adapter.Inbound{
-		Event: o.Post, Guild: o.Team, Mentioned: o.Trigger != "",
+	return adapter.Inbound{
+		Event: o.Post, Guild: o.Team, Mentioned: o.Trigger != "", Text: a.withoutMention(o.Text), At: platform.Time(o.Timestamp),
 		Origin: topics.Origin{
 			Channel: Channel, Account: a.config.Account, Recipient: o.Channel, MessageID: o.Post, User: o.User,
 			UserName: platform.DisplayName(o.UserName), Group: true, // outgoing webhooks are for public channels
 		},
 	}
-	in.Text = a.withoutMention(o.Text)
-	if o.Timestamp > 0 {
-		in.At = time.UnixMilli(o.Timestamp).UTC()
-	}
-	return in
 }
 
 // withoutMention returns a text without a mention of the bot at its beginning.
 func (a *Adapter) withoutMention(text string) string {
-	name := "@" + a.config.Username
-	if len(text) < len(name) || !strings.EqualFold(text[:len(name)], name) {
+	end := len(a.config.Username) + 1
+	if len(text) < end || !strings.EqualFold(text[:end], "@"+a.config.Username) || !platform.EndsMention(text[end:]) {
 		return text
 	}
-	after := text[len(name):]
-	if after != "" && !strings.ContainsRune(" ,:\t\r\n", rune(after[0])) {
-		return text // a longer name
-	}
-	return strings.TrimLeft(after, " ,:\t\r\n")
+	return platform.TrimMention(text[end:])
 }

@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -34,19 +33,15 @@ const (
 // and 503 if the receiver fails or is late: Slack sends events again. Mount it where bodies are passed unchanged.
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := a.door.Read(w, r)
-		if !ok {
-			return
-		}
-		if !a.signed(r.Header, body) {
-			a.door.Unauthorized(w, r)
-			return
-		}
-		if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == mediaForm {
-			a.interaction(w, r, to, body)
-			return
-		}
-		a.event(w, r, to, body)
+		a.door.Serve(w, r, func(body []byte) platform.Reply {
+			if !a.signed(r.Header, body) {
+				return platform.Forged
+			}
+			if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == mediaForm {
+				return a.interaction(r, to, body)
+			}
+			return a.event(w, r, to, body)
+		})
 	})
 }
 
@@ -54,12 +49,7 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 func (a *Adapter) signed(h http.Header, body []byte) bool {
 	const version = "v0"
 	at, signature := h.Values("X-Slack-Request-Timestamp"), h.Values("X-Slack-Signature")
-	if len(at) != 1 || len(signature) != 1 {
-		return false
-	}
-	seconds, err := strconv.ParseInt(at[0], 10, 64)
-	now := a.now()
-	if err != nil || seconds < now.Add(-tolerance).Unix() || seconds > now.Add(tolerance).Unix() {
+	if len(at) != 1 || len(signature) != 1 || !platform.Recent(at[0], a.now(), tolerance) {
 		return false
 	}
 	for _, secret := range a.config.SigningSecrets {
@@ -73,64 +63,65 @@ func (a *Adapter) signed(h http.Header, body []byte) bool {
 	return false
 }
 
-func (a *Adapter) event(w http.ResponseWriter, r *http.Request, to adapter.Receiver, body []byte) {
+func (a *Adapter) event(w http.ResponseWriter, r *http.Request, to adapter.Receiver, body []byte) platform.Reply {
 	var e envelope
 	if err := json.Unmarshal(body, &e); err != nil {
-		platform.Refuse(w, http.StatusBadRequest)
-		return
+		return platform.Malformed
 	}
 	switch e.Type {
 	case "url_verification":
 		if e.Challenge == "" || len(e.Challenge) > maxChallenge {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
+			return platform.Malformed
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write([]byte(e.Challenge)) // Slack verifies the URL again if this fails
+		return platform.Reply{Media: "text/plain; charset=utf-8", Body: e.Challenge}
 	case "event_callback":
-		in, ok := e.inbound(a.config)
-		if !ok {
-			return // answered 200: an event that is not for the agent
+		if in, ok := e.inbound(a.config); ok {
+			return a.submit(r, to, in)
 		}
-		a.submit(w, r, to, in)
 	}
+	return platform.Reply{} // an event that is not for the agent
 }
 
-func (a *Adapter) interaction(w http.ResponseWriter, r *http.Request, to adapter.Receiver, body []byte) {
+func (a *Adapter) interaction(r *http.Request, to adapter.Receiver, body []byte) platform.Reply {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || len(form["payload"]) != 1 {
-		platform.Refuse(w, http.StatusBadRequest)
-		return
+		return platform.Malformed
 	}
 	var i interaction
 	if err := json.Unmarshal([]byte(form.Get("payload")), &i); err != nil {
-		platform.Refuse(w, http.StatusBadRequest)
-		return
+		return platform.Malformed
 	}
 	if in, ok := i.inbound(a.config); ok {
-		a.submit(w, r, to, in)
+		return a.submit(r, to, in)
 	}
+	return platform.Reply{}
 }
 
-func (a *Adapter) submit(w http.ResponseWriter, r *http.Request, to adapter.Receiver, in adapter.Inbound) {
+// maxPassed is how many of the latest events that the receiver has taken are remembered, so that the second event of a text, or a
+// retry, does not count against the rate limit of the person. It is a shortcut: the receiver recognises repeats itself.
+const maxPassed = 4096
+
+// passed is an event that the receiver has taken. A message that was passed without a mention is passed again with one, because a
+// policy may have dropped it.
+type passed struct {
+	event     string
+	mentioned bool
+}
+
+func (a *Adapter) submit(r *http.Request, to adapter.Receiver, in adapter.Inbound) platform.Reply {
 	if in.Origin.Check() != nil {
-		platform.Refuse(w, http.StatusBadRequest)
-		return
+		return platform.Malformed
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
-	defer cancel()
 	once := adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error {
-		if a.passed.has(in) {
+		if a.passed.Contains(passed{in.Event, true}) || a.passed.Contains(passed{in.Event, in.Mentioned}) {
 			return nil
 		}
-		if err := to.Receive(ctx, in); err != nil {
-			return err
+		err := to.Receive(ctx, in)
+		if err == nil {
+			a.passed.Add(passed{in.Event, in.Mentioned}, struct{}{})
 		}
-		a.passed.add(in)
-		return nil
+		return err
 	})
-	if err := a.door.Submit(ctx, once, in); err != nil {
-		platform.Refuse(w, http.StatusServiceUnavailable)
-	}
+	return a.door.Pass(r, receiveWithin, once, in, platform.Reply{})
 }

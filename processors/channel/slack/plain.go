@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -37,22 +38,15 @@ func plain(s, bot string) (words string, mentioned bool) {
 func reference(target, label string) string {
 	switch {
 	case strings.HasPrefix(target, "@"):
-		return "@" + orElse(label, target[1:])
+		return "@" + cmp.Or(label, target[1:])
 	case strings.HasPrefix(target, "#"):
-		return "#" + orElse(label, target[1:])
+		return "#" + cmp.Or(label, target[1:])
 	case strings.HasPrefix(target, "!"):
 		name, _, _ := strings.Cut(target[1:], "^")
-		return orElse(label, "@"+name)
+		return cmp.Or(label, "@"+name)
 	case label == "" || strings.HasSuffix(target, label): // https://slack.com|slack.com
 		return target
 	default:
 		return label + " (" + target + ")"
 	}
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

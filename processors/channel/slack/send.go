@@ -29,9 +29,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 		return adapter.Sent{}, platform.Failure(exchange.err)
 	case exchange.status != 0 && exchange.status != http.StatusOK:
 		if f := platform.StatusFailure(exchange.status, exchange.header, a.now()); f != nil {
-			if f.Status == http.StatusForbidden || f.Status == http.StatusNotFound {
-				f.Final = false // Slack refuses with 200: this is a proxy, or a wrong address, which the operator can repair
-			}
+			platform.Explain(f, "") // Slack itself refuses with 200
 			return adapter.Sent{}, f
 		}
 		return adapter.Sent{}, &adapter.Failure{Reason: reasonUnclear, Status: exchange.status}

@@ -7,13 +7,15 @@
 package slack
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -57,10 +59,11 @@ const limit = 3000
 
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
+	platform.Base
 	config Config
 	client *http.Client
 	door   *platform.Door
-	passed *passed
+	passed *lru.Cache[passed, struct{}]
 	now    func() time.Time
 }
 
@@ -68,56 +71,26 @@ var _ adapter.Adapter = (*Adapter)(nil)
 
 // New returns the adapter of an account. Call Close when it is no longer used. Its error wraps ErrConfig.
 func New(c Config) (*Adapter, error) {
-	var errs []error
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
-	if strings.TrimSpace(c.Account) == "" {
-		invalid("no Account")
-	}
-	if c.Token == "" || strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		invalid("Token: want a bot token")
-	}
+	check := platform.NewCheck(c.Account, &c.Clock, nil)
+	check.Secret("Token", c.Token)
 	if len(c.SigningSecrets) == 0 || len(c.SigningSecrets) > 8 {
-		invalid("SigningSecrets: want 1 to 8")
+		check.Wrong("SigningSecrets", "are %d, want 1 to 8", len(c.SigningSecrets))
 	}
-	for _, s := range c.SigningSecrets {
-		if len(s) < 16 {
-			invalid("SigningSecrets: one is shorter than 16 characters")
-		}
+	if slices.ContainsFunc(c.SigningSecrets, func(s string) bool { return len(s) < 16 }) {
+		check.Wrong("SigningSecrets", "have one that is shorter than 16 characters")
 	}
-	if c.URL == "" {
-		c.URL = DefaultURL
+	c.URL = check.URL("URL", cmp.Or(c.URL, DefaultURL))
+	bounds.AtLeast(&check.Check, "Timeout", &c.Timeout, platform.DefaultTimeout, 1)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	base, err := platform.BaseURL(c.URL)
-	if err != nil {
-		invalid("URL: %w", err)
-	}
-	if c.Timeout < 0 {
-		invalid("Timeout must not be negative")
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	c.URL = base
-	return &Adapter{
-		config: c, client: platform.Client(c.Timeout), passed: newPassed(), now: c.Clock.Now,
+	a := &Adapter{
+		config: c, client: platform.Client(c.Timeout), now: c.Clock.Now,
 		door: platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}}),
-	}, nil
-}
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{
-		Format: text.SlackMrkdwn, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}
+	a.passed, _ = lru.New[passed, struct{}](maxPassed) // fails for a size below 1
+	a.Base = platform.NewBase(Channel, adapter.Traits{
+		Format: text.SlackMrkdwn, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+	}, a.client)
+	return a, nil
 }
-
-// Close closes idle connections.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }

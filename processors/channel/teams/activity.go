@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -69,15 +70,11 @@ func (m *activity) inbound(account string) (adapter.Inbound, bool) {
 		return adapter.Inbound{}, false
 	}
 	personal := m.Conversation.ConversationType == "personal" || m.Conversation.ConversationType == "" && !m.Conversation.IsGroup
-	user := m.From.AADObjectID
-	if user == "" {
-		user = m.From.ID
-	}
 	at, _ := time.Parse(time.RFC3339Nano, m.Timestamp) // zero if it says none
 	in := adapter.Inbound{
 		Event: m.Conversation.ID + "/" + m.ID,
 		Origin: topics.Origin{
-			Channel: Channel, Account: account, Recipient: room, Thread: thread, MessageID: m.ID, User: user,
+			Channel: Channel, Account: account, Recipient: room, Thread: thread, MessageID: m.ID, User: cmp.Or(m.From.AADObjectID, m.From.ID),
 			UserName: platform.DisplayName(m.From.Name), Group: !personal, Adapter: topics.Raw(to),
 		},
 		Guild: m.team(),

@@ -28,56 +28,46 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
 		defer cancel()
 		proof, err := a.verify.token(ctx, r.Header)
-		if err != nil {
-			if errors.Is(err, errKeys) {
-				platform.Refuse(w, http.StatusServiceUnavailable)
-				return
-			}
-			a.door.Unauthorized(w, r)
-			return
+		switch {
+		case errors.Is(err, errKeys):
+			a.door.Answer(w, r, platform.Later)
+		case err != nil:
+			a.door.Answer(w, r, platform.Forged)
+		default:
+			a.door.Serve(w, r, func(body []byte) platform.Reply { return a.activity(r.WithContext(ctx), proof, body, to) })
 		}
-		body, ok := a.door.Read(w, r)
-		if !ok {
-			return
-		}
-		var m activity
-		if err := json.Unmarshal(body, &m); err != nil {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		if !a.permitted(proof, &m) {
-			platform.Refuse(w, http.StatusForbidden)
-			return
-		}
-		in, ok := m.inbound(a.config.Account)
-		if !ok {
-			acknowledge(w, &m)
-			return
-		}
-		if in.Origin.Check() != nil {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		if err := a.door.Submit(ctx, to, in); err != nil {
-			platform.Refuse(w, http.StatusServiceUnavailable)
-			return
-		}
-		acknowledge(w, &m)
 	})
 }
+
+func (a *Adapter) activity(r *http.Request, p proof, body []byte, to adapter.Receiver) platform.Reply {
+	var m activity
+	if err := json.Unmarshal(body, &m); err != nil {
+		return platform.Malformed
+	}
+	if !a.permitted(p, &m) {
+		return platform.Reply{Status: http.StatusForbidden}
+	}
+	var taken platform.Reply
+	if m.Type == "invoke" { // Teams shows an error without a response of its own
+		taken = platform.JSON(invoked)
+	}
+	in, ok := m.inbound(a.config.Account)
+	switch {
+	case !ok:
+		return taken
+	case in.Origin.Check() != nil:
+		return platform.Malformed
+	}
+	return a.door.Pass(r, 0, to, in, taken)
+}
+
+// invoked answers an invoke,
+// https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/universal-actions-for-adaptive-cards/work-with-universal-actions-for-adaptive-cards.
+const invoked = `{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":"OK"}`
 
 // permitted reports whether a token is for the activity, and the activity for this account.
 func (a *Adapter) permitted(p proof, m *activity) bool {
 	_, allowed := a.allowed(m.ServiceURL)
 	return allowed && m.ServiceURL == p.serviceURL && m.ChannelID == teamsChannel && p.endorses(m.ChannelID) &&
 		(len(a.config.Tenants) == 0 || slices.Contains(a.config.Tenants, m.tenant()))
-}
-
-// acknowledge answers 200. An invoke wants a response of its own,
-// https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/universal-actions-for-adaptive-cards/work-with-universal-actions-for-adaptive-cards.
-func acknowledge(w http.ResponseWriter, m *activity) {
-	if m.Type == "invoke" {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":"OK"}`)) // Teams shows an error otherwise
-	}
 }

@@ -1,15 +1,12 @@
 package teams
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -68,30 +65,22 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	if !ok {
 		return adapter.Sent{}, &adapter.Failure{Reason: "service URL is not configured", Final: true}
 	}
-	body, err := json.Marshal(activityOf(c), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return adapter.Sent{}, &adapter.Failure{Reason: "text cannot be encoded", Final: true}
-	}
 	token, failure := a.tokens.get(ctx)
 	if failure != nil {
 		return adapter.Sent{}, failure
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target(service, to, c), bytes.NewReader(body))
-	if err != nil {
-		return adapter.Sent{}, &adapter.Failure{Reason: "request cannot be made", Final: true}
+	answer, err := platform.Do(ctx, a.client, http.MethodPost, target(service, to, c), token, activityOf(c))
+	if answer.Status == 0 { // else the status is the result
+		return adapter.Sent{}, err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+token)
-	response, err := a.client.Do(r)
-	if err != nil {
-		return adapter.Sent{}, platform.Failure(err)
+	if f := platform.StatusFailure(answer.Status, answer.Header, a.now()); f != nil {
+		return adapter.Sent{}, a.refused(f, token, answer.Body)
 	}
-	defer func() { _ = response.Body.Close() }() // the status is the result
-	answer, _ := io.ReadAll(response.Body)
-	if f := platform.StatusFailure(response.StatusCode, response.Header, a.now()); f != nil {
-		return adapter.Sent{}, a.refused(f, token, answer)
+	sent := adapter.Sent{ID: answer.ID()}
+	if len(sent.ID) > maxGate {
+		sent.ID = ""
 	}
-	return adapter.Sent{ID: idOf(answer)}, nil
+	return sent, nil
 }
 
 // refused adds the connector's error code to a failure.
@@ -158,15 +147,4 @@ func title(tool string) string {
 		return "Approve?"
 	}
 	return "Approve " + strings.ReplaceAll(tool, "_", "\\_") + "?"
-}
-
-// idOf returns the ID of a sent activity, empty if the response has none.
-func idOf(body []byte) string {
-	var answer struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(body, &answer) != nil || len(answer.ID) > maxGate {
-		return ""
-	}
-	return answer.ID
 }

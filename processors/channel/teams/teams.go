@@ -3,14 +3,15 @@
 package teams
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -63,6 +64,7 @@ const limit = 12000
 
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
+	platform.Base
 	config   Config
 	client   *http.Client
 	door     *platform.Door
@@ -76,13 +78,10 @@ var _ adapter.Adapter = (*Adapter)(nil)
 
 // New returns the adapter of an account. It makes no request. Call Close when it is no longer used. Its error wraps ErrConfig.
 func New(c Config) (*Adapter, error) {
-	var errs []error
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
-	for _, required := range []struct{ name, value string }{{"Account", c.Account}, {"AppID", c.AppID}, {"Secret", c.Secret}} {
-		if strings.TrimSpace(required.value) == "" {
-			invalid("no %s", required.name)
+	check := platform.NewCheck(c.Account, &c.Clock, nil)
+	for field, value := range map[string]string{"AppID": c.AppID, "Secret": c.Secret} {
+		if strings.TrimSpace(value) == "" {
+			check.Wrong(field, "is empty")
 		}
 	}
 	if len(c.ServiceURLs) == 0 {
@@ -90,58 +89,31 @@ func New(c Config) (*Adapter, error) {
 	}
 	a := &Adapter{}
 	for _, service := range c.ServiceURLs {
-		base, err := platform.BaseURL(service)
-		u, parseErr := url.Parse(base)
-		if err != nil || parseErr != nil || u.Path != "" {
-			invalid("ServiceURLs: want a scheme and a host")
+		u, err := url.Parse(check.URL("ServiceURLs", service))
+		if err != nil || u.Path != "" {
+			check.Wrong("ServiceURLs", "have one that is not a scheme and a host")
 			continue
 		}
 		a.services = append(a.services, u)
 	}
-	for _, u := range []struct {
-		name  string
-		value *string
-		or    string
-	}{{"MetadataURL", &c.MetadataURL, DefaultMetadataURL}, {"TokenURL", &c.TokenURL, DefaultTokenURL}} {
-		if *u.value == "" {
-			*u.value = u.or
-		}
-		if _, err := platform.BaseURL(*u.value); err != nil {
-			invalid("%s: %w", u.name, err)
-		}
+	c.MetadataURL, c.TokenURL = cmp.Or(c.MetadataURL, DefaultMetadataURL), cmp.Or(c.TokenURL, DefaultTokenURL)
+	check.URL("MetadataURL", c.MetadataURL)
+	check.URL("TokenURL", c.TokenURL)
+	bounds.AtLeast(&check.Check, "Timeout", &c.Timeout, platform.DefaultTimeout, 1)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if c.Timeout < 0 {
-		invalid("Timeout must not be negative")
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	if c.Issuer == "" {
-		c.Issuer = DefaultIssuer
-	}
-	if c.Scope == "" {
-		c.Scope = DefaultScope
-	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
+	c.Issuer, c.Scope = cmp.Or(c.Issuer, DefaultIssuer), cmp.Or(c.Scope, DefaultScope)
 	a.config, a.now, a.client = c, c.Clock.Now, platform.Client(c.Timeout)
 	a.door = platform.NewDoor(platform.DoorConfig{})
 	a.verify = newVerifier(c, a.client, a.now)
 	a.tokens = newTokens(c, a.client, a.now)
+	// Only channels of teams have threads; elsewhere, the thread of an origin is ignored.
+	a.Base = platform.NewBase(Channel, adapter.Traits{
+		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+	}, a.client)
 	return a, nil
 }
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter. Only channels of teams have threads; elsewhere, the thread of an origin is ignored.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true}
-}
-
-// Close closes idle connections.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }
 
 // allowed returns the service URL of an activity if it is of a configured service.
 func (a *Adapter) allowed(service string) (*url.URL, bool) {
@@ -149,15 +121,8 @@ func (a *Adapter) allowed(service string) (*url.URL, bool) {
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.RawPath != "" || u.Opaque != "" {
 		return nil, false
 	}
-	for _, segment := range strings.Split(u.Path, "/") {
-		if segment == "." || segment == ".." {
-			return nil, false
-		}
-	}
-	for _, s := range a.services {
-		if u.Scheme == s.Scheme && strings.EqualFold(u.Host, s.Host) {
-			return u, true
-		}
-	}
-	return nil, false
+	dots := slices.ContainsFunc(strings.Split(u.Path, "/"), func(s string) bool { return s == "." || s == ".." })
+	return u, !dots && slices.ContainsFunc(a.services, func(s *url.URL) bool {
+		return u.Scheme == s.Scheme && strings.EqualFold(u.Host, s.Host)
+	})
 }

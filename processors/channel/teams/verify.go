@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,11 +13,11 @@ import (
 	"time"
 
 	"github.com/MicahParks/jwkset"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	gojwt "github.com/golang-jwt/jwt/v5"
 
 	"github.com/turntable-streams/turntable/internal/claims"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 const (
@@ -202,20 +201,11 @@ func (v *verifier) read(ctx context.Context) (map[string]signer, error) {
 }
 
 func (v *verifier) get(ctx context.Context, address string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
+	answer, err := platform.Do(ctx, v.client, http.MethodGet, address, "", nil)
+	if err != nil || answer.Status != http.StatusOK {
 		return errKeys
 	}
-	response, err := v.client.Do(r)
-	if err != nil {
-		return errKeys
-	}
-	defer func() { _ = response.Body.Close() }() // it was read
-	content, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return errKeys
-	}
-	return json.Unmarshal(content, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return platform.Decode(answer.Body, into)
 }
 
 // parseKey returns an RSA key for signatures. Certificates are not checked, and no address in a key is dialed.
@@ -224,8 +214,7 @@ func parseKey(raw jsontext.Value) (id string, key signer, ok bool) {
 	var more struct {
 		Endorsements []string `json:"endorsements"`
 	}
-	lenient := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if json.Unmarshal(raw, &m, lenient) != nil || json.Unmarshal(raw, &more, lenient) != nil {
+	if platform.Decode(raw, &m) != nil || platform.Decode(raw, &more) != nil {
 		return "", signer{}, false
 	}
 	if m.KID == "" || m.USE != "" && m.USE != jwkset.UseSig {

@@ -52,14 +52,11 @@ func (a *Adapter) call(ctx context.Context, client *http.Client, method string, 
 	default:
 		f.Reason = reason(f.Reason, r)
 		if wait := r.Parameters.RetryAfter; !f.Final && wait > 0 {
-			f.RetryAfter = time.Duration(min(wait, maxWait)) * time.Second
+			f.RetryAfter = platform.Wait(wait, time.Second)
 		}
 	}
 	return nil, f
 }
-
-// maxWait bounds a retry_after, in seconds.
-const maxWait = 7 * 24 * 3600
 
 // refusals are the descriptions of errors that are passed on as reasons. Telegram documents no list, and some descriptions
 // quote the text of the message, so others are not.

@@ -89,6 +89,6 @@ func (a *Adapter) unreadable(raw []byte) int64 {
 		ID int64 `json:"update_id"`
 	}
 	_ = platform.Decode(raw, &only) // the ID is decoded even if other members are not as expected
-	a.config.Logger.Warn("telegram: update cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("update_id", only.ID))
+	a.config.Logger.Warn("telegram: update cannot be read; it is skipped", zap.Int64("update_id", only.ID))
 	return only.ID
 }

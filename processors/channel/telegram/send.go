@@ -42,13 +42,8 @@ type button struct {
 	Data string `json:"callback_data"`
 }
 
-// The beginnings of the data of buttons; the gate's ID follows. Data has at most maxData bytes
-// (https://core.telegram.org/bots/api#inlinekeyboardbutton).
-const (
-	approve = "approve:"
-	deny    = "deny:"
-	maxData = 64
-)
+// maxData is the longest data of a button, in bytes (https://core.telegram.org/bots/api#inlinekeyboardbutton).
+const maxData = 64
 
 // Send implements adapter.Adapter. A recipient that is blocked, unknown or not reachable is a final failure; so is a thread that
 // is not a topic's number, because the text would be visible elsewhere without it.
@@ -94,10 +89,8 @@ func (a *Adapter) message(c adapter.Chunk) (sendMessage, *adapter.Failure) {
 			m.Reply = &reply{Message: message, WithoutIt: true}
 		}
 	}
-	if ask := c.Ask; ask != nil && len(approve)+len(ask.GateID) <= maxData {
-		m.Markup = &markup{Keyboard: [][]button{{
-			{Text: "Approve", Data: approve + ask.GateID}, {Text: "Deny", Data: deny + ask.GateID},
-		}}}
+	if approve, deny, ok := platform.ButtonData(c.Ask, maxData); ok {
+		m.Markup = &markup{Keyboard: [][]button{{{Text: "Approve", Data: approve}, {Text: "Deny", Data: deny}}}}
 	}
 	return m, nil
 }

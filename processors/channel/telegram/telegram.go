@@ -10,17 +10,17 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -62,6 +62,7 @@ type Config struct {
 
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
+	platform.Base
 	config Config
 	user   int64  // of the bot
 	method string // the URL of methods, which contains the token, with a slash at its end
@@ -69,74 +70,38 @@ type Adapter struct {
 	poll   *http.Client
 }
 
+var errConfig = errors.New("telegram: bad configuration")
+
 // New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
 func New(c Config) (*Adapter, error) {
-	if c.BaseURL == "" {
-		c.BaseURL = DefaultBaseURL
-	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
-	var errs []error
-	if c.Account == "" {
-		errs = append(errs, errors.New("field Account is empty"))
-	}
+	check := platform.NewCheck(c.Account, &c.Clock, &c.Logger)
 	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
-		errs = append(errs, errors.New("field Username: want the bot's name without @"))
+		check.Wrong("Username", "is not the bot's name without @")
 	}
 	id, rest, _ := strings.Cut(c.Token, ":")
 	user, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || user <= 0 || !word(rest) {
-		errs = append(errs, errors.New("field Token: want digits, a colon, and letters, digits, _ and -"))
+	if err != nil || user <= 0 || !word.MatchString(rest) {
+		check.Wrong("Token", "is not of digits, a colon, and letters, digits, _ and -")
 	}
-	if c.Secret != "" && (!word(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
-		errs = append(errs, errors.New("field Secret: want 16 to 256 letters, digits, _ and -"))
+	if c.Secret != "" && (!word.MatchString(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
+		check.Wrong("Secret", "is not of 16 to 256 letters, digits, _ and -")
 	}
-	base, err := platform.BaseURL(c.BaseURL)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
+	base := check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
+	if err := check.Err(errConfig); err != nil {
+		return nil, err
 	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("telegram: %w", errors.Join(errs...))
-	}
-	return &Adapter{
+	a := &Adapter{
 		config: c, user: user, method: base + "/bot" + c.Token + "/",
 		client: platform.Client(c.Timeout), poll: platform.Client(pollTimeout + platform.DefaultTimeout),
-	}, nil
-}
-
-// word reports whether a text is not empty and has only letters, digits, "_" and "-".
-func word(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
 	}
-	return s != ""
-}
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{
+	a.Base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.TelegramHTML, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
-	}
+	}, a.client, a.poll)
+	return a, nil
 }
 
-// Close closes idle connections.
-func (a *Adapter) Close() {
-	a.client.CloseIdleConnections()
-	a.poll.CloseIdleConnections()
-}
+var word = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// interface check
 var _ adapter.Adapter = (*Adapter)(nil)
 
 // answered tells Telegram that a pressed button was handled, which ends the progress bar on it
@@ -150,6 +115,6 @@ func (a *Adapter) answered(ctx context.Context, query string) {
 	}{query})
 	var f *adapter.Failure
 	if errors.As(err, &f) {
-		a.config.Logger.Info("telegram: pressed button was handled, but not acknowledged", zap.String("account", a.config.Account), zap.String("reason", f.Reason))
+		a.config.Logger.Info("telegram: pressed button was handled, but not acknowledged", zap.String("reason", f.Reason))
 	}
 }

@@ -3,7 +3,6 @@ package telegram
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf16"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,18 +82,12 @@ func (a *Adapter) inbound(u update) (adapter.Inbound, bool) {
 		in.Text, in.Mentioned = a.addressed(written, entities)
 		in.Foreign = m.ForwardOrigin.Kind() == '{' || m.ForwardDate > 0 || m.Via != nil
 		in.Mentioned = in.Mentioned || a.repliesToBot(*m)
-		if m.Date > 0 {
-			in.At = time.Unix(m.Date, 0).UTC()
-		}
+		in.At = platform.Time(m.Date * 1000)
 		return in, true
 	case c != nil && c.Message != nil && !c.From.Bot:
-		d, ok := decision(c.Data)
-		if !ok {
-			return adapter.Inbound{}, false
-		}
 		in := a.event(u, *c.Message, c.From)
-		in.Decision, in.Mentioned = &d, true
-		return in, true
+		in.Decision, in.Mentioned = platform.DecisionOf(c.Data), true
+		return in, in.Decision != nil
 	}
 	return adapter.Inbound{}, false
 }
@@ -133,40 +126,19 @@ func (a *Adapter) addressed(written string, entities []entity) (rest string, men
 		}
 		part := string(utf16.Decode(units[e.Offset : e.Offset+e.Length]))
 		after := string(utf16.Decode(units[e.Offset+e.Length:]))
-		switch e.Type {
-		case "mention":
-			if strings.EqualFold(part, name) {
-				mentioned = true
-				if e.Offset == 0 {
-					rest = strings.TrimLeft(after, " ,:\t\r\n")
-				}
-			}
-		case "text_mention":
-			if e.User != nil && e.User.ID == a.user {
-				mentioned = true
-				if e.Offset == 0 {
-					rest = strings.TrimLeft(after, " ,:\t\r\n")
-				}
-			}
-		case "bot_command": // such as /stop@bot
-			if command, of, ok := strings.Cut(part, "@"); ok && strings.EqualFold("@"+of, name) {
-				mentioned = true
-				if e.Offset == 0 {
-					rest = command + after
-				}
-			}
+		command, of, _ := strings.Cut(part, "@") // such as /stop@bot
+		begin := platform.TrimMention(after)
+		switch {
+		case e.Type == "mention" && strings.EqualFold(part, name), e.Type == "text_mention" && e.User != nil && e.User.ID == a.user:
+		case e.Type == "bot_command" && strings.EqualFold("@"+of, name):
+			begin = command + after
+		default:
+			continue
+		}
+		mentioned = true
+		if e.Offset == 0 {
+			rest = begin
 		}
 	}
 	return rest, mentioned
-}
-
-// decision returns what the data of a button says.
-func decision(data string) (adapter.Decision, bool) {
-	if gate, ok := strings.CutPrefix(data, approve); ok && gate != "" {
-		return adapter.Decision{GateID: gate, Approve: true}, true
-	}
-	if gate, ok := strings.CutPrefix(data, deny); ok && gate != "" {
-		return adapter.Decision{GateID: gate}, true
-	}
-	return adapter.Decision{}, false
 }

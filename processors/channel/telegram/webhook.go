@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	"go.uber.org/zap"
-
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
@@ -30,29 +28,23 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 			door.Unauthorized(w, r)
 			return
 		}
-		body, ok := door.Read(w, r)
-		if !ok {
-			return
-		}
-		var u update
-		if err := platform.Decode(body, &u); err != nil || u.ID <= 0 {
-			if a.unreadable(body) <= 0 {
-				platform.Refuse(w, http.StatusBadRequest)
+		door.Serve(w, r, func(body []byte) platform.Reply {
+			var u update
+			if err := platform.Decode(body, &u); err != nil || u.ID <= 0 {
+				if a.unreadable(body) <= 0 {
+					return platform.Malformed
+				}
+				return platform.Reply{}
 			}
-			return
-		}
-		in, ok := a.inbound(u)
-		if !ok {
-			return
-		}
-		if err := door.Submit(r.Context(), to, in); err != nil {
-			a.config.Logger.Warn("telegram: update was not handled; Telegram sends it again",
-				zap.String("account", a.config.Account), zap.Int64("update_id", u.ID))
-			platform.Refuse(w, http.StatusServiceUnavailable)
-			return
-		}
-		if u.Callback != nil {
-			a.answered(r.Context(), u.Callback.ID)
-		}
+			in, ok := a.inbound(u)
+			if !ok {
+				return platform.Reply{}
+			}
+			reply := door.Pass(r, 0, to, in, platform.Reply{})
+			if reply != platform.Later && u.Callback != nil {
+				a.answered(r.Context(), u.Callback.ID)
+			}
+			return reply
+		})
 	}), nil
 }

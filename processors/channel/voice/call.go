@@ -2,13 +2,12 @@ package voice
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -105,7 +104,7 @@ func (c *Call) Heard(ctx context.Context, u Utterance) error {
 		return nil
 	}
 	in := adapter.Inbound{
-		Event: digest(c.id, u.ID), Origin: c.origin(u.ID), Text: strings.ToValidUTF8(heard, "\uFFFD"), Mentioned: true, At: u.At,
+		Event: digests.Hex(c.id, u.ID), Origin: c.origin(u.ID), Text: strings.ToValidUTF8(heard, "\uFFFD"), Mentioned: true, At: u.At,
 	}
 	if u.ID == "" || len(heard) > maxHeard || in.Origin.Check() != nil {
 		return fmt.Errorf("%w: an utterance needs an ID and at most %d bytes", ErrCall, maxHeard)
@@ -134,14 +133,4 @@ func (c *Call) orEnded(err error) error {
 		return fmt.Errorf("%w: %w", ErrEnded, err)
 	}
 	return err
-}
-
-// digest returns 32 hexadecimal digits that are the same for the same texts only.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		sum := sha256.Sum256([]byte(part))
-		h.Write(sum[:])
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

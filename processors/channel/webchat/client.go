@@ -19,7 +19,6 @@ type client struct {
 	*socket.Client
 	config *Config
 	user   string
-	turn   chan struct{} // see user.turn
 
 	frames, events *rate.Limiter
 	heard          atomic.Bool // since the last tick of idle

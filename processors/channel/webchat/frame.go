@@ -1,13 +1,12 @@
 package webchat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -112,7 +111,7 @@ func isName(s string) bool {
 // inbound returns the event of a message or decision of a user.
 func (r request) inbound(account, user string) adapter.Inbound {
 	in := adapter.Inbound{
-		Event: digest(r.Type, user, r.ID),
+		Event: digests.Hex(r.Type, user, r.ID),
 		Origin: topics.Origin{
 			Channel: Channel, Account: account, Recipient: user, Thread: r.Thread, MessageID: r.ID, User: user, UserName: user,
 		},
@@ -136,14 +135,4 @@ func answer(c adapter.Chunk) response {
 		r.Type, r.GateID, r.Tool, r.ExpiresMS = "ask", c.Ask.GateID, c.Ask.Tool, c.Ask.ExpiresMS
 	}
 	return r
-}
-
-// digest returns 32 hexadecimal digits that are the same for the same texts only.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		sum := sha256.Sum256([]byte(part))
-		h.Write(sum[:])
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -1,20 +1,17 @@
 package webchat
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // hub has the sockets of each user.
 type hub struct {
 	mu     sync.Mutex
-	users  map[string]*user
+	users  map[string]map[*client]struct{}
 	closed bool
 	ended  sync.WaitGroup // a count for each socket
-}
-
-// user is someone with sockets.
-type user struct {
-	sockets map[*client]struct{}
-	// turn is taken by the socket whose event is being received, so that the events of a user keep their order.
-	turn chan struct{}
 }
 
 // join adds a socket. It returns false after close.
@@ -24,13 +21,10 @@ func (h *hub) join(c *client) bool {
 	if h.closed {
 		return false
 	}
-	u := h.users[c.user]
-	if u == nil {
-		u = &user{sockets: map[*client]struct{}{}, turn: make(chan struct{}, 1)}
-		h.users[c.user] = u
+	if h.users[c.user] == nil {
+		h.users[c.user] = map[*client]struct{}{}
 	}
-	u.sockets[c] = struct{}{}
-	c.turn = u.turn
+	h.users[c.user][c] = struct{}{}
 	h.ended.Add(1)
 	return true
 }
@@ -38,24 +32,18 @@ func (h *hub) join(c *client) bool {
 func (h *hub) leave(c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	u := h.users[c.user]
-	delete(u.sockets, c)
-	if len(u.sockets) == 0 {
+	delete(h.users[c.user], c)
+	if len(h.users[c.user]) == 0 {
 		delete(h.users, c.user)
 	}
 	h.ended.Done()
 }
 
 // of returns the sockets of a user.
-func (h *hub) of(name string) (sockets []*client) {
+func (h *hub) of(name string) []*client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if u := h.users[name]; u != nil {
-		for c := range u.sockets {
-			sockets = append(sockets, c)
-		}
-	}
-	return sockets
+	return slices.Collect(maps.Keys(h.users[name]))
 }
 
 // close ends all sockets and waits for them.
@@ -63,7 +51,7 @@ func (h *hub) close(end func(*client)) {
 	h.mu.Lock()
 	h.closed = true
 	for _, u := range h.users {
-		for c := range u.sockets {
+		for c := range u {
 			end(c)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/socket"
@@ -25,7 +26,8 @@ type Server struct {
 	receiver adapter.Receiver
 	door     *entrance.Entrance
 	hub      hub
-	ctx      context.Context // ends with Close
+	turns    inorder.Turns[string] // of users, whose events keep their order
+	ctx      context.Context       // ends with Close
 	stop     context.CancelFunc
 }
 
@@ -40,7 +42,7 @@ func New(c Config, r adapter.Receiver) (*Server, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, receiver: r, door: door, hub: hub{users: map[string]*user{}}}
+	s := &Server{config: c, receiver: r, door: door, hub: hub{users: map[string]map[*client]struct{}{}}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -117,23 +119,13 @@ func (s *Server) receive(c *client, frame []byte) {
 	if !c.Caller.Can(auth.Answer) { // the text may be a command that decides
 		in.Origin.Proof = topics.ProofNone
 	}
-	if err := s.pass(ctx, c, in); err != nil {
+	if err := s.turns.Do(ctx, c.user, func() error { return s.receiver.Receive(ctx, in) }); err != nil {
 		s.config.Logger.Warn("a message was not received; the client is told to send it again",
 			zap.String("account", s.config.Account), zap.Error(err))
 		c.reply(problem(r.ID, codeRetry, "the message was not received: send it again"))
 		return
 	}
 	c.reply(response{Type: "accepted", ID: r.ID})
-}
-
-func (s *Server) pass(ctx context.Context, c *client, in adapter.Inbound) error {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-c.turn }()
-	return s.receiver.Receive(ctx, in)
 }
 
 // Channel implements adapter.Adapter.

@@ -1,7 +1,7 @@
 package webhook
 
 import (
-	"context"
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -45,26 +45,16 @@ type decision struct {
 // receiver fails or too many requests are in progress: the sender tries again. Mount it where bodies are passed unchanged.
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := a.door.Read(w, r)
-		if !ok {
-			return
-		}
-		if !a.verify.valid(r.Header, body, a.now()) {
-			a.door.Unauthorized(w, r)
-			return
-		}
-		in, ok := a.inbound(r.Header, body)
-		if !ok {
-			platform.Refuse(w, http.StatusBadRequest)
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
-		defer cancel()
-		if err := a.door.Submit(ctx, to, in); err != nil {
-			platform.Refuse(w, http.StatusServiceUnavailable)
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
+		a.door.Serve(w, r, func(body []byte) platform.Reply {
+			if !a.verify.valid(r.Header, body, a.now()) {
+				return platform.Forged
+			}
+			in, ok := a.inbound(r.Header, body)
+			if !ok {
+				return platform.Malformed
+			}
+			return a.door.Pass(r, receiveWithin, to, in, platform.Reply{Status: http.StatusNoContent})
+		})
 	})
 }
 
@@ -73,12 +63,6 @@ func (a *Adapter) inbound(h http.Header, body []byte) (in adapter.Inbound, ok bo
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
 		return in, false
-	}
-	recipient := m.Recipient
-	for _, other := range []string{m.Room, m.SenderID} {
-		if recipient == "" {
-			recipient = other
-		}
 	}
 	if string(m.Metadata) == "null" {
 		m.Metadata = nil
@@ -89,7 +73,7 @@ func (a *Adapter) inbound(h http.Header, body []byte) (in adapter.Inbound, ok bo
 	in = adapter.Inbound{
 		Event: h.Get(standardwebhooks.HeaderWebhookID),
 		Origin: topics.Origin{
-			Channel: Channel, Account: a.config.Account, Recipient: recipient, Thread: m.ThreadID, MessageID: m.MessageID,
+			Channel: Channel, Account: a.config.Account, Recipient: cmp.Or(m.Recipient, m.Room, m.SenderID), Thread: m.ThreadID, MessageID: m.MessageID,
 			User: m.SenderID, UserName: platform.DisplayName(m.SenderName), Group: m.IsGroup, Adapter: topics.Raw(m.Metadata),
 		},
 		Text: m.Message, Mentioned: m.Mentioned, Guild: m.Guild, Roles: m.Roles,

@@ -3,9 +3,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
 	"net/http"
 	"strings"
 
@@ -63,16 +60,18 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	if err := a.sign.sign(r.Header, id, body, a.now()); err != nil {
 		return adapter.Sent{}, &adapter.Failure{Reason: "request cannot be signed", Final: true}
 	}
-	response, err := a.client.Do(r)
-	if err != nil {
-		return adapter.Sent{}, platform.Failure(err)
+	answer, err := platform.Exchange(a.client, r)
+	if answer.Status == 0 { // else the status is the result
+		return adapter.Sent{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // the status is the result
-	answer, _ := io.ReadAll(response.Body)       // an ID of the receiver is optional
-	if f := platform.StatusFailure(response.StatusCode, response.Header, a.now()); f != nil {
+	if f := platform.StatusFailure(answer.Status, answer.Header, a.now()); f != nil {
 		return adapter.Sent{}, f
 	}
-	return adapter.Sent{ID: idOf(answer)}, nil
+	sent := adapter.Sent{ID: answer.ID()} // an ID of the receiver is optional
+	if len(sent.ID) > maxID {
+		sent.ID = ""
+	}
+	return sent, nil
 }
 
 func bodyOf(c adapter.Chunk, account string) ([]byte, error) {
@@ -93,20 +92,8 @@ func bodyOf(c adapter.Chunk, account string) ([]byte, error) {
 
 // headerKey is a chunk's key as the value of a header: the key itself, or the hash of one that is too long or not printable ASCII.
 func headerKey(key string) string {
-	if key != "" && len(key) <= maxID && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if len(key) <= maxID && platform.HeaderValue(key) {
 		return key
 	}
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
-}
-
-// idOf returns the member id of a receiver's response, empty if it has none that can be used.
-func idOf(body []byte) string {
-	var answer struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil || len(answer.ID) > maxID {
-		return ""
-	}
-	return answer.ID
+	return platform.HashKey(key)
 }

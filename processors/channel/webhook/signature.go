@@ -2,13 +2,15 @@ package webhook
 
 import (
 	"encoding/base64"
-	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
 )
 
 const (
@@ -29,23 +31,20 @@ const (
 // keys are the secrets of one direction.
 type keys []*standardwebhooks.Webhook
 
-func newKeys(secrets []string) (keys, error) {
+// newKeys returns the secrets of a field of the configuration.
+func newKeys(check *platform.Check, field string, secrets []string) (k keys) {
 	if len(secrets) == 0 || len(secrets) > maxSecrets {
-		return nil, errors.New("want 1 to 8 secrets")
+		check.Wrong(field, "are %d secrets, want 1 to %d", len(secrets), maxSecrets)
 	}
-	var k keys
 	for _, secret := range secrets {
 		key, err := base64.StdEncoding.Strict().DecodeString(strings.TrimPrefix(secret, prefix))
-		if err != nil || len(key) < minKey || len(key) > maxKey {
-			return nil, errors.New("a secret is not the Base64 of 24 to 64 bytes")
-		}
-		webhook, err := standardwebhooks.NewWebhookRaw(key)
-		if err != nil {
-			return nil, errors.New("a secret cannot be used")
+		webhook, failed := standardwebhooks.NewWebhookRaw(key)
+		if err != nil || failed != nil || len(key) < minKey || len(key) > maxKey {
+			check.Wrong(field, "have one that is not the Base64 of %d to %d bytes", minKey, maxKey)
 		}
 		k = append(k, webhook)
 	}
-	return k, nil
+	return k
 }
 
 // valid reports whether a request is signed with one of the secrets, and lately. The library compares in constant time. It would
@@ -62,16 +61,8 @@ func (k keys) valid(h http.Header, body []byte, now time.Time) bool {
 	if id == "" || len(id) > maxID || len(at) > maxTimestamp || len(h.Get(standardwebhooks.HeaderWebhookSignature)) > maxSignatures {
 		return false
 	}
-	seconds, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || seconds < now.Add(-tolerance).Unix() || seconds > now.Add(tolerance).Unix() {
-		return false
-	}
-	for _, webhook := range k {
-		if webhook.VerifyIgnoringTimestamp(body, h) == nil {
-			return true
-		}
-	}
-	return false
+	return platform.Recent(at, now, tolerance) &&
+		slices.ContainsFunc(k, func(w *standardwebhooks.Webhook) bool { return w.VerifyIgnoringTimestamp(body, h) == nil })
 }
 
 // sign adds the headers of the scheme to a request, with a signature of each secret.

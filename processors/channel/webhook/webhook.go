@@ -1,13 +1,13 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
@@ -44,13 +44,9 @@ type Config struct {
 	Clock processors.Clock
 }
 
-const (
-	defaultLimit   = 65535
-	defaultMaxBody = 256 << 10
-)
-
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
+	platform.Base
 	config Config
 	verify keys
 	sign   keys
@@ -63,59 +59,32 @@ var _ adapter.Adapter = (*Adapter)(nil)
 
 // New returns the adapter of an account. Call Close when it is no longer used. Its error wraps ErrConfig.
 func New(c Config) (*Adapter, error) {
-	var errs []error
-	invalid := func(name string, err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: %s: %w", ErrConfig, name, err))
-		}
-	}
-	if strings.TrimSpace(c.Account) == "" || len(c.Account) > maxID {
-		invalid("Account", errors.New("want 1 to 256 bytes"))
+	check := platform.NewCheck(c.Account, &c.Clock, nil)
+	if len(c.Account) > maxID {
+		check.Wrong("Account", "has more than %d bytes", maxID)
 	}
 	withoutQuery, _, _ := strings.Cut(c.URL, "?")
-	_, err := platform.BaseURL(withoutQuery)
-	invalid("URL", err)
+	check.URL("URL", withoutQuery)
 	if _, err := http.NewRequest(http.MethodPost, c.URL, nil); err != nil || strings.Contains(c.URL, "#") {
-		invalid("URL", errors.New("want a URL without a fragment"))
+		check.Wrong("URL", "is not a URL without a fragment")
 	}
 	if len(c.SendSecrets) == 0 {
 		c.SendSecrets = c.Secrets
 	}
-	verify, err := newKeys(c.Secrets)
-	invalid("Secrets", err)
-	sign, err := newKeys(c.SendSecrets)
-	invalid("SendSecrets", err)
-	if c.Timeout < 0 || c.MaxBody < 0 || c.Limit.Max < 0 {
-		invalid("Timeout, MaxBody and Limit", errors.New("must not be negative"))
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	if c.Format == "" {
-		c.Format = text.Markdown
-	}
+	a := &Adapter{verify: newKeys(check, "Secrets", c.Secrets), sign: newKeys(check, "SendSecrets", c.SendSecrets), now: c.Clock.Now}
+	bounds.AtLeast(&check.Check, "Timeout", &c.Timeout, platform.DefaultTimeout, 1)
+	bounds.AtLeast(&check.Check, "MaxBody", &c.MaxBody, 256<<10, 1)
 	if c.Limit.Max == 0 {
-		c.Limit = text.Limit{Max: defaultLimit, Unit: text.Bytes}
+		c.Limit.Unit = text.Bytes
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
+	bounds.AtLeast(&check.Check, "Limit", &c.Limit.Max, 65535, 1)
+	if err := check.Err(ErrConfig); err != nil {
+		return nil, err
 	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	return &Adapter{
-		config: c, verify: verify, sign: sign, client: platform.Client(c.Timeout),
-		door: platform.NewDoor(platform.DoorConfig{Limit: c.MaxBody}), now: c.Clock.Now,
-	}, nil
+	a.config, a.client, a.door = c, platform.Client(c.Timeout), platform.NewDoor(platform.DoorConfig{Limit: c.MaxBody})
+	// The receiver shows threads and buttons as it likes.
+	a.Base = platform.NewBase(Channel, adapter.Traits{
+		Format: cmp.Or(c.Format, text.Markdown), Limit: c.Limit, Threads: true, Buttons: true,
+	}, a.client)
+	return a, nil
 }
-
-// Channel implements adapter.Adapter.
-func (a *Adapter) Channel() string { return Channel }
-
-// Traits implements adapter.Adapter. The receiver shows threads and buttons as it likes.
-func (a *Adapter) Traits() adapter.Traits {
-	return adapter.Traits{Format: a.config.Format, Limit: a.config.Limit, Threads: true, Buttons: true}
-}
-
-// Close closes idle connections.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }

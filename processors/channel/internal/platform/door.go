@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"cmp"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
@@ -26,7 +29,7 @@ type DoorConfig struct {
 	// Events is how many events are in progress or waiting for another one of their conversation (default 256), and PerKey how
 	// many of them of one conversation (default 16).
 	Events, PerKey int
-	// Logger logs requests that are refused with 401, 403 or 429 (default: none).
+	// Logger logs requests that are refused with 401, 403 or 429, and events that were not handled (default: none).
 	Logger *zap.Logger
 }
 
@@ -46,17 +49,19 @@ var senderShare = auth.Share{Open: 256, PerSecond: 2000, Burst: 4000}
 type Door struct {
 	method   string
 	entrance *entrance.Entrance
+	log      *zap.Logger
 	events   *slots
-	turns    turns
+	turns    inorder.Turns[string]
 }
 
 // NewDoor returns a door. It panics if the limits cannot be used, which are those of the adapters.
 func NewDoor(c DoorConfig) *Door {
-	if c.Method == "" {
-		c.Method = http.MethodPost
-	}
+	c.Method = cmp.Or(c.Method, http.MethodPost)
 	if len(c.Media) == 0 {
 		c.Media = []string{"application/json"}
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
 	}
 	door := auth.Door{BodyLimit: c.Limit, Concurrency: readers, Limits: c.Limits, Logger: c.Logger}
 	var check bounds.Check
@@ -68,17 +73,9 @@ func NewDoor(c DoorConfig) *Door {
 		panic(err.Error())
 	}
 	return &Door{
-		method: c.Method, entrance: e,
-		events: newSlots(orDefault(c.Events, defaultEvents), orDefault(c.PerKey, defaultPerKey)),
-		turns:  turns{waiting: map[string]*turn{}},
+		method: c.Method, entrance: e, log: c.Logger,
+		events: newSlots(cmp.Or(max(c.Events, 0), defaultEvents), cmp.Or(max(c.PerKey, 0), defaultPerKey)),
 	}
-}
-
-func orDefault(n, otherwise int) int {
-	if n <= 0 {
-		return otherwise
-	}
-	return n
 }
 
 // Read receives the body of a request. It returns false if it has refused the request; the response is then written. The
@@ -103,6 +100,47 @@ func (d *Door) Read(w http.ResponseWriter, r *http.Request) (body []byte, ok boo
 		return nil, false
 	}
 	return body, true
+}
+
+// Reply is the answer to a request. The zero value is 200 without a body.
+type Reply struct {
+	Status      int
+	Media, Body string
+}
+
+// The answers to requests that are not taken. The reason is not told: it would help a forger.
+var (
+	Malformed = Reply{Status: http.StatusBadRequest}
+	Forged    = Reply{Status: http.StatusUnauthorized}
+	Later     = Reply{Status: http.StatusServiceUnavailable} // the platform sends the event again
+)
+
+// JSON returns the answer 200 with a body.
+func JSON(body string) Reply { return Reply{Media: "application/json", Body: body} }
+
+// Serve receives the body of a request, see Read, and answers what handle returns for it.
+func (d *Door) Serve(w http.ResponseWriter, r *http.Request, handle func(body []byte) Reply) {
+	if body, ok := d.Read(w, r); ok {
+		d.Answer(w, r, handle(body))
+	}
+}
+
+// Answer writes an answer: Forged as Unauthorized does, and other refusals as Refuse.
+func (d *Door) Answer(w http.ResponseWriter, r *http.Request, a Reply) {
+	switch {
+	case a.Status == http.StatusUnauthorized:
+		d.Unauthorized(w, r)
+	case a.Status >= http.StatusMultipleChoices:
+		Refuse(w, a.Status)
+	default:
+		if a.Media != "" {
+			w.Header().Set("Content-Type", a.Media)
+		}
+		if a.Status != 0 {
+			w.WriteHeader(a.Status)
+		}
+		_, _ = io.WriteString(w, a.Body) // the platform sends the event again if this fails
+	}
 }
 
 // Unauthorized answers a request whose sender is not the platform: 401, or 429 if its address has sent many of them. It does not

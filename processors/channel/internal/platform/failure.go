@@ -67,3 +67,14 @@ func StatusFailure(code int, header http.Header, now time.Time) *adapter.Failure
 	}
 	return f
 }
+
+// Explain adds the platform's code of an error to a failure. An answer without one is not the platform's, but that of a proxy or a
+// wrong address, which the operator can repair: after 403 and 404 the message is sent again.
+func Explain(f *adapter.Failure, code string) {
+	switch {
+	case code != "":
+		f.Reason += ", " + adapter.Code(code)
+	case f.Status == http.StatusForbidden, f.Status == http.StatusNotFound:
+		f.Final = false
+	}
+}

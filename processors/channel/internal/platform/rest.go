@@ -39,6 +39,12 @@ func Do(ctx context.Context, client *http.Client, method, url, token string, bod
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return Exchange(client, r)
+}
+
+// Exchange makes a request. Its error is an *adapter.Failure, for a network error only, and does not contain the URL. After an error
+// in the middle of the body the answer has its status and header.
+func Exchange(client *http.Client, r *http.Request) (Answer, error) {
 	response, err := client.Do(r)
 	if err != nil {
 		return Answer{}, Failure(err)
@@ -46,9 +52,20 @@ func Do(ctx context.Context, client *http.Client, method, url, token string, bod
 	defer func() { _ = response.Body.Close() }() // the body is read
 	a := Answer{Status: response.StatusCode, Header: response.Header}
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
-		return Answer{}, Failure(err)
+		return a, Failure(err)
 	}
 	return a, nil
+}
+
+// ID returns the member id of the answer to a sent message, empty if it has none: it was sent, also if the answer cannot be read.
+func (a Answer) ID() string {
+	var sent struct {
+		ID string `json:"id"`
+	}
+	if Decode(a.Body, &sent) != nil {
+		return ""
+	}
+	return sent.ID
 }
 
 // Decode reads the JSON of an answer or an event. Unknown members are ignored; of a repeated member the last one counts. The

@@ -32,4 +32,9 @@ func RetryAfter(value string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
+// Wait returns a wait that a platform says in units of time, at most one week.
+func Wait(n int64, unit time.Duration) time.Duration {
+	return time.Duration(min(n, int64(maxRetryAfter/unit))) * unit
+}
+
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }

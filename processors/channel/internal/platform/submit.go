@@ -3,7 +3,10 @@ package platform
 import (
 	"context"
 	"errors"
-	"sync"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
@@ -19,58 +22,27 @@ func (d *Door) Submit(ctx context.Context, to adapter.Receiver, in adapter.Inbou
 		return ErrBusy
 	}
 	defer d.events.free(key)
-	if err := d.turns.enter(ctx, key); err != nil {
-		return err
-	}
-	defer d.turns.leave(key)
-	return to.Receive(ctx, in)
+	return d.turns.Do(ctx, key, func() error { return to.Receive(ctx, in) })
 }
 
-// turns lets one event of a conversation through at a time, in the order of arrival.
-type turns struct {
-	mu      sync.Mutex
-	waiting map[string]*turn
+// Receiver returns a receiver that submits events to another one.
+func (d *Door) Receiver(to adapter.Receiver) adapter.Receiver {
+	return adapter.ReceiverFunc(func(ctx context.Context, in adapter.Inbound) error { return d.Submit(ctx, to, in) })
 }
 
-// turn is a conversation with an event in progress, and the events that wait for it.
-type turn struct{ queue []chan struct{} }
-
-func (t *turns) enter(ctx context.Context, key string) error {
-	t.mu.Lock()
-	of := t.waiting[key]
-	if of == nil {
-		t.waiting[key] = &turn{}
-		t.mu.Unlock()
-		return nil
+// Pass submits the event of a request. It returns taken, or Later if the receiver has not taken the event within a time (0: the
+// request's), which is logged.
+func (d *Door) Pass(r *http.Request, within time.Duration, to adapter.Receiver, in adapter.Inbound, taken Reply) Reply {
+	ctx := r.Context()
+	if within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
 	}
-	mine := make(chan struct{})
-	of.queue = append(of.queue, mine)
-	t.mu.Unlock()
-	select {
-	case <-mine:
-		return nil
-	case <-ctx.Done():
+	if err := d.Submit(ctx, to, in); err != nil {
+		d.log.Warn("an event was not handled; the platform sends it again", zap.String("channel", in.Origin.Channel),
+			zap.String("event", adapter.Code(in.Event)))
+		return Later
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, c := range of.queue {
-		if c == mine {
-			of.queue = append(of.queue[:i], of.queue[i+1:]...)
-			return ctx.Err()
-		}
-	}
-	return nil // the turn came at the same time
-}
-
-// leave lets the next event through.
-func (t *turns) leave(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := t.waiting[key]
-	if len(of.queue) == 0 {
-		delete(t.waiting, key)
-		return
-	}
-	close(of.queue[0])
-	of.queue = of.queue[1:]
+	return taken
 }
