@@ -247,7 +247,9 @@ var confined = []struct {
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{
 		"processors/processortest", "codec/codectest", "processors/turn/think/internal/providertest",
+		"processors/channel/internal/platform/platformtest",
 	}},
+	{module + "/processors/channel/internal/platform/platformtest", nil},
 	{module + "/processors/turn/think/internal/providertest", nil},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"processors/embedded"}},
 	{"github.com/twmb/franz-go", []string{
@@ -258,7 +260,7 @@ var confined = []struct {
 	{"net/http", []string{
 		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/internal/socket", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "processors/gate/gatehttp", "processors/peer/peerhttp", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
-		"processors/delegation/delegationhttp", "processors/channel/internal/platform", // the adapters of platforms follow
+		"processors/delegation/delegationhttp", "processors/channel/internal/platform", "processors/channel/internal/platform/platformtest", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
 		"processors/crew/crewhttp",

@@ -66,9 +66,11 @@ type Config struct {
 	Clock processors.Clock
 }
 
+type base = platform.Base
+
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
-	platform.Base
+	base
 	config  Config
 	key     ed25519.PublicKey
 	gateway *url.URL
@@ -96,7 +98,7 @@ func New(c Config) (*Adapter, error) {
 		return nil, err
 	}
 	client := platform.Client(c.Timeout)
-	a.config, a.Base = c, platform.NewBase(Channel, adapter.Traits{
+	a.config, a.base = c, platform.NewBase(Channel, adapter.Traits{
 		Format: text.DiscordMarkdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}, client)
 	a.places, _ = lru.New[string, place](places)   // fails for a size below 1

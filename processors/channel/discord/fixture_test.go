@@ -5,21 +5,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -31,17 +27,13 @@ type call struct {
 	Params       map[string]any
 }
 
-// vendor plays Discord: its REST API, which answers calls by answer, and its gateway, whose connections are played by gateway.
+// vendor plays Discord: its REST API, and its gateway, whose connections are played by gateway.
 type vendor struct {
-	*httptest.Server
+	platformtest.Vendor[call]
 	t *testing.T
 
-	mu      sync.Mutex
-	calls   []call
-	nonces  map[string]string // message IDs by nonce
-	answer  func(n int, c call, w http.ResponseWriter) bool
 	gateway func(n int, g *peer)
-	opened  int
+	opened  atomic.Int64
 }
 
 // peer is the gateway's end of a connection.
@@ -51,9 +43,8 @@ type peer struct {
 }
 
 func newVendor(t *testing.T) *vendor {
-	v := &vendor{t: t, nonces: map[string]string{}}
-	v.Server = httptest.NewServer(v)
-	t.Cleanup(v.Close)
+	v := &vendor{t: t}
+	v.Listen(t, v)
 	return v
 }
 
@@ -65,51 +56,29 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.Path, "/api/v9")
 	interaction := strings.HasPrefix(path, "/interactions/")
 	if !ok || r.Header.Get("Authorization") != "Bot "+token && !interaction || !strings.HasPrefix(r.Header.Get("User-Agent"), "DiscordBot (") {
-		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"message":"401: Unauthorized","code":0}`)
+		platformtest.Answer(w, http.StatusUnauthorized, `{"message":"401: Unauthorized","code":0}`)
 		return
 	}
-	body, _ := io.ReadAll(r.Body)
-	c := call{Method: r.Method, Path: path}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &c.Params); err != nil || r.Header.Get("Content-Type") != "application/json" {
-			v.t.Errorf("body: %v", err)
-		}
-	}
-	v.mu.Lock()
-	v.calls = append(v.calls, c)
-	n, answer := len(v.calls), v.answer
-	v.mu.Unlock()
-	if answer != nil && answer(n, c, w) {
-		return
-	}
-	if interaction {
+	c := call{Method: r.Method, Path: path, Params: platformtest.Body(v.t, r)}
+	n, answered := v.Call(c, w)
+	switch nonce := v.created(c, n); {
+	case answered:
+	case interaction:
 		w.WriteHeader(http.StatusNoContent)
-		return
+	case nonce == "":
+		platformtest.Answer(w, http.StatusBadRequest, `{"message":"Invalid Form Body","code":50035}`)
+	default:
+		_, _ = io.WriteString(w, `{"id":"`+nonce+`"}`)
 	}
-	v.create(w, c, n)
 }
 
-// create creates a message once for a nonce.
-func (v *vendor) create(w http.ResponseWriter, c call, n int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// created returns the ID of a message, which is created once for a nonce, and an empty one for a call that creates none.
+func (v *vendor) created(c call, n int) string {
 	nonce, _ := c.Params["nonce"].(string)
 	if len(nonce) > 25 || c.Params["enforce_nonce"] != true {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"message":"Invalid Form Body","code":50035}`)
-		return
+		return ""
 	}
-	if v.nonces[nonce] == "" {
-		v.nonces[nonce] = fmt.Sprint(9000 + n)
-	}
-	_, _ = io.WriteString(w, `{"id":"`+v.nonces[nonce]+`"}`)
-}
-
-func (v *vendor) got() []call {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return append([]call(nil), v.calls...)
+	return v.Once(nonce, fmt.Sprint(9000+n))
 }
 
 func (v *vendor) open(w http.ResponseWriter, r *http.Request) {
@@ -121,17 +90,7 @@ func (v *vendor) open(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.CloseNow() }()
-	v.mu.Lock()
-	v.opened++
-	n := v.opened
-	v.mu.Unlock()
-	v.gateway(n, &peer{t: v.t, conn: conn})
-}
-
-func (v *vendor) connections() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.opened
+	v.gateway(int(v.opened.Add(1)), &peer{t: v.t, conn: conn})
 }
 
 func (p *peer) send(op int, sequence int64, event, data string) {
@@ -169,58 +128,12 @@ func (p *peer) ready(resumeURL string) {
 
 func newAdapter(t *testing.T, v *vendor, with ...func(*Config)) (*Adapter, *observer.ObservedLogs) {
 	t.Helper()
-	core, logs := observer.New(zap.DebugLevel)
-	c := Config{Account: "main", Token: token, Logger: zap.New(core), Clock: quick{clock.System()}}
+	log, logs := platformtest.Logs()
+	c := Config{Account: "main", Token: token, Logger: log, Clock: platformtest.Quick()}
 	if v != nil {
 		c.BaseURL, c.GatewayURL = v.URL, "ws"+strings.TrimPrefix(v.URL, "http")+"/gateway"
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	a, err := New(c)
-	require.NoError(t, err)
-	t.Cleanup(a.Close)
-	return a, logs
-}
-
-// quick is a clock whose waits end after a thousandth of their time.
-type quick struct{ clock.Clock }
-
-func (q quick) NewTicker(d time.Duration) clock.Ticker { return q.Clock.NewTicker(max(d/1000, 1)) }
-
-// inbox is a receiver that fails as often as it is told to.
-type inbox struct {
-	mu    sync.Mutex
-	fails int
-	got   []adapter.Inbound
-	came  chan struct{}
-}
-
-func newInbox(fails int) *inbox { return &inbox{fails: fails, came: make(chan struct{}, 1000)} }
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fails > 0 {
-		i.fails--
-		return fmt.Errorf("brokers are away")
-	}
-	i.got = append(i.got, in)
-	i.came <- struct{}{}
-	return nil
-}
-
-func (i *inbox) all() []adapter.Inbound {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return append([]adapter.Inbound(nil), i.got...)
-}
-
-func (i *inbox) events() (ids []string) {
-	for _, in := range i.all() {
-		ids = append(ids, in.Event)
-	}
-	return ids
+	return platformtest.Open(t, New, c, with...), logs
 }
 
 func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
@@ -228,30 +141,5 @@ func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
 		To:   topics.Origin{Channel: Channel, Account: "main", Recipient: "700", MessageID: "800", User: "9", Group: true},
 		Text: "**Berth N4** is free, @everyone", Format: text.Markdown, Key: "a-delivery-with-a-long-identity/0", Count: 1,
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	return c
-}
-
-func failure(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	require.NotContains(t, f.Error(), "s3cret")
-	return *f
-}
-
-// start runs the adapter until the test ends.
-func start(t *testing.T, a *Adapter, to adapter.Receiver) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, to) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
+	return platformtest.With(c, with...)
 }

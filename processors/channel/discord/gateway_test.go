@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,7 +33,7 @@ func TestMessagesOfTheGateway(t *testing.T) {
 		p.send(0, 3, "MESSAGE_CREATE", written(102, `,"guild_id":"600","member":{"nick":"Annie","roles":["r1"]},"mentions":[{"id":"42"}],"components":[{"type":99}]`))
 		p.wait()
 	}
-	v.answer = func(_ int, c call, w http.ResponseWriter) bool {
+	v.Answer = func(_ int, c call, w http.ResponseWriter) bool {
 		if c.Method == http.MethodGet && c.Path == "/channels/702" {
 			_, _ = io.WriteString(w, `{"id":"702","type":11,"parent_id":"700"}`)
 			return true
@@ -41,15 +41,15 @@ func TestMessagesOfTheGateway(t *testing.T) {
 		return false
 	}
 	a, _ := newAdapter(t, v)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	<-i.came
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	<-i.Came
 	var got identify
 	require.NoError(t, json.Unmarshal((<-opened).Data, &got))
 	require.Equal(t, identify{Token: token, Intents: 1<<9 | 1<<12 | 1<<15, Properties: got.Properties}, got)
 	at := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
-	all := i.all()
+	all := i.All()
 	for n := range all {
 		require.True(t, all[n].At.Equal(at))
 		all[n].At = time.Time{}
@@ -82,10 +82,10 @@ func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 		p.wait()
 	}
 	a, _ := newAdapter(t, v)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	require.Equal(t, []string{"2"}, i.events())
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	require.Equal(t, []string{"2"}, i.Events())
 }
 
 func TestMentionAndReplyAddressTheBot(t *testing.T) {
@@ -140,12 +140,12 @@ func TestLostConnectionIsResumedAfterTheLastHandledEvent(t *testing.T) {
 		}
 	}
 	a, _ := newAdapter(t, v)
-	i := newInbox(0)
-	start(t, a, i)
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
 	for range 5 {
-		<-i.came
+		<-i.Came
 	}
-	require.Equal(t, []string{"101", "101", "102", "103", "104"}, i.events())
+	require.Equal(t, []string{"101", "101", "102", "103", "104"}, i.Events())
 	var ops []int
 	for range 5 {
 		f := <-opened
@@ -169,16 +169,14 @@ func TestEventIsRetriedUntilItIsHandled(t *testing.T) {
 		p.wait()
 	}
 	a, logs := newAdapter(t, v)
-	i := newInbox(3)
-	start(t, a, i)
-	<-i.came
-	<-i.came
-	require.Equal(t, []string{"101", "102"}, i.events())
-	require.Equal(t, 1, v.connections())
+	i := platformtest.NewInbox(3)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	<-i.Came
+	require.Equal(t, []string{"101", "102"}, i.Events())
+	require.Equal(t, 1, int(v.opened.Load()))
 	require.Len(t, logs.FilterMessageSnippet("not handled").All(), 3)
-	for _, e := range logs.All() {
-		require.NotContains(t, fmt.Sprint(e), "m101", "texts are not logged")
-	}
+	platformtest.Reasons(t, logs, "m101") // texts are not logged
 }
 
 func TestUnansweredHeartbeatEndsTheConnection(t *testing.T) {
@@ -197,8 +195,8 @@ func TestUnansweredHeartbeatEndsTheConnection(t *testing.T) {
 		}
 	}
 	a, logs := newAdapter(t, v)
-	stop := start(t, a, newInbox(0))
-	require.Eventually(t, func() bool { return v.connections() == 2 }, waitFor, tick)
+	stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return int(v.opened.Load()) == 2 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
 	require.Equal(t, "heartbeat was not answered", logs.All()[0].ContextMap()["reason"])
 }
@@ -220,7 +218,7 @@ func TestHeartbeatHasTheLastSequence(t *testing.T) {
 		}
 	}
 	a, _ := newAdapter(t, v)
-	start(t, a, newInbox(0))
+	platformtest.Start(t, a, platformtest.NewInbox(0))
 	for beat := range beats {
 		if beat == `{"op":1,"d":7}` {
 			return
@@ -242,8 +240,8 @@ func TestRefusedTokenIsTriedRarely(t *testing.T) {
 				p.wait()
 			}
 			a, logs := newAdapter(t, v)
-			stop := start(t, a, newInbox(0))
-			require.Eventually(t, func() bool { return len(logs.All()) == 1 }, waitFor, tick)
+			stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+			require.Eventually(t, func() bool { return len(logs.All()) == 1 }, platformtest.WaitFor, platformtest.Tick)
 			stop()
 			fields := logs.All()[0].ContextMap()
 			require.Equal(t, "refused by the gateway", fields["reason"])
@@ -277,10 +275,10 @@ func TestHostileGatewayIsLeft(t *testing.T) {
 		p.wait()
 	}
 	a, _ := newAdapter(t, v)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	require.Equal(t, 6, v.connections())
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	require.Equal(t, 6, int(v.opened.Load()))
 }
 
 func TestPressOverTheGatewayIsAcknowledged(t *testing.T) {
@@ -292,25 +290,20 @@ func TestPressOverTheGatewayIsAcknowledged(t *testing.T) {
 		p.wait()
 	}
 	a, _ := newAdapter(t, v)
-	i := newInbox(1)
-	start(t, a, i)
-	<-i.came
-	require.Eventually(t, func() bool { return len(v.got()) == 1 }, waitFor, tick)
-	require.Equal(t, []call{{Method: "POST", Path: "/interactions/555/t/callback", Params: map[string]any{"type": 6.0}}}, v.got())
+	i := platformtest.NewInbox(1)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	require.Eventually(t, func() bool { return len(v.Got()) == 1 }, platformtest.WaitFor, platformtest.Tick)
+	require.Equal(t, []call{{Method: "POST", Path: "/interactions/555/t/callback", Params: map[string]any{"type": 6.0}}}, v.Got())
 }
 
 func TestRunStopsBetweenConnectionsAndInOne(t *testing.T) {
 	v := newVendor(t)
 	v.gateway = func(_ int, p *peer) { p.begin(); p.ready(""); p.wait() }
 	a, _ := newAdapter(t, v)
-	stop := start(t, a, newInbox(0))
-	require.Eventually(t, func() bool { return v.connections() == 1 }, waitFor, tick)
+	stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return int(v.opened.Load()) == 1 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
 	away, _ := newAdapter(t, nil, func(c *Config) { c.GatewayURL = "ws://127.0.0.1:1" })
-	start(t, away, newInbox(0))()
+	platformtest.Start(t, away, platformtest.NewInbox(0))()
 }
-
-const (
-	waitFor = 30 * time.Second
-	tick    = time.Millisecond
-)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -38,11 +39,7 @@ func endpoint(t *testing.T, to adapter.Receiver) func(*http.Request) *httptest.R
 	a, _ := newAdapter(t, nil, func(c *Config) { c.PublicKey, c.Clock = public, clock.NewFake(now) })
 	h, err := a.Handler(to)
 	require.NoError(t, err)
-	return func(r *http.Request) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w
-	}
+	return func(r *http.Request) *httptest.ResponseRecorder { return platformtest.Serve(h, r) }
 }
 
 const press = `{"id":"555","type":3,"token":"t","application_id":"1","guild_id":"600","channel_id":"701","channel":{"id":"701","type":11,"parent_id":"700"},
@@ -50,19 +47,19 @@ const press = `{"id":"555","type":3,"token":"t","application_id":"1","guild_id":
 
 func TestEndpointNeedsAKey(t *testing.T) {
 	a, _ := newAdapter(t, nil)
-	_, err := a.Handler(newInbox(0))
+	_, err := a.Handler(platformtest.NewInbox(0))
 	require.ErrorContains(t, err, "Config.PublicKey")
 }
 
 func TestPingIsAnsweredWithPong(t *testing.T) {
-	w := endpoint(t, newInbox(0))(signed(now, `{"id":"1","type":1}`))
+	w := endpoint(t, platformtest.NewInbox(0))(signed(now, `{"id":"1","type":1}`))
 	require.Equal(t, 200, w.Code)
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
 	require.Equal(t, `{"type":1}`, w.Body.String())
 }
 
 func TestPressedButtonIsADecision(t *testing.T) {
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	serve := endpoint(t, i)
 	w := serve(signed(now, press))
 	require.Equal(t, 200, w.Code)
@@ -70,17 +67,17 @@ func TestPressedButtonIsADecision(t *testing.T) {
 	require.Equal(t, adapter.Inbound{
 		Event: "interaction-555", Mentioned: true, Guild: "600", Roles: []string{"r1"}, Decision: &adapter.Decision{GateID: "g-1", Approve: true},
 		Origin: topics.Origin{Channel: "discord", Account: "main", Recipient: "700", Thread: "701", MessageID: "801", User: "9", UserName: "Annie", Group: true},
-	}, i.all()[0])
+	}, i.All()[0])
 	dm := `{"id":"556","type":3,"channel_id":"702","user":{"id":"9","username":"ann"},"data":{"custom_id":"deny:g-2"}}`
 	require.Equal(t, 200, serve(signed(now, dm)).Code)
-	require.Equal(t, &adapter.Decision{GateID: "g-2"}, i.all()[1].Decision)
-	require.False(t, i.all()[1].Origin.Group)
+	require.Equal(t, &adapter.Decision{GateID: "g-2"}, i.All()[1].Decision)
+	require.False(t, i.All()[1].Origin.Group)
 	require.Equal(t, 200, serve(signed(now, press)).Code)
-	require.Equal(t, i.all()[0], i.all()[2], "a repeat has the same event, by which it is recognised")
+	require.Equal(t, i.All()[0], i.All()[2], "a repeat has the same event, by which it is recognised")
 }
 
 func TestHostileInteractionsAreRefused(t *testing.T) {
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	serve := endpoint(t, i)
 	other := signed(now, press)
 	other.Header.Set("X-Signature-Ed25519", strings.Repeat("0", 128))
@@ -104,11 +101,11 @@ func TestHostileInteractionsAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, c.want, serve(c.r).Code, name)
 	}
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 }
 
 func TestUnhandledPressFails(t *testing.T) {
-	serve := endpoint(t, newInbox(1))
+	serve := endpoint(t, platformtest.NewInbox(1))
 	require.Equal(t, 503, serve(signed(now, press)).Code)
 	require.Equal(t, 200, serve(signed(now, press)).Code)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -118,7 +119,7 @@ func TestTextAndHeadersCannotInjectCommandsOrHeaders(t *testing.T) {
 	for _, recipient := range []string{"ada@example.org\r\nRCPT TO:<eve@evil.test>", "ada@example.org>\r\nDATA", "ada@example.org, eve@evil.test", ""} {
 		to.Recipient = recipient
 		_, err := a.Send(t.Context(), chunkTo(to, "x"))
-		require.True(t, failureOf(t, err).Final)
+		require.True(t, platformtest.Failure(t, err).Final)
 	}
 	require.Len(t, s.received(), 1)
 }
@@ -141,7 +142,7 @@ func TestRepliesOfTheMailServerDecideAboutRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := sender25(t, submit(t, c.set)).Send(t.Context(), chunkTo(originOf(t, mailOf("hi")), "x"))
-			f := failureOf(t, err)
+			f := platformtest.Failure(t, err)
 			require.Equal(t, c.want, f.Reason)
 			require.Equal(t, c.final, f.Final)
 		})
@@ -153,7 +154,7 @@ func TestUnreachableMailServerIsRetried(t *testing.T) {
 	l, port := listen(t)
 	require.NoError(t, l.Close())
 	_, err := sender25(t, &submission{port: port}).Send(t.Context(), chunkTo(to, "x"))
-	require.Equal(t, adapter.Failure{Reason: "no connection"}, *failureOf(t, err))
+	require.Equal(t, adapter.Failure{Reason: "no connection"}, platformtest.Failure(t, err))
 
 	l, port = listen(t) // greets with a refusal
 	defer func() { _ = l.Close() }()
@@ -168,7 +169,7 @@ func TestUnreachableMailServerIsRetried(t *testing.T) {
 		}
 	}()
 	_, err = sender25(t, &submission{port: port}).Send(t.Context(), chunkTo(to, "x"))
-	require.False(t, failureOf(t, err).Final)
+	require.False(t, platformtest.Failure(t, err).Final)
 	require.NotContains(t, err.Error(), "ada")
 }
 
@@ -189,7 +190,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 		_ = c.Close()
 	}()
 	_, err := sender25(t, &submission{port: port}).Send(ctx, chunkTo(originOf(t, mailOf("hi")), "x"))
-	require.Equal(t, topics.ReasonInterrupted, failureOf(t, err).Reason)
+	require.Equal(t, topics.ReasonInterrupted, platformtest.Failure(t, err).Reason)
 }
 
 // Plain authentication of the submission server.
@@ -220,15 +221,15 @@ func TestConnectionIsEncryptedAndLoggedIn(t *testing.T) {
 
 	wrong := submit(t, func(s *submission) { s.TLSConfig, s.user, s.password = serverTLS, "agent", "other" })
 	_, err = sender25(t, wrong, login).Send(t.Context(), chunkTo(to, "x"))
-	require.Equal(t, adapter.Failure{Reason: "mail server refused the connection: status 535"}, *failureOf(t, err), "retried: the operator mends it")
+	require.Equal(t, adapter.Failure{Reason: "mail server refused the connection: status 535"}, platformtest.Failure(t, err), "retried: the operator mends it")
 	require.Empty(t, wrong.received())
 
 	plain := submit(t, func(s *submission) { s.user, s.password = "agent", "secret" }) // offers no STARTTLS
 	_, err = sender25(t, plain, login).Send(t.Context(), chunkTo(to, "x"))
-	require.Equal(t, "the server offers no STARTTLS", failureOf(t, err).Reason)
+	require.Equal(t, "the server offers no STARTTLS", platformtest.Failure(t, err).Reason)
 	require.Empty(t, plain.received())
 	require.Empty(t, plain.logins, "the password is not sent without TLS")
 
 	_, err = sender25(t, s, login, func(c *Config) { c.TLS = nil }).Send(t.Context(), chunkTo(to, "x"))
-	require.Equal(t, "no TLS", failureOf(t, err).Reason, "the certificate is not trusted")
+	require.Equal(t, "no TLS", platformtest.Failure(t, err).Reason, "the certificate is not trusted")
 }

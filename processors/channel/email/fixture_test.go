@@ -20,10 +20,9 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-const waitLimit = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
@@ -63,34 +62,7 @@ func mailOf(body string, headers ...string) string {
 	return b.String() + "\r\n" + body
 }
 
-// inbox is a Receiver that remembers.
-type inbox struct {
-	mu   sync.Mutex
-	got  []adapter.Inbound
-	fail error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fail != nil {
-		return i.fail
-	}
-	i.got = append(i.got, in)
-	return nil
-}
-
-func (i *inbox) failing(err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.fail = err
-}
-
-func (i *inbox) all() []adapter.Inbound {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return append([]adapter.Inbound{}, i.got...)
-}
+type inbox struct{ platformtest.Inbox }
 
 // certificates are those of a server on loopback, and of a client that trusts it.
 func certificates(t testing.TB) (server, client *tls.Config) {
@@ -116,19 +88,11 @@ func listen(t testing.TB) (net.Listener, int) {
 func serve(t testing.TB, r adapter.Receiver, change ...func(*ServerConfig)) string {
 	t.Helper()
 	c := ServerConfig{Acceptance: accepting(), Domain: "mx.example.com"}
-	for _, f := range change {
-		f(&c)
-	}
+	c = platformtest.With(c, change...)
 	s, err := NewServer(c, r)
 	require.NoError(t, err)
 	l, _ := listen(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	platformtest.Run(t, func(ctx context.Context) error { return s.Serve(ctx, l) })
 	return l.Addr().String()
 }
 
@@ -227,9 +191,7 @@ func (s *submitted) Data(r io.Reader) error {
 func sender25(t testing.TB, s *submission, change ...func(*Config)) *Adapter {
 	t.Helper()
 	c := Config{From: "agent@example.com", FromName: "Agent", Host: "127.0.0.1", Port: s.port, Security: NoTLS, Clock: clock.NewFake(noon)}
-	for _, f := range change {
-		f(&c)
-	}
+	c = platformtest.With(c, change...)
 	a, err := New(c)
 	require.NoError(t, err)
 	return a
@@ -240,13 +202,6 @@ func originOf(t testing.TB, mail string) topics.Origin {
 	v := checked(t).judge([]byte(mail))
 	require.Empty(t, v.dropped+v.refused)
 	return v.in.Origin
-}
-
-func failureOf(t testing.TB, err error) *adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	return f
 }
 
 var errBroker = errors.New("broker is unavailable")

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/internal/testing/memnet"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 )
 
 // script answers a command of the n-th connection (from 1). It returns false to have a usual answer written, of a server with two
@@ -42,9 +43,7 @@ func scripted(t *testing.T, r *inbox, f script, change ...func(*MailboxConfig)) 
 	})
 	core, logged := observer.New(zap.InfoLevel)
 	c := MailboxConfig{Acceptance: accepting(), Host: "127.0.0.1", Security: NoTLS, Username: "agent", Password: "secret", Logger: zap.New(core)}
-	for _, f := range change {
-		f(&c)
-	}
+	c = platformtest.With(c, change...)
 	m, err := NewMailbox(c, r)
 	require.NoError(t, err)
 	m.connect = l.DialContext
@@ -109,7 +108,7 @@ func whole(uid string) string {
 
 func (i *inbox) texts() []string {
 	got := []string{}
-	for _, in := range i.all() {
+	for _, in := range i.All() {
 		got = append(got, in.Text)
 	}
 	return got

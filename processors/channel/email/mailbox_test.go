@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 )
 
 // store is an IMAP server with one mailbox.
@@ -98,27 +99,19 @@ func read(t *testing.T, s *store, r *inbox, change ...func(*MailboxConfig)) *clo
 	t.Helper()
 	fake := clock.NewFake(noon)
 	c := MailboxConfig{Acceptance: accepting(), Host: "127.0.0.1", Port: s.port, Security: NoTLS, Username: "agent", Password: "secret", Clock: fake}
-	for _, f := range change {
-		f(&c)
-	}
+	c = platformtest.With(c, change...)
 	m, err := NewMailbox(c, r)
 	require.NoError(t, err)
 	m.backoff = backoff.NewConstantBackOff(time.Second)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	platformtest.Run(t, func(ctx context.Context) error { return m.Run(ctx) })
 	return fake
 }
 
 func (i *inbox) eventually(t *testing.T, texts ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(i.all()) >= len(texts) }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return len(i.All()) >= len(texts) }, platformtest.WaitFor, platformtest.Tick)
 	var got []string
-	for _, in := range i.all() {
+	for _, in := range i.All() {
 		got = append(got, in.Text)
 	}
 	require.Equal(t, texts, got)
@@ -135,12 +128,12 @@ func TestMailboxPassesUnseenMailOnInOrderAndNoticesNewMail(t *testing.T) {
 	s.add(t, mailOf("/two", "Message-ID", "<2@example.org>"))
 	read(t, s, r)
 	r.eventually(t, "/one", "/two")
-	require.Eventually(t, func() bool { return s.unseen(t) == 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return s.unseen(t) == 0 }, platformtest.WaitFor, platformtest.Tick)
 	// By IDLE, because the clock stands still. The server of this test forgets what arrives while IDLE begins.
 	require.Eventually(t, func() bool {
 		s.add(t, mailOf("/three", "Message-ID", "<3@example.org>"))
-		return len(r.all()) > 2
-	}, waitLimit, 10*time.Millisecond)
+		return len(r.All()) > 2
+	}, platformtest.WaitFor, 10*time.Millisecond)
 }
 
 func TestMailboxWithoutIdlePolls(t *testing.T) {
@@ -150,23 +143,23 @@ func TestMailboxWithoutIdlePolls(t *testing.T) {
 	s.add(t, mailOf("/one"))
 	require.Eventually(t, func() bool {
 		c.Advance(time.Minute)
-		return len(r.all()) == 1
-	}, waitLimit, time.Millisecond)
+		return len(r.All()) == 1
+	}, platformtest.WaitFor, platformtest.Tick)
 }
 
 func TestMailIsSeenOnlyAfterItWasReceived(t *testing.T) {
-	s, r := storing(t), &inbox{fail: errBroker}
+	s, r := storing(t), &inbox{platformtest.Inbox{Err: errBroker}}
 	s.add(t, mailOf("/one"))
 	core, logged := observer.New(zap.WarnLevel)
 	c := read(t, s, r, func(c *MailboxConfig) { c.Logger = zap.New(core) })
-	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, platformtest.WaitFor, platformtest.Tick)
 	require.EqualValues(t, 1, s.unseen(t))
 	require.Contains(t, failures(logged).All()[0].ContextMap()["reason"], "broker is unavailable")
-	r.failing(nil)
+	r.Failing(nil)
 	require.Eventually(t, func() bool {
 		c.Advance(time.Second)
 		return s.unseen(t) == 0
-	}, waitLimit, time.Millisecond)
+	}, platformtest.WaitFor, platformtest.Tick)
 	r.eventually(t, "/one")
 }
 
@@ -180,7 +173,7 @@ func TestMailThatIsNotPassedOnIsSeenAndStopsNothing(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
 	read(t, s, r, func(c *MailboxConfig) { c.MaxMessage, c.Logger = 3000, zap.New(core) })
 	r.eventually(t, "/good")
-	require.Eventually(t, func() bool { return s.unseen(t) == 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return s.unseen(t) == 0 }, platformtest.WaitFor, platformtest.Tick)
 	judged := logged.FilterMessageSnippet("mail was")
 	require.Equal(t, 4, judged.Len())
 	for _, entry := range judged.All() {
@@ -196,8 +189,8 @@ func TestLostConnectionIsMadeAgain(t *testing.T) {
 	s.add(t, mailOf("/after"))
 	require.Eventually(t, func() bool {
 		c.Advance(time.Second)
-		return len(r.all()) == 1
-	}, waitLimit, time.Millisecond)
+		return len(r.All()) == 1
+	}, platformtest.WaitFor, platformtest.Tick)
 	require.GreaterOrEqual(t, s.connections(), 2)
 }
 
@@ -208,7 +201,7 @@ func TestRefusedLoginIsRetriedAndNotQuoted(t *testing.T) {
 	require.Eventually(t, func() bool {
 		c.Advance(time.Second)
 		return failures(logged).Len() >= 2
-	}, waitLimit, time.Millisecond)
+	}, platformtest.WaitFor, platformtest.Tick)
 	require.Contains(t, failures(logged).All()[0].ContextMap()["reason"], "AUTHENTICATIONFAILED")
 	for _, entry := range failures(logged).All() {
 		require.NotContains(t, entry.ContextMap()["reason"], "wrong")
@@ -221,9 +214,9 @@ func TestMailboxNeedsTLSItTrusts(t *testing.T) {
 	s.add(t, mailOf("/one"))
 	core, logged := observer.New(zap.WarnLevel)
 	read(t, s, r, func(c *MailboxConfig) { c.Security, c.Logger = StartTLS, zap.New(core) })
-	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, platformtest.WaitFor, platformtest.Tick)
 	require.Equal(t, "no TLS", failures(logged).All()[0].ContextMap()["reason"])
-	require.Empty(t, r.all())
+	require.Empty(t, r.All())
 	read(t, s, r, func(c *MailboxConfig) { c.Security, c.TLS = StartTLS, clientTLS })
 	r.eventually(t, "/one")
 }

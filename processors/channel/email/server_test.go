@@ -18,6 +18,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/testing/memnet"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 )
 
 func codeOf(t *testing.T, err error) int {
@@ -31,18 +32,18 @@ func TestMailIsTakenWhenItWasReceived(t *testing.T) {
 	r := &inbox{}
 	address := serve(t, r)
 	require.NoError(t, post(t, address, mailOf("hi")))
-	require.Len(t, r.all(), 1)
-	require.Equal(t, "Subject: Invoice\n\nhi", r.all()[0].Text)
-	require.Equal(t, originOf(t, mailOf("hi")), r.all()[0].Origin)
+	require.Len(t, r.All(), 1)
+	require.Equal(t, "Subject: Invoice\n\nhi", r.All()[0].Text)
+	require.Equal(t, originOf(t, mailOf("hi")), r.All()[0].Origin)
 
-	r.failing(errBroker)
+	r.Failing(errBroker)
 	err := post(t, address, mailOf("hi"))
 	require.Equal(t, 451, codeOf(t, err), "the client sends it again")
 	require.NotContains(t, err.Error(), "broker")
-	r.failing(nil)
+	r.Failing(nil)
 	require.NoError(t, post(t, address, mailOf("hi")))
-	require.Len(t, r.all(), 2)
-	require.Equal(t, r.all()[0].Event, r.all()[1].Event)
+	require.Len(t, r.All(), 2)
+	require.Equal(t, r.All()[0].Event, r.All()[1].Event)
 }
 
 func TestServerTakesMailForItsAddressesOnly(t *testing.T) {
@@ -64,11 +65,11 @@ func TestRefusedMailHasAFinalReplyAndDroppedMailDoesNot(t *testing.T) {
 	require.Equal(t, 552, codeOf(t, post(t, address, mailOf(strings.Repeat("x\r\n", 4000)))))
 	require.NoError(t, post(t, address, mailOf("hi", "Auto-Submitted", "auto-replied")))
 	require.NoError(t, client(t, address).SendMail("", []string{"agent@example.com"}, strings.NewReader(mailOf("bounce"))))
-	require.Empty(t, r.all())
+	require.Empty(t, r.All())
 	c := client(t, address) // the empty sender of one mail is not that of the next
 	require.NoError(t, c.SendMail("", []string{"agent@example.com"}, strings.NewReader(mailOf("bounce"))))
 	require.NoError(t, c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
-	require.Len(t, r.all(), 1)
+	require.Len(t, r.All(), 1)
 }
 
 // dialog sends raw bytes and returns everything that the server answers until it has sent a line with the code.
@@ -77,7 +78,7 @@ func dialog(t *testing.T, address, send, until string) string {
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(platformtest.WaitFor)))
 	_, err = conn.Write([]byte(send))
 	require.NoError(t, err)
 	var got strings.Builder
@@ -101,8 +102,8 @@ func TestEndOfMailIsOnlyTheOneOfTheStandard(t *testing.T) {
 		one := mailOf("one", "Message-ID", "<"+strconv.Itoa(i)+"@example.org>") + end + smuggled + "\r\n.\r\nQUIT\r\n"
 		dialog(t, address, "EHLO x\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<agent@example.com>\r\nDATA\r\n"+one, "221 ")
 	}
-	require.Len(t, r.all(), 4)
-	for _, in := range r.all() {
+	require.Len(t, r.All(), 4)
+	for _, in := range r.All() {
 		require.NotEqual(t, "<evil@example.org>", in.Origin.MessageID)
 	}
 }
@@ -119,7 +120,7 @@ func TestHostileClientsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 	require.NoError(t, post(t, address, mailOf("whole")))
-	require.Len(t, r.all(), 1)
+	require.Len(t, r.All(), 1)
 }
 
 func TestMailThatCannotBeReadIsRefusedOrSentAgain(t *testing.T) {
@@ -144,7 +145,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		defer func() { _ = c.Close() }()
 		return c.Noop() == nil
-	}, waitLimit, time.Millisecond)
+	}, platformtest.WaitFor, platformtest.Tick)
 }
 
 // The mails that arrive and those that the receiver has are bounded together: connections alone would be too many bytes.
@@ -205,7 +206,7 @@ func TestConnectionsWithoutMailKeepNoMailOut(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, post(t, address, mailOf("hi", "Message-ID", "<"+strconv.Itoa(i)+"@example.org>")))
 	}
-	require.Len(t, r.all(), 20)
+	require.Len(t, r.All(), 20)
 	require.Contains(t, <-idle[0], "421 4.4.2", "the one that was idle for the longest")
 }
 
@@ -302,7 +303,7 @@ func TestTLSAndLoginCanBeRequired(t *testing.T) {
 	require.NoError(t, open().Auth(sasl.NewPlainClient("", "relay", "secret")), "it has worked before")
 	require.Equal(t, 454, codeOf(t, open().Auth(sasl.NewPlainClient("", "spare", "secret"))))
 	require.NoError(t, c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
-	require.Len(t, r.all(), 1)
+	require.Len(t, r.All(), 1)
 
 	implicit := serve(t, r, func(c *ServerConfig) { c.TLS, c.ImplicitTLS, c.RequireTLS = serverTLS, true, true })
 	conn, err := tls.Dial("tcp", implicit, clientTLS)
@@ -310,7 +311,7 @@ func TestTLSAndLoginCanBeRequired(t *testing.T) {
 	secure := smtp.NewClient(conn)
 	t.Cleanup(func() { _ = secure.Close() })
 	require.NoError(t, secure.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
-	require.Len(t, r.all(), 2)
+	require.Len(t, r.All(), 2)
 }
 
 func TestStopCancelsWhatIsBeingReceived(t *testing.T) {

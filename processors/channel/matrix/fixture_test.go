@@ -1,24 +1,19 @@
 package matrix
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -27,21 +22,16 @@ const (
 	token   = "syt_s3cret_token"
 	hsToken = "hs-s3cret-token-01"
 	bot     = "@bot:example.org"
-	waitFor = 30 * time.Second
-	tick    = time.Millisecond
 )
 
-// vendor plays a homeserver: it takes a message once for a transaction, unless answer answers, and answers syncs by syncs, or, when
-// that has no answer, when the request ends.
+// vendor plays a homeserver: it takes a message once for a transaction, and answers syncs by syncs, or, when that has no answer, when
+// the request ends.
 type vendor struct {
-	*httptest.Server
+	platformtest.Vendor[put]
 	t *testing.T
 
-	mu      sync.Mutex
-	puts    []put
-	events  map[string]string // by transaction
-	answer  func(n int, p put, w http.ResponseWriter) bool
 	syncs   func(n int, w http.ResponseWriter) bool
+	mu      sync.Mutex
 	since   []string
 	members map[string]string
 	lookups int
@@ -53,22 +43,23 @@ type put struct {
 }
 
 func newVendor(t *testing.T) *vendor {
-	v := &vendor{t: t, events: map[string]string{}, members: map[string]string{}}
-	v.Server = httptest.NewServer(v)
-	t.Cleanup(v.Close)
+	v := &vendor{t: t, members: map[string]string{}}
+	v.Listen(t, v)
 	return v
 }
 
 func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/_matrix/client/v3")
 	if !ok || r.Header.Get("Authorization") != "Bearer "+token {
-		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"errcode":"M_UNKNOWN_TOKEN","error":"s3cret","soft_logout":false}`)
+		platformtest.Answer(w, http.StatusUnauthorized, `{"errcode":"M_UNKNOWN_TOKEN","error":"s3cret","soft_logout":false}`)
 		return
 	}
 	switch {
 	case r.Method == http.MethodPut && strings.Contains(path, "/send/m.room.message/"):
-		v.put(w, r, path)
+		p := put{Path: path, Body: platformtest.Body(v.t, r)}
+		if n, answered := v.Call(p, w); !answered {
+			_, _ = io.WriteString(w, `{"event_id":"`+v.take(p, n)+`"}`)
+		}
 	case r.Method == http.MethodGet && path == "/sync":
 		v.sync(w, r)
 	case r.Method == http.MethodGet && strings.HasSuffix(path, "/joined_members"):
@@ -79,37 +70,13 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, m)
 			return
 		}
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `{"errcode":"M_FORBIDDEN"}`)
+		platformtest.Answer(w, http.StatusForbidden, `{"errcode":"M_FORBIDDEN"}`)
 	default:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"errcode":"M_UNRECOGNIZED"}`)
+		platformtest.Answer(w, http.StatusNotFound, `{"errcode":"M_UNRECOGNIZED"}`)
 	}
 }
 
-func (v *vendor) put(w http.ResponseWriter, r *http.Request, path string) {
-	body, _ := io.ReadAll(r.Body)
-	p := put{Path: path}
-	if err := json.Unmarshal(body, &p.Body); err != nil || r.Header.Get("Content-Type") != "application/json" {
-		v.t.Errorf("body: %v", err)
-	}
-	v.mu.Lock()
-	v.puts = append(v.puts, p)
-	n, answer := len(v.puts), v.answer
-	v.mu.Unlock()
-	if answer == nil || !answer(n, p, w) {
-		_, _ = io.WriteString(w, `{"event_id":"`+v.take(p, n)+`"}`)
-	}
-}
-
-func (v *vendor) take(p put, n int) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.events[p.Path] == "" {
-		v.events[p.Path] = fmt.Sprintf("$event%d", n)
-	}
-	return v.events[p.Path]
-}
+func (v *vendor) take(p put, n int) string { return v.Once(p.Path, fmt.Sprintf("$event%d", n)) }
 
 func (v *vendor) sync(w http.ResponseWriter, r *http.Request) {
 	var f map[string]any
@@ -125,12 +92,6 @@ func (v *vendor) sync(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (v *vendor) got() []put {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return append([]put(nil), v.puts...)
-}
-
 func (v *vendor) polled() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,58 +100,12 @@ func (v *vendor) polled() []string {
 
 func newAdapter(t *testing.T, base string, with ...func(*Config)) (*Adapter, *observer.ObservedLogs) {
 	t.Helper()
-	core, logs := observer.New(zap.DebugLevel)
+	log, logs := platformtest.Logs()
 	c := Config{
 		Account: "main", BaseURL: base, AccessToken: token, UserID: bot, DisplayName: "Berth Bot", HomeserverToken: hsToken,
-		Logger: zap.New(core), Clock: quick{clock.System()},
+		Logger: log, Clock: platformtest.Quick(),
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	a, err := New(c)
-	require.NoError(t, err)
-	t.Cleanup(a.Close)
-	return a, logs
-}
-
-// quick is a clock whose waits end after a thousandth of their time.
-type quick struct{ clock.Clock }
-
-func (q quick) NewTicker(d time.Duration) clock.Ticker { return q.Clock.NewTicker(max(d/1000, 1)) }
-
-// inbox is a receiver that fails as often as it is told to.
-type inbox struct {
-	mu    sync.Mutex
-	fails int
-	got   []adapter.Inbound
-	came  chan struct{}
-}
-
-func newInbox(fails int) *inbox { return &inbox{fails: fails, came: make(chan struct{}, 1000)} }
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fails > 0 {
-		i.fails--
-		return fmt.Errorf("brokers are away")
-	}
-	i.got = append(i.got, in)
-	i.came <- struct{}{}
-	return nil
-}
-
-func (i *inbox) all() []adapter.Inbound {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return append([]adapter.Inbound(nil), i.got...)
-}
-
-func (i *inbox) events() (ids []string) {
-	for _, in := range i.all() {
-		ids = append(ids, in.Event)
-	}
-	return ids
+	return platformtest.Open(t, New, c, with...), logs
 }
 
 func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
@@ -198,32 +113,7 @@ func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
 		To:   topics.Origin{Channel: Channel, Account: "main", Recipient: "!room/1:example.org", Thread: "$root", MessageID: "$asked", User: "@ann:example.org", Group: true},
 		Text: "Berth N4 is free", Format: text.Markdown, Key: "d-1/0", Count: 2,
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	return c
-}
-
-func failure(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	require.NotContains(t, f.Error(), "s3cret")
-	return *f
-}
-
-// start runs the adapter until the test ends.
-func start(t *testing.T, a *Adapter, to adapter.Receiver) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, to) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
+	return platformtest.With(c, with...)
 }
 
 // message is an event of a room, with more members of its content.

@@ -60,11 +60,13 @@ type Config struct {
 	Clock processors.Clock
 }
 
+type base = platform.Base
+
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
-	platform.Base
+	base
 	config Config
-	base   string
+	api    string // the URL of the API, without a slash at its end
 	client *http.Client
 	poll   *http.Client // for long and large responses
 	direct *lru.Cache[string, membership]
@@ -85,16 +87,16 @@ func New(c Config) (*Adapter, error) {
 	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !platform.HeaderValue(c.HomeserverToken)) {
 		check.Wrong("HomeserverToken", "is not of at least %d printable ASCII characters", minSecret)
 	}
-	base := check.URL("BaseURL", c.BaseURL)
+	server := check.URL("BaseURL", c.BaseURL)
 	if err := check.Err(errConfig); err != nil {
 		return nil, err
 	}
 	a := &Adapter{
-		config: c, base: base + "/_matrix/client/v3", client: platform.Client(c.Timeout),
+		config: c, api: server + "/_matrix/client/v3", client: platform.Client(c.Timeout),
 		poll: platform.ClientUpTo(pollTimeout+platform.DefaultTimeout, maxSync),
 	}
 	a.direct, _ = lru.New[string, membership](rooms) // fails for a size below 1
-	a.Base = platform.NewBase(Channel, adapter.Traits{
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true,
 	}, a.client, a.poll)
 	return a, nil
@@ -104,7 +106,7 @@ var _ adapter.Adapter = (*Adapter)(nil)
 
 // call makes a request and returns the answer. Its error is always an *adapter.Failure.
 func (a *Adapter) call(ctx context.Context, client *http.Client, method, path string, body any) (platform.Answer, error) {
-	answer, err := platform.Do(ctx, client, method, a.base+path, a.config.AccessToken, body)
+	answer, err := platform.Do(ctx, client, method, a.api+path, a.config.AccessToken, body)
 	if err == nil {
 		if f := a.failure(answer); f != nil {
 			err = f

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -33,12 +34,12 @@ func TestSyncStartsAtThePresentAndGoesOnFromItsPosition(t *testing.T) {
 		return n < 3
 	}
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
-	start(t, a, i)
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
 	for range 3 {
-		<-i.came
+		<-i.Came
 	}
-	require.Eventually(t, func() bool { return len(v.polled()) == 3 }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(v.polled()) == 3 }, platformtest.WaitFor, platformtest.Tick)
 	require.Equal(t, []string{"/0", "s1/30000", "s2/30000"}, v.polled())
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	ann := topics.Origin{Channel: "matrix", Account: "main", Recipient: "!r1:example.org", MessageID: "$a", User: "@ann:example.org", UserName: "@ann:example.org"}
@@ -49,7 +50,7 @@ func TestSyncStartsAtThePresentAndGoesOnFromItsPosition(t *testing.T) {
 		{Event: "$a", Text: "text of a", At: at, Origin: ann},
 		{Event: "$b", Text: "text of b", At: at, Origin: inB},
 		{Event: "$c", Text: "text of c", At: at, Origin: inC, Mentioned: true},
-	}, i.all())
+	}, i.All())
 	require.Equal(t, 2, v.lookups, "members are looked up once for a while")
 }
 
@@ -63,11 +64,9 @@ func TestSyncSurvivesFailuresAndRepeatsWhatWasNotHandled(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"next_batch":`)
 		case 3:
-			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = io.WriteString(w, `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":3000}`)
+			platformtest.Answer(w, http.StatusTooManyRequests, `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":3000}`)
 		case 4:
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"errcode":"M_UNKNOWN_TOKEN","error":"s3cret"}`)
+			platformtest.Answer(w, http.StatusUnauthorized, `{"errcode":"M_UNKNOWN_TOKEN","error":"s3cret"}`)
 		case 5:
 			_, _ = io.WriteString(w, `{"rooms":{}}`)
 		case 6, 7:
@@ -76,23 +75,16 @@ func TestSyncSurvivesFailuresAndRepeatsWhatWasNotHandled(t *testing.T) {
 		return n < 8
 	}
 	a, logs := newAdapter(t, v.URL)
-	i := newInbox(1)
-	start(t, a, i)
-	<-i.came
-	<-i.came
-	require.Eventually(t, func() bool { return len(v.polled()) == 8 }, waitFor, tick)
-	require.Equal(t, []string{"$a", "$b"}, i.events())
+	i := platformtest.NewInbox(1)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	<-i.Came
+	require.Eventually(t, func() bool { return len(v.polled()) == 8 }, platformtest.WaitFor, platformtest.Tick)
+	require.Equal(t, []string{"$a", "$b"}, i.Events())
 	require.Equal(t, []string{"s1/30000", "s1/30000", "s2/30000"}, v.polled()[5:])
-	var reasons []any
-	for _, e := range logs.All() {
-		require.NotContains(t, fmt.Sprint(e), "s3cret")
-		if r, ok := e.ContextMap()["reason"]; ok {
-			reasons = append(reasons, r)
-		}
-	}
 	require.Equal(t, []any{
 		"connection lost", "status 429, M_LIMIT_EXCEEDED", "status 401, M_UNKNOWN_TOKEN", "response cannot be read", "event was not handled",
-	}, reasons)
+	}, platformtest.Reasons(t, logs, "text of"))
 }
 
 type brokenSince struct{ load, store error }
@@ -109,7 +101,7 @@ func TestPositionIsTheUsers(t *testing.T) {
 	position := NewMemory()
 	require.NoError(t, position.Store(t.Context(), "s0"))
 	a, _ := newAdapter(t, v.URL, func(c *Config) { c.Since = position })
-	require.NoError(t, a.sync(t.Context(), newInbox(0)))
+	require.NoError(t, a.sync(t.Context(), platformtest.NewInbox(0)))
 	got, err := position.Load(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "s2", got)
@@ -117,15 +109,15 @@ func TestPositionIsTheUsers(t *testing.T) {
 		"position cannot be loaded": {load: errors.New("s3cret")}, "position cannot be stored": {store: errors.New("s3cret")},
 	} {
 		a, _ := newAdapter(t, v.URL, func(c *Config) { c.Since = broken })
-		require.Equal(t, reason, failure(t, a.sync(t.Context(), newInbox(0))).Reason)
+		require.Equal(t, reason, platformtest.Failure(t, a.sync(t.Context(), platformtest.NewInbox(0))).Reason)
 	}
 }
 
 func TestRunStopsWhileASyncIsOpen(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	stop := start(t, a, newInbox(0))
-	require.Eventually(t, func() bool { return len(v.polled()) == 1 }, waitFor, tick)
+	stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return len(v.polled()) == 1 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
 }
 
@@ -160,9 +152,7 @@ func deliver(h http.Handler, method, path, authorization, body string) int {
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w.Code
+	return platformtest.Serve(h, r).Code
 }
 
 const (
@@ -174,22 +164,22 @@ func TestTransactionIsHandledOnce(t *testing.T) {
 	v := newVendor(t)
 	v.members["%21r1:example.org"] = two
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(1)
+	i := platformtest.NewInbox(1)
 	h, err := a.Handler(i)
 	require.NoError(t, err)
 	txn := `{"events":[` + message("a", "") + `,` + message("b", "") + `]}`
 	require.Equal(t, 503, deliver(h, "PUT", toTxn+"1", good, txn), "the homeserver sends it again")
 	require.Equal(t, 200, deliver(h, "PUT", toTxn+"1", good, txn))
 	require.Equal(t, 200, deliver(h, "PUT", toTxn+"1", good, txn))
-	require.Equal(t, []string{"$a", "$b"}, i.events())
-	require.False(t, i.all()[0].Origin.Group)
+	require.Equal(t, []string{"$a", "$b"}, i.Events())
+	require.False(t, i.All()[0].Origin.Group)
 	require.Equal(t, 200, deliver(h, "POST", "/_matrix/app/v1/ping", good, `{}`))
 }
 
 func TestHostileTransactionsAreRefused(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Handler(i)
 	require.NoError(t, err)
 	txn := `{"events":[` + message("a", "") + `]}`
@@ -209,7 +199,7 @@ func TestHostileTransactionsAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, c.want, deliver(h, c.method, c.path, c.authorization, c.body), name)
 	}
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 	off, _ := newAdapter(t, v.URL, func(c *Config) { c.HomeserverToken = "" })
 	_, err = off.Handler(i)
 	require.ErrorContains(t, err, "Config.HomeserverToken")
@@ -218,7 +208,7 @@ func TestHostileTransactionsAreRefused(t *testing.T) {
 func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Handler(i)
 	require.NoError(t, err)
 	for n, m := range []string{
@@ -233,7 +223,7 @@ func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 	} {
 		require.Equal(t, 200, deliver(h, "PUT", fmt.Sprint(toTxn, n), good, `{"events":[`+m+`]}`), n)
 	}
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 }
 
 func TestRoomIsDirectOnlyIfItsMembersSaySo(t *testing.T) {
@@ -250,7 +240,7 @@ func TestRoomIsDirectOnlyIfItsMembersSaySo(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be read")
 	wrong, _ := newAdapter(t, v.URL, func(c *Config) { c.AccessToken = "another" })
 	_, err = wrong.isDirect(t.Context(), "!two:x")
-	require.False(t, failure(t, err).Final, "it is tried again: a direct message must not count as one of a group")
+	require.False(t, platformtest.Failure(t, err).Final, "it is tried again: a direct message must not count as one of a group")
 }
 
 func TestLargeRoomIsRead(t *testing.T) {

@@ -12,26 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func serve(h http.Handler, media, body string) int {
 	r := httptest.NewRequest(http.MethodPost, "/mattermost", strings.NewReader(body))
 	r.Header.Set("Content-Type", media)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w.Code
+	return platformtest.Serve(h, r).Code
 }
 
 const hook = `{"token":"hook-s3cret-token","team_id":"team1","channel_id":"chan1","timestamp":1700000000000,"user_id":"ann1","user_name":"ann","post_id":"p1","text":"@Turntable: hello","trigger_word":"@turntable","file_ids":""}`
 
 func TestOutgoingWebhook(t *testing.T) {
 	a, _ := newAdapter(t, "https://chat.example", func(c *Config) { c.WebhookToken = "" })
-	_, err := a.Webhook(newInbox(0))
+	_, err := a.Webhook(platformtest.NewInbox(0))
 	require.ErrorContains(t, err, "Config.WebhookToken")
 
 	a, _ = newAdapter(t, "https://chat.example")
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Webhook(i)
 	require.NoError(t, err)
 	form := url.Values{
@@ -43,13 +42,13 @@ func TestOutgoingWebhook(t *testing.T) {
 	require.Equal(t, adapter.Inbound{
 		Event: "p1", Guild: "team1", Text: "hello", Mentioned: true, At: time.Unix(1700000000, 0).UTC(),
 		Origin: topics.Origin{Channel: "mattermost", Account: "main", Recipient: "chan1", MessageID: "p1", User: "ann1", UserName: "ann", Group: true},
-	}, i.all()[0])
-	require.Equal(t, i.all()[0], i.all()[1])
+	}, i.All()[0])
+	require.Equal(t, i.All()[0], i.All()[1])
 }
 
 func TestHostileWebhooksAreRefused(t *testing.T) {
 	a, _ := newAdapter(t, "https://chat.example")
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Webhook(i)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -68,8 +67,8 @@ func TestHostileWebhooksAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, c.want, serve(h, c.media, c.body), name)
 	}
-	require.Empty(t, i.all())
-	failing, err := a.Webhook(newInbox(1))
+	require.Empty(t, i.All())
+	failing, err := a.Webhook(platformtest.NewInbox(1))
 	require.NoError(t, err)
 	require.Equal(t, 503, serve(failing, mediaJSON, hook))
 }
@@ -79,7 +78,7 @@ func press(t *testing.T, a *Adapter, v *vendor, button int) map[string]any {
 	t.Helper()
 	_, err := a.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Ask = &adapter.Ask{GateID: "g-1", Tool: "pay"} }))
 	require.NoError(t, err)
-	posts := v.got()
+	posts := v.Got()
 	attachments := posts[len(posts)-1]["props"].(map[string]any)["attachments"].([]any)
 	action := attachments[0].(map[string]any)["actions"].([]any)[button].(map[string]any)
 	require.Equal(t, "button", action["type"])
@@ -102,7 +101,7 @@ func encode(t *testing.T, v any) string {
 func TestPressedButtonIsADecision(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Actions(i)
 	require.NoError(t, err)
 	require.Equal(t, 200, serve(h, mediaJSON, encode(t, press(t, a, v, 0))))
@@ -110,10 +109,10 @@ func TestPressedButtonIsADecision(t *testing.T) {
 	require.Equal(t, adapter.Inbound{
 		Event: "press-post1-ann1-g-1-true", Mentioned: true, Guild: "team1", Decision: &adapter.Decision{GateID: "g-1", Approve: true},
 		Origin: topics.Origin{Channel: "mattermost", Account: "main", Recipient: "chan1", Thread: "root1", MessageID: "post1", User: "ann1", UserName: "ann", Group: true},
-	}, i.all()[0])
-	require.Equal(t, &adapter.Decision{GateID: "g-1"}, i.all()[1].Decision)
-	require.True(t, chunk().To.SamePlace(i.all()[0].Origin))
-	failing, err := a.Actions(newInbox(1))
+	}, i.All()[0])
+	require.Equal(t, &adapter.Decision{GateID: "g-1"}, i.All()[1].Decision)
+	require.True(t, chunk().To.SamePlace(i.All()[0].Origin))
+	failing, err := a.Actions(platformtest.NewInbox(1))
 	require.NoError(t, err)
 	require.Equal(t, 503, serve(failing, mediaJSON, encode(t, press(t, a, v, 0))))
 }
@@ -121,7 +120,7 @@ func TestPressedButtonIsADecision(t *testing.T) {
 func TestForgedPressIsRefused(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	h, err := a.Actions(i)
 	require.NoError(t, err)
 	for name, forge := range map[string]func(q, c map[string]any){
@@ -141,11 +140,11 @@ func TestForgedPressIsRefused(t *testing.T) {
 	other, _ := newAdapter(t, v.URL, func(c *Config) { c.Account = "second" })
 	require.Equal(t, 401, serve(h, mediaJSON, encode(t, press(t, other, v, 0))), "a button of another account")
 	require.Equal(t, 400, serve(h, mediaJSON, `[`))
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 	off, _ := newAdapter(t, v.URL, func(c *Config) { c.CallbackURL = "" })
 	_, err = off.Actions(i)
 	require.ErrorContains(t, err, "Config.CallbackURL")
 	_, err = off.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Ask = &adapter.Ask{GateID: "g-1"} }))
 	require.NoError(t, err)
-	require.NotContains(t, v.got()[len(v.got())-1], "props")
+	require.NotContains(t, v.Got()[len(v.Got())-1], "props")
 }

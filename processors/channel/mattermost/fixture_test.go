@@ -5,41 +5,32 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
-	token   = "bot-s3cret-token"
-	waitFor = 30 * time.Second
-	tick    = time.Millisecond
+	token = "bot-s3cret-token"
 )
 
-// vendor plays a Mattermost server: it creates a post once for a pending_post_id, unless answer answers, and its WebSockets are played
-// by play after the bot has authenticated.
+// vendor plays a Mattermost server: it creates a post once for a pending_post_id, and its WebSockets are played by play after the bot
+// has authenticated.
 type vendor struct {
-	*httptest.Server
+	platformtest.Vendor[map[string]any]
 	t *testing.T
 
-	mu      sync.Mutex
-	posts   []map[string]any
-	created map[string]string
-	answer  func(n int, p map[string]any, w http.ResponseWriter) bool
 	play    func(n int, p *peer)
+	mu      sync.Mutex
 	queries []string
 }
 
@@ -49,9 +40,8 @@ type peer struct {
 }
 
 func newVendor(t *testing.T) *vendor {
-	v := &vendor{t: t, created: map[string]string{}}
-	v.Server = httptest.NewServer(v)
-	t.Cleanup(v.Close)
+	v := &vendor{t: t}
+	v.Listen(t, v)
 	return v
 }
 
@@ -61,47 +51,24 @@ func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get("Authorization") != "Bearer "+token {
-		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"id":"api.context.session_expired.app_error","message":"s3cret","status_code":401}`)
+		platformtest.Answer(w, http.StatusUnauthorized, `{"id":"api.context.session_expired.app_error","message":"s3cret","status_code":401}`)
 		return
 	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET /api/v4/users/me":
 		_, _ = io.WriteString(w, `{"id":"bot1","username":"turntable","is_bot":true}`)
 	case "POST /api/v4/posts":
-		body, _ := io.ReadAll(r.Body)
-		var p map[string]any
-		if err := json.Unmarshal(body, &p); err != nil || r.Header.Get("Content-Type") != "application/json" {
-			v.t.Errorf("body: %v", err)
-		}
-		v.mu.Lock()
-		v.posts = append(v.posts, p)
-		n, answer := len(v.posts), v.answer
-		v.mu.Unlock()
-		if answer == nil || !answer(n, p, w) {
-			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, `{"id":"`+v.create(p, n)+`"}`)
+		p := platformtest.Body(v.t, r)
+		if n, answered := v.Call(p, w); !answered {
+			platformtest.Answer(w, http.StatusCreated, `{"id":"`+v.create(p, n)+`"}`)
 		}
 	default:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"id":"api.context.404.app_error","status_code":404}`)
+		platformtest.Answer(w, http.StatusNotFound, `{"id":"api.context.404.app_error","status_code":404}`)
 	}
 }
 
 func (v *vendor) create(p map[string]any, n int) string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	pending, _ := p["pending_post_id"].(string)
-	if v.created[pending] == "" {
-		v.created[pending] = fmt.Sprintf("post%d", n)
-	}
-	return v.created[pending]
-}
-
-func (v *vendor) got() []map[string]any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return append([]map[string]any(nil), v.posts...)
+	return v.Once(fmt.Sprint(p["pending_post_id"]), fmt.Sprintf("post%d", n))
 }
 
 func (v *vendor) socket(w http.ResponseWriter, r *http.Request) {
@@ -175,58 +142,12 @@ func (p *peer) message(seq int, id string, change ...string) {
 
 func newAdapter(t *testing.T, base string, with ...func(*Config)) (*Adapter, *observer.ObservedLogs) {
 	t.Helper()
-	core, logs := observer.New(zap.DebugLevel)
+	log, logs := platformtest.Logs()
 	c := Config{
 		Account: "main", BaseURL: base, Token: token, Username: "turntable", WebhookToken: "hook-s3cret-token",
-		CallbackURL: "https://bridge.example/mattermost", CallbackSecret: "a-s3cret-of-16-bytes", Logger: zap.New(core), Clock: quick{clock.System()},
+		CallbackURL: "https://bridge.example/mattermost", CallbackSecret: "a-s3cret-of-16-bytes", Logger: log, Clock: platformtest.Quick(),
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	a, err := New(c)
-	require.NoError(t, err)
-	t.Cleanup(a.Close)
-	return a, logs
-}
-
-// quick is a clock whose waits end after a thousandth of their time.
-type quick struct{ clock.Clock }
-
-func (q quick) NewTicker(d time.Duration) clock.Ticker { return q.Clock.NewTicker(max(d/1000, 1)) }
-
-// inbox is a receiver that fails as often as it is told to.
-type inbox struct {
-	mu    sync.Mutex
-	fails int
-	got   []adapter.Inbound
-	came  chan struct{}
-}
-
-func newInbox(fails int) *inbox { return &inbox{fails: fails, came: make(chan struct{}, 1000)} }
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fails > 0 {
-		i.fails--
-		return fmt.Errorf("brokers are away")
-	}
-	i.got = append(i.got, in)
-	i.came <- struct{}{}
-	return nil
-}
-
-func (i *inbox) all() []adapter.Inbound {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return append([]adapter.Inbound(nil), i.got...)
-}
-
-func (i *inbox) events() (ids []string) {
-	for _, in := range i.all() {
-		ids = append(ids, in.Event)
-	}
-	return ids
+	return platformtest.Open(t, New, c, with...), logs
 }
 
 func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
@@ -234,30 +155,5 @@ func chunk(with ...func(*adapter.Chunk)) adapter.Chunk {
 		To:   topics.Origin{Channel: Channel, Account: "main", Recipient: "chan1", Thread: "root1", MessageID: "m1", User: "ann1", Group: true},
 		Text: "**Berth N4** is free", Format: text.Markdown, Key: "d-1/0", Count: 1,
 	}
-	for _, w := range with {
-		w(&c)
-	}
-	return c
-}
-
-func failure(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	require.NotContains(t, f.Error(), "s3cret")
-	return *f
-}
-
-// start runs the adapter until the test ends.
-func start(t *testing.T, a *Adapter, to adapter.Receiver) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, to) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	t.Cleanup(stop)
-	return stop
+	return platformtest.With(c, with...)
 }

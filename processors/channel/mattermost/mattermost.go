@@ -54,9 +54,11 @@ type Config struct {
 	Clock processors.Clock
 }
 
+type base = platform.Base
+
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
-	platform.Base
+	base
 	config Config
 	api    string // the URL of the API, without a slash at its end
 	client *http.Client
@@ -71,7 +73,7 @@ func New(c Config) (*Adapter, error) {
 		check.Wrong("Username", "is not the bot's name without @")
 	}
 	check.Secret("Token", c.Token)
-	base := check.URL("BaseURL", c.BaseURL)
+	server := check.URL("BaseURL", c.BaseURL)
 	if c.CallbackURL != "" {
 		check.URL("CallbackURL", c.CallbackURL)
 		if len(c.CallbackSecret) < minSecret {
@@ -82,7 +84,7 @@ func New(c Config) (*Adapter, error) {
 		return nil, err
 	}
 	client := platform.Client(c.Timeout)
-	return &Adapter{config: c, api: base + "/api/v4", client: client, Base: platform.NewBase(Channel, adapter.Traits{
+	return &Adapter{config: c, api: server + "/api/v4", client: client, base: platform.NewBase(Channel, adapter.Traits{
 		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true, Buttons: c.CallbackURL != "",
 	}, client)}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,10 +22,10 @@ func TestPostsOfTheSocket(t *testing.T) {
 		p.wait()
 	}
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	<-i.came
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	<-i.Came
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	require.Equal(t, []adapter.Inbound{
 		{Event: "p1", Guild: "team1", Text: "hello", Mentioned: true, At: at, Origin: topics.Origin{
@@ -33,7 +34,7 @@ func TestPostsOfTheSocket(t *testing.T) {
 		{Event: "p2", Guild: "team1", Text: "@turntables hello", At: at, Origin: topics.Origin{
 			Channel: "mattermost", Account: "main", Recipient: "chan1", MessageID: "p2", User: "ann1", UserName: "ann",
 		}},
-	}, i.all())
+	}, i.All())
 }
 
 func TestWhatNoPersonWroteIsDropped(t *testing.T) {
@@ -52,10 +53,10 @@ func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 		p.wait()
 	}
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	require.Equal(t, []string{"p9"}, i.events())
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	require.Equal(t, []string{"p9"}, i.Events())
 }
 
 func TestLostConnectionGoesOnAfterTheLastHandledEvent(t *testing.T) {
@@ -82,13 +83,13 @@ func TestLostConnectionGoesOnAfterTheLastHandledEvent(t *testing.T) {
 		}
 	}
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(2)
-	start(t, a, i)
+	i := platformtest.NewInbox(2)
+	platformtest.Start(t, a, i)
 	for range 4 {
-		<-i.came
+		<-i.Came
 	}
-	require.Eventually(t, func() bool { return len(v.connections()) >= 4 }, waitFor, tick)
-	require.Equal(t, []string{"p1", "p2", "p3", "p4"}, i.events())
+	require.Eventually(t, func() bool { return len(v.connections()) >= 4 }, platformtest.WaitFor, platformtest.Tick)
+	require.Equal(t, []string{"p1", "p2", "p3", "p4"}, i.Events())
 	require.Equal(t, []string{
 		"connection_id=&sequence_number=0", "connection_id=c1&sequence_number=3",
 		"connection_id=c1&sequence_number=5", "connection_id=c2&sequence_number=2",
@@ -108,13 +109,13 @@ func TestRefusedTokenIsTriedAgain(t *testing.T) {
 		p.wait()
 	}
 	a, logs := newAdapter(t, v.URL)
-	i := newInbox(1)
-	start(t, a, i)
-	<-i.came
+	i := platformtest.NewInbox(1)
+	platformtest.Start(t, a, i)
+	<-i.Came
 	require.Equal(t, "token was refused", logs.All()[0].ContextMap()["reason"])
 	wrong, logs := newAdapter(t, v.URL, func(c *Config) { c.Token = "another-s3cret" })
-	stop := start(t, wrong, newInbox(0))
-	require.Eventually(t, func() bool { return len(logs.All()) > 1 }, waitFor, tick)
+	stop := platformtest.Start(t, wrong, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return len(logs.All()) > 1 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
 	for _, e := range logs.All() {
 		require.NotContains(t, fmt.Sprint(e), "s3cret")
@@ -126,7 +127,7 @@ func TestRunStopsInAConnection(t *testing.T) {
 	v := newVendor(t)
 	v.play = func(_ int, p *peer) { p.hello("c1"); p.wait() }
 	a, _ := newAdapter(t, v.URL)
-	stop := start(t, a, newInbox(0))
-	require.Eventually(t, func() bool { return len(v.connections()) == 1 }, waitFor, tick)
+	stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return len(v.connections()) == 1 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
 }

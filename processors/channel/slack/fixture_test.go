@@ -1,7 +1,6 @@
 package slack_test
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,12 +17,13 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/slack"
 )
 
 const (
 	signingSecret = "8f742231b10e8888abcd99yyyzzz85a5" // of the example in Slack's documentation
-	token         = "xoxb-hunter2"
+	token         = "xoxb-s3cret"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,24 +35,7 @@ func config(url string) slack.Config {
 	}
 }
 
-func open(t *testing.T, c slack.Config) *slack.Adapter {
-	t.Helper()
-	a, err := slack.New(c)
-	require.NoError(t, err)
-	t.Cleanup(a.Close)
-	return a
-}
-
-// inbox keeps what it receives and returns err.
-type inbox struct {
-	got []adapter.Inbound
-	err error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.got = append(i.got, in)
-	return i.err
-}
+func open(t *testing.T, c slack.Config) *slack.Adapter { return platformtest.Open(t, slack.New, c) }
 
 // request is a request as Slack signs it.
 func request(media, body string) *http.Request {
@@ -67,9 +50,7 @@ func request(media, body string) *http.Request {
 }
 
 func serve(a *slack.Adapter, to adapter.Receiver, r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	a.Handler(to).ServeHTTP(w, r)
-	return w
+	return platformtest.Serve(a.Handler(to), r)
 }
 
 // event is a request of the Events API.
@@ -81,9 +62,9 @@ func event(inner string) string {
 // post sends an event and returns what the receiver got.
 func post(t *testing.T, a *slack.Adapter, inner string) []adapter.Inbound {
 	t.Helper()
-	to := &inbox{}
+	to := &platformtest.Inbox{}
 	require.Equal(t, 200, serve(a, to, request("application/json", event(inner))).Code)
-	return to.got
+	return to.Tried
 }
 
 // platform is a loopback chat.postMessage that refuses what Slack refuses.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -24,13 +25,13 @@ const api = "http://127.0.0.1:1"
 func TestChallengeIsAnsweredOnlyIfItIsSigned(t *testing.T) {
 	a := open(t, config(api))
 	const body = `{"token":"x","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}`
-	w := serve(a, &inbox{}, request("application/json", body))
+	w := serve(a, &platformtest.Inbox{}, request("application/json", body))
 	require.Equal(t, 200, w.Code)
 	require.Equal(t, "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P", w.Body.String())
 	require.Contains(t, w.Header().Get("Content-Type"), "text/plain")
 	r := request("application/json", body)
 	r.Header.Set("X-Slack-Signature", "v0=00")
-	w = serve(a, &inbox{}, r)
+	w = serve(a, &platformtest.Inbox{}, r)
 	require.Equal(t, 401, w.Code)
 	require.NotContains(t, w.Body.String(), "3eZ")
 }
@@ -64,27 +65,27 @@ func TestMessageAndMentionOfOneTextAreOneMessage(t *testing.T) {
 	const members = `"channel":"C1","user":"U1","text":"<@UBOT> hi","ts":"1700000000.1"}`
 	mention, message := `{"type":"app_mention",`+members, `{"type":"message","channel_type":"channel",`+members
 	for _, order := range [][]string{{mention, message}, {message, mention}} {
-		a, to := open(t, config(api)), &inbox{}
+		a, to := open(t, config(api)), &platformtest.Inbox{}
 		for i, e := range order {
 			body := strings.Replace(event(e), "Ev1", "Ev"+strconv.Itoa(i), 1)
 			require.Equal(t, 200, serve(a, to, request("application/json", body)).Code)
 		}
-		require.Len(t, to.got, 1)
-		require.True(t, to.got[0].Mentioned)
-		require.Equal(t, "hi", to.got[0].Text)
+		require.Len(t, to.Tried, 1)
+		require.True(t, to.Tried[0].Mentioned)
+		require.Equal(t, "hi", to.Tried[0].Text)
 	}
 }
 
 // Without the ID of the bot, only the app_mention says that it is mentioned, and a policy may have dropped the message.
 func TestMentionIsPassedAfterTheSameMessageWithoutOne(t *testing.T) {
-	a, to := open(t, config(api)), &inbox{}
+	a, to := open(t, config(api)), &platformtest.Inbox{}
 	for _, kind := range []string{"message", "app_mention", "message"} {
 		body := strings.Replace(event(`{"type":"`+kind+`","channel":"C1","user":"U1","text":"<@UBOT> hi","ts":"1.2"}`), `"is_bot":true`, `"is_bot":false`, 1)
 		require.Equal(t, 200, serve(a, to, request("application/json", body)).Code)
 	}
-	require.Len(t, to.got, 2)
-	require.Equal(t, to.got[0].Event, to.got[1].Event, "the receiver recognises it")
-	require.True(t, to.got[1].Mentioned)
+	require.Len(t, to.Tried, 2)
+	require.Equal(t, to.Tried[0].Event, to.Tried[1].Event, "the receiver recognises it")
+	require.True(t, to.Tried[1].Mentioned)
 }
 
 func TestReplyInAThreadOfTheBotIsAMention(t *testing.T) {
@@ -117,26 +118,26 @@ func TestBotsEditsAndOwnMessagesAreDropped(t *testing.T) {
 
 func TestEventsOfOtherAppsAndWorkspacesAreDropped(t *testing.T) {
 	for _, change := range [][2]string{{`"T1","api`, `"T2","api`}, {"A1", "A2"}} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		body := strings.Replace(event(`{"type":"message","channel":"C1","user":"U1","text":"x","ts":"1.2"}`), change[0], change[1], 1)
 		require.Equal(t, 200, serve(open(t, config(api)), to, request("application/json", body)).Code)
-		require.Empty(t, to.got)
+		require.Empty(t, to.Tried)
 	}
 }
 
 func TestRetriesAreHarmless(t *testing.T) {
-	a, to := open(t, config(api)), &inbox{err: errors.New("no broker")}
+	a, to := open(t, config(api)), &platformtest.Inbox{Err: errors.New("no broker")}
 	body := event(`{"type":"message","channel":"C1","user":"U1","text":"x","ts":"1.2"}`)
 	require.Equal(t, 503, serve(a, to, request("application/json", body)).Code)
-	to.err = nil
+	to.Err = nil
 	for i := range 3 {
 		r := request("application/json", body)
 		r.Header.Set("X-Slack-Retry-Num", strconv.Itoa(i+1))
 		r.Header.Set("X-Slack-Retry-Reason", "http_timeout")
 		require.Equal(t, 200, serve(a, to, r).Code)
 	}
-	require.Len(t, to.got, 2, "the one that failed and its first repeat")
-	require.Equal(t, to.got[0], to.got[1])
+	require.Len(t, to.Tried, 2, "the one that failed and its first repeat")
+	require.Equal(t, to.Tried[0], to.Tried[1])
 }
 
 // Slack sends an event again after 3 s.
@@ -167,18 +168,18 @@ func TestForgedAndOldRequestsAreRefused(t *testing.T) {
 		"version":        func(r *http.Request) { r.Header.Set("X-Slack-Signature", "v1"+r.Header.Get("X-Slack-Signature")[2:]) },
 		"another body":   func(r *http.Request) { r.Body = request("", body+" ").Body },
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		r := request("application/json", body)
 		change(r)
 		require.Equal(t, 401, serve(open(t, config(api)), to, r).Code, name)
-		require.Empty(t, to.got)
+		require.Empty(t, to.Tried)
 	}
 	for skew, want := range map[time.Duration]int{
 		5 * time.Minute: 200, -5 * time.Minute: 200, 5*time.Minute + time.Second: 401, -5*time.Minute - time.Second: 401,
 	} {
 		c := config(api)
 		c.Clock = clock.NewFake(start.Add(skew))
-		require.Equal(t, want, serve(open(t, c), &inbox{}, request("application/json", body)).Code, skew)
+		require.Equal(t, want, serve(open(t, c), &platformtest.Inbox{}, request("application/json", body)).Code, skew)
 	}
 }
 
@@ -191,7 +192,7 @@ func TestSignatureOfTheDocumentationIsAccepted(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-Slack-Request-Timestamp", "1531420618")
 	r.Header.Set("X-Slack-Signature", "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503")
-	require.Equal(t, 400, serve(open(t, c), &inbox{}, r).Code, "signed, but a slash command is no interaction")
+	require.Equal(t, 400, serve(open(t, c), &platformtest.Inbox{}, r).Code, "signed, but a slash command is no interaction")
 }
 
 func TestHostileBodiesAreRefused(t *testing.T) {
@@ -202,15 +203,15 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 		event(`{"type":"message","channel":"C1","user":"U1","user":"U2","text":"x","ts":"1.2"}`),
 		event(`{"type":"message","channel":"` + strings.Repeat("C", 600) + `","user":"U1","text":"x","ts":"1.2"}`),
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 400, serve(a, to, request("application/json", body)).Code, body)
-		require.Empty(t, to.got)
+		require.Empty(t, to.Tried)
 	}
-	require.Equal(t, 413, serve(a, &inbox{}, request("application/json", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`)).Code)
-	require.Equal(t, 415, serve(a, &inbox{}, request("text/plain", `{}`)).Code)
+	require.Equal(t, 413, serve(a, &platformtest.Inbox{}, request("application/json", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`)).Code)
+	require.Equal(t, 415, serve(a, &platformtest.Inbox{}, request("text/plain", `{}`)).Code)
 	r := request("application/json", `{}`)
 	r.Method = http.MethodGet
-	require.Equal(t, 405, serve(a, &inbox{}, r).Code)
+	require.Equal(t, 405, serve(a, &platformtest.Inbox{}, r).Code)
 }
 
 func press(members string) string {
@@ -221,7 +222,7 @@ func press(members string) string {
 
 func TestPressedButtonIsADecision(t *testing.T) {
 	for action, approve := range map[string]bool{"turntable_approve": true, "turntable_deny": false} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		body := press(`"channel":{"id":"C1","name":"x"},"message":{"ts":"1700.2","thread_ts":"1699.1"},
 			"actions":[{"action_id":"` + action + `","block_id":"b","value":"gate-1","type":"button","action_ts":"1700000009.5"}]`)
 		require.Equal(t, 200, serve(open(t, config(api)), to, request("application/x-www-form-urlencoded", body)).Code)
@@ -231,17 +232,17 @@ func TestPressedButtonIsADecision(t *testing.T) {
 				Channel: "slack", Account: "main", Recipient: "C1", Thread: "1699.1", MessageID: "1700.2", User: "U1", UserName: "ann", Group: true,
 			},
 			Decision: &adapter.Decision{GateID: "gate-1", Approve: approve}, At: time.Unix(1700000009, 0).UTC(),
-		}}, to.got)
+		}}, to.Tried)
 	}
 }
 
 // People may start a thread under the question, which does not change where it was asked.
 func TestButtonOfTheFirstMessageOfAThreadIsOutsideOfIt(t *testing.T) {
-	to := &inbox{}
+	to := &platformtest.Inbox{}
 	body := press(`"channel":{"id":"D1"},"message":{"ts":"1700.2","thread_ts":"1700.2"},"actions":[{"action_id":"turntable_deny","value":"g","action_ts":"1.1"}]`)
 	require.Equal(t, 200, serve(open(t, config(api)), to, request("application/x-www-form-urlencoded", body)).Code)
-	require.Empty(t, to.got[0].Origin.Thread)
-	require.False(t, to.got[0].Origin.Group)
+	require.Empty(t, to.Tried[0].Origin.Thread)
+	require.False(t, to.Tried[0].Origin.Group)
 }
 
 func TestOtherInteractionsAreNoDecisions(t *testing.T) {
@@ -259,9 +260,9 @@ func TestOtherInteractionsAreNoDecisions(t *testing.T) {
 		},
 	} {
 		for _, body := range bodies {
-			to := &inbox{}
+			to := &platformtest.Inbox{}
 			require.Equal(t, status, serve(open(t, config(api)), to, request("application/x-www-form-urlencoded", body)).Code, body)
-			require.Empty(t, to.got)
+			require.Empty(t, to.Tried)
 		}
 	}
 }

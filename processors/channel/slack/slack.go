@@ -57,9 +57,11 @@ type Config struct {
 // say what a character is: UTF-16 units are never fewer than any other choice.
 const limit = 3000
 
+type base = platform.Base
+
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
-	platform.Base
+	base
 	config Config
 	client *http.Client
 	door   *platform.Door
@@ -89,7 +91,7 @@ func New(c Config) (*Adapter, error) {
 		door: platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}}),
 	}
 	a.passed, _ = lru.New[passed, struct{}](maxPassed) // fails for a size below 1
-	a.Base = platform.NewBase(Channel, adapter.Traits{
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.SlackMrkdwn, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}, a.client)
 	return a, nil

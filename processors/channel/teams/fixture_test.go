@@ -1,7 +1,6 @@
 package teams_test
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/teams"
 )
 
@@ -27,7 +27,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const (
 	appID  = "app-1"
-	secret = "hunter2"
+	secret = "s3cret"
 )
 
 var signingKeys = sync.OnceValue(func() [2]*rsa.PrivateKey {
@@ -79,7 +79,7 @@ func newPlatform(t *testing.T) *platform {
 		if r.ParseForm() != nil || r.PostForm.Get("grant_type") != "client_credentials" || r.PostForm.Get("client_id") != appID ||
 			r.PostForm.Get("client_secret") != secret || r.PostForm.Get("scope") != "https://api.botframework.com/.default" {
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"error":"invalid_client","error_description":"hunter2"}`)
+			_, _ = io.WriteString(w, `{"error":"invalid_client","error_description":"s3cret"}`)
 			return
 		}
 		p.issued++
@@ -112,13 +112,7 @@ func (p *platform) config() teams.Config {
 	}
 }
 
-func open(t *testing.T, c teams.Config) *teams.Adapter {
-	t.Helper()
-	a, err := teams.New(c)
-	require.NoError(t, err)
-	t.Cleanup(a.Close)
-	return a
-}
+func open(t *testing.T, c teams.Config) *teams.Adapter { return platformtest.Open(t, teams.New, c) }
 
 func (p *platform) service() string { return p.url + "/emea/" }
 
@@ -169,18 +163,6 @@ func (p *platform) activity(members string) string {
 
 const inChannel = `"conversation":{"isGroup":true,"conversationType":"channel","id":"19:abc@thread.tacv2;messageid=1699","tenantId":"tenant-1"}`
 
-type inbox struct {
-	got []adapter.Inbound
-	err error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.got = append(i.got, in)
-	return i.err
-}
-
 func serve(a *teams.Adapter, to adapter.Receiver, r *http.Request) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	a.Handler(to).ServeHTTP(w, r)
-	return w
+	return platformtest.Serve(a.Handler(to), r)
 }

@@ -13,11 +13,12 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestActivityIsReceivedWithItsOrigin(t *testing.T) {
-	p, to := newPlatform(t), &inbox{}
+	p, to := newPlatform(t), &platformtest.Inbox{}
 	w := serve(open(t, p.config()), to, p.request(t, p.activity(inChannel+`,"type":"message","text":"<at>Bot</at>&nbsp;ask <at>Bob</at>\n",
 		"entities":[{"type":"mention","text":"<at>Bot</at>","mentioned":{"id":"28:bot"}},{"type":"mention","text":"<at>Bob</at>","mentioned":{"id":"29:b"}}]`)))
 	require.Equal(t, 200, w.Code)
@@ -28,7 +29,7 @@ func TestActivityIsReceivedWithItsOrigin(t *testing.T) {
 			UserName: "Ann B", Group: true, Adapter: topics.Raw(`{"service_url":"` + p.service() + `","channel":true}`),
 		},
 		At: time.Date(2026, 1, 2, 3, 4, 0, 500e6, time.UTC),
-	}}, to.got)
+	}}, to.Tried)
 }
 
 func TestPersonalConversationIsNotAGroup(t *testing.T) {
@@ -37,12 +38,12 @@ func TestPersonalConversationIsNotAGroup(t *testing.T) {
 		`{"conversationType":"personal","id":"a:1"}`: false, `{"id":"a:1"}`: false, `{"id":"a:1","isGroup":true}`: true,
 		`{"conversationType":"groupChat","id":"19:x"}`: true, `{"conversationType":"new","id":"19:x"}`: true,
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 200, serve(open(t, p.config()), to, p.request(t, p.activity(`"type":"message","text":"hi","conversation":`+conversation))).Code)
-		require.Len(t, to.got, 1)
-		require.Equal(t, group, to.got[0].Origin.Group, conversation)
-		require.False(t, to.got[0].Mentioned)
-		require.Empty(t, to.got[0].Origin.Thread)
+		require.Len(t, to.Tried, 1)
+		require.Equal(t, group, to.Tried[0].Origin.Group, conversation)
+		require.False(t, to.Tried[0].Mentioned)
+		require.Empty(t, to.Tried[0].Origin.Thread)
 	}
 }
 
@@ -60,9 +61,9 @@ func TestBotsAndOtherActivitiesAreDropped(t *testing.T) {
 		"other invoke": p.activity(inChannel + `,"type":"invoke","name":"task/fetch","value":{"x":1}`),
 		"no room":      p.activity(`"type":"message","text":"x","conversation":{}`),
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 200, serve(open(t, p.config()), to, p.request(t, body)).Code, name)
-		require.Empty(t, to.got, name)
+		require.Empty(t, to.Tried, name)
 	}
 }
 
@@ -88,19 +89,19 @@ func TestTokensThatAreNotValidAreRefused(t *testing.T) {
 		"not yet": with("nbf", start.Add(6*time.Minute).Unix()), "no service": with("serviceurl", nil), "HMAC": "Bearer " + symmetric,
 		"unsigned": "Bearer " + unsigned, "service twice": "Bearer " + p.twice(t), "huge": "Bearer " + strings.Repeat("x", 20<<10),
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		r := p.request(t, body)
 		r.Header.Set("Authorization", header)
 		w := serve(open(t, p.config()), to, r)
 		require.Equal(t, 401, w.Code, name)
-		require.Empty(t, to.got, name)
+		require.Empty(t, to.Tried, name)
 	}
 	for name, header := range map[string]string{
 		"skew": with("exp", start.Add(-4*time.Minute).Unix()), "skew before": with("nbf", start.Add(4*time.Minute).Unix()),
 	} {
 		r := p.request(t, body)
 		r.Header.Set("Authorization", header)
-		require.Equal(t, 200, serve(open(t, p.config()), &inbox{}, r).Code, name)
+		require.Equal(t, 200, serve(open(t, p.config()), &platformtest.Inbox{}, r).Code, name)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestBodyIsReadOnlyWithAToken(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer x.y.z")
 	r.ContentLength = 10
 	r.Body = io.NopCloser(reader(func([]byte) (int, error) { read = true; return 0, io.EOF }))
-	require.Equal(t, 401, serve(open(t, p.config()), &inbox{}, r).Code)
+	require.Equal(t, 401, serve(open(t, p.config()), &platformtest.Inbox{}, r).Code)
 	require.False(t, read)
 }
 
@@ -130,19 +131,19 @@ func TestTokenMustBeForTheActivity(t *testing.T) {
 		"other endorsement": strings.Replace(body, `"msteams"`, `"webchat"`, 1),
 		"no channel":        strings.Replace(body, `"msteams"`, `""`, 1),
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 403, serve(open(t, p.config()), to, p.request(t, changed)).Code, name)
-		require.Empty(t, to.got, name)
+		require.Empty(t, to.Tried, name)
 	}
 	p.endorsed = "slack"
-	require.Equal(t, 403, serve(open(t, p.config()), &inbox{}, p.request(t, body)).Code, "the key is not endorsed for Teams")
+	require.Equal(t, 403, serve(open(t, p.config()), &platformtest.Inbox{}, p.request(t, body)).Code, "the key is not endorsed for Teams")
 	p.endorsed = "msteams"
 	// A token for a service that is not configured, in an activity that names it too.
 	c := p.claims()
 	c["serviceurl"] = "https://evil.example/"
 	r := p.request(t, strings.Replace(body, p.service(), "https://evil.example/", 1))
 	r.Header.Set("Authorization", "Bearer "+sign(t, 0, "key-0", c))
-	require.Equal(t, 403, serve(open(t, p.config()), &inbox{}, r).Code)
+	require.Equal(t, 403, serve(open(t, p.config()), &platformtest.Inbox{}, r).Code)
 }
 
 func TestOtherTenantsAreRefused(t *testing.T) {
@@ -150,8 +151,8 @@ func TestOtherTenantsAreRefused(t *testing.T) {
 	for tenant, want := range map[string]int{"tenant-1": 200, "tenant-2": 403} {
 		c := p.config()
 		c.Tenants = []string{tenant}
-		require.Equal(t, want, serve(open(t, c), &inbox{}, p.request(t, p.activity(inChannel+`,"type":"message","text":"x"`))).Code)
-		require.Equal(t, want, serve(open(t, c), &inbox{}, p.request(t, p.activity(`"type":"message","text":"x","conversation":{"id":"a"}`))).Code)
+		require.Equal(t, want, serve(open(t, c), &platformtest.Inbox{}, p.request(t, p.activity(inChannel+`,"type":"message","text":"x"`))).Code)
+		require.Equal(t, want, serve(open(t, c), &platformtest.Inbox{}, p.request(t, p.activity(`"type":"message","text":"x","conversation":{"id":"a"}`))).Code)
 	}
 }
 
@@ -165,7 +166,7 @@ func TestKeysAreCachedAndReadAgainForAnUnknownOne(t *testing.T) {
 	post := func(kid string) int {
 		r := p.request(t, body)
 		r.Header.Set("Authorization", "Bearer "+sign(t, 0, kid, p.claims()))
-		return serve(a, &inbox{}, r).Code
+		return serve(a, &platformtest.Inbox{}, r).Code
 	}
 	for range 3 {
 		require.Equal(t, 200, post("key-0"))
@@ -191,7 +192,7 @@ func TestOldKeysAreUsedWhileTheyCannotBeReadAgain(t *testing.T) {
 	post := func() int {
 		r := p.request(t, p.activity(inChannel+`,"type":"message","text":"x"`))
 		r.Header.Set("Authorization", "Bearer "+sign(t, 0, "key-0", claims))
-		return serve(a, &inbox{}, r).Code
+		return serve(a, &platformtest.Inbox{}, r).Code
 	}
 	require.Equal(t, 200, post())
 	p.down = true
@@ -209,10 +210,10 @@ func TestKeysThatCannotBeReadMakeTheSenderTryAgain(t *testing.T) {
 	p := newPlatform(t)
 	body := p.activity(inChannel + `,"type":"message","text":"x"`)
 	p.down = true
-	require.Equal(t, 503, serve(open(t, p.config()), &inbox{}, p.request(t, body)).Code)
+	require.Equal(t, 503, serve(open(t, p.config()), &platformtest.Inbox{}, p.request(t, body)).Code)
 	p.down = false
 	p.jwksURI = strings.Replace(p.url, "127.0.0.1", "localhost", 1) + "/keys"
-	require.Equal(t, 503, serve(open(t, p.config()), &inbox{}, p.request(t, body)).Code, "keys of another host")
+	require.Equal(t, 503, serve(open(t, p.config()), &platformtest.Inbox{}, p.request(t, body)).Code, "keys of another host")
 	require.Zero(t, p.fetched)
 }
 
@@ -226,18 +227,18 @@ func TestPressedButtonIsADecision(t *testing.T) {
 		"deny":    {`"type":"message","text":"","value":{"turntable_gate":{"gate_id":"g1","approve":false}}`, false},
 		"execute": {`"type":"invoke","name":"adaptiveCard/action","value":{"action":{"type":"Action.Execute","data":{"turntable_gate":{"gate_id":"g1","approve":true}}}}`, true},
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		w := serve(open(t, p.config()), to, p.request(t, p.activity(inChannel+","+c.members)))
 		require.Equal(t, 200, w.Code)
 		require.Equal(t, strings.Contains(c.members, "invoke"), strings.Contains(w.Body.String(), `"statusCode":200`), name)
-		require.Len(t, to.got, 1)
-		require.Equal(t, &adapter.Decision{GateID: "g1", Approve: c.approve}, to.got[0].Decision, name)
-		require.Equal(t, "1699", to.got[0].Origin.Thread)
+		require.Len(t, to.Tried, 1)
+		require.Equal(t, &adapter.Decision{GateID: "g1", Approve: c.approve}, to.Tried[0].Decision, name)
+		require.Equal(t, "1699", to.Tried[0].Origin.Thread)
 	}
 	for _, value := range []string{`{"turntable_gate":{"gate_id":"g1"}}`, `{"turntable_gate":{"approve":true}}`, `{"x":1}`, `"x"`, `null`} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 200, serve(open(t, p.config()), to, p.request(t, p.activity(inChannel+`,"type":"message","text":"x","value":`+value))).Code)
-		require.Nil(t, to.got[0].Decision, value)
+		require.Nil(t, to.Tried[0].Decision, value)
 	}
 }
 
@@ -250,25 +251,25 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 		strings.Replace(body, `"serviceUrl"`, `"serviceUrl":"https://evil.example","serviceUrl"`, 1),
 		strings.Replace(body, "19:abc", strings.Repeat("x", 600), 1), strings.Replace(body, `"x"`, "\"\xff\"", 1),
 	} {
-		to := &inbox{}
+		to := &platformtest.Inbox{}
 		require.Equal(t, 400, serve(a, to, p.request(t, bad)).Code, bad)
-		require.Empty(t, to.got)
+		require.Empty(t, to.Tried)
 	}
-	require.Equal(t, 413, serve(a, &inbox{}, p.request(t, strings.Repeat(" ", 2<<20))).Code)
+	require.Equal(t, 413, serve(a, &platformtest.Inbox{}, p.request(t, strings.Repeat(" ", 2<<20))).Code)
 	r := p.request(t, body)
 	r.Method = http.MethodGet
-	require.Equal(t, 405, serve(a, &inbox{}, r).Code)
+	require.Equal(t, 405, serve(a, &platformtest.Inbox{}, r).Code)
 	r = p.request(t, body)
 	r.Header.Set("Content-Type", "text/plain")
-	require.Equal(t, 415, serve(a, &inbox{}, r).Code)
+	require.Equal(t, 415, serve(a, &platformtest.Inbox{}, r).Code)
 }
 
 func TestRepeatsAreTheSameEventAndFailuresAreSentAgain(t *testing.T) {
-	p, to := newPlatform(t), &inbox{err: errors.New("no broker")}
+	p, to := newPlatform(t), &platformtest.Inbox{Err: errors.New("no broker")}
 	a := open(t, p.config())
 	body := p.activity(inChannel + `,"type":"message","text":"x"`)
 	require.Equal(t, 503, serve(a, to, p.request(t, body)).Code)
-	to.err = nil
+	to.Err = nil
 	require.Equal(t, 200, serve(a, to, p.request(t, body)).Code)
-	require.Equal(t, to.got[0], to.got[1])
+	require.Equal(t, to.Tried[0], to.Tried[1])
 }

@@ -62,9 +62,11 @@ type Config struct {
 // buttons are below the lowest of the limits.
 const limit = 12000
 
+type base = platform.Base
+
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
-	platform.Base
+	base
 	config   Config
 	client   *http.Client
 	door     *platform.Door
@@ -109,7 +111,7 @@ func New(c Config) (*Adapter, error) {
 	a.verify = newVerifier(c, a.client, a.now)
 	a.tokens = newTokens(c, a.client, a.now)
 	// Only channels of teams have threads; elsewhere, the thread of an origin is ignored.
-	a.Base = platform.NewBase(Channel, adapter.Traits{
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}, a.client)
 	return a, nil

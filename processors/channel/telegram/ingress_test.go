@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 )
 
 func message1(id int) string {
@@ -30,102 +30,78 @@ func post(t *testing.T, a *Adapter, to adapter.Receiver, withSecret, body string
 	if withSecret != "" {
 		r.Header.Set(secretHeader, withSecret)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w.Code
+	return platformtest.Serve(h, r).Code
 }
 
 func TestWebhookNeedsASecret(t *testing.T) {
 	a, _ := newAdapter(t, DefaultBaseURL, func(c *Config) { c.Secret = "" })
-	_, err := a.Handler(newInbox(0))
+	_, err := a.Handler(platformtest.NewInbox(0))
 	require.ErrorContains(t, err, "Config.Secret")
 }
 
 func TestWebhookTakesOnlyUpdatesWithTheSecret(t *testing.T) {
 	a, _ := newAdapter(t, DefaultBaseURL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	require.Equal(t, 401, post(t, a, i, "", message1(1)))
 	require.Equal(t, 401, post(t, a, i, hookSecret+"x", message1(1)))
 	require.Equal(t, 400, post(t, a, i, hookSecret, `{"message":{}}`))
 	require.Equal(t, 400, post(t, a, i, hookSecret, `[`))
 	require.Equal(t, 413, post(t, a, i, hookSecret, strings.Repeat(" ", 1<<20)+message1(1)))
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 	require.Equal(t, 200, post(t, a, i, hookSecret, `{"update_id":5,"poll":{}}`), "other updates are not sent again")
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)))
 	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)), "a repeat has the same event, by which it is recognised")
-	require.Len(t, i.all(), 2)
-	require.Equal(t, i.all()[0], i.all()[1])
+	require.Len(t, i.All(), 2)
+	require.Equal(t, i.All()[0], i.All()[1])
 	h, err := a.Handler(i)
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/telegram", nil)
 	r.Header.Set(secretHeader, hookSecret)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	require.Equal(t, 405, w.Code)
+	require.Equal(t, 405, platformtest.Serve(h, r).Code)
 }
 
 // Telegram would send an update that cannot be read again, before the ones after it.
 func TestWebhookSkipsPoison(t *testing.T) {
 	a, logs := newAdapter(t, DefaultBaseURL)
-	i := newInbox(0)
+	i := platformtest.NewInbox(0)
 	require.Equal(t, 200, post(t, a, i, hookSecret, `{"update_id":7,"message":{"message_id":"m1"}}`))
-	require.Empty(t, i.all())
+	require.Empty(t, i.All())
 	require.Equal(t, 1, logs.FilterMessageSnippet("it is skipped").FilterField(zap.Int64("update_id", 7)).Len())
 }
 
 func TestWebhookAsksForAnotherTryWhenNotHandled(t *testing.T) {
 	a, logs := newAdapter(t, DefaultBaseURL)
-	i := newInbox(1)
+	i := platformtest.NewInbox(1)
 	require.Equal(t, 503, post(t, a, i, hookSecret, message1(1)))
 	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)))
-	require.Len(t, i.all(), 1)
-	for _, e := range logs.All() {
-		require.NotContains(t, fmt.Sprint(e), "m1", "the text is not logged")
-	}
+	require.Len(t, i.All(), 1)
+	platformtest.Reasons(t, logs, "m1") // the text is not logged
 }
 
 func TestPressedButtonIsAcknowledgedAfterItWasHandled(t *testing.T) {
 	v := newVendor(t)
-	v.answer = func(_ int, _ call, w http.ResponseWriter) { _, _ = io.WriteString(w, `{"ok":true,"result":true}`) }
+	v.Answers(200, nil, `{"ok":true,"result":true}`)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(1)
+	i := platformtest.NewInbox(1)
 	require.Equal(t, 503, post(t, a, i, hookSecret, pressed))
-	require.Empty(t, v.got())
+	require.Empty(t, v.Got())
 	require.Equal(t, 200, post(t, a, i, hookSecret, pressed))
-	require.Equal(t, []call{{Method: "answerCallbackQuery", Params: map[string]any{"callback_query_id": "q1"}}}, v.got())
-}
-
-// start runs the adapter until the test ends.
-func start(t *testing.T, a *Adapter, to adapter.Receiver) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, to) }()
-	done := false
-	stop = func() {
-		if !done {
-			done = true
-			cancel()
-			require.NoError(t, <-ended)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
+	require.Equal(t, []call{{Method: "answerCallbackQuery", Params: map[string]any{"callback_query_id": "q1"}}}, v.Got())
 }
 
 func TestPollingConfirmsOnlyHandledUpdates(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	i := newInbox(2)
+	i := platformtest.NewInbox(2)
 	v.add(1, message1(1))
 	v.add(2, message1(2))
-	start(t, a, i)
-	<-i.came
-	<-i.came
+	platformtest.Start(t, a, i)
+	<-i.Came
+	<-i.Came
 	v.add(3, message1(3))
-	<-i.came
-	require.Equal(t, []string{"1", "2", "3"}, events(i))
+	<-i.Came
+	require.Equal(t, []string{"1", "2", "3"}, i.Events())
 	require.Equal(t, []int64{0, 0, 0, 3}, v.polled()[:4], "the offset passes an update when the receiver took it")
 }
 
@@ -134,15 +110,11 @@ func TestPollingSurvivesFailuresAndPoison(t *testing.T) {
 	v.polls = func(n int, w http.ResponseWriter) bool {
 		switch n {
 		case 1:
-			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
-				_ = c.Close()
-			}
+			platformtest.Cut(w)
 		case 2:
-			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = io.WriteString(w, `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":3}}`)
+			platformtest.Answer(w, http.StatusTooManyRequests, `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":3}}`)
 		case 3:
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}`)
+			platformtest.Answer(w, http.StatusConflict, `{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}`)
 		case 4:
 			_, _ = io.WriteString(w, `{"ok":true,"result":[{"message":{"message_id":1}}]}`) // without an ID
 		case 5:
@@ -155,31 +127,17 @@ func TestPollingSurvivesFailuresAndPoison(t *testing.T) {
 	v.add(1, `{"update_id":1,"message":{"message_id":5,"text":{"not":"a text"}}}`)
 	v.add(2, message1(2))
 	a, logs := newAdapter(t, v.URL)
-	i := newInbox(0)
-	start(t, a, i)
-	<-i.came
-	require.Equal(t, []string{"2"}, events(i))
-	var reasons []any
-	for _, e := range logs.All() {
-		require.NotContains(t, fmt.Sprint(e), "s3cret")
-		if r, ok := e.ContextMap()["reason"]; ok {
-			reasons = append(reasons, r)
-		}
-	}
-	require.Equal(t, []any{"connection lost", "status 429", "status 409", "updates have no new IDs", "connection lost"}, reasons)
+	i := platformtest.NewInbox(0)
+	platformtest.Start(t, a, i)
+	<-i.Came
+	require.Equal(t, []string{"2"}, i.Events())
+	require.Equal(t, []any{"connection lost", "status 429", "status 409", "updates have no new IDs", "connection lost"}, platformtest.Reasons(t, logs))
 }
 
 func TestPollingStopsWhileARequestIsOpen(t *testing.T) {
 	v := newVendor(t)
 	a, _ := newAdapter(t, v.URL)
-	stop := start(t, a, newInbox(0))
-	require.Eventually(t, func() bool { return len(v.polled()) == 1 }, waitFor, tick)
+	stop := platformtest.Start(t, a, platformtest.NewInbox(0))
+	require.Eventually(t, func() bool { return len(v.polled()) == 1 }, platformtest.WaitFor, platformtest.Tick)
 	stop()
-}
-
-func events(i *inbox) (ids []string) {
-	for _, in := range i.all() {
-		ids = append(ids, in.Event)
-	}
-	return ids
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
 
@@ -18,19 +19,15 @@ func TestConfigIsChecked(t *testing.T) {
 	good := Config{Account: "main", Token: token, Username: "turntable_bot"}
 	_, err := New(good)
 	require.NoError(t, err)
-	for name, bad := range map[string]func(*Config){
+	for name, err := range platformtest.Refused(t, New, good, map[string]func(*Config){
 		"Account":  func(c *Config) { c.Account = "" },
 		"Token":    func(c *Config) { c.Token = "s3cret" },
 		"Token:":   func(c *Config) { c.Token = "12:s3cret/../x" },
 		"Username": func(c *Config) { c.Username = "@bot" },
 		"Secret":   func(c *Config) { c.Secret = "short" },
 		"BaseURL":  func(c *Config) { c.BaseURL = "http://elsewhere.example/s3cret" },
-	} {
-		c := good
-		bad(&c)
-		_, err := New(c)
+	}) {
 		require.ErrorContains(t, err, "telegram: ", name)
-		require.NotContains(t, err.Error(), "s3cret")
 	}
 }
 
@@ -48,7 +45,7 @@ func TestSendMessageIsAsDocumented(t *testing.T) {
 			map[string]any{"text": "Approve", "callback_data": "approve:0123456789abcdef0123456789abcdef"},
 			map[string]any{"text": "Deny", "callback_data": "deny:0123456789abcdef0123456789abcdef"},
 		}}},
-	}}}, v.got())
+	}}}, v.Got())
 }
 
 func TestPlainDirectMessageHasNoFurtherParameters(t *testing.T) {
@@ -60,7 +57,7 @@ func TestPlainDirectMessageHasNoFurtherParameters(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"chat_id": 77.0, "text": "5 < 6", "link_preview_options": map[string]any{"is_disabled": true},
-	}, v.got()[0].Params)
+	}, v.Got()[0].Params)
 }
 
 func TestOnlyTheFirstChunkQuotes(t *testing.T) {
@@ -68,7 +65,7 @@ func TestOnlyTheFirstChunkQuotes(t *testing.T) {
 	a, _ := newAdapter(t, v.URL, func(c *Config) { c.Quote = true })
 	_, err := a.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Index, c.Count = 1, 2 }))
 	require.NoError(t, err)
-	require.NotContains(t, v.got()[0].Params, "reply_parameters")
+	require.NotContains(t, v.Got()[0].Params, "reply_parameters")
 }
 
 func TestUnusableAddressIsFinalAndNotSentElsewhere(t *testing.T) {
@@ -80,9 +77,9 @@ func TestUnusableAddressIsFinalAndNotSentElsewhere(t *testing.T) {
 		func(c *adapter.Chunk) { c.To.Thread = "-1" },
 	} {
 		_, err := a.Send(t.Context(), chunk(bad))
-		require.True(t, failure(t, err).Final)
+		require.True(t, platformtest.Failure(t, err).Final)
 	}
-	require.Empty(t, v.got())
+	require.Empty(t, v.Got())
 }
 
 func TestFailuresOfTheAPI(t *testing.T) {
@@ -132,35 +129,30 @@ func TestFailuresOfTheAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVendor(t)
-			v.answer = func(_ int, _ call, w http.ResponseWriter) {
-				w.Header().Set("Location", v.URL+"/elsewhere")
-				w.WriteHeader(c.status)
-				_, _ = io.WriteString(w, c.body)
-			}
+			v.Answers(c.status, map[string]string{"Location": v.URL + "/elsewhere"}, c.body)
 			a, _ := newAdapter(t, v.URL)
 			_, err := a.Send(t.Context(), chunk())
-			require.Equal(t, c.want, failure(t, err))
-			require.Len(t, v.got(), 1, "redirects are not followed, nothing is retried here")
+			require.Equal(t, c.want, platformtest.Failure(t, err))
+			require.Len(t, v.Got(), 1, "redirects are not followed, nothing is retried here")
 		})
 	}
 }
 
 func TestConnectionCutBetweenChunks(t *testing.T) {
 	v := newVendor(t)
-	v.answer = func(n int, _ call, w http.ResponseWriter) {
+	v.Answer = func(n int, _ call, w http.ResponseWriter) bool {
 		if n == 2 {
-			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
-				_ = c.Close()
-			}
-			return
+			platformtest.Cut(w)
+		} else {
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"message_id":8}}`)
 		}
-		_, _ = io.WriteString(w, `{"ok":true,"result":{"message_id":8}}`)
+		return true
 	}
 	a, _ := newAdapter(t, v.URL)
 	_, err := a.Send(t.Context(), chunk())
 	require.NoError(t, err)
 	_, err = a.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Index = 1 }))
-	require.Equal(t, adapter.Failure{Reason: "connection lost"}, failure(t, err))
+	require.Equal(t, adapter.Failure{Reason: "connection lost"}, platformtest.Failure(t, err))
 	sent, err := a.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Index = 1 }))
 	require.NoError(t, err)
 	require.Equal(t, "8", sent.ID)
@@ -172,10 +164,10 @@ func TestNetworkErrorsDoNotShowTheToken(t *testing.T) {
 	require.NoError(t, l.Close())
 	a, _ := newAdapter(t, "http://"+l.Addr().String())
 	_, err = a.Send(t.Context(), chunk())
-	require.Equal(t, adapter.Failure{Reason: "no connection"}, failure(t, err)) // which checks that the secret is not in it
+	require.Equal(t, adapter.Failure{Reason: "no connection"}, platformtest.Failure(t, err)) // which checks that the secret is not in it
 	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(untrusted.Close)
 	a, _ = newAdapter(t, untrusted.URL)
 	_, err = a.Send(t.Context(), chunk())
-	require.Equal(t, adapter.Failure{Reason: "no TLS"}, failure(t, err))
+	require.Equal(t, adapter.Failure{Reason: "no TLS"}, platformtest.Failure(t, err))
 }

@@ -60,9 +60,11 @@ type Config struct {
 	Clock processors.Clock
 }
 
+type base = platform.Base
+
 // Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
 type Adapter struct {
-	platform.Base
+	base
 	config Config
 	user   int64  // of the bot
 	method string // the URL of methods, which contains the token, with a slash at its end
@@ -86,15 +88,15 @@ func New(c Config) (*Adapter, error) {
 	if c.Secret != "" && (!word.MatchString(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
 		check.Wrong("Secret", "is not of 16 to 256 letters, digits, _ and -")
 	}
-	base := check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
+	server := check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
 	if err := check.Err(errConfig); err != nil {
 		return nil, err
 	}
 	a := &Adapter{
-		config: c, user: user, method: base + "/bot" + c.Token + "/",
+		config: c, user: user, method: server + "/bot" + c.Token + "/",
 		client: platform.Client(c.Timeout), poll: platform.Client(pollTimeout + platform.DefaultTimeout),
 	}
-	a.Base = platform.NewBase(Channel, adapter.Traits{
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.TelegramHTML, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
 	}, a.client, a.poll)
 	return a, nil

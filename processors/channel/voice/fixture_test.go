@@ -9,16 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	ws "github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-const waitLimit = time.Minute
 
 // audioMark is how the synthesizer of these tests begins its audio; what follows is the text that is spoken.
 const audioMark = "RIFF\x00\xff"
@@ -94,7 +92,7 @@ func (m *media) call(t *testing.T, calls *Calls, id, caller string) (*Call, pers
 // hears returns the text of the next audio.
 func (p person) hears() string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), waitLimit)
+	ctx, cancel := context.WithTimeout(p.t.Context(), platformtest.WaitFor)
 	defer cancel()
 	kind, audio, err := p.conn.Read(ctx)
 	require.NoError(p.t, err)
@@ -104,28 +102,10 @@ func (p person) hears() string {
 	return string(text)
 }
 
-type inbox struct {
-	mu   sync.Mutex
-	got  []adapter.Inbound
-	fail error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fail != nil {
-		return i.fail
-	}
-	i.got = append(i.got, in)
-	return nil
-}
-
 func newCalls(t *testing.T, s Synthesizer, r adapter.Receiver, change ...func(*Config)) *Calls {
 	t.Helper()
 	c := Config{Account: "main", Synthesizer: s}
-	for _, f := range change {
-		f(&c)
-	}
+	c = platformtest.With(c, change...)
 	calls, err := New(c, r)
 	require.NoError(t, err)
 	t.Cleanup(calls.Close)
@@ -134,11 +114,4 @@ func newCalls(t *testing.T, s Synthesizer, r adapter.Receiver, change ...func(*C
 
 func chunk(to topics.Origin, key, text string) adapter.Chunk {
 	return adapter.Chunk{To: to, Text: text, Format: "plain_text", Key: key, Count: 1}
-}
-
-func failureOf(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	return *f
 }

@@ -11,28 +11,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestAnswerIsSpokenInTheCallThatAskedAndInNoOther(t *testing.T) {
-	r, s, m := &inbox{}, &synthesizer{}, newMedia(t)
+	r, s, m := &platformtest.Inbox{}, &synthesizer{}, newMedia(t)
 	calls := newCalls(t, s, r)
 	ada, adaHears := m.call(t, calls, "call-1", "+491")
 	_, other := m.call(t, calls, "call-2", "+491") // the same person in another call
 	require.NoError(t, ada.Heard(t.Context(), Utterance{ID: "u1", Text: " What is in my inbox? "}))
 	require.Equal(t, []adapter.Inbound{{
-		Event: r.got[0].Event, Text: "What is in my inbox?", Mentioned: true,
+		Event: r.Got[0].Event, Text: "What is in my inbox?", Mentioned: true,
 		Origin: topics.Origin{
 			Channel: "voice", Account: "main", Recipient: "call-1", MessageID: "u1", User: "+491", UserName: "+491",
 			Proof: topics.ProofNone,
 		},
-	}}, r.got)
-	_, err := calls.Send(t.Context(), chunk(r.got[0].Origin, "d/0", "Two mails."))
+	}}, r.Got)
+	_, err := calls.Send(t.Context(), chunk(r.Got[0].Origin, "d/0", "Two mails."))
 	require.NoError(t, err)
 	require.Equal(t, "Two mails.", adaHears.hears())
 	require.Equal(t, []string{"Two mails."}, s.spoken)
 
-	to := r.got[0].Origin
+	to := r.Got[0].Origin
 	to.Recipient = "call-2"
 	_, err = calls.Send(t.Context(), chunk(to, "d/1", "The second call."))
 	require.NoError(t, err)
@@ -41,13 +42,13 @@ func TestAnswerIsSpokenInTheCallThatAskedAndInNoOther(t *testing.T) {
 
 func TestEndedCallIsAFinalFailureAndNothingIsSpoken(t *testing.T) {
 	s, m := &synthesizer{}, newMedia(t)
-	calls := newCalls(t, s, &inbox{})
+	calls := newCalls(t, s, &platformtest.Inbox{})
 	call, _ := m.call(t, calls, "call-1", "+491")
 	_, stays := m.call(t, calls, "call-2", "+491")
 	call.End()
 	call.End()
 	_, err := calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", "late"))
-	require.Equal(t, adapter.Failure{Reason: "call has ended", Final: true}, failureOf(t, err))
+	require.Equal(t, adapter.Failure{Reason: "call has ended", Final: true}, platformtest.Failure(t, err))
 	require.Empty(t, s.spoken)
 	require.ErrorIs(t, call.Heard(t.Context(), Utterance{ID: "u2", Text: "hello?"}), ErrEnded)
 
@@ -58,7 +59,7 @@ func TestEndedCallIsAFinalFailureAndNothingIsSpoken(t *testing.T) {
 	require.Equal(t, "here", stays.hears())
 	to.Account = "other"
 	_, err = calls.Send(t.Context(), chunk(to, "d/2", "x"))
-	require.True(t, failureOf(t, err).Final)
+	require.True(t, platformtest.Failure(t, err).Final)
 }
 
 func TestEndOfTheCallInterruptsItsSpeech(t *testing.T) {
@@ -69,7 +70,7 @@ func TestEndOfTheCallInterruptsItsSpeech(t *testing.T) {
 		return nil, ctx.Err()
 	}}
 	m := newMedia(t)
-	calls := newCalls(t, s, &inbox{})
+	calls := newCalls(t, s, &platformtest.Inbox{})
 	call, _ := m.call(t, calls, "call-1", "+491")
 	failed := make(chan error, 1)
 	go func() {
@@ -78,15 +79,15 @@ func TestEndOfTheCallInterruptsItsSpeech(t *testing.T) {
 	}()
 	<-begun
 	call.End()
-	require.Equal(t, adapter.Failure{Reason: ReasonEnded, Final: true}, failureOf(t, <-failed))
+	require.Equal(t, adapter.Failure{Reason: ReasonEnded, Final: true}, platformtest.Failure(t, <-failed))
 }
 
 func TestLongTextIsRefusedAndNotCut(t *testing.T) {
 	s, m := &synthesizer{}, newMedia(t)
-	calls := newCalls(t, s, &inbox{})
+	calls := newCalls(t, s, &platformtest.Inbox{})
 	call, hears := m.call(t, calls, "call-1", "+491")
 	_, err := calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", strings.Repeat("x", MaxText+1)))
-	require.Equal(t, adapter.Failure{Reason: ReasonTooLong, Final: true}, failureOf(t, err))
+	require.Equal(t, adapter.Failure{Reason: ReasonTooLong, Final: true}, platformtest.Failure(t, err))
 	require.Empty(t, s.spoken)
 	_, err = calls.Send(t.Context(), chunk(call.origin("u1"), "d/1", strings.Repeat("x", MaxText)))
 	require.NoError(t, err)
@@ -97,7 +98,7 @@ func TestLongTextIsRefusedAndNotCut(t *testing.T) {
 
 func TestRepeatedChunkIsSpokenOnce(t *testing.T) {
 	s, m := &synthesizer{}, newMedia(t)
-	calls := newCalls(t, s, &inbox{})
+	calls := newCalls(t, s, &platformtest.Inbox{})
 	call, hears := m.call(t, calls, "call-1", "+491")
 	for _, key := range []string{"d/0", "d/0", "d/1"} {
 		_, err := calls.Send(t.Context(), chunk(call.origin("u1"), key, key))
@@ -140,14 +141,14 @@ func TestFailuresOfSynthesisAndPlaying(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMedia(t)
-			calls := newCalls(t, &synthesizer{make: c.make}, &inbox{}, func(c *Config) { c.MaxAudio = 100 })
+			calls := newCalls(t, &synthesizer{make: c.make}, &platformtest.Inbox{}, func(c *Config) { c.MaxAudio = 100 })
 			if name == "hangs" {
 				calls.config.Timeout = 50 * time.Millisecond
 			}
 			call, hears := m.call(t, calls, "call-1", "+491")
 			_, err := calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", "x"))
-			require.Equal(t, c.want, failureOf(t, err))
-			calls.config.Synthesizer, calls.config.Timeout = &synthesizer{}, waitLimit
+			require.Equal(t, c.want, platformtest.Failure(t, err))
+			calls.config.Synthesizer, calls.config.Timeout = &synthesizer{}, platformtest.WaitFor
 			_, err = calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", "again"))
 			require.NoError(t, err)
 			require.Equal(t, "again", hears.hears(), "nothing of the failed attempt was heard")
@@ -164,7 +165,7 @@ type playing func(context.Context, []byte) error
 func (p playing) Play(ctx context.Context, audio []byte) error { return p(ctx, audio) }
 
 func TestFailuresOfThePlayer(t *testing.T) {
-	calls := newCalls(t, &synthesizer{}, &inbox{})
+	calls := newCalls(t, &synthesizer{}, &platformtest.Inbox{})
 	for _, c := range []struct {
 		err  error
 		want adapter.Failure
@@ -175,13 +176,13 @@ func TestFailuresOfThePlayer(t *testing.T) {
 		call, err := calls.Begin("call", Caller{ID: "+491"}, playing(func(context.Context, []byte) error { return c.err }))
 		require.NoError(t, err)
 		_, err = calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", "x"))
-		require.Equal(t, c.want, failureOf(t, err))
+		require.Equal(t, c.want, platformtest.Failure(t, err))
 		call.End()
 	}
 }
 
 func TestUtterancesAreEventsInOrderAndNeverCommands(t *testing.T) {
-	r := &inbox{}
+	r := &platformtest.Inbox{}
 	calls := newCalls(t, &synthesizer{}, r)
 	nothing := playing(func(context.Context, []byte) error { return nil })
 	call, err := calls.Begin("call-1", Caller{ID: "+491"}, nothing)
@@ -193,15 +194,15 @@ func TestUtterancesAreEventsInOrderAndNeverCommands(t *testing.T) {
 	require.NoError(t, call.Heard(t.Context(), Utterance{ID: "u1", Text: "/\t/\u00a0/new"}))
 	require.NoError(t, other.Heard(t.Context(), Utterance{ID: "u1", Text: "x\xff"}))
 	require.NoError(t, call.Heard(t.Context(), Utterance{ID: "u2", Text: " / "}))
-	require.Len(t, r.got, 4)
-	require.Equal(t, []string{"new", "new", "new", "x\uFFFD"}, []string{r.got[0].Text, r.got[1].Text, r.got[2].Text, r.got[3].Text})
-	require.Equal(t, r.got[0].Event, r.got[1].Event)
-	require.NotEqual(t, r.got[0].Event, r.got[3].Event)
+	require.Len(t, r.Got, 4)
+	require.Equal(t, []string{"new", "new", "new", "x\uFFFD"}, []string{r.Got[0].Text, r.Got[1].Text, r.Got[2].Text, r.Got[3].Text})
+	require.Equal(t, r.Got[0].Event, r.Got[1].Event)
+	require.NotEqual(t, r.Got[0].Event, r.Got[3].Event)
 	require.ErrorIs(t, call.Heard(t.Context(), Utterance{Text: "x"}), ErrCall)
 	require.ErrorIs(t, call.Heard(t.Context(), Utterance{ID: "u3", Text: strings.Repeat("x", maxHeard+1)}), ErrCall)
 	require.ErrorIs(t, call.Heard(t.Context(), Utterance{ID: strings.Repeat("x", 600), Text: "x"}), ErrCall)
-	r.fail = errors.New("broker is unavailable")
-	require.ErrorIs(t, call.Heard(t.Context(), Utterance{ID: "u3", Text: "x"}), r.fail)
+	r.Err = errors.New("broker is unavailable")
+	require.ErrorIs(t, call.Heard(t.Context(), Utterance{ID: "u3", Text: "x"}), r.Err)
 
 	call.hearing <- struct{}{} // an utterance is being passed on
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +212,7 @@ func TestUtterancesAreEventsInOrderAndNeverCommands(t *testing.T) {
 }
 
 func TestCallsAreBoundedAndHaveIDsOfTheirOwn(t *testing.T) {
-	calls := newCalls(t, &synthesizer{}, &inbox{}, func(c *Config) { c.MaxCalls = 2 })
+	calls := newCalls(t, &synthesizer{}, &platformtest.Inbox{}, func(c *Config) { c.MaxCalls = 2 })
 	nothing := playing(func(context.Context, []byte) error { return nil })
 	begin := func(id, caller string) error { _, err := calls.Begin(id, Caller{ID: caller}, nothing); return err }
 	require.ErrorIs(t, begin("", "+491"), ErrCall)
@@ -231,7 +232,7 @@ func TestCallsAreBoundedAndHaveIDsOfTheirOwn(t *testing.T) {
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
-	s, r := &synthesizer{}, &inbox{}
+	s, r := &synthesizer{}, &platformtest.Inbox{}
 	for name, c := range map[string]Config{
 		"account": {Synthesizer: s}, "synthesizer": {Account: "main"}, "limit": {Account: "main", Synthesizer: s, MaxCalls: -1},
 	} {

@@ -16,34 +16,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const waitLimit = time.Minute
-
 var noon = time.UnixMilli(1_790_000_000_120)
-
-type inbox struct {
-	mu   sync.Mutex
-	got  []adapter.Inbound
-	fail error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fail != nil {
-		return i.fail
-	}
-	i.got = append(i.got, in)
-	return nil
-}
-
-func (i *inbox) failing(err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.fail = err
-}
 
 // fixture is a server on loopback. Its callers name themselves in the header X-User.
 type fixture struct {
@@ -73,9 +50,7 @@ func newFixture(t testing.TB, r adapter.Receiver, change ...func(*Config)) *fixt
 		}
 		return caller, nil
 	}}
-	for _, change := range change {
-		change(&c)
-	}
+	c = platformtest.With(c, change...)
 	s, err := New(c, r)
 	require.NoError(t, err)
 	server := httptest.NewServer(s)
@@ -124,7 +99,7 @@ func (b *browser) send(text string) {
 }
 
 func (b *browser) read() (response, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), platformtest.WaitFor)
 	defer cancel()
 	_, raw, err := b.Read(ctx)
 	if err != nil {
@@ -158,11 +133,4 @@ func to(user, thread string) topics.Origin {
 
 func chunk(to topics.Origin, text string) adapter.Chunk {
 	return adapter.Chunk{To: to, Text: text, Format: "markdown", Key: "delivery/0", Count: 1}
-}
-
-func reasonOf(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	return *f
 }

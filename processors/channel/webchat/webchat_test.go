@@ -15,11 +15,12 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestMessageIsAnEventOfTheAuthenticatedUser(t *testing.T) {
-	r := &inbox{}
+	r := &platformtest.Inbox{}
 	b := newFixture(t, r).open("ada")
 	b.send(`{"type":"message","id":"c1","content":"Hello","thread":"t1","user":"eve","recipient":"eve"}`)
 	require.Equal(t, response{Type: "accepted", ID: "c1"}, b.next())
@@ -28,16 +29,16 @@ func TestMessageIsAnEventOfTheAuthenticatedUser(t *testing.T) {
 	b.send(`{"type":"decision","id":"c2","gate_id":"g","approve":false}`)
 	require.Equal(t, response{Type: "accepted", ID: "c2"}, b.next())
 	origin := topics.Origin{Channel: "webchat", Account: "main", Recipient: "ada", Thread: "t1", MessageID: "c1", User: "ada", UserName: "ada"}
-	require.Len(t, r.got, 3)
-	require.Equal(t, adapter.Inbound{Event: r.got[0].Event, Origin: origin, Text: "Hello", Mentioned: true}, r.got[0])
-	require.Equal(t, r.got[0], r.got[1], "a repeat has the same event")
-	require.Equal(t, &adapter.Decision{GateID: "g"}, r.got[2].Decision)
-	require.Empty(t, r.got[2].Text)
-	require.NotEqual(t, r.got[0].Event, request{Type: "message", ID: "c1"}.inbound("main", "eve").Event, "an ID is of its user")
+	require.Len(t, r.Got, 3)
+	require.Equal(t, adapter.Inbound{Event: r.Got[0].Event, Origin: origin, Text: "Hello", Mentioned: true}, r.Got[0])
+	require.Equal(t, r.Got[0], r.Got[1], "a repeat has the same event")
+	require.Equal(t, &adapter.Decision{GateID: "g"}, r.Got[2].Decision)
+	require.Empty(t, r.Got[2].Text)
+	require.NotEqual(t, r.Got[0].Event, request{Type: "message", ID: "c1"}.inbound("main", "eve").Event, "an ID is of its user")
 }
 
 func TestAnswerReachesTheSocketsOfItsUserOnly(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	f := newFixture(t, &platformtest.Inbox{})
 	one, two, other := f.open("ada"), f.open("ada"), f.open("adam")
 	c := chunk(to("ada", "t1"), "Hi \xff")
 	c.SenderName = "Pilot"
@@ -61,26 +62,26 @@ func TestAnswerReachesTheSocketsOfItsUserOnly(t *testing.T) {
 }
 
 func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	f := newFixture(t, &platformtest.Inbox{})
 	_, err := f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, adapter.Failure{Reason: ReasonNotConnected}, reasonOf(t, err))
+	require.Equal(t, adapter.Failure{Reason: ReasonNotConnected}, platformtest.Failure(t, err))
 	b := f.open("ada")
 	_, err = f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
 	require.NoError(t, err)
 	require.Equal(t, "Hi", b.next().Content)
 	require.NoError(t, b.Close(ws.StatusNormalClosure, ""))
-	require.Eventually(t, func() bool { return len(f.hub.of("ada")) == 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.hub.of("ada")) == 0 }, platformtest.WaitFor, platformtest.Tick)
 	_, err = f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, ReasonNotConnected, reasonOf(t, err).Reason)
+	require.Equal(t, ReasonNotConnected, platformtest.Failure(t, err).Reason)
 	other := to("ada", "")
 	other.Account = "second"
 	_, err = f.Send(t.Context(), chunk(other, "Hi"))
-	require.True(t, reasonOf(t, err).Final)
+	require.True(t, platformtest.Failure(t, err).Final)
 }
 
 func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
 	events := make(chan auth.AuditEvent, 100)
-	r := &inbox{}
+	r := &platformtest.Inbox{}
 	f := newFixture(t, r, func(c *Config) { c.Audit = func(e auth.AuditEvent) { events <- e } })
 	for user, want := range map[string]int{"": 401, "reader": 403, "anonymous": 403, strings.Repeat("x", 600): 403, "ada": 101} {
 		_, status := f.dial(user)
@@ -93,16 +94,13 @@ func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
 	b := f.open("writer")
 	b.send(`{"type":"message","id":"c1","content":"/approve 1a2b3c4d"}`)
 	require.Equal(t, "accepted", b.next().Type)
-	r.mu.Lock()
-	proof := r.got[0].Origin.Proof
-	r.mu.Unlock()
-	require.Equal(t, topics.ProofNone, proof, "a command must not decide either")
+	require.Equal(t, topics.ProofNone, r.All()[0].Origin.Proof, "a command must not decide either")
 	b.send(`{"type":"decision","id":"c2","gate_id":"g","approve":true}`)
 	require.Equal(t, codeForbidden, b.next().Code)
 }
 
 func TestUnusableFramesAreRefusedAndTheConnectionStays(t *testing.T) {
-	r := &inbox{}
+	r := &platformtest.Inbox{}
 	f := newFixture(t, r, func(c *Config) { c.PerMinute = 100 })
 	b := f.open("ada")
 	long := strings.Repeat("x", maxID+1)
@@ -118,13 +116,13 @@ func TestUnusableFramesAreRefusedAndTheConnectionStays(t *testing.T) {
 		got := b.next()
 		require.Equal(t, []string{"error", codeInvalid}, []string{got.Type, got.Code}, frame)
 	}
-	require.Empty(t, r.got)
+	require.Empty(t, r.Got)
 	b.send(`{"type":"ping"}`)
 	require.Equal(t, "pong", b.next().Type)
 }
 
 func TestLargeAndBinaryFramesEndTheConnection(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	f := newFixture(t, &platformtest.Inbox{})
 	b := f.open("ada")
 	_ = b.Write(t.Context(), ws.MessageText, []byte(strings.Repeat("x", maxMessage+1)))
 	require.Equal(t, ws.StatusMessageTooBig, b.ending())
@@ -134,7 +132,7 @@ func TestLargeAndBinaryFramesEndTheConnection(t *testing.T) {
 }
 
 func TestMessagesAreLimitedPerMinute(t *testing.T) {
-	r := &inbox{}
+	r := &platformtest.Inbox{}
 	f := newFixture(t, r, func(c *Config) { c.PerMinute = 2 })
 	b := f.open("ada")
 	var codes []string
@@ -143,7 +141,7 @@ func TestMessagesAreLimitedPerMinute(t *testing.T) {
 		codes = append(codes, b.next().Code)
 	}
 	require.Equal(t, []string{"", "", codeRate}, codes)
-	require.Len(t, r.got, 2)
+	require.Len(t, r.Got, 2)
 	f.clock.Advance(30 * time.Second)
 	b.send(`{"type":"message","id":"c2","content":"x"}`)
 	require.Equal(t, "accepted", b.next().Type)
@@ -157,17 +155,17 @@ func TestMessagesAreLimitedPerMinute(t *testing.T) {
 }
 
 func TestConnectionsOfACallerAreLimited(t *testing.T) {
-	f := newFixture(t, &inbox{}, func(c *Config) { c.PerCaller = 1 })
+	f := newFixture(t, &platformtest.Inbox{}, func(c *Config) { c.PerCaller = 1 })
 	b := f.open("ada")
 	_, status := f.dial("ada")
 	require.Equal(t, http.StatusTooManyRequests, status)
 	f.open("bob")
 	require.NoError(t, b.Close(ws.StatusNormalClosure, ""))
-	require.Eventually(t, func() bool { _, status := f.dial("ada"); return status == 101 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { _, status := f.dial("ada"); return status == 101 }, platformtest.WaitFor, platformtest.Tick)
 }
 
 func TestIdleClientIsDisconnected(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	f := newFixture(t, &platformtest.Inbox{})
 	b := f.open("ada")
 	require.NoError(t, f.clock.WaitTickers(t.Context(), 2)) // idle, and the credential's
 	b.send(`{"type":"ping"}`)
@@ -186,12 +184,12 @@ func TestIdleClientIsDisconnected(t *testing.T) {
 		default:
 			return false
 		}
-	}, waitLimit, 10*time.Millisecond)
+	}, platformtest.WaitFor, 10*time.Millisecond)
 	require.Equal(t, ws.StatusGoingAway, status)
 }
 
 func TestRevokedCredentialEndsItsSockets(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	f := newFixture(t, &platformtest.Inbox{})
 	b := f.open("ada")
 	require.NoError(t, f.clock.WaitTickers(t.Context(), 2))
 	f.revoked.Store("ada", true)
@@ -200,7 +198,7 @@ func TestRevokedCredentialEndsItsSockets(t *testing.T) {
 }
 
 func TestSlowClientIsDisconnectedAndNotWaitedFor(t *testing.T) {
-	f := newFixture(t, &inbox{}, func(c *Config) { c.QueueFrames, c.WriteTimeout = 1, waitLimit })
+	f := newFixture(t, &platformtest.Inbox{}, func(c *Config) { c.QueueFrames, c.WriteTimeout = 1, platformtest.WaitFor })
 	f.open("ada") // reads nothing more
 	fast := f.open("ada")
 	large := strings.Repeat("x", 1<<19)
@@ -215,13 +213,13 @@ func TestSlowClientIsDisconnectedAndNotWaitedFor(t *testing.T) {
 }
 
 func TestMessageThatWasNotReceivedIsSentAgain(t *testing.T) {
-	r := &inbox{fail: errors.New("broker at 10.0.0.1 is unavailable")}
+	r := &platformtest.Inbox{Err: errors.New("broker at 10.0.0.1 is unavailable")}
 	b := newFixture(t, r).open("ada")
 	b.send(`{"type":"message","id":"c1","content":"Hello"}`)
 	got := b.next()
 	require.Equal(t, []string{"error", codeRetry, "c1"}, []string{got.Type, got.Code, got.ID})
 	require.NotContains(t, got.Message, "broker")
-	r.failing(nil)
+	r.Failing(nil)
 	b.send(`{"type":"message","id":"c1","content":"Hello"}`)
 	require.Equal(t, "accepted", b.next().Type)
 }
@@ -241,7 +239,7 @@ func TestCloseDisconnectsClientsAndCancelsWhatIsBeingReceived(t *testing.T) {
 	f.Close()
 	require.Equal(t, ws.StatusGoingAway, <-ended)
 	_, err := f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, ReasonNotConnected, reasonOf(t, err).Reason)
+	require.Equal(t, ReasonNotConnected, platformtest.Failure(t, err).Reason)
 	late, _ := f.dial("ada")
 	require.Equal(t, ws.StatusGoingAway, late.ending())
 }
@@ -272,7 +270,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"account": {Authenticate: ok}, "authenticate": {Account: "main"}, "origins": {Account: "main", Authenticate: ok, Origins: []string{"*"}},
 		"limit": {Account: "main", Authenticate: ok, PerMinute: -1}, "time": {Account: "main", Authenticate: ok, Idle: -1},
 	} {
-		_, err := New(c, &inbox{})
+		_, err := New(c, &platformtest.Inbox{})
 		require.ErrorIs(t, err, ErrConfig, name)
 	}
 	_, err := New(Config{Account: "main", Authenticate: ok}, nil)

@@ -44,9 +44,11 @@ type Config struct {
 	Clock processors.Clock
 }
 
+type base = platform.Base
+
 // Adapter sends to one account and receives from it. It is safe for concurrent use and starts no goroutine.
 type Adapter struct {
-	platform.Base
+	base
 	config Config
 	verify keys
 	sign   keys
@@ -83,7 +85,7 @@ func New(c Config) (*Adapter, error) {
 	}
 	a.config, a.client, a.door = c, platform.Client(c.Timeout), platform.NewDoor(platform.DoorConfig{Limit: c.MaxBody})
 	// The receiver shows threads and buttons as it likes.
-	a.Base = platform.NewBase(Channel, adapter.Traits{
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: cmp.Or(c.Format, text.Markdown), Limit: c.Limit, Threads: true, Buttons: true,
 	}, a.client)
 	return a, nil
