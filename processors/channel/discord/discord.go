@@ -4,9 +4,9 @@
 // application has one, and over the gateway otherwise. Answers are sent by the REST API with a nonce that Discord enforces, so a
 // retry within a few minutes sends nothing twice. They mention nobody, whatever the model writes.
 //
-// Requests are made and signatures verified with github.com/bwmarrin/discordgo. Its waits for rate limits, its retries and its
-// gateway are not used: the waits cannot be cancelled, and its gateway confirms events before they are handled, reads messages of
-// any length and cannot be stopped while it connects. The gateway of this package confirms an event after the receiver took it:
+// Signatures are verified with github.com/bwmarrin/discordgo, which also has the endpoints and the components of messages. Its client
+// and its gateway are not used: the waits of the client for rate limits cannot be cancelled, and it hides statuses; the gateway confirms
+// events before they are handled, reads messages of any length and cannot be stopped while it connects. The gateway of this package confirms an event after the receiver took it:
 // after a lost connection, a resumed session replays the events from there.
 package discord
 
@@ -21,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bwmarrin/discordgo"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.uber.org/zap"
 
@@ -74,7 +73,7 @@ type Adapter struct {
 	config  Config
 	key     ed25519.PublicKey
 	gateway *url.URL
-	session *discordgo.Session
+	client  *http.Client
 	places  *lru.Cache[string, place]
 
 	mu     sync.Mutex
@@ -97,19 +96,11 @@ func New(c Config) (*Adapter, error) {
 	if err := check.Err(errConfig); err != nil {
 		return nil, err
 	}
-	client := platform.Client(c.Timeout)
-	a.config, a.base = c, platform.NewBase(Channel, adapter.Traits{
+	a.config, a.client = c, platform.Client(c.Timeout)
+	a.base = platform.NewBase(Channel, adapter.Traits{
 		Format: text.DiscordMarkdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
-	}, client)
-	a.places, _ = lru.New[string, place](places)   // fails for a size below 1
-	a.session, _ = discordgo.New("Bot " + c.Token) // never fails
-	to, _ := url.Parse(c.BaseURL)                  // check.URL has parsed it
-	a.session.Client = &http.Client{
-		Transport: redirected{to: to, by: client.Transport}, Timeout: client.Timeout, CheckRedirect: client.CheckRedirect,
-	}
-	a.session.ShouldRetryOnRateLimit, a.session.MaxRestRetries = false, 0
-	a.session.LogLevel = -1 // it logs to the standard logger
-	a.session.UserAgent = "DiscordBot (https://github.com/turntable-streams/turntable, 1)"
+	}, a.client)
+	a.places, _ = lru.New[string, place](places) // fails for a size below 1
 	return a, nil
 }
 

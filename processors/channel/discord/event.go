@@ -92,7 +92,7 @@ func (a *Adapter) locate(ctx context.Context, channel, guild string) (place, err
 	if p, ok := a.places.Get(channel); ok {
 		return p, nil
 	}
-	body, err := a.call(ctx, http.MethodGet, discordgo.EndpointChannel(channel), nil)
+	answer, err := a.call(ctx, http.MethodGet, discordgo.EndpointChannel(channel), nil)
 	var f *adapter.Failure
 	switch {
 	case errors.As(err, &f) && f.Final:
@@ -101,7 +101,7 @@ func (a *Adapter) locate(ctx context.Context, channel, guild string) (place, err
 		return place{}, err
 	}
 	var found channelObject
-	if err := platform.Decode(body, &found); err != nil {
+	if err := platform.Decode(answer.Body, &found); err != nil {
 		return place{}, &adapter.Failure{Reason: "response cannot be read"}
 	}
 	p := found.place(channel)

@@ -64,11 +64,8 @@ func (a *Adapter) create(ctx context.Context, channel string, c adapter.Chunk) (
 			discordgo.Button{Label: "Deny", Style: discordgo.DangerButton, CustomID: deny},
 		}}}
 	}
-	body, err := a.call(ctx, http.MethodPost, discordgo.EndpointChannelMessages(channel), m)
-	if err != nil {
-		return adapter.Sent{}, err
-	}
-	return adapter.Sent{ID: adapter.Code(platform.Answer{Body: body}.ID())}, nil
+	answer, err := a.call(ctx, http.MethodPost, discordgo.EndpointChannelMessages(channel), m)
+	return adapter.Sent{ID: adapter.Code(answer.ID())}, err
 }
 
 // startThread starts a thread from the message that is answered. The thread's ID is the message's

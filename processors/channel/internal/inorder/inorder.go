@@ -3,19 +3,27 @@ package inorder
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
 
+// ErrBusy is returned by Do when too much work is in progress.
+var ErrBusy = errors.New("channel: too many events in progress")
+
 // Turns are the turns of keys, such as conversations. The zero value is ready. It is safe for concurrent use, and remembers only keys
 // with work in progress.
 type Turns[K comparable] struct {
+	// All is how many pieces of work are in progress or wait, and Each how many of them of one key. 0 is any number.
+	All, Each int
+
 	mu      sync.Mutex
+	used    int
 	waiting map[K][]chan struct{} // of keys with work in progress, what waits for it
 }
 
-// Do runs work after the earlier work of its key and returns its error. It returns the error of ctx, without running work, if ctx
-// ends before its turn.
+// Do runs work after the earlier work of its key and returns its error. Without running work, it returns ErrBusy, or the error of ctx
+// if ctx ends before its turn.
 func (t *Turns[K]) Do(ctx context.Context, key K, work func() error) error {
 	if err := t.enter(ctx, key); err != nil {
 		return err
@@ -35,9 +43,14 @@ func (t *Turns[K]) Waiting(key K) (n int, busy bool) {
 func (t *Turns[K]) enter(ctx context.Context, key K) error {
 	t.mu.Lock()
 	queue, busy := t.waiting[key]
+	if t.All > 0 && t.used >= t.All || t.Each > 0 && busy && len(queue)+1 >= t.Each {
+		t.mu.Unlock()
+		return ErrBusy
+	}
 	if t.waiting == nil {
 		t.waiting = map[K][]chan struct{}{}
 	}
+	t.used++
 	mine := make(chan struct{})
 	if !busy {
 		t.waiting[key] = nil
@@ -55,6 +68,7 @@ func (t *Turns[K]) enter(ctx context.Context, key K) error {
 	defer t.mu.Unlock()
 	if i := slices.Index(t.waiting[key], mine); i >= 0 {
 		t.waiting[key] = slices.Delete(t.waiting[key], i, i+1)
+		t.used--
 		return ctx.Err()
 	}
 	return nil // the turn came at the same time
@@ -63,6 +77,7 @@ func (t *Turns[K]) enter(ctx context.Context, key K) error {
 func (t *Turns[K]) leave(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.used--
 	queue := t.waiting[key]
 	if len(queue) == 0 {
 		delete(t.waiting, key)

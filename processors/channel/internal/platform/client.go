@@ -2,7 +2,7 @@ package platform
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,17 +25,14 @@ const (
 	idleTimeout = 90 * time.Second
 )
 
-// ErrTooLarge is the error of reading more of a response than its client allows.
-var ErrTooLarge = errors.New("response is too large")
-
 // Client returns a client for requests with secrets to a platform. It follows no redirects, because they would send the secret
 // to a host that the operator did not name, and uses no proxy of the environment. It accepts at most 32 KiB of response headers;
-// reading more than MaxResponse bytes of a body is an error. A timeout of 0 is DefaultTimeout. The caller closes its idle
+// reading more than MaxResponse bytes of a body is an *http.MaxBytesError. A timeout of 0 is DefaultTimeout. The caller closes its idle
 // connections. It is safe for concurrent use.
 func Client(timeout time.Duration) *http.Client { return ClientUpTo(timeout, MaxResponse) }
 
 // ClientUpTo returns a Client of which bodies of up to limit bytes can be read.
-func ClientUpTo(timeout time.Duration, limit int) *http.Client {
+func ClientUpTo(timeout time.Duration, limit int64) *http.Client {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
@@ -57,7 +54,7 @@ func ClientUpTo(timeout time.Duration, limit int) *http.Client {
 // bounded bounds the bodies of responses, also for libraries that read them whole.
 type bounded struct {
 	*http.Transport
-	limit int
+	limit int64
 }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -65,38 +62,30 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: b.limit}
+	response.Body = http.MaxBytesReader(nil, response.Body, b.limit)
 	return response, nil
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		// One more byte tells the end of the body from a longer body.
-		var more [1]byte
-		if n, err := b.ReadCloser.Read(more[:]); n == 0 {
-			return 0, err
-		}
-		return 0, ErrTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // BaseURL returns the base URL of an API without a slash at its end. It must have HTTPS, because requests carry secrets, or be of
 // this host, for tests and gateways on it, and no user, query or fragment. The error does not quote the URL.
 func BaseURL(text string) (string, error) {
+	u, err := secureURL(text, "https", "http")
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// SocketURL checks the URL of a WebSocket in the same way: it must have wss, or be of this host.
+func SocketURL(text string) (*url.URL, error) { return secureURL(text, "wss", "ws") }
+
+func secureURL(text, secure, plain string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.ForceQuery:
-		return "", errors.New("want a URL without a user, query and fragment")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback.Is(u.Hostname())):
-		return "", errors.New("want HTTPS: anyone on the network path could read the secrets")
+		return nil, errors.New("want a URL without a user, query and fragment")
+	case u.Scheme != secure && (u.Scheme != plain || !loopback.Is(u.Hostname())):
+		return nil, fmt.Errorf("want %s: anyone on the network path could read the secrets", secure)
 	}
-	return strings.TrimRight(u.String(), "/"), nil
+	return u, nil
 }

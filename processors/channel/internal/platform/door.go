@@ -50,7 +50,6 @@ type Door struct {
 	method   string
 	entrance *entrance.Entrance
 	log      *zap.Logger
-	events   *slots
 	turns    inorder.Turns[string]
 }
 
@@ -74,7 +73,7 @@ func NewDoor(c DoorConfig) *Door {
 	}
 	return &Door{
 		method: c.Method, entrance: e, log: c.Logger,
-		events: newSlots(cmp.Or(max(c.Events, 0), defaultEvents), cmp.Or(max(c.PerKey, 0), defaultPerKey)),
+		turns: inorder.Turns[string]{All: cmp.Or(max(c.Events, 0), defaultEvents), Each: cmp.Or(max(c.PerKey, 0), defaultPerKey)},
 	}
 }
 
@@ -117,6 +116,13 @@ var (
 
 // JSON returns the answer 200 with a body.
 func JSON(body string) Reply { return Reply{Media: "application/json", Body: body} }
+
+// Handler returns a handler that serves requests.
+func (d *Door) Handler(handle func(r *http.Request, body []byte) Reply) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.Serve(w, r, func(body []byte) Reply { return handle(r, body) })
+	})
+}
 
 // Serve receives the body of a request, see Read, and answers what handle returns for it.
 func (d *Door) Serve(w http.ResponseWriter, r *http.Request, handle func(body []byte) Reply) {

@@ -22,6 +22,15 @@ type Answer struct {
 // Do makes a request with the JSON of body, or without a body if it is nil, and a bearer token if token is not empty. Its error
 // is always an *adapter.Failure, for a network error only: every status is an Answer. The error does not contain the URL.
 func Do(ctx context.Context, client *http.Client, method, url, token string, body any) (Answer, error) {
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return DoWith(ctx, client, method, url, header, body)
+}
+
+// DoWith is Do with headers of the adapter.
+func DoWith(ctx context.Context, client *http.Client, method, url string, header http.Header, body any) (Answer, error) {
 	var raw []byte
 	if body != nil {
 		var err error
@@ -33,11 +42,8 @@ func Do(ctx context.Context, client *http.Client, method, url, token string, bod
 	if err != nil {
 		return Answer{}, &adapter.Failure{Reason: "request cannot be made", Final: true}
 	}
-	if body != nil {
+	if r.Header = header.Clone(); body != nil {
 		r.Header.Set("Content-Type", "application/json")
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	return Exchange(client, r)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
 
@@ -56,19 +54,6 @@ func Dial(ctx context.Context, to string, header http.Header, maxMessage int64) 
 	}
 	conn.SetReadLimit(maxMessage)
 	return &Conn{conn: conn, free: transport.CloseIdleConnections}, nil
-}
-
-// SocketURL checks the URL of a WebSocket: it must have wss, because the connection carries secrets, or be of this host. The error does
-// not quote it.
-func SocketURL(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "":
-		return nil, errors.New("want a URL without a user, query and fragment")
-	case u.Scheme != "wss" && (u.Scheme != "ws" || !loopback.Is(u.Hostname())):
-		return nil, errors.New("want wss: anyone on the network path could read the secrets")
-	}
-	return u, nil
 }
 
 // Read reads a message of JSON. It returns an *adapter.Failure when the connection is lost, also with the platform's close code, see

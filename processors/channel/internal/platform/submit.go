@@ -2,27 +2,22 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 )
 
 // ErrBusy is returned by Submit when too many events are in progress: the platform sends the event again.
-var ErrBusy = errors.New("channel: too many events in progress")
+var ErrBusy = inorder.ErrBusy
 
 // Submit passes an event to the receiver after the earlier ones of its conversation, which is its channel, account, recipient and
 // thread. It returns the receiver's error, ErrBusy, or the error of ctx, also if that ends while the event waits.
 func (d *Door) Submit(ctx context.Context, to adapter.Receiver, in adapter.Inbound) error {
-	key := in.Origin.Session("")
-	if !d.events.take(key) {
-		return ErrBusy
-	}
-	defer d.events.free(key)
-	return d.turns.Do(ctx, key, func() error { return to.Receive(ctx, in) })
+	return d.turns.Do(ctx, in.Origin.Session(""), func() error { return to.Receive(ctx, in) })
 }
 
 // Receiver returns a receiver that submits events to another one.
