@@ -61,30 +61,28 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		return nil, errors.New("discord: an interactions endpoint needs Config.PublicKey")
 	}
 	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, func(body []byte) platform.Reply {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			// The time is part of what is signed.
-			if !platform.Recent(r.Header.Get("X-Signature-Timestamp"), a.config.Clock.Now(), signatureWindow) || !discordgo.VerifyInteraction(r, a.key) {
-				return platform.Forged
-			}
-			var i interaction
-			if err := platform.Decode(body, &i); err != nil {
-				return platform.Malformed
-			}
-			switch discordgo.InteractionType(i.Type) {
-			case discordgo.InteractionPing:
-				return platform.JSON(pong)
-			case discordgo.InteractionMessageComponent:
-				ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
-				defer cancel()
-				if a.pressed(ctx, i, door.Receiver(to)) != nil {
-					return platform.Later
-				}
-				return platform.JSON(seenIt)
-			}
+	return door.Handler(func(r *http.Request, body []byte) platform.Reply {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		// The time is part of what is signed.
+		if !platform.Recent(r.Header.Get("X-Signature-Timestamp"), a.config.Clock.Now(), signatureWindow) || !discordgo.VerifyInteraction(r, a.key) {
+			return platform.Forged
+		}
+		var i interaction
+		if err := platform.Decode(body, &i); err != nil {
 			return platform.Malformed
-		})
+		}
+		switch discordgo.InteractionType(i.Type) {
+		case discordgo.InteractionPing:
+			return platform.JSON(pong)
+		case discordgo.InteractionMessageComponent:
+			ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+			defer cancel()
+			if a.pressed(ctx, i, door.Receiver(to)) != nil {
+				return platform.Later
+			}
+			return platform.JSON(seenIt)
+		}
+		return platform.Malformed
 	}), nil
 }
 

@@ -3,11 +3,11 @@ package email
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/inorder"
 )
@@ -46,48 +46,37 @@ type acceptance struct {
 	senders senders
 }
 
-func (a Acceptance) check() (*acceptance, error) {
+func (a Acceptance) check(check *bounds.Check) *acceptance {
 	c := &acceptance{Acceptance: a, own: map[string]struct{}{}}
-	if c.MaxMessage == 0 {
-		c.MaxMessage = 10 << 20
-	}
-	if c.MaxText == 0 {
-		c.MaxText = 128 << 10
-	}
-	var errs []error
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
+	bounds.AtLeast(check, "MaxMessage", &c.MaxMessage, 10<<20, 1)
+	bounds.AtLeast(check, "MaxText", &c.MaxText, 128<<10, 1)
 	if a.Account == "" {
-		invalid("Account is empty")
+		check.Wrong("Account", "is empty")
 	}
 	if len(a.Addresses) == 0 {
-		invalid("Addresses is empty")
+		check.Wrong("Addresses", "is empty")
 	}
 	for _, s := range a.Addresses {
 		address, ok := parseAddress(s)
 		if !ok {
-			invalid("Addresses: %q is not an address such as agent@example.com", s)
+			check.Wrong("Addresses", "has %q, want an address such as agent@example.com", s)
 			continue
 		}
 		c.own[strings.ToLower(address)] = struct{}{}
 		c.domains = append(c.domains, domainOf(address))
 	}
 	if len(a.Senders) == 0 && !a.AnySender {
-		invalid("Senders is empty (set AnySender to let everyone write)")
+		check.Wrong("Senders", "is empty (set AnySender to let everyone write)")
 	}
 	list, bad := parseSenders(a.Senders)
 	if bad != "" || list == nil {
-		invalid("Senders: %q is neither an address nor @domain", bad)
+		check.Wrong("Senders", "has %q, want an address or @domain", bad)
 	}
 	c.senders = list
 	if strings.ContainsAny(a.AuthServID, " \t\r\n;()\"") {
-		invalid("AuthServID: %q is not a name", a.AuthServID)
+		check.Wrong("AuthServID", "is %q, want a name", a.AuthServID)
 	}
-	if c.MaxMessage < 1 || c.MaxText < 1 {
-		invalid("MaxMessage is %d and MaxText is %d, want at least 1", c.MaxMessage, c.MaxText)
-	}
-	return c, errors.Join(errs...)
+	return c
 }
 
 // warn logs that the sender of a mail proves nothing, if that is so.

@@ -3,8 +3,6 @@ package email
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/wneessen/go-mail"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
@@ -61,57 +60,43 @@ type Adapter struct {
 
 // New returns an adapter. It opens no connection. The error wraps ErrConfig and does not quote the password.
 func New(c Config) (*Adapter, error) {
-	var errs []error
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
+	var check bounds.Check
 	from, ok := parseAddress(c.From)
 	if !ok {
-		invalid("From: %q is not an address", c.From)
+		check.Wrong("From", "is %q, want an address", c.From)
 	}
-	checkServer(c.Host, c.Port, c.Security, c.Username, c.Password, invalid)
+	checkServer(&check, c.Host, &c.Port, c.Security, 587, 465, c.Username, c.Password)
 	if c.Security == NoTLS && c.Username != "" {
-		invalid("Username needs TLS")
+		check.Wrong("Username", "needs TLS")
 	}
-	if c.Timeout < 0 {
-		invalid("Timeout is %s, want at least 0", c.Timeout)
-	}
-	if c.Port == 0 {
-		c.Port = 587
-		if c.Security == ImplicitTLS {
-			c.Port = 465
-		}
-	}
-	setDefault(&c.Timeout, time.Minute)
+	bounds.AtLeast(&check, "Timeout", &c.Timeout, time.Minute, 1)
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
 	c.TLS = clientTLS(c.TLS, c.Host)
-	if err := errors.Join(errs...); err != nil {
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	return &Adapter{config: c, from: from}, nil
 }
 
-// checkServer checks what the configurations of both kinds of mail servers have in common.
-func checkServer(host string, port int, s Security, name, password string, invalid func(string, ...any)) {
+// checkServer checks what the configurations of both kinds of mail servers have in common. The ports are the defaults.
+func checkServer(check *bounds.Check, host string, port *int, s Security, startTLS, implicitTLS int, name, password string) {
 	if host == "" || strings.ContainsAny(host, "/ \r\n") {
-		invalid("Host: %q is not a host", host)
+		check.Wrong("Host", "is %q", host)
 	}
-	if port < 0 || port > 65535 {
-		invalid("Port is %d, want at most 65535", port)
+	if s == ImplicitTLS {
+		startTLS = implicitTLS
 	}
-	switch s {
-	case StartTLS, ImplicitTLS:
-	case NoTLS:
-		if !loopback.Is(host) {
-			invalid("NoTLS is for loopback addresses only")
-		}
-	default:
-		invalid("Security is %d, want StartTLS, ImplicitTLS or NoTLS", s)
+	bounds.Between(check, "Port", port, startTLS, 1, 65535)
+	if s != StartTLS && s != ImplicitTLS && s != NoTLS {
+		check.Wrong("Security", "is %d, want StartTLS, ImplicitTLS or NoTLS", s)
+	}
+	if s == NoTLS && !loopback.Is(host) {
+		check.Wrong("Security", "is NoTLS, which is for loopback addresses only")
 	}
 	if (name == "") != (password == "") {
-		invalid("Username and Password need each other")
+		check.Wrong("Username", "and Password need each other")
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
@@ -36,8 +37,9 @@ func accepting(change ...func(*Acceptance)) Acceptance {
 
 func checked(t testing.TB, change ...func(*Acceptance)) *acceptance {
 	t.Helper()
-	a, err := accepting(change...).check()
-	require.NoError(t, err)
+	var check bounds.Check
+	a := accepting(change...).check(&check)
+	require.NoError(t, check.Err(ErrConfig))
 	return a
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -272,7 +273,9 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"sender": func(a *Acceptance) { a.Senders = []string{"example.org"} }, "server": func(a *Acceptance) { a.AuthServID = "a b" },
 		"limit": func(a *Acceptance) { a.MaxText = -1 },
 	} {
-		_, err := accepting(change).check()
+		var check bounds.Check
+		accepting(change).check(&check)
+		err := check.Err(ErrConfig)
 		require.ErrorIs(t, err, ErrConfig, name)
 	}
 	good := Config{From: "agent@example.com", Host: "127.0.0.1", Security: NoTLS}

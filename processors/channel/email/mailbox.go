@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
@@ -76,30 +78,18 @@ const (
 
 // NewMailbox returns a mailbox. It opens no connection. It logs a warning if senders are not authenticated. The error wraps ErrConfig and does not quote the password.
 func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
-	accept, err := c.Acceptance.check()
-	errs := []error{err}
-	invalid := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
+	var check bounds.Check
+	accept := c.Acceptance.check(&check)
 	if r == nil {
-		invalid("no Receiver")
+		check.Wrong("Receiver", "is nil")
 	}
-	checkServer(c.Host, c.Port, c.Security, c.Username, c.Password, invalid)
+	checkServer(&check, c.Host, &c.Port, c.Security, 143, 993, c.Username, c.Password)
 	if c.Username == "" {
-		invalid("Username is empty")
+		check.Wrong("Username", "is empty")
 	}
-	if c.Poll < 0 || c.ReceiveTimeout < 0 {
-		invalid("a duration is negative")
-	}
-	if c.Port == 0 {
-		c.Port = 143
-		if c.Security == ImplicitTLS {
-			c.Port = 993
-		}
-	}
-	setDefault(&c.Folder, "INBOX")
-	setDefault(&c.Poll, time.Minute)
-	setDefault(&c.ReceiveTimeout, time.Minute)
+	c.Folder = cmp.Or(c.Folder, "INBOX")
+	bounds.AtLeast(&check, "Poll", &c.Poll, time.Minute, 1)
+	bounds.AtLeast(&check, "ReceiveTimeout", &c.ReceiveTimeout, time.Minute, 1)
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
@@ -107,7 +97,7 @@ func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
 		c.Logger = zap.NewNop()
 	}
 	c.TLS = clientTLS(c.TLS, c.Host)
-	if err := errors.Join(errs...); err != nil {
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	accept.warn(c.Logger)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
@@ -65,53 +66,31 @@ const rememberedLogins = 10_000
 
 // NewServer returns a server. It logs a warning if senders are not authenticated. The error wraps ErrConfig.
 func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
-	accept, err := c.Acceptance.check()
-	errs := []error{err}
-	invalid := func(text string) { errs = append(errs, fmt.Errorf("%w: %s", ErrConfig, text)) }
+	var check bounds.Check
+	accept := c.Acceptance.check(&check)
 	if r == nil {
-		invalid("no Receiver")
+		check.Wrong("Receiver", "is nil")
 	}
 	if !isDomain(c.Domain) {
-		invalid("Domain is not a host name")
+		check.Wrong("Domain", "is not a host name")
 	}
-	if (c.RequireTLS || c.ImplicitTLS) && c.TLS == nil {
-		invalid("RequireTLS and ImplicitTLS need TLS")
+	if c.TLS == nil && (c.RequireTLS || c.ImplicitTLS || c.Authenticate != nil) {
+		check.Wrong("TLS", "is nil, but RequireTLS, ImplicitTLS and Authenticate need it")
 	}
-	if c.Authenticate != nil && c.TLS == nil {
-		invalid("Authenticate needs TLS")
-	}
-	for _, n := range []*int{&c.MaxRecipients, &c.MaxConnections, &c.MaxPerAddress} {
-		if *n < 0 {
-			invalid("a limit is negative")
-		}
-	}
-	if c.Timeout < 0 || c.ReceiveTimeout < 0 {
-		invalid("a timeout is negative")
-	}
-	setDefault(&c.MaxRecipients, 10)
-	setDefault(&c.MaxConnections, 100)
-	setDefault(&c.MaxPerAddress, 20)
-	setDefault(&c.MaxBuffered, 8*accept.MaxMessage)
-	if c.MaxBuffered < accept.MaxMessage {
-		invalid("MaxBuffered is less than MaxMessage")
-	}
-	setDefault(&c.Timeout, 2*time.Minute)
-	setDefault(&c.ReceiveTimeout, time.Minute)
+	bounds.AtLeast(&check, "MaxRecipients", &c.MaxRecipients, 10, 1)
+	bounds.AtLeast(&check, "MaxConnections", &c.MaxConnections, 100, 1)
+	bounds.AtLeast(&check, "MaxPerAddress", &c.MaxPerAddress, 20, 1)
+	bounds.AtLeast(&check, "MaxBuffered", &c.MaxBuffered, 8*accept.MaxMessage, accept.MaxMessage)
+	bounds.AtLeast(&check, "Timeout", &c.Timeout, 2*time.Minute, 1)
+	bounds.AtLeast(&check, "ReceiveTimeout", &c.ReceiveTimeout, time.Minute, 1)
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	accept.warn(c.Logger)
 	return &Server{config: c, accept: accept, to: inOrder(r), room: semaphore.NewWeighted(c.MaxBuffered), logins: entrance.NewFailures(rememberedLogins)}, nil
-}
-
-func setDefault[T comparable](value *T, to T) {
-	var zero T
-	if *value == zero {
-		*value = to
-	}
 }
 
 // Serve accepts connections until ctx ends or the listener fails. Then it closes the listener and all connections, cancels what

@@ -64,24 +64,22 @@ func (a *Adapter) Actions(to adapter.Receiver) (http.Handler, error) {
 		return nil, errors.New("mattermost: buttons need Config.CallbackURL")
 	}
 	door := platform.NewDoor(platform.DoorConfig{Logger: a.config.Logger})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, func(body []byte) platform.Reply {
-			var q actionRequest
-			if err := platform.Decode(body, &q); err != nil {
-				return platform.Malformed
-			}
-			if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
-				return platform.Forged
-			}
-			return door.Pass(r, 0, to, adapter.Inbound{
-				// Mattermost does not number presses. The same press again is the same decision.
-				Event:     "press-" + q.Post + "-" + q.User + "-" + q.Context.Gate + "-" + strconv.FormatBool(q.Context.Approve),
-				Mentioned: true, Guild: q.Team, Decision: &adapter.Decision{GateID: q.Context.Gate, Approve: q.Context.Approve},
-				Origin: topics.Origin{
-					Channel: Channel, Account: a.config.Account, Recipient: q.Channel, Thread: q.Context.Thread, MessageID: q.Post,
-					User: q.User, UserName: platform.DisplayName(q.UserName), Group: q.Context.Group,
-				},
-			}, platform.JSON(`{}`))
-		})
+	return door.Handler(func(r *http.Request, body []byte) platform.Reply {
+		var q actionRequest
+		if err := platform.Decode(body, &q); err != nil {
+			return platform.Malformed
+		}
+		if p := q.Context; !platform.EqualSecret(p.Signature, a.sign(p)) || p.Gate == "" || p.Channel != q.Channel || q.User == "" {
+			return platform.Forged
+		}
+		return door.Pass(r, 0, to, adapter.Inbound{
+			// Mattermost does not number presses. The same press again is the same decision.
+			Event:     "press-" + q.Post + "-" + q.User + "-" + q.Context.Gate + "-" + strconv.FormatBool(q.Context.Approve),
+			Mentioned: true, Guild: q.Team, Decision: &adapter.Decision{GateID: q.Context.Gate, Approve: q.Context.Approve},
+			Origin: topics.Origin{
+				Channel: Channel, Account: a.config.Account, Recipient: q.Channel, Thread: q.Context.Thread, MessageID: q.Post,
+				User: q.User, UserName: platform.DisplayName(q.UserName), Group: q.Context.Group,
+			},
+		}, platform.JSON(`{}`))
 	}), nil
 }

@@ -42,22 +42,20 @@ func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 		return nil, errors.New("mattermost: a webhook needs Config.WebhookToken")
 	}
 	door := platform.NewDoor(platform.DoorConfig{Media: []string{mediaJSON, mediaForm}, Logger: a.config.Logger})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, func(body []byte) platform.Reply {
-			nothing := platform.JSON(`{}`) // no immediate answer
-			switch o, err := readOutgoing(r.Header.Get("Content-Type"), body); {
-			case err != nil:
-				return platform.Malformed
-			case !platform.EqualSecret(o.Token, a.config.WebhookToken):
-				return platform.Forged
-			case o.Post == "" || o.Channel == "" || o.User == "":
-				return platform.Malformed
-			case o.Text == "" || strings.EqualFold(o.UserName, a.config.Username):
-				return nothing
-			default:
-				return door.Pass(r, 0, to, a.outgoing(o), nothing)
-			}
-		})
+	return door.Handler(func(r *http.Request, body []byte) platform.Reply {
+		nothing := platform.JSON(`{}`) // no immediate answer
+		switch o, err := readOutgoing(r.Header.Get("Content-Type"), body); {
+		case err != nil:
+			return platform.Malformed
+		case !platform.EqualSecret(o.Token, a.config.WebhookToken):
+			return platform.Forged
+		case o.Post == "" || o.Channel == "" || o.User == "":
+			return platform.Malformed
+		case o.Text == "" || strings.EqualFold(o.UserName, a.config.Username):
+			return nothing
+		default:
+			return door.Pass(r, 0, to, a.outgoing(o), nothing)
+		}
 	}), nil
 }
 

@@ -34,10 +34,11 @@ const (
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.door.Serve(w, r, func(body []byte) platform.Reply {
-			if !a.signed(r.Header, body) {
+			media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+			switch {
+			case !a.signed(r.Header, body):
 				return platform.Forged
-			}
-			if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == mediaForm {
+			case media == mediaForm:
 				return a.interaction(r, to, body)
 			}
 			return a.event(w, r, to, body)

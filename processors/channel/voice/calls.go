@@ -3,11 +3,13 @@ package voice
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 )
@@ -68,30 +70,17 @@ type Calls struct {
 
 // New returns a registry without calls. The error wraps ErrConfig.
 func New(c Config, r adapter.Receiver) (*Calls, error) {
-	var errs []error
-	invalid := func(text string) { errs = append(errs, fmt.Errorf("%w: %s", ErrConfig, text)) }
+	var check bounds.Check
 	if c.Account == "" {
-		invalid("Account is empty")
+		check.Wrong("Account", "is empty")
 	}
-	if c.Synthesizer == nil {
-		invalid("Synthesizer is nil")
+	if c.Synthesizer == nil || r == nil {
+		check.Wrong("Synthesizer", "or the Receiver is nil")
 	}
-	if r == nil {
-		invalid("no Receiver")
-	}
-	if c.Timeout < 0 || c.MaxAudio < 0 || c.MaxCalls < 0 {
-		invalid("a limit is negative")
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.MaxAudio == 0 {
-		c.MaxAudio = 10 << 20
-	}
-	if c.MaxCalls == 0 {
-		c.MaxCalls = 1000
-	}
-	if err := errors.Join(errs...); err != nil {
+	bounds.AtLeast(&check, "Timeout", &c.Timeout, 30*time.Second, 1)
+	bounds.AtLeast(&check, "MaxAudio", &c.MaxAudio, 10<<20, 1)
+	bounds.AtLeast(&check, "MaxCalls", &c.MaxCalls, 1000, 1)
+	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
 	return &Calls{config: c, receiver: r, open: map[string]*Call{}}, nil
@@ -109,10 +98,7 @@ func (*Calls) Traits() adapter.Traits {
 func (c *Calls) Close() {
 	c.mu.Lock()
 	c.closed = true
-	var open []*Call
-	for _, call := range c.open {
-		open = append(open, call)
-	}
+	open := slices.Collect(maps.Values(c.open))
 	c.mu.Unlock()
 	for _, call := range open {
 		call.End()

@@ -16,7 +16,7 @@ const (
 	ReasonTooLong = "text is too long to be spoken"
 )
 
-var ended = adapter.Failure{Reason: ReasonEnded, Final: true}
+func ended() *adapter.Failure { return &adapter.Failure{Reason: ReasonEnded, Final: true} }
 
 // Send implements adapter.Adapter: it speaks the text in the call that is the Recipient. Answers of a call are spoken one after the
 // other. It returns when the Player has the audio.
@@ -29,8 +29,7 @@ func (c *Calls) Send(ctx context.Context, chunk adapter.Chunk) (adapter.Sent, er
 	}
 	call := c.call(chunk.To.Recipient)
 	if call == nil {
-		failure := ended
-		return adapter.Sent{}, &failure
+		return adapter.Sent{}, ended()
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -99,8 +98,7 @@ func (c *Call) failure(ctx context.Context, err error) *adapter.Failure {
 	var failure *adapter.Failure
 	switch {
 	case c.ctx.Err() != nil, errors.Is(err, ErrEnded):
-		failure := ended
-		return &failure
+		return ended()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &adapter.Failure{Reason: topics.ReasonTimeout}
 	case ctx.Err() != nil:

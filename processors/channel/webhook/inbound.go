@@ -44,17 +44,15 @@ type decision struct {
 // wrong signature or an old timestamp, 400 for a body that is no message, 405, 408, 413, 415 and 429 for other requests, and 503 if the
 // receiver fails or too many requests are in progress: the sender tries again. Mount it where bodies are passed unchanged.
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.door.Serve(w, r, func(body []byte) platform.Reply {
-			if !a.verify.valid(r.Header, body, a.now()) {
-				return platform.Forged
-			}
-			in, ok := a.inbound(r.Header, body)
-			if !ok {
-				return platform.Malformed
-			}
-			return a.door.Pass(r, receiveWithin, to, in, platform.Reply{Status: http.StatusNoContent})
-		})
+	return a.door.Handler(func(r *http.Request, body []byte) platform.Reply {
+		if !a.verify.valid(r.Header, body, a.now()) {
+			return platform.Forged
+		}
+		in, ok := a.inbound(r.Header, body)
+		if !ok {
+			return platform.Malformed
+		}
+		return a.door.Pass(r, receiveWithin, to, in, platform.Reply{Status: http.StatusNoContent})
 	})
 }
 
