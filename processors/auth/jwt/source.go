@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/loopback"
+	"github.com/turntable-streams/turntable/processors/internal/jwks"
 	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
@@ -26,11 +26,11 @@ type source interface {
 var errUnknownKey = errors.New("no key of the JWKS fits the token")
 
 // newSource returns the source of a file or a URL.
-func newSource(jwks string, c Config) (source, error) {
-	if !strings.Contains(jwks, "://") {
-		return openFile(jwks, c)
+func newSource(from string, c Config) (source, error) {
+	if !strings.Contains(from, "://") {
+		return openFile(from, c)
 	}
-	at, err := url.Parse(jwks)
+	at, err := url.Parse(from)
 	switch {
 	case err != nil || at.Host == "" || at.User != nil || at.Fragment != "":
 		return nil, fmt.Errorf("%w: JWKS: want a file, or a URL without a user", ErrConfig)
@@ -39,7 +39,15 @@ func newSource(jwks string, c Config) (source, error) {
 	}
 	client := *c.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &remote{url: at.String(), host: at.Host, client: &client, now: c.Clock.Now, logger: c.Logger, turn: make(chan struct{}, 1)}, nil
+	r := &remote{url: at.String(), client: &client}
+	r.keys = jwks.NewRemote(func(ctx context.Context) (*keySet, error) {
+		set, err := r.fetch(ctx)
+		if err != nil {
+			c.Logger.Error("the JWKS cannot be read; the former keys stay in use for 24 hours at most", zap.String("host", at.Host), zap.Error(err))
+		}
+		return set, err
+	}, c.Clock.Now, refreshAfter, usableFor)
+	return r, nil
 }
 
 // file is the keys of a file.
@@ -63,81 +71,38 @@ func (f file) find(_ context.Context, id, alg string) (any, error) {
 
 const (
 	refreshAfter = time.Hour
-	// retryAfter is the shortest time between two requests to the URL.
-	retryAfter = 30 * time.Second
 	// usableFor is how long keys are used that cannot be refreshed.
-	usableFor    = 24 * time.Hour
-	fetchTimeout = 10 * time.Second
-	maxJWKS      = 1 << 20
+	usableFor = 24 * time.Hour
+	maxJWKS   = 1 << 20
 )
 
 // remote is the keys of a URL.
 type remote struct {
-	url, host string
-	client    *http.Client
-	now       func() time.Time
-	logger    *zap.Logger
-
-	turn  chan struct{} // has an element while a request to the URL runs; guards tried
-	tried time.Time
-	keys  atomic.Pointer[fetched]
+	url    string
+	client *http.Client
+	keys   *jwks.Remote[keySet]
 }
 
-type fetched struct {
-	set *keySet
-	at  time.Time
-}
-
-func (r *remote) find(ctx context.Context, id, alg string) (any, error) {
-	public, age := r.known(id, alg)
-	switch {
-	case public != nil && age < refreshAfter:
-		return public, nil
-	case public != nil && age < usableFor:
-		// The one that gets the turn waits for the new keys. The others use those that they have.
-		select {
-		case r.turn <- struct{}{}:
-		default:
-			return public, nil
-		}
-	default:
-		select {
-		case r.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+func (r *remote) find(ctx context.Context, id, alg string) (public any, err error) {
+	has := func(set *keySet) (ok bool) {
+		public, ok = set.find(id, alg)
+		return ok
 	}
-	defer func() { <-r.turn }()
-	if now := r.now(); r.tried.IsZero() || now.Sub(r.tried) >= retryAfter || now.Before(r.tried) {
-		r.tried = now
-		// The end of one request must not keep the keys from the others.
-		if err := r.fetch(context.WithoutCancel(ctx), now); err != nil {
-			r.logger.Error("the JWKS cannot be read; the former keys stay in use for 24 hours at most",
-				zap.String("host", r.host), zap.Error(err))
-		}
-	}
-	if public, age = r.known(id, alg); public == nil || age >= usableFor {
+	switch set, err := r.keys.Get(ctx, has); {
+	case errors.Is(err, jwks.ErrStale):
+		return nil, errUnknownKey
+	case err != nil:
+		return nil, err
+	case !has(set):
 		return nil, errUnknownKey
 	}
 	return public, nil
 }
 
-// known returns a key from memory, and how old it is.
-func (r *remote) known(id, alg string) (public any, age time.Duration) {
-	keys := r.keys.Load()
-	if keys == nil {
-		return nil, 0
-	}
-	public, _ = keys.set.find(id, alg)
-	return public, r.now().Sub(keys.at)
-}
-
-func (r *remote) fetch(ctx context.Context, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
+func (r *remote) fetch(ctx context.Context) (*keySet, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
-		return errors.New("the URL is not valid")
+		return nil, errors.New("the URL is not valid")
 	}
 	request.Header.Set("Accept", "application/jwk-set+json, application/json")
 	response, err := r.client.Do(request)
@@ -146,23 +111,18 @@ func (r *remote) fetch(ctx context.Context, now time.Time) error {
 		if errors.As(err, &of) {
 			err = of.Err
 		}
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", response.StatusCode)
+		return nil, fmt.Errorf("status %d", response.StatusCode)
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxJWKS+1))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(content) > maxJWKS {
-		return fmt.Errorf("larger than %d bytes", maxJWKS)
+		return nil, fmt.Errorf("larger than %d bytes", maxJWKS)
 	}
-	set, err := parseKeySet(content)
-	if err != nil {
-		return err
-	}
-	r.keys.Store(&fetched{set, now})
-	return nil
+	return parseKeySet(content)
 }
