@@ -177,7 +177,7 @@ func TestRateLimitIsPerPerson(t *testing.T) {
 	require.Empty(t, r.receive(direct("U1", "four")), "told once")
 	r.message("front", r.receive(direct("U2", "one")))
 	require.Equal(t, counted{Refuse, TooMany}, r.counted()[3])
-	r.clock.Advance(Span)
+	r.clock.Advance(span)
 	r.message("front", r.receive(direct("U1", "five")))
 }
 

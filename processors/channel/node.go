@@ -99,7 +99,7 @@ func textOf(n *yaml.Node, most int) (text, mistake string) {
 
 // name reads an ID or a name: one line of printable characters.
 func (o *object) name(name string) string {
-	text := o.text(name, MaxName)
+	text := o.text(name, maxNodeName)
 	if mistake := badName(text); mistake != "" {
 		o.fail(name, "%s", mistake)
 	}
@@ -160,7 +160,7 @@ func choice[T ~string](o *object, name string, words ...T) T {
 	if _, ok := o.members[name]; !ok {
 		return words[0]
 	}
-	text := T(o.text(name, MaxPrompt))
+	text := T(o.text(name, maxSettingsPrompt))
 	if text != "" && !slices.Contains(words, text) {
 		o.fail(name, "want one of %s", list(words))
 	}
@@ -187,8 +187,8 @@ func (o *object) elements(name string) (list []member) {
 	case m.node.Kind != yaml.SequenceNode:
 		o.fail(name, "want a list")
 		return nil
-	case len(m.node.Content) > MaxEntries:
-		o.fail(name, "more than %d elements", MaxEntries)
+	case len(m.node.Content) > maxEntries:
+		o.fail(name, "more than %d elements", maxEntries)
 		return nil
 	}
 	for _, n := range m.node.Content {
@@ -200,7 +200,7 @@ func (o *object) elements(name string) (list []member) {
 // names reads a list of IDs.
 func (o *object) names(name string) (ids []string) {
 	for _, m := range o.elements(name) {
-		text, mistake := textOf(m.node, MaxName)
+		text, mistake := textOf(m.node, maxNodeName)
 		if mistake == "" {
 			mistake = badName(text)
 		}

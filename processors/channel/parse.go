@@ -22,8 +22,8 @@ func ParseSettings(content []byte) (*Settings, error) {
 
 // parse also reports an empty document.
 func parse(content []byte) (s *Settings, blank bool, err error) {
-	if len(content) > MaxSize {
-		return nil, false, fmt.Errorf("%w: more than %d bytes", ErrSettings, MaxSize)
+	if len(content) > maxSize {
+		return nil, false, fmt.Errorf("%w: more than %d bytes", ErrSettings, maxSize)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
@@ -65,7 +65,7 @@ func (r *reader) settings(n *yaml.Node) *Settings {
 
 func (r *reader) agent(s *Settings, m member) Agent {
 	o := r.object(m.node, m.line, "name", "description")
-	a := Agent{Name: o.name("name"), Description: o.text("description", MaxPrompt)}
+	a := Agent{Name: o.name("name"), Description: o.text("description", maxSettingsPrompt)}
 	o.required("name")
 	if a.Name != "" {
 		switch _, err := topics.For(a.Name); {
@@ -102,11 +102,11 @@ func (r *reader) account(s *Settings, m member) Account {
 		"threading", "format", "prefix", "quiet_errors")
 	a := Account{
 		Channel: o.word("channel"), Name: o.word("name"),
-		Agent: s.agentOf(o, "agent"), Prompt: o.text("prompt", MaxPrompt),
+		Agent: s.agentOf(o, "agent"), Prompt: o.text("prompt", maxSettingsPrompt),
 		DM:      choice(o, "dm", DMRespond, DMAllowedOnly, DMIgnore),
 		Group:   choice(o, "group", GroupMentionOnly, GroupAll, GroupCommandsOnly, GroupIgnore),
 		Allowed: o.names("allowed"), Approvers: o.names("approvers"),
-		RateLimit: o.number("rate_limit", MaxRate), Threading: o.boolean("threading"),
+		RateLimit: o.number("rate_limit", maxRate), Threading: o.boolean("threading"),
 		Format:      choice(o, "format", "", text.Markdown, text.DiscordMarkdown, text.TelegramHTML, text.SlackMrkdwn, text.Plain),
 		Prefix:      choice(o, "prefix", PrefixOff, PrefixBracket, PrefixBoldBracket),
 		QuietErrors: o.boolean("quiet_errors"),

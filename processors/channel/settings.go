@@ -12,16 +12,16 @@ var ErrSettings = errors.New("channel: bad settings")
 
 // Bounds of a file.
 const (
-	// MaxSize is the largest file in bytes.
-	MaxSize = 1 << 20
-	// MaxEntries is the largest number of elements of a list.
-	MaxEntries = 1000
-	// MaxName is the longest name, ID or role in bytes. Names of channels and accounts have at most 64 bytes.
-	MaxName = 512
-	// MaxPrompt is the longest prompt in bytes. It leaves room for the prompt of callbacks.
-	MaxPrompt = 12 << 10
-	// MaxRate is the largest rate limit.
-	MaxRate = 1000
+	// maxSize is the largest file in bytes.
+	maxSize = 1 << 20
+	// maxEntries is the largest number of elements of a list.
+	maxEntries = 1000
+	// maxNodeName is the longest name, ID or role in bytes. Names of channels and accounts have at most 64 bytes.
+	maxNodeName = 512
+	// maxSettingsPrompt is the longest prompt in bytes. It leaves room for the prompt of callbacks.
+	maxSettingsPrompt = 12 << 10
+	// maxRate is the largest rate limit.
+	maxRate = 1000
 
 	maxWord = 64
 )

@@ -125,7 +125,7 @@ func TestSettingsNameTheLineOfAMistake(t *testing.T) {
 		"{}\n---\n{}\n":                                                                 "more than one document",
 		"accounts: &a [*a]\n":                                                           "line 1: want members",
 		agents + "accounts:\n  - {channel: s, name: x}\n    # p\n  - {channel: t, name: y, prompt: " + strings.Repeat("p", 13<<10) + "}": "line 6: prompt: longer than 12288 bytes",
-		strings.Repeat("#", MaxSize+1):                      "more than 1048576 bytes",
+		strings.Repeat("#", maxSize+1):                      "more than 1048576 bytes",
 		"agents: [" + strings.Repeat("{},", 1001) + "{}]\n": "line 1: agents: more than 1000 elements",
 	} {
 		_, err := ParseSettings([]byte(content))

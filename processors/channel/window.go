@@ -7,8 +7,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
 
-// Span is the length of the window of a rate limit.
-const Span = time.Minute
+// span is the length of the window of a rate limit.
+const span = time.Minute
 
 // window is what is remembered of a person at an account for the rate limit: the events of the last 60 seconds that were
 // passed on, at most as many as the limit. The zero value is a person who wrote nothing. A window is immutable.
@@ -47,7 +47,7 @@ func (w window) Idle(now time.Time) bool {
 // recent also ends the window of an event from the future: the clock was set back.
 func (h hit) recent(now time.Time) bool {
 	age := now.UnixNano() - h.at
-	return age > -int64(Span) && age < int64(Span) && h.at != 0
+	return age > -int64(span) && age < int64(span) && h.at != 0
 }
 
 type verdict int

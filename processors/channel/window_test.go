@@ -62,7 +62,7 @@ func TestRejectedMessagesAreNotCounted(t *testing.T) {
 	for s := range 59 {
 		require.NotEqual(t, Ask, m.event("U1", noon.Add(time.Duration(s)*time.Second)).Action)
 	}
-	require.Equal(t, Ask, m.event("U1", noon.Add(Span)).Action)
+	require.Equal(t, Ask, m.event("U1", noon.Add(span)).Action)
 }
 
 func TestRepeatOfAnEventIsNotCounted(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWindowAgreesWithAnOracle(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 25_000).Draw(t, "ms")) * time.Millisecond)
 			user := rapid.SampledFrom([]string{"U1", "U2"}).Draw(t, "user")
-			recent := slices.DeleteFunc(slices.Clone(passed[user]), func(p time.Time) bool { return at.Sub(p) >= Span })
+			recent := slices.DeleteFunc(slices.Clone(passed[user]), func(p time.Time) bool { return at.Sub(p) >= span })
 			out := m.event(user, at)
 			require.Equal(t, len(recent) < limit, out.Action == Ask)
 			if out.Action == Ask {

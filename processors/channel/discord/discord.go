@@ -35,8 +35,8 @@ const Channel = "discord"
 
 // The addresses of Discord.
 const (
-	DefaultBaseURL    = "https://discord.com"
-	DefaultGatewayURL = "wss://gateway.discord.gg"
+	defaultBaseURL    = "https://discord.com"
+	defaultGatewayURL = "wss://gateway.discord.gg"
 )
 
 const (
@@ -54,8 +54,8 @@ type Config struct {
 	Token string
 	// PublicKey is the application's public key in hexadecimal. It is required for Handler only.
 	PublicKey string
-	// BaseURL is the address of the REST API without /api (default DefaultBaseURL), and GatewayURL that of the gateway
-	// (default DefaultGatewayURL). They must have https and wss, or be of this host.
+	// BaseURL is the address of the REST API without /api (default https://discord.com), and GatewayURL that of the gateway
+	// (default wss://gateway.discord.gg). They must have https and wss, or be of this host.
 	BaseURL, GatewayURL string
 	// Timeout is how long a request may take (default 30 s).
 	Timeout time.Duration
@@ -90,8 +90,8 @@ func New(c Config) (*Adapter, error) {
 	if err != nil || len(key) != ed25519.PublicKeySize && len(key) != 0 {
 		check.Wrong("PublicKey", "is not of 64 hexadecimal digits")
 	}
-	c.BaseURL = check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
-	c.GatewayURL = cmp.Or(c.GatewayURL, DefaultGatewayURL)
+	c.BaseURL = check.URL("BaseURL", cmp.Or(c.BaseURL, defaultBaseURL))
+	c.GatewayURL = cmp.Or(c.GatewayURL, defaultGatewayURL)
 	a := &Adapter{key: key, gateway: check.Socket("GatewayURL", strings.TrimRight(c.GatewayURL, "/"))}
 	if err := check.Err(errConfig); err != nil {
 		return nil, err

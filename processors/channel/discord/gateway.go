@@ -223,7 +223,7 @@ func (a *Adapter) resumeAt(text string) *url.URL {
 	if err != nil || u.Scheme != a.gateway.Scheme {
 		return nil
 	}
-	if u.Host == a.gateway.Host || a.config.GatewayURL == DefaultGatewayURL && strings.HasSuffix(u.Host, ".discord.gg") {
+	if u.Host == a.gateway.Host || a.config.GatewayURL == defaultGatewayURL && strings.HasSuffix(u.Host, ".discord.gg") {
 		return u
 	}
 	return nil

@@ -25,8 +25,7 @@ import (
 // Channel is the Channel of the adapter's origins.
 const Channel = "slack"
 
-// DefaultURL is the base URL of Slack's Web API.
-const DefaultURL = "https://slack.com/api"
+const defaultURL = "https://slack.com/api"
 
 // ErrConfig is wrapped by the errors of New. They do not quote secrets.
 var ErrConfig = errors.New("slack: bad configuration")
@@ -44,7 +43,7 @@ type Config struct {
 	AppID, TeamID string
 	// BotUser is the user ID of the app's bot (default: the one that the event names).
 	BotUser string
-	// URL is the base URL of the Web API (default DefaultURL): HTTPS, or HTTP on this host.
+	// URL is the base URL of the Web API (default https://slack.com/api): HTTPS, or HTTP on this host.
 	URL string
 	// Timeout is how long a request to Slack may take (default 30 s).
 	Timeout time.Duration
@@ -81,7 +80,7 @@ func New(c Config) (*Adapter, error) {
 	if slices.ContainsFunc(c.SigningSecrets, func(s string) bool { return len(s) < 16 }) {
 		check.Wrong("SigningSecrets", "have one that is shorter than 16 characters")
 	}
-	c.URL = check.URL("URL", cmp.Or(c.URL, DefaultURL))
+	c.URL = check.URL("URL", cmp.Or(c.URL, defaultURL))
 	bounds.AtLeast(&check.Check, "Timeout", &c.Timeout, platform.DefaultTimeout, 1)
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err

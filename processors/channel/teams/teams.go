@@ -24,12 +24,11 @@ const Channel = "teams"
 // The addresses of the public cloud,
 // https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication.
 const (
-	DefaultServiceURL  = "https://smba.trafficmanager.net"
-	DefaultMetadataURL = "https://login.botframework.com/v1/.well-known/openidconfiguration"
-	// DefaultTokenURL is for bots of several tenants. The URL of a bot of one tenant has its ID instead of botframework.com.
-	DefaultTokenURL = "https://login.microsoftonline.com/botframework.com/oauth2/v2.0/token"
-	DefaultIssuer   = "https://api.botframework.com"
-	DefaultScope    = "https://api.botframework.com/.default"
+	defaultServiceURL  = "https://smba.trafficmanager.net"
+	defaultMetadataURL = "https://login.botframework.com/v1/.well-known/openidconfiguration"
+	defaultTokenURL    = "https://login.microsoftonline.com/botframework.com/oauth2/v2.0/token"
+	defaultIssuer      = "https://api.botframework.com"
+	defaultScope       = "https://api.botframework.com/.default"
 )
 
 // ErrConfig is wrapped by the errors of New. They do not quote secrets.
@@ -43,13 +42,14 @@ type Config struct {
 	AppID, Secret string
 	// Tenants are the IDs of the tenants whose activities are accepted (default: all in which the bot is installed).
 	Tenants []string
-	// ServiceURLs are the schemes and hosts to which answers may be sent (default DefaultServiceURL). An activity names the URL
+	// ServiceURLs are the schemes and hosts to which answers may be sent (default https://smba.trafficmanager.net). An activity names the URL
 	// for its answers; activities with another one are refused, and no other host is dialed.
 	ServiceURLs []string
-	// MetadataURL is the OpenID metadata of the tokens of activities (default DefaultMetadataURL). Its jwks_uri must be on the same
-	// host. Issuer is their issuer (default DefaultIssuer).
+	// MetadataURL is the OpenID metadata of the tokens of activities, and Issuer their issuer (default: those of the public cloud). Its
+	// jwks_uri must be on the same host.
 	MetadataURL, Issuer string
-	// TokenURL is where the token for answers comes from (default DefaultTokenURL), and Scope what it is for (default DefaultScope).
+	// TokenURL is where the token for answers comes from, and Scope what it is for (default: those of the public cloud for bots of several
+	// tenants). The URL of a bot of one tenant is https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token.
 	TokenURL, Scope string
 	// Timeout is how long a request may take (default 30 s).
 	Timeout time.Duration
@@ -87,7 +87,7 @@ func New(c Config) (*Adapter, error) {
 		}
 	}
 	if len(c.ServiceURLs) == 0 {
-		c.ServiceURLs = []string{DefaultServiceURL}
+		c.ServiceURLs = []string{defaultServiceURL}
 	}
 	a := &Adapter{}
 	for _, service := range c.ServiceURLs {
@@ -98,14 +98,14 @@ func New(c Config) (*Adapter, error) {
 		}
 		a.services = append(a.services, u)
 	}
-	c.MetadataURL, c.TokenURL = cmp.Or(c.MetadataURL, DefaultMetadataURL), cmp.Or(c.TokenURL, DefaultTokenURL)
+	c.MetadataURL, c.TokenURL = cmp.Or(c.MetadataURL, defaultMetadataURL), cmp.Or(c.TokenURL, defaultTokenURL)
 	check.URL("MetadataURL", c.MetadataURL)
 	check.URL("TokenURL", c.TokenURL)
 	bounds.AtLeast(&check.Check, "Timeout", &c.Timeout, platform.DefaultTimeout, 1)
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	c.Issuer, c.Scope = cmp.Or(c.Issuer, DefaultIssuer), cmp.Or(c.Scope, DefaultScope)
+	c.Issuer, c.Scope = cmp.Or(c.Issuer, defaultIssuer), cmp.Or(c.Scope, defaultScope)
 	a.config, a.now, a.client = c, c.Clock.Now, platform.Client(c.Timeout)
 	a.door = platform.NewDoor(platform.DoorConfig{})
 	a.verify = newVerifier(c, a.client, a.now)

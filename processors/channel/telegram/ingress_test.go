@@ -34,13 +34,13 @@ func post(t *testing.T, a *Adapter, to adapter.Receiver, withSecret, body string
 }
 
 func TestWebhookNeedsASecret(t *testing.T) {
-	a, _ := newAdapter(t, DefaultBaseURL, func(c *Config) { c.Secret = "" })
+	a, _ := newAdapter(t, defaultBaseURL, func(c *Config) { c.Secret = "" })
 	_, err := a.Handler(platformtest.NewInbox(0))
 	require.ErrorContains(t, err, "Config.Secret")
 }
 
 func TestWebhookTakesOnlyUpdatesWithTheSecret(t *testing.T) {
-	a, _ := newAdapter(t, DefaultBaseURL)
+	a, _ := newAdapter(t, defaultBaseURL)
 	i := platformtest.NewInbox(0)
 	require.Equal(t, 401, post(t, a, i, "", message1(1)))
 	require.Equal(t, 401, post(t, a, i, hookSecret+"x", message1(1)))
@@ -63,7 +63,7 @@ func TestWebhookTakesOnlyUpdatesWithTheSecret(t *testing.T) {
 
 // Telegram would send an update that cannot be read again, before the ones after it.
 func TestWebhookSkipsPoison(t *testing.T) {
-	a, logs := newAdapter(t, DefaultBaseURL)
+	a, logs := newAdapter(t, defaultBaseURL)
 	i := platformtest.NewInbox(0)
 	require.Equal(t, 200, post(t, a, i, hookSecret, `{"update_id":7,"message":{"message_id":"m1"}}`))
 	require.Empty(t, i.All())
@@ -71,7 +71,7 @@ func TestWebhookSkipsPoison(t *testing.T) {
 }
 
 func TestWebhookAsksForAnotherTryWhenNotHandled(t *testing.T) {
-	a, logs := newAdapter(t, DefaultBaseURL)
+	a, logs := newAdapter(t, defaultBaseURL)
 	i := platformtest.NewInbox(1)
 	require.Equal(t, 503, post(t, a, i, hookSecret, message1(1)))
 	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)))

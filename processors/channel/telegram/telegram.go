@@ -30,8 +30,7 @@ import (
 // Channel is the type of the platform in origins and settings.
 const Channel = "telegram"
 
-// DefaultBaseURL is Telegram's API.
-const DefaultBaseURL = "https://api.telegram.org"
+const defaultBaseURL = "https://api.telegram.org"
 
 // limit is the longest text of a message, in UTF-16 code units after its entities are parsed
 // (https://core.telegram.org/bots/api#sendmessage). The tags of HTML are counted too, which is never too short.
@@ -48,7 +47,7 @@ type Config struct {
 	// Secret is the secret_token of setWebhook (https://core.telegram.org/bots/api#setwebhook): 16 to 256 letters, digits, "_"
 	// and "-". It is required for Handler only.
 	Secret string
-	// BaseURL is the address of the Bot API (default DefaultBaseURL). See platform.BaseURL for what it may be.
+	// BaseURL is the address of the Bot API (default https://api.telegram.org). It must have https, or be of this host.
 	BaseURL string
 	// Quote lets the first message of an answer in a group quote the message that it answers.
 	Quote bool
@@ -88,7 +87,7 @@ func New(c Config) (*Adapter, error) {
 	if c.Secret != "" && (!word.MatchString(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
 		check.Wrong("Secret", "is not of 16 to 256 letters, digits, _ and -")
 	}
-	server := check.URL("BaseURL", cmp.Or(c.BaseURL, DefaultBaseURL))
+	server := check.URL("BaseURL", cmp.Or(c.BaseURL, defaultBaseURL))
 	if err := check.Err(errConfig); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 func read(t *testing.T, raw string) (adapter.Inbound, bool) {
 	t.Helper()
-	a, _ := newAdapter(t, DefaultBaseURL)
+	a, _ := newAdapter(t, defaultBaseURL)
 	var u update
 	require.NoError(t, platform.Decode([]byte(raw), &u))
 	return a.inbound(u)
@@ -119,7 +119,7 @@ func TestAnyNameFitsAnOrigin(t *testing.T) {
 }
 
 func TestAddressedNeverPanicsAndKeepsOtherTexts(t *testing.T) {
-	a, _ := newAdapter(t, DefaultBaseURL)
+	a, _ := newAdapter(t, defaultBaseURL)
 	rapid.Check(t, func(t *rapid.T) {
 		written := rapid.String().Draw(t, "text")
 		var entities []entity

@@ -13,7 +13,7 @@ import (
 // The reasons of failures.
 const (
 	ReasonEnded   = "call has ended"
-	ReasonTooLong = "text is too long to be spoken"
+	reasonTooLong = "text is too long to be spoken"
 )
 
 func ended() *adapter.Failure { return &adapter.Failure{Reason: ReasonEnded, Final: true} }
@@ -25,7 +25,7 @@ func (c *Calls) Send(ctx context.Context, chunk adapter.Chunk) (adapter.Sent, er
 	case chunk.To.Channel != Channel || chunk.To.Account != c.config.Account:
 		return adapter.Sent{}, &adapter.Failure{Reason: "channel is not configured", Final: true}
 	case len(chunk.Text) > MaxText:
-		return adapter.Sent{}, &adapter.Failure{Reason: ReasonTooLong, Final: true}
+		return adapter.Sent{}, &adapter.Failure{Reason: reasonTooLong, Final: true}
 	}
 	call := c.call(chunk.To.Recipient)
 	if call == nil {

@@ -87,7 +87,7 @@ func TestLongTextIsRefusedAndNotCut(t *testing.T) {
 	calls := newCalls(t, s, &platformtest.Inbox{})
 	call, hears := m.call(t, calls, "call-1", "+491")
 	_, err := calls.Send(t.Context(), chunk(call.origin("u1"), "d/0", strings.Repeat("x", MaxText+1)))
-	require.Equal(t, adapter.Failure{Reason: ReasonTooLong, Final: true}, platformtest.Failure(t, err))
+	require.Equal(t, adapter.Failure{Reason: reasonTooLong, Final: true}, platformtest.Failure(t, err))
 	require.Empty(t, s.spoken)
 	_, err = calls.Send(t.Context(), chunk(call.origin("u1"), "d/1", strings.Repeat("x", MaxText)))
 	require.NoError(t, err)

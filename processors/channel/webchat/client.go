@@ -10,10 +10,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/internal/socket"
 )
 
-// StatusCredentialExpired is the status with which a connection is closed when the credential of its caller expires or is
-// revoked. A client should connect again with a new credential.
-const StatusCredentialExpired = socket.StatusExpired
-
 // client is one connection.
 type client struct {
 	*socket.Client

@@ -33,6 +33,6 @@
 // # Limits
 //
 // A message has at most 64 KiB. Connections are limited in all and per caller, frames per connection and minute. A client that
-// reads too slowly, sends nothing for Config.Idle, or whose credential ends, is disconnected. A client should send a ping more often
-// than Config.Idle.
+// reads too slowly, sends nothing for Config.Idle, or whose credential ends (status 4401), is disconnected. A client should send a ping more
+// often than Config.Idle.
 package webchat

@@ -17,9 +17,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ReasonNotConnected is the reason of an answer to a user who has no socket in this process.
-const ReasonNotConnected = topics.ReasonNotConnected
-
 // Server connects the users of a site. It implements http.Handler and adapter.Adapter and is safe for concurrent use.
 type Server struct {
 	config   Config
@@ -159,5 +156,5 @@ func (s *Server) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error
 			return adapter.Sent{}, &adapter.Failure{Reason: topics.ReasonTimeout}
 		}
 	}
-	return adapter.Sent{}, &adapter.Failure{Reason: ReasonNotConnected}
+	return adapter.Sent{}, &adapter.Failure{Reason: topics.ReasonNotConnected}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/platform/platformtest"
+	"github.com/turntable-streams/turntable/processors/internal/socket"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -64,7 +65,7 @@ func TestAnswerReachesTheSocketsOfItsUserOnly(t *testing.T) {
 func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
 	f := newFixture(t, &platformtest.Inbox{})
 	_, err := f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, adapter.Failure{Reason: ReasonNotConnected}, platformtest.Failure(t, err))
+	require.Equal(t, adapter.Failure{Reason: topics.ReasonNotConnected}, platformtest.Failure(t, err))
 	b := f.open("ada")
 	_, err = f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
 	require.NoError(t, err)
@@ -72,7 +73,7 @@ func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
 	require.NoError(t, b.Close(ws.StatusNormalClosure, ""))
 	require.Eventually(t, func() bool { return len(f.hub.of("ada")) == 0 }, platformtest.WaitFor, platformtest.Tick)
 	_, err = f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, ReasonNotConnected, platformtest.Failure(t, err).Reason)
+	require.Equal(t, topics.ReasonNotConnected, platformtest.Failure(t, err).Reason)
 	other := to("ada", "")
 	other.Account = "second"
 	_, err = f.Send(t.Context(), chunk(other, "Hi"))
@@ -194,7 +195,7 @@ func TestRevokedCredentialEndsItsSockets(t *testing.T) {
 	require.NoError(t, f.clock.WaitTickers(t.Context(), 2))
 	f.revoked.Store("ada", true)
 	f.clock.Advance(10 * time.Second)
-	require.Equal(t, StatusCredentialExpired, b.ending())
+	require.Equal(t, socket.StatusExpired, b.ending())
 }
 
 func TestSlowClientIsDisconnectedAndNotWaitedFor(t *testing.T) {
@@ -239,7 +240,7 @@ func TestCloseDisconnectsClientsAndCancelsWhatIsBeingReceived(t *testing.T) {
 	f.Close()
 	require.Equal(t, ws.StatusGoingAway, <-ended)
 	_, err := f.Send(t.Context(), chunk(to("ada", ""), "Hi"))
-	require.Equal(t, ReasonNotConnected, platformtest.Failure(t, err).Reason)
+	require.Equal(t, topics.ReasonNotConnected, platformtest.Failure(t, err).Reason)
 	late, _ := f.dial("ada")
 	require.Equal(t, ws.StatusGoingAway, late.ending())
 }
