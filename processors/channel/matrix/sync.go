@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,25 +25,16 @@ type Since interface {
 }
 
 // Memory is a Since that forgets with the process.
-type Memory struct {
-	mu       sync.Mutex
-	position string
-}
+type Memory struct{ position string }
 
 // NewMemory returns a Memory without a position.
 func NewMemory() *Memory { return &Memory{} }
 
 // Load implements Since.
-func (m *Memory) Load(context.Context) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.position, nil
-}
+func (m *Memory) Load(context.Context) (string, error) { return m.position, nil }
 
 // Store implements Since.
 func (m *Memory) Store(_ context.Context, position string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.position = position
 	return nil
 }
@@ -75,15 +65,7 @@ type syncResponse struct {
 // pause, at most the newest 50 of each room are received. After a failed request Run waits, from one second to one minute, or as
 // long as the homeserver says. Run must be running only once per bot.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
-	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
-		for ctx.Err() == nil {
-			if err := a.sync(ctx, to); err != nil {
-				return progress, err
-			}
-			progress = true
-		}
-		return progress, nil
-	})
+	return platform.Poll(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (bool, error) { return false, a.sync(ctx, to) })
 }
 
 // sync makes one sync and passes on what it has. The first one has only the position of the present.

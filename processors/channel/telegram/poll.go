@@ -32,34 +32,31 @@ type getUpdates struct {
 // says. No webhook may be set, and Run may be running only once per bot: Telegram answers 409 otherwise, and Run tries again.
 func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 	var next int64 // the first update that was not handled; 0 before the first
-	return platform.Reconnect(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
-		for ctx.Err() == nil {
-			result, err := a.call(ctx, a.poll, "getUpdates", getUpdates{
-				Offset: next, Limit: pollLimit, Timeout: int(pollTimeout / time.Second), Allowed: []string{"message", "callback_query"},
-			})
-			if err != nil {
-				return progress, err
-			}
-			var updates []jsontext.Value
-			if err := platform.Decode(result, &updates); err != nil {
-				return progress, &adapter.Failure{Reason: "response cannot be read"}
-			}
-			before := next
-			for _, raw := range updates {
-				id, ok := a.handle(ctx, raw, to)
-				if !ok {
-					return progress, &adapter.Failure{Reason: "update was not handled"}
-				}
-				if id > 0 {
-					next, progress = max(next, id+1), true
-				}
-			}
-			if len(updates) > 0 && next == before {
-				return progress, &adapter.Failure{Reason: "updates have no new IDs"} // they would be read again at once
-			}
-			progress = true
+	return platform.Poll(ctx, a.config.Clock, a.config.Logger, func(ctx context.Context) (progress bool, err error) {
+		result, err := a.call(ctx, a.poll, "getUpdates", getUpdates{
+			Offset: next, Limit: pollLimit, Timeout: int(pollTimeout / time.Second), Allowed: []string{"message", "callback_query"},
+		})
+		if err != nil {
+			return false, err
 		}
-		return progress, nil
+		var updates []jsontext.Value
+		if err := platform.Decode(result, &updates); err != nil {
+			return false, &adapter.Failure{Reason: "response cannot be read"}
+		}
+		before := next
+		for _, raw := range updates {
+			id, ok := a.handle(ctx, raw, to)
+			if !ok {
+				return progress, &adapter.Failure{Reason: "update was not handled"}
+			}
+			if id > 0 {
+				next, progress = max(next, id+1), true
+			}
+		}
+		if len(updates) > 0 && next == before {
+			return progress, &adapter.Failure{Reason: "updates have no new IDs"} // they would be read again at once
+		}
+		return true, nil
 	})
 }
 

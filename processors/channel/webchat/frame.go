@@ -1,7 +1,7 @@
 package webchat
 
 import (
-	"unicode/utf8"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,50 +62,35 @@ func problem(id, code, message string) response {
 const maxID = 128
 
 // parse reads a frame of a client. The second result is the error frame for an unusable one, nil for others.
-func parse(raw []byte) (request, *response) {
-	var r request
-	if json.Unmarshal(raw, &r) != nil {
-		bad := problem("", codeInvalid, "the frame is not a JSON object of a known form")
-		return request{}, &bad
-	}
-	refuse := func(message string) (request, *response) {
-		id := r.ID
-		if !isName(id) {
-			id = ""
-		}
-		bad := problem(id, codeInvalid, message)
-		return request{}, &bad
-	}
-	switch r.Type {
-	case "ping":
-		return r, nil
-	case "message", "decision":
-	default:
-		return refuse("type must be message, decision or ping")
-	}
+func parse(raw []byte) (r request, bad *response) {
+	wrong := ""
 	switch {
+	case json.Unmarshal(raw, &r) != nil:
+		r, wrong = request{}, "the frame is not a JSON object of a known form"
+	case r.Type == "ping":
+	case r.Type != "message" && r.Type != "decision":
+		wrong = "type must be message, decision or ping"
 	case !isName(r.ID):
-		return refuse("id must have 1 to 128 printable ASCII characters")
+		wrong = "id must have 1 to 128 printable ASCII characters"
 	case r.Thread != "" && !isName(r.Thread):
-		return refuse("thread must have at most 128 printable ASCII characters")
+		wrong = "thread must have at most 128 printable ASCII characters"
 	case r.Type == "message" && r.Content == "":
-		return refuse("content is missing")
+		wrong = "content is missing"
 	case r.Type == "decision" && (!isName(r.GateID) || r.Approve == nil):
-		return refuse("gate_id and approve are required")
+		wrong = "gate_id and approve are required"
 	}
-	return r, nil
+	if wrong == "" {
+		return r, nil
+	}
+	if !isName(r.ID) {
+		r.ID = ""
+	}
+	problem := problem(r.ID, codeInvalid, wrong)
+	return request{}, &problem
 }
 
 func isName(s string) bool {
-	if s == "" || len(s) > maxID || !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // inbound returns the event of a message or decision of a user.

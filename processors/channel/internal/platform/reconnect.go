@@ -50,3 +50,16 @@ func Reconnect(ctx context.Context, c clock.Clock, log *zap.Logger, session func
 	}
 	return nil
 }
+
+// Poll is Reconnect for a platform that is asked for events again and again: each poll that succeeds is progress, and some of one that
+// fails may be.
+func Poll(ctx context.Context, c clock.Clock, log *zap.Logger, poll func(context.Context) (progress bool, err error)) error {
+	return Reconnect(ctx, c, log, func(ctx context.Context) (progress bool, err error) {
+		for err == nil && ctx.Err() == nil {
+			var some bool
+			some, err = poll(ctx)
+			progress = progress || some || err == nil
+		}
+		return progress, err
+	})
+}
