@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.uber.org/zap"
 
@@ -23,10 +24,10 @@ type Bridge struct {
 	to       processors.Publisher
 	catalogs map[string]topics.Catalog // by agent
 	config   BridgeConfig
+	events   *lru.Cache[eventKey, struct{}]
 
 	mu     sync.Mutex
 	people *simplelru.LRU[string, window]
-	events *simplelru.LRU[eventKey, struct{}]
 }
 
 var _ adapter.Receiver = (*Bridge)(nil)
@@ -55,13 +56,8 @@ func NewBridge(live Live, to processors.Publisher, catalogs []topics.Catalog, c 
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	var err error
-	if b.people, err = simplelru.NewLRU[string, window](b.config.People, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if b.events, err = simplelru.NewLRU[eventKey, struct{}](b.config.RecentEvents, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
+	b.people, _ = simplelru.NewLRU[string, window](b.config.People, nil) // fails for a size below 1
+	b.events, _ = lru.New[eventKey, struct{}](b.config.RecentEvents)
 	return b, nil
 }
 
@@ -81,7 +77,7 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 		return nil
 	}
 	id, key := in.Origin.EventID(in.Event), keyOf(in)
-	if b.handled(key) {
+	if b.events.Contains(key) {
 		b.count(in, Repeat, "")
 		return nil
 	}
@@ -92,7 +88,7 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 		if err := b.write(ctx, e); err != nil {
 			return err
 		}
-		b.remember(key) // a refused event is judged again: Slack sends a message once without its mention and once with it
+		b.events.Add(key, struct{}{}) // a refused event is judged again: Slack sends a message once without its mention and once with it
 	}
 	b.report(in, out)
 	return nil
@@ -129,18 +125,6 @@ func keyOf(in adapter.Inbound) eventKey {
 
 type eventKey [4]string
 
-func (b *Bridge) handled(key eventKey) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.events.Contains(key)
-}
-
-func (b *Bridge) remember(key eventKey) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.events.Add(key, struct{}{})
-}
-
 // write publishes the records of an event. A message that does not fit into a record is answered.
 func (b *Bridge) write(ctx context.Context, e event) error {
 	records, err := b.records(ctx, e)
@@ -162,15 +146,13 @@ func (b *Bridge) write(ctx context.Context, e event) error {
 
 // report logs and counts what was done with an event.
 func (b *Bridge) report(in adapter.Inbound, out outcome) {
-	switch out.Reason {
-	case "":
-	case NoAccount, NoAgent:
-		b.config.Logger.Warn("an event of a channel is refused: the settings do not provide for it",
-			zap.String("channel", in.Origin.Channel), zap.String("account", in.Origin.Account),
+	level, text := zap.DebugLevel, "an event of a channel is refused"
+	if out.Reason == NoAccount || out.Reason == NoAgent {
+		level, text = zap.WarnLevel, "an event of a channel is refused: the settings do not provide for it"
+	}
+	if out.Reason != "" {
+		b.config.Logger.Log(level, text, zap.String("channel", in.Origin.Channel), zap.String("account", in.Origin.Account),
 			zap.String("reason", string(out.Reason)))
-	default:
-		b.config.Logger.Debug("an event of a channel is refused", zap.String("channel", in.Origin.Channel),
-			zap.String("account", in.Origin.Account), zap.String("reason", string(out.Reason)))
 	}
 	b.count(in, out.Action, out.Reason)
 }

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,12 +69,5 @@ func framed(o topics.Origin, text string) string {
 	if !o.Group {
 		return text
 	}
-	name := o.UserName
-	if name == "" {
-		name = cleanName(o.User)
-	}
-	if name == "" {
-		name = "someone"
-	}
-	return "[From: " + name + "] " + text
+	return "[From: " + cmp.Or(o.UserName, cleanName(o.User), "someone") + "] " + text
 }

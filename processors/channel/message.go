@@ -1,6 +1,8 @@
 package channel
 
 import (
+	"cmp"
+
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/text"
 	"github.com/turntable-streams/turntable/topics"
@@ -64,13 +66,7 @@ type rendering struct {
 
 // renderingOf returns how an account wants a message to be rendered.
 func renderingOf(a Account, t adapter.Traits) rendering {
-	r := rendering{format: a.Format, prefix: a.Prefix, limit: t.Limit}
-	if r.format == "" {
-		r.format = t.Format
-	}
-	if r.format == "" {
-		r.format = text.Markdown
-	}
+	r := rendering{format: cmp.Or(a.Format, t.Format, text.Markdown), prefix: a.Prefix, limit: t.Limit}
 	if t.Spoken {
 		r.limit = text.Limit{}
 	}

@@ -55,8 +55,7 @@ func ReadReport(response topics.Raw) (Report, bool) {
 	if response == nil || json.Unmarshal([]byte(response), &r) != nil {
 		return Report{}, false
 	}
-	ok := r.Status != "" && r.Accepted >= 0 && r.Accepted <= r.Chunks && len(r.Sent) <= r.Accepted
-	if !ok {
+	if r.Status == "" || r.Accepted < 0 || r.Accepted > r.Chunks || len(r.Sent) > r.Accepted {
 		return Report{}, false
 	}
 	return r, true

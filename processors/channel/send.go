@@ -3,6 +3,7 @@ package channel
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
@@ -58,7 +59,7 @@ func (s *sending) failed(f *sink.Failure) (topics.Raw, error) {
 func (s *sending) send(ctx context.Context) (adapter.Sent, *sink.Failure) {
 	i := s.report.Accepted
 	c := adapter.Chunk{
-		To: s.origin, Text: s.chunks[i], Format: s.report.Format, Key: conversationKey(s.key, i), Index: i, Count: len(s.chunks),
+		To: s.origin, Text: s.chunks[i], Format: s.report.Format, Key: s.key + strconv.Itoa(i), Index: i, Count: len(s.chunks),
 		Previous: s.report.previous(), SenderName: s.agent,
 	}
 	if i == len(s.chunks)-1 {

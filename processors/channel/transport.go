@@ -3,7 +3,6 @@ package channel
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -64,13 +63,8 @@ type TransportConfig struct {
 // chunk, by several goroutines: an account that was removed gets no further one. The error wraps ErrConfig: an account has no
 // adapter or name, or there are two of the same channel and name.
 func NewTransport(agent string, live Live, accounts []AccountAdapter, c TransportConfig) (*Transport, error) {
-	reports, err := lru.New[string, Report](remembered)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	t := &Transport{
-		agent: agent, live: live, adapters: map[string]adapter.Adapter{}, reports: reports,
-	}
+	t := &Transport{agent: agent, live: live, adapters: map[string]adapter.Adapter{}}
+	t.reports, _ = lru.New[string, Report](remembered) // fails for a size below 1
 	if live == nil {
 		return nil, fmt.Errorf("%w: settings are nil", ErrConfig)
 	}
@@ -172,6 +166,3 @@ func (t *Transport) account(o topics.Origin) (adapter.Adapter, Account, bool) {
 	account, ok := current.Account(o.Channel, o.Account)
 	return to, account, ok
 }
-
-// conversationKey returns the key of a chunk.
-func conversationKey(prefix string, i int) string { return prefix + strconv.Itoa(i) }

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -204,10 +205,7 @@ func (a *Adapter) compose(c adapter.Chunk) (*mail.Msg, string, *adapter.Failure)
 		}
 	}
 	id := answerID(c.Key, a.from)
-	name := oneLine(a.config.FromName, maxName)
-	if name == "" {
-		name = oneLine(c.SenderName, maxName)
-	}
+	name := cmp.Or(oneLine(a.config.FromName, maxName), oneLine(c.SenderName, maxName))
 	m := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if m.FromFormat(name, a.from) != nil || m.To(to) != nil || m.EnvelopeFrom(a.from) != nil {
 		return nil, "", &adapter.Failure{Reason: "address is refused", Final: true}

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,10 +62,7 @@ func (b *body) read(e *message.Entity, depth int) error {
 		kind = "text/plain" // the default of RFC 2045, section 5.2
 	}
 	disposition, dispositionParams, _ := e.Header.ContentDisposition()
-	name := dispositionParams["filename"]
-	if name == "" {
-		name = params["name"]
-	}
+	name := cmp.Or(dispositionParams["filename"], params["name"])
 	isText := kind == "text/plain" || kind == "text/html"
 	switch {
 	case !isText || strings.EqualFold(disposition, "attachment") || name != "":
@@ -90,9 +88,7 @@ func (b *body) attach(name string) {
 		b.more++
 		return
 	}
-	if name = oneLine(name, 100); name == "" {
-		name = "without a name"
-	}
+	name = cmp.Or(oneLine(name, 100), "without a name")
 	b.names = append(b.names, strings.NewReplacer("[", "(", "]", ")").Replace(name))
 }
 

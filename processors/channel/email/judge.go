@@ -2,6 +2,7 @@ package email
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"strings"
 
@@ -46,7 +47,7 @@ func (a *acceptance) judge(raw []byte) verdict {
 		return refuse("its header cannot be read")
 	}
 	h := mail.Header{Header: entity.Header}
-	from, name, ok := sender(h)
+	from, name, ok := single(h, "From")
 	if !ok {
 		return refuse("it has no single usable From address")
 	}
@@ -92,7 +93,7 @@ func unreadable(err error) verdict {
 // inbound returns the event of a mail without its text.
 func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapter.Inbound {
 	recipient := from
-	if replyTo, ok := single(h, "Reply-To"); ok && a.mayBeAnswered(from, replyTo) && !a.isOwnAddress(replyTo) {
+	if replyTo, _, ok := single(h, "Reply-To"); ok && a.mayBeAnswered(from, replyTo) && !a.isOwnAddress(replyTo) {
 		recipient = replyTo
 	}
 	ids, references := messageIDs(h.Get("Message-Id")), referencesOf(h)
@@ -102,12 +103,9 @@ func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapt
 	} else { // RFC 5322 asks for an ID but does not require it
 		event = digests.Hex("unnamed", strings.ToLower(from), string(raw))
 	}
-	root := event
-	switch {
-	case len(references) > 0:
+	root := cmp.Or(id, event)
+	if len(references) > 0 {
 		root = references[0]
-	case id != "":
-		root = id
 	}
 	if !strings.EqualFold(recipient, from) {
 		// Who asks for answers to another address must not enter that person's conversation.
@@ -142,29 +140,14 @@ func referencesOf(h mail.Header) []string {
 	return ids[:min(len(ids), 1)]
 }
 
-// sender returns the only address of the header From and the name with it.
-func sender(h mail.Header) (address, name string, ok bool) {
-	if h.FieldsByKey("From").Len() != 1 {
-		return "", "", false
-	}
-	list, err := h.AddressList("From")
-	if err != nil || len(list) != 1 {
+// single returns the only address of a header and the name with it.
+func single(h mail.Header, key string) (address, name string, ok bool) {
+	list, err := h.AddressList(key)
+	if err != nil || len(list) != 1 || h.FieldsByKey(key).Len() != 1 {
 		return "", "", false
 	}
 	address, ok = parseAddress(list[0].Address)
 	return address, oneLine(list[0].Name, maxName), ok
-}
-
-// single returns the only address of a header.
-func single(h mail.Header, key string) (string, bool) {
-	if h.FieldsByKey(key).Len() != 1 {
-		return "", false
-	}
-	list, err := h.AddressList(key)
-	if err != nil || len(list) != 1 {
-		return "", false
-	}
-	return parseAddress(list[0].Address)
 }
 
 // compose returns the text that is passed on.
