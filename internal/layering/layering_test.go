@@ -112,7 +112,7 @@ func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
 		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/internal/tableindex", "processors/internal/socket",
-		"processors/approval", "processors/approval/policyfile":
+		"processors/internal/jwks", "processors/approval", "processors/approval/policyfile":
 		return true
 	}
 	return false
