@@ -24,7 +24,7 @@ func (a *Adapter) call(ctx context.Context, method, endpoint string, params any)
 	answer, err := platform.DoWith(ctx, a.client, method, to, http.Header{
 		"Authorization": {"Bot " + a.config.Token}, "User-Agent": {"DiscordBot (https://github.com/turntable-streams/turntable, 1)"},
 	}, params)
-	if err == nil {
+	if answer.Status != 0 { // also if the body was cut: the status and its headers say when to try again
 		if f := a.failure(answer); f != nil {
 			err = f
 		}

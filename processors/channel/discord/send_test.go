@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -114,6 +115,27 @@ func TestThreadOfTheMessageIsStartedOnce(t *testing.T) {
 	started = false
 	_, err := a.Send(t.Context(), chunk(inThread, func(c *adapter.Chunk) { c.Index = 1 }))
 	require.True(t, platformtest.Failure(t, err).Final, "a thread that was deleted in between is not started again")
+}
+
+// The header of a rate limit counts although the body did not arrive.
+func TestRateLimitWithoutItsBodyIsKept(t *testing.T) {
+	v := newVendor(t)
+	v.Answer = func(_ int, _ call, w http.ResponseWriter) bool {
+		w.Header().Set("Content-Length", "100")
+		w.Header().Set("Retry-After", "3")
+		w.Header().Set("X-RateLimit-Global", "true")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, "{")
+		return true
+	}
+	a, _ := newAdapter(t, v)
+	for range 2 {
+		_, err := a.Send(t.Context(), chunk())
+		f := platformtest.Failure(t, err)
+		require.Equal(t, http.StatusTooManyRequests, f.Status)
+		require.Positive(t, f.RetryAfter)
+	}
+	require.Len(t, v.Got(), 1, "the account pauses")
 }
 
 func TestFailuresOfTheAPI(t *testing.T) {

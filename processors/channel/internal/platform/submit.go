@@ -15,9 +15,14 @@ import (
 var ErrBusy = inorder.ErrBusy
 
 // Submit passes an event to the receiver after the earlier ones of its conversation, which is its channel, account, recipient and
-// thread. It returns the receiver's error, ErrBusy, or the error of ctx, also if that ends while the event waits.
+// thread. It returns the receiver's error, ErrBusy, or the error of ctx, also if that ends while the event waits. The error is logged.
 func (d *Door) Submit(ctx context.Context, to adapter.Receiver, in adapter.Inbound) error {
-	return d.turns.Do(ctx, in.Origin.Session(""), func() error { return to.Receive(ctx, in) })
+	err := d.turns.Do(ctx, in.Origin.Session(""), func() error { return to.Receive(ctx, in) })
+	if err != nil {
+		d.log.Warn("an event was not handled; the platform sends it again", zap.String("channel", in.Origin.Channel),
+			zap.String("event", adapter.Code(in.Event)))
+	}
+	return err
 }
 
 // Receiver returns a receiver that submits events to another one.
@@ -26,7 +31,7 @@ func (d *Door) Receiver(to adapter.Receiver) adapter.Receiver {
 }
 
 // Pass submits the event of a request. It returns taken, or Later if the receiver has not taken the event within a time (0: the
-// request's), which is logged.
+// request's).
 func (d *Door) Pass(r *http.Request, within time.Duration, to adapter.Receiver, in adapter.Inbound, taken Reply) Reply {
 	ctx := r.Context()
 	if within > 0 {
@@ -34,9 +39,7 @@ func (d *Door) Pass(r *http.Request, within time.Duration, to adapter.Receiver, 
 		ctx, cancel = context.WithTimeout(ctx, within)
 		defer cancel()
 	}
-	if err := d.Submit(ctx, to, in); err != nil {
-		d.log.Warn("an event was not handled; the platform sends it again", zap.String("channel", in.Origin.Channel),
-			zap.String("event", adapter.Code(in.Event)))
+	if d.Submit(ctx, to, in) != nil {
 		return Later
 	}
 	return taken
