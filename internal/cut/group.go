@@ -37,8 +37,12 @@ func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
 	return w
 }
 
-// rejoinPause keeps a member that cannot join from retrying in a tight loop.
-const rejoinPause = 100 * time.Millisecond
+const (
+	// rejoinPause keeps a member that cannot join from retrying in a tight loop.
+	rejoinPause = 100 * time.Millisecond
+	// warnAfter is how many failures in a row are ordinary in a rebalance or after a crash.
+	warnAfter = 30
+)
 
 // Consume implements sarama.ConsumerGroup: it joins, serves a generation and joins again at once; Goka would sleep for five
 // seconds. It blocks until ctx ends, Stop is called or the group fails. It returns nil once everything is drained, or the
@@ -56,6 +60,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 	if fatal := g.fatal.Load(); fatal != nil {
 		return *fatal
 	}
+	failed := 0 // how often in a row the member could not begin
 	for {
 		g.opts.Joins.begin()
 		session, again := context.WithCancel(serving)
@@ -69,12 +74,17 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		case ctx.Err() != nil, g.stopping.Err() != nil:
 			return nil
 		case err == nil:
-			continue
+			failed = 0
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, g.opts.Name, g.opts.InstanceID)
 		case errors.Is(err, errGone), errors.Is(err, sarama.ErrUnstableOffsetCommit), transientJoin(err):
 			// A rebalance interrupted recovery, or a predecessor's transaction holds this member's offsets.
-			g.opts.Log.Info("joining again", zap.Error(err))
+			failed++
+			level := zap.InfoLevel
+			if failed%warnAfter == 0 {
+				level = zap.WarnLevel
+			}
+			g.opts.Log.Log(level, "joining again", zap.Int("failed in a row", failed), zap.Error(err))
 			if g.opts.Unstable != nil && errors.Is(err, sarama.ErrUnstableOffsetCommit) {
 				g.opts.Unstable()
 			}
