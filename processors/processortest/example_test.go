@@ -55,6 +55,14 @@ func floorIsGrantedOnce(t processortest.TB) {
 	holder, _ := processortest.Table(d, "floors", floors).Get("conv-1")
 	fmt.Println("held by", holder.Holder)
 	fmt.Println("replay:", d.Replay())
+
+	before := d.Snapshot()
+	offset := in.Pipe("conv-2", ask{Agent: "cy"})
+	d.Restore(before) // a crash: the output is written, and the row is lost
+	in.PipeAt(offset)
+	for _, r := range out.Drain() {
+		fmt.Println("granted to", r.Value.Agent, "by", r.ID())
+	}
 }
 
 func Example() {
@@ -64,5 +72,7 @@ func Example() {
 	// granted to ann by conv-1/ann
 	// held by ann
 	// replay: <nil>
+	// granted to cy by conv-2/cy
+	// granted to cy by conv-2/cy
 	// test errors: processortest: topic floors-dlq has 1 outputs that the test did not read
 }

@@ -13,46 +13,17 @@ import (
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
-// floorIsGrantedAgain is the body of a test function: the group is killed after its output was acknowledged and before its row was.
-func floorIsGrantedAgain(t processortest.TB) {
-	d := processortest.New(t, time.Unix(0, 0), floorGraph())
-	before := d.Snapshot()
-	offset := processortest.In(d, asks).Pipe("conv-1", ask{Agent: "ann"})
-	d.Restore(before)
-	processortest.In(d, asks).PipeAt(offset)
-	for _, r := range processortest.Out(d, grants).Drain() {
-		fmt.Println("granted to", r.Value.Agent, "by", r.ID())
-	}
-}
-
-func ExampleDriver_Restore() {
-	fmt.Println("test errors:", runFake(floorIsGrantedAgain).errorText())
-	// Output:
-	// granted to ann by conv-1/ann
-	// granted to ann by conv-1/ann
-	// test errors:
-}
-
-// grantsAreReadInAnyOrder is the body of a test function. A group that reads grants gets them as the test decides.
-func grantsAreReadInAnyOrder(t processortest.TB) {
-	reader := goka.DefineGroup("readers", goka.Input(grants.Stream(), grants.Codec(), func(_ goka.Context, in any) {
-		fmt.Println("read:", in.(codec.Decoded[grant]).Value.Agent)
-	}))
-	d := processortest.New(t, time.Unix(0, 0), floorGraph(), reader)
+func TestHeldOutputsAreReadInTheOrderOfTheTest(t *testing.T) {
+	d := processortest.New(t, start, tallyGraph(), journalGraph())
 	d.HoldOutputs()
-	processortest.In(d, asks).Pipe("conv-1", ask{Agent: "ann"})
-	processortest.In(d, asks).Pipe("conv-2", ask{Agent: "bob"})
-	written := processortest.In(d, grants)
-	written.PipeAt(1)
-	written.PipeAt(0)
-}
-
-func ExampleDriver_HoldOutputs() {
-	fmt.Println("test errors:", runFake(grantsAreReadInAnyOrder).errorText())
-	// Output:
-	// read: bob
-	// read: ann
-	// test errors:
+	in, held := processortest.In(d, additions), processortest.In(d, counts)
+	in.Pipe("a", addition{By: 1})
+	in.Pipe("b", addition{By: 2})
+	held.PipeAt(1)
+	held.PipeAt(0)
+	out := processortest.Out(d, lines)
+	require.Equal(t, "b has 2", out.Next().Value)
+	require.Equal(t, "a has 1", out.Next().Value)
 }
 
 func TestHeldOutputsAreNotReplayed(t *testing.T) {
