@@ -14,6 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -54,7 +55,7 @@ func (t *transition) announce(g *gaterow.Gate, o *gaterow.Outcome) {
 }
 
 // answer tells the person who decided on a channel why the decision has no effect.
-func (t *transition) answer(r *record, d topics.GateDecision, text string) {
+func (t *transition) answer(r *machine.Record, d topics.GateDecision, text string) {
 	t.say("gate-answer-"+d.DecisionID, text, topics.OriginRoute(d.Channel, nil), t.timeOf(r))
 }
 
@@ -63,8 +64,8 @@ func (t *transition) say(id, text string, to topics.Raw, at int64) {
 	if !t.config.Channels {
 		return
 	}
-	t.emit(t.key, id, messageSent{
-		SessionID: &t.key, Content: text, SourceAgent: t.agent, ReplyTo: to, Timestamp: iso(at),
+	machine.Emit(&t.Effects, t.topics.ChannelMessages, t.key, id, topics.Output{
+		SessionID: &t.key, Content: text, SourceAgent: t.topics.Agent, ReplyTo: to, Timestamp: iso(at),
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 
 // asked returns the question about a request.
 func (p *harness) asked(change ...func(*topics.GateRequest)) topics.Output {
-	p.tb.Helper()
-	return messages(p.handle(p.request(gateID, append([]func(*topics.GateRequest){from}, change...)...)))["gate-ask-"+gateID]
+	p.TB.Helper()
+	return messages(p.Handle(p.request(gateID, append([]func(*topics.GateRequest){from}, change...)...)))["gate-ask-"+gateID]
 }
 
 func TestQuestionOffersOnlyWhatIsAllowed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,7 +24,7 @@ import (
 const minCode = 4
 
 // decideOnChannel applies a decision that a person made on a channel.
-func (t *transition) decideOnChannel(r *record, d topics.GateDecision) {
+func (t *transition) decideOnChannel(r *machine.Record, d topics.GateDecision) {
 	origin, err := topics.DecodeOrigin(d.Channel)
 	switch {
 	case !t.config.Channels:
@@ -42,7 +43,7 @@ func (t *transition) decideOnChannel(r *record, d topics.GateDecision) {
 }
 
 // decideProven applies a decision of a person whom the channel has authenticated, or who knows the code of the gate.
-func (t *transition) decideProven(r *record, d topics.GateDecision, origin topics.Origin) {
+func (t *transition) decideProven(r *machine.Record, d topics.GateDecision, origin topics.Origin) {
 	switch {
 	case d.Verdict != topics.VerdictApprove && d.Verdict != topics.VerdictDeny && d.Verdict != topics.VerdictAnswer:
 		t.deadLetter(reasonVerdict)
@@ -51,7 +52,7 @@ func (t *transition) decideProven(r *record, d topics.GateDecision, origin topic
 	case d.Via != via:
 		t.decide(r, d)
 	case !t.resolved(d):
-		t.row.Remembered = t.config.remember(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+		t.row.Remembered = t.memory().Add(t.row.Remembered, digests.Of(ofCode, d.DecisionID))
 		t.changed = true
 		t.decide(r, d)
 	}
@@ -59,11 +60,11 @@ func (t *transition) decideProven(r *record, d topics.GateDecision, origin topic
 
 // resolved reports whether a decision with a code was resolved before, and that record was read.
 func (t *transition) resolved(d topics.GateDecision) bool {
-	return t.config.remembers(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+	return t.memory().Has(t.row.Remembered, digests.Of(ofCode, d.DecisionID))
 }
 
 // resolve finds the gate of a decision with a code and writes the decision with the gate's ID.
-func (t *transition) resolve(r *record, d topics.GateDecision, origin topics.Origin) {
+func (t *transition) resolve(r *machine.Record, d topics.GateDecision, origin topics.Origin) {
 	if t.resolved(d) {
 		return
 	}
@@ -92,7 +93,7 @@ func (t *transition) resolve(r *record, d topics.GateDecision, origin topics.Ori
 		t.answer(r, d, refusal(found[0], d))
 	default:
 		d.GateID, d.Pressed, d.Via = found[0].Id, true, via
-		t.emit(t.key, d.DecisionID+"/resolved", decisionResolved(d))
+		machine.Emit(&t.Effects, t.topics.GateDecisions, t.key, d.DecisionID+"/resolved", d)
 	}
 }
 
@@ -166,7 +167,7 @@ func refusal(g *gaterow.Gate, d topics.GateDecision) string {
 }
 
 // refuseDecision answers a decision that an open gate does not accept, or dead-letters it if it is not from a channel.
-func (t *transition) refuseDecision(r *record, d topics.GateDecision, reason string) {
+func (t *transition) refuseDecision(r *machine.Record, d topics.GateDecision, reason string) {
 	if d.Channel == nil {
 		t.deadLetter(reason)
 		return
@@ -175,7 +176,7 @@ func (t *transition) refuseDecision(r *record, d topics.GateDecision, reason str
 }
 
 // answerLate answers a decision of a channel about a gate that has ended, unless the decision ended it.
-func (t *transition) answerLate(r *record, d topics.GateDecision) {
+func (t *transition) answerLate(r *machine.Record, d topics.GateDecision) {
 	if g := findIn(t.row.Closed, d.GateID); d.Channel != nil && g.GetOutcome().GetDecisionId() != d.DecisionID {
 		t.answer(r, d, textUnknown)
 	}
@@ -183,7 +184,7 @@ func (t *transition) answerLate(r *record, d topics.GateDecision) {
 
 // answerEarly answers a pressed button of an unknown gate. The decision is held all the same: after a crash, it can be read
 // again before its request.
-func (t *transition) answerEarly(r *record, d topics.GateDecision) {
+func (t *transition) answerEarly(r *machine.Record, d topics.GateDecision) {
 	if d.Channel != nil && d.Via != via {
 		t.answer(r, d, textUnknown)
 	}

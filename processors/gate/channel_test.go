@@ -22,9 +22,9 @@ func from(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "u
 
 // said returns what a person says: a command with a code.
 func (p *harness) said(code string, by topics.Origin, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) decided {
-	p.tb.Helper()
+	p.TB.Helper()
 	d := topics.GateDecision{
-		GateID: code, SessionID: p.key, DecisionID: fmt.Sprint("said-", p.offset), Verdict: verdict, By: by.User, Via: "bridge",
+		GateID: code, SessionID: p.key, DecisionID: fmt.Sprint("said-", p.Offset), Verdict: verdict, By: by.User, Via: "bridge",
 		Channel: topics.EncodeOrigin(by),
 	}
 	for _, f := range change {
@@ -40,10 +40,8 @@ func approver(d *topics.GateDecision) { d.Approver = true }
 func messages(es effects) map[string]topics.Output {
 	found := map[string]topics.Output{}
 	for _, e := range es {
-		if m, ok := e.(emit); ok {
-			if v, ok := m.Value.(messageSent); ok {
-				found[m.ID] = topics.Output(v)
-			}
+		if v, ok := e.Value.(topics.Output); ok {
+			found[e.ID] = v
 		}
 	}
 	return found
@@ -53,16 +51,16 @@ func messages(es effects) map[string]topics.Output {
 func answered(t tb, es effects) string {
 	t.Helper()
 	require.Len(t, es, 1)
-	require.True(t, strings.HasPrefix(es[0].(emit).ID, "gate-answer-"), "%v", es)
-	return es[0].(emit).Value.(messageSent).Content
+	require.True(t, strings.HasPrefix(es[0].ID, "gate-answer-"), "%v", es)
+	return es[0].Value.(topics.Output).Content
 }
 
 func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	p := newHarness(t, onChannels)
-	es := p.handle(p.request(gateID, from))
+	es := p.Handle(p.request(gateID, from))
 	require.Len(t, es, 1)
-	require.Equal(t, "gate-ask-"+gateID, es[0].(emit).ID)
-	require.Equal(t, "s1", es[0].(emit).Key)
+	require.Equal(t, "gate-ask-"+gateID, es[0].ID)
+	require.Equal(t, "s1", es[0].Key)
 	ask := messages(es)["gate-ask-"+gateID]
 	require.Equal(t, topics.EncodeOrigin(inRoom("", "u1")), topics.OriginOf(ask.ReplyTo))
 	require.JSONEq(t, `{"gate_id":"`+gateID+`","tool":"pay","expires_ms":1790000600000}`, topics.GateAskOf(ask.ReplyTo).String())
@@ -70,8 +68,8 @@ func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	require.Equal(t, "The agent asks for approval to run `pay`.\n\nArguments:\n```\n{\n  \"cents\": 250\n}\n```\n\n"+
 		"To approve: `/approve 1a2b3c4d`\nTo deny: `/deny 1a2b3c4d`\n\nThe request expires at 14:23 UTC on 21 September 2026.",
 		ask.Content)
-	require.EqualValues(t, rowChannels, p.state().Version, "an older build would accept decisions from anywhere")
-	require.Empty(t, p.handle(p.request(gateID, from)), "a repeat")
+	require.EqualValues(t, rowChannels, p.Read().Version, "an older build would accept decisions from anywhere")
+	require.Empty(t, p.Handle(p.request(gateID, from)), "a repeat")
 
 	es = p.settle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))
 	o := outcome(t, es)
@@ -82,7 +80,7 @@ func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
 	require.Equal(t, "Approved by `u1`: `pay` (1a2b3c4d).", end.Content)
 	require.Equal(t, topics.EncodeOrigin(inRoom("", "u1")), topics.OriginOf(end.ReplyTo))
 	require.Nil(t, topics.GateAskOf(end.ReplyTo))
-	require.EqualValues(t, rowVersion, p.state().Version)
+	require.EqualValues(t, rowVersion, p.Read().Version)
 }
 
 // mailed returns the origin of a mail.
@@ -93,7 +91,7 @@ func mailed(proof topics.Proof) topics.Origin {
 func TestMailThatProvesNothingDecidesNothing(t *testing.T) {
 	for _, proof := range []topics.Proof{topics.ProofNone, "new"} {
 		p := newHarness(t, onChannels)
-		es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(proof)) }))
+		es := p.Handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(proof)) }))
 		ask := messages(es)["gate-ask-"+gateID]
 		require.Contains(t, ask.Content, "It cannot be decided here, because nothing proves who writes here. Decide at `/api/gates/"+gateID+"`")
 		require.NotContains(t, ask.Content, "/approve")
@@ -105,19 +103,19 @@ func TestMailThatProvesNothingDecidesNothing(t *testing.T) {
 		} {
 			require.Equal(t, textNoProof, answered(t, p.settle(d)))
 		}
-		require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.approve(gateID))).Status, "the door decides")
+		require.Equal(t, topics.GateApproved, outcome(t, p.Handle(p.approve(gateID))).Status, "the door decides")
 	}
 }
 
 func TestAuthenticatedMailNeedsTheCodeOfTheQuestion(t *testing.T) {
 	ask := func() (*harness, string) {
 		p := newHarness(t, onChannels)
-		es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(topics.ProofCode)) }))
+		es := p.Handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(mailed(topics.ProofCode)) }))
 		said := messages(es)["gate-ask-"+gateID]
 		require.Nil(t, topics.GateAskOf(said.ReplyTo), "no buttons")
 		_, rest, found := strings.Cut(said.Content, "/approve ")
 		require.True(t, found, said.Content)
-		require.EqualValues(t, rowProof, p.state().Version, "an older build would accept decisions without a code")
+		require.EqualValues(t, rowProof, p.Read().Version, "an older build would accept decisions without a code")
 		return p, rest[:8]
 	}
 	by := mailed(topics.ProofCode)
@@ -137,7 +135,7 @@ func TestAuthenticatedMailNeedsTheCodeOfTheQuestion(t *testing.T) {
 		require.Equal(t, textUnknown, answered(t, p.settle(p.said("00000000", by, topics.VerdictApprove))))
 	}
 	require.Equal(t, textUnknown, answered(t, p.settle(p.said(code, by, topics.VerdictApprove))), "guesses are bounded")
-	require.Equal(t, topics.GateDenied, outcome(t, p.handle(p.decision(gateID, "d1", topics.VerdictDeny))).Status)
+	require.Equal(t, topics.GateDenied, outcome(t, p.Handle(p.decision(gateID, "d1", topics.VerdictDeny))).Status)
 }
 
 // A person who was shown the beginning of the arguments must not approve the rest.
@@ -154,22 +152,22 @@ func TestArgumentsThatWereNotShownAreNotApprovedOnAChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t, onChannels)
-			p.handle(p.request(gateID, from, large))
+			p.Handle(p.request(gateID, from, large))
 			require.Equal(t, textNotShown, answered(t, p.settle(say(p))))
-			require.Len(t, p.state().Open, 1)
+			require.Len(t, p.Read().Open, 1)
 			digest := func(d *topics.GateDecision) { d.ArgsSHA256 = topics.ArgsSHA256(args) }
 			o := outcome(t, p.settle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed, digest)))
 			require.Equal(t, topics.GateApproved, o.Status, "who repeats the digest has read it elsewhere")
 		})
 	}
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, from, large))
+	p.Handle(p.request(gateID, from, large))
 	require.Equal(t, topics.GateDenied, outcome(t, p.settle(p.said("1a2b", inRoom("", "u1"), topics.VerdictDeny))).Status)
 
 	p = newHarness(t, onChannels)
-	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
 	p.settle(p.request(gateID, from, large))
-	require.Len(t, p.state().Open, 1, "the decision was held")
+	require.Len(t, p.Read().Open, 1, "the decision was held")
 }
 
 func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
@@ -183,7 +181,7 @@ func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 		"granted": func(p *harness, _ *topics.GateRequest) {
 			p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
 		},
-		"withdrawn before": func(p *harness, _ *topics.GateRequest) { p.handle(p.withdrawal(gateID, topics.CauseSuperseded)) },
+		"withdrawn before": func(p *harness, _ *topics.GateRequest) { p.Handle(p.withdrawal(gateID, topics.CauseSuperseded)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t, onChannels, withRules(
@@ -194,7 +192,7 @@ func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 		})
 	}
 	p := newHarness(t, onChannels)
-	o := outcome(t, p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.Raw(`{"channel":"slack"}`) })))
+	o := outcome(t, p.Handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.Raw(`{"channel":"slack"}`) })))
 	require.Equal(t, topics.CauseInvalid, o.Cause, "no one can be asked there")
 }
 
@@ -202,11 +200,11 @@ func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
 func TestPersonIsAskedIfAGrantDoesNotSuffice(t *testing.T) {
 	p := newHarness(t, onChannels)
 	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
-	es := p.handle(p.request(gateID, from))
+	es := p.Handle(p.request(gateID, from))
 	require.Empty(t, messages(es))
-	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictDeny))), "no one was asked yet")
+	require.Equal(t, textNone, answered(t, p.Handle(p.said("", inRoom("", "u1"), topics.VerdictDeny))), "no one was asked yet")
 	p.config.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
-	es = p.handle(p.decided(topics.GateDecision(valuesOf[closeAsked](es)[0])))
+	es = p.Handle(p.decided(closes(es)[0]))
 	require.Contains(t, messages(es), "gate-ask-"+gateID)
 }
 
@@ -215,7 +213,7 @@ func TestEveryEndIsToldWhereItWasAsked(t *testing.T) {
 		"Denied by `u1`: `pay` (1a2b3c4d).": func(p *harness) effects {
 			return p.settle(p.said("", inRoom("", "u1"), topics.VerdictDeny))
 		},
-		"Approved by `ines`: `pay` (1a2b3c4d).": func(p *harness) effects { return p.handle(p.approve(gateID)) },
+		"Approved by `ines`: `pay` (1a2b3c4d).": func(p *harness) effects { return p.Handle(p.approve(gateID)) },
 		"Expired without a decision: `pay` (1a2b3c4d).": func(p *harness) effects {
 			return p.advance(10 * time.Minute)
 		},
@@ -228,7 +226,7 @@ func TestEveryEndIsToldWhereItWasAsked(t *testing.T) {
 		},
 	} {
 		p := newHarness(t, onChannels)
-		p.handle(p.request(gateID, from))
+		p.Handle(p.request(gateID, from))
 		es := end(p)
 		outcome(t, es)
 		require.Equal(t, text, messages(es)["gate-end-"+gateID].Content)
@@ -256,14 +254,14 @@ func TestDecisionFromElsewhereNeverApproves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t, onChannels)
-			p.handle(p.request(gateID, from))
-			require.Equal(t, c.text, answered(t, p.handle(p.said(gateID, c.by, topics.VerdictApprove, pressed))))
-			require.Equal(t, c.text, answered(t, p.handle(p.said("1a2b3c4d", c.by, topics.VerdictApprove))))
-			es := p.handle(p.said("", c.by, topics.VerdictApprove))
+			p.Handle(p.request(gateID, from))
+			require.Equal(t, c.text, answered(t, p.Handle(p.said(gateID, c.by, topics.VerdictApprove, pressed))))
+			require.Equal(t, c.text, answered(t, p.Handle(p.said("1a2b3c4d", c.by, topics.VerdictApprove))))
+			es := p.Handle(p.said("", c.by, topics.VerdictApprove))
 			require.Equal(t, strings.Replace(c.text, textUnknown, textNone, 1), answered(t, es))
-			require.Equal(t, topics.EncodeOrigin(c.by), topics.OriginOf(es[0].(emit).Value.(messageSent).ReplyTo), "it is told to who asked")
+			require.Equal(t, topics.EncodeOrigin(c.by), topics.OriginOf(es[0].Value.(topics.Output).ReplyTo), "it is told to who asked")
 			for _, code := range []string{gateID, "1a2b3c4d", ""} {
-				es := p.handle(p.said(code, c.by, topics.VerdictApprove, approver, func(d *topics.GateDecision) { d.Pressed = code == gateID }))
+				es := p.Handle(p.said(code, c.by, topics.VerdictApprove, approver, func(d *topics.GateDecision) { d.Pressed = code == gateID }))
 				if c.text == textUnknown {
 					answered(t, es) // approvers too decide in the place only
 				}
@@ -275,21 +273,21 @@ func TestDecisionFromElsewhereNeverApproves(t *testing.T) {
 // The record that the group writes is checked again when it is read, like any other.
 func TestResolvedDecisionIsCheckedAgain(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, from))
+	p.Handle(p.request(gateID, from))
 	for _, by := range []topics.Origin{inRoom("", "u2"), inRoom("17.5", "u1")} {
-		answered(t, p.handle(p.said(gateID, by, topics.VerdictApprove, pressed, func(d *topics.GateDecision) { d.Via = via })))
+		answered(t, p.Handle(p.said(gateID, by, topics.VerdictApprove, pressed, func(d *topics.GateDecision) { d.Via = via })))
 	}
 }
 
 func TestApproverDecidesForOthersInTheSamePlace(t *testing.T) {
 	for _, by := range []topics.Origin{inRoom("", "u2"), inRoom("", "")} {
 		p := newHarness(t, onChannels)
-		p.handle(p.request(gateID, from))
+		p.Handle(p.request(gateID, from))
 		require.Equal(t, topics.GateApproved, outcome(t, p.settle(p.said("", by, topics.VerdictApprove, approver))).Status)
 	}
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "")) }))
-	require.Equal(t, textNotYours, answered(t, p.handle(p.said("", inRoom("", ""), topics.VerdictApprove))),
+	p.Handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "")) }))
+	require.Equal(t, textNotYours, answered(t, p.Handle(p.said("", inRoom("", ""), topics.VerdictApprove))),
 		"no one is known to be the person who asked")
 }
 
@@ -299,7 +297,7 @@ func TestCodeNamesAGate(t *testing.T) {
 		"1a2": false, "1a2c": false, "5e6f7080": false, gateID + "0": false, "1a2b 3c4d": false,
 	} {
 		p := newHarness(t, onChannels)
-		p.handle(p.request(gateID, from))
+		p.Handle(p.request(gateID, from))
 		es := p.settle(p.said(code, inRoom("", "u1"), topics.VerdictApprove))
 		if found {
 			require.Equal(t, topics.GateApproved, outcome(t, es).Status, code)
@@ -313,26 +311,26 @@ func TestAmbiguousCodeApprovesNothing(t *testing.T) {
 	p := newHarness(t, onChannels)
 	near, far := "1a2b3c4d00000000", "ffff0000"
 	for _, id := range []string{gateID, near, far} {
-		p.handle(p.request(id, from))
+		p.Handle(p.request(id, from))
 	}
-	text := answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove)))
+	text := answered(t, p.Handle(p.said("", inRoom("", "u1"), topics.VerdictApprove)))
 	require.Equal(t, textWhich+"\n`"+gateID+"` for `pay`\n`"+near+"` for `pay`\n`ffff0000` for `pay`", text)
-	require.NotContains(t, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))), far)
+	require.NotContains(t, answered(t, p.Handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))), far)
 	require.Equal(t, far, outcome(t, p.settle(p.said("ffff", inRoom("", "u1"), topics.VerdictApprove))).GateID)
 	require.Equal(t, near, outcome(t, p.settle(p.said(near, inRoom("", "u1"), topics.VerdictApprove))).GateID)
 	require.Equal(t, gateID, outcome(t, p.settle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))).GateID)
-	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))))
+	require.Equal(t, textNone, answered(t, p.Handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))))
 
 	for i := range maxOffered + 3 {
-		p.handle(p.request(strings.Repeat(string(rune('a'+i)), 12), from))
+		p.Handle(p.request(strings.Repeat(string(rune('a'+i)), 12), from))
 	}
-	require.Contains(t, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))), "(3 more)")
+	require.Contains(t, answered(t, p.Handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))), "(3 more)")
 }
 
 func TestGateIDIsNotAmbiguousWithALongerOne(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request("aaaa", from))
-	p.handle(p.request("aaaab", from))
+	p.Handle(p.request("aaaa", from))
+	p.Handle(p.request("aaaab", from))
 	require.Equal(t, "aaaa", outcome(t, p.settle(p.said("aaaa", inRoom("", "u1"), topics.VerdictApprove))).GateID)
 }
 
@@ -340,73 +338,73 @@ func TestGateIDIsNotAmbiguousWithALongerOne(t *testing.T) {
 func TestCommandWithoutACodeMeansNoLaterRequest(t *testing.T) {
 	p := newHarness(t, onChannels)
 	early := p.said("", inRoom("", "u1"), topics.VerdictApprove)
-	p.now = p.now.Add(time.Second)
-	p.handle(p.request(gateID, from))
-	require.Equal(t, textNone, answered(t, p.handle(early)))
+	p.Now = p.Now.Add(time.Second)
+	p.Handle(p.request(gateID, from))
+	require.Equal(t, textNone, answered(t, p.Handle(early)))
 }
 
 // After a crash, a command was resolved a second time, to another gate.
 func TestCommandApprovesOneGate(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request("aaaa0000", from))
+	p.Handle(p.request("aaaa0000", from))
 	said := p.said("", inRoom("", "u1"), topics.VerdictApprove)
-	first := valuesOf[decisionResolved](p.handle(said))[0]
+	first := resolves(p.Handle(said))[0]
 	require.Equal(t, "aaaa0000", first.GateID)
 
-	p.row = nil
-	p.handle(p.request("bbbb0000", from))
-	second := valuesOf[decisionResolved](p.handle(said))[0]
+	p.Row = nil
+	p.Handle(p.request("bbbb0000", from))
+	second := resolves(p.Handle(said))[0]
 	require.Equal(t, "bbbb0000", second.GateID)
-	require.Empty(t, valuesOf[gateEnded](p.handle(p.decided(topics.GateDecision(first)))), "it is held for its request")
-	require.Empty(t, p.handle(p.decided(topics.GateDecision(second))))
-	require.Empty(t, p.handle(said), "a repeat")
-	es := p.handle(p.request("aaaa0000", from))
+	require.Empty(t, outcomes(p.Handle(p.decided(first))), "it is held for its request")
+	require.Empty(t, p.Handle(p.decided(second)))
+	require.Empty(t, p.Handle(said), "a repeat")
+	es := p.Handle(p.request("aaaa0000", from))
 	require.Equal(t, "aaaa0000", outcome(t, es).GateID)
 	require.Contains(t, messages(es), "gate-end-aaaa0000", "the person was asked before the crash")
-	require.Len(t, p.state().Open, 1)
+	require.Len(t, p.Read().Open, 1)
 }
 
 func TestCodeOfARequestThatDidNotArriveIsAnswered(t *testing.T) {
 	p := newHarness(t, onChannels)
-	require.Equal(t, textUnknown, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
-	require.Nil(t, p.row)
-	require.NotEmpty(t, messages(p.handle(p.request(gateID, from))), "and approves nothing later")
-	require.Len(t, p.state().Open, 1)
+	require.Equal(t, textUnknown, answered(t, p.Handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
+	require.Nil(t, p.Row)
+	require.NotEmpty(t, messages(p.Handle(p.request(gateID, from))), "and approves nothing later")
+	require.Len(t, p.Read().Open, 1)
 }
 
 // A button has the whole ID. One of another session's gate is answered; it is held in case that its request follows.
 func TestButtonOfAnUnknownGateIsAnsweredAndHeld(t *testing.T) {
 	p := newHarness(t, onChannels)
-	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
-	require.EqualValues(t, rowChannels, p.state().Version)
-	p.handle(p.said(gateID, inRoom("17.5", "u1"), topics.VerdictApprove, pressed))
-	es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("17.5", "u9")) }))
-	require.Empty(t, valuesOf[gateEnded](es), "held decisions are checked like others")
+	require.Equal(t, textUnknown, answered(t, p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
+	require.EqualValues(t, rowChannels, p.Read().Version)
+	p.Handle(p.said(gateID, inRoom("17.5", "u1"), topics.VerdictApprove, pressed))
+	es := p.Handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("17.5", "u9")) }))
+	require.Empty(t, outcomes(es), "held decisions are checked like others")
 	require.Len(t, messages(es), 3, "the question, and an answer to each")
 
 	p = newHarness(t, onChannels)
-	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
-	require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.request(gateID, from))).Status)
+	p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	require.Equal(t, topics.GateApproved, outcome(t, p.Handle(p.request(gateID, from))).Status)
 
 	p = newHarness(t, onChannels)
-	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
 	require.Equal(t, reasonNoRequest, letter(t, p.advance(p.config.Hold)))
 }
 
 func TestSecondDecisionIsTold(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, from))
+	p.Handle(p.request(gateID, from))
 	one := p.said(gateID, inRoom("", "u1"), topics.VerdictDeny, pressed)
-	outcome(t, p.handle(one))
-	require.Empty(t, p.handle(one), "a repeat")
-	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
-	require.Equal(t, textUnknown, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
+	outcome(t, p.Handle(one))
+	require.Empty(t, p.Handle(one), "a repeat")
+	require.Equal(t, textUnknown, answered(t, p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
+	require.Equal(t, textUnknown, answered(t, p.Handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
 }
 
 func TestDecisionAfterTheDeadlineIsTold(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, from))
-	p.now = p.now.Add(10 * time.Minute)
+	p.Handle(p.request(gateID, from))
+	p.Now = p.Now.Add(10 * time.Minute)
 	es := p.settle(p.said("", inRoom("", "u1"), topics.VerdictApprove))
 	require.Equal(t, topics.GateTimedOut, outcome(t, es).Status)
 	require.Contains(t, messages(es)["gate-end-"+gateID].Content, "Expired")
@@ -414,28 +412,28 @@ func TestDecisionAfterTheDeadlineIsTold(t *testing.T) {
 
 func TestDecisionThatAChannelCannotMakeIsDeadLettered(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID, from))
+	p.Handle(p.request(gateID, from))
 	u1 := inRoom("", "u1")
-	require.Equal(t, reasonVerdict, letter(t, p.handle(p.said(gateID, u1, topics.VerdictRevoke, pressed))))
-	require.Equal(t, reasonVerdict, letter(t, p.handle(p.said(gateID, u1, topics.VerdictClose, pressed,
+	require.Equal(t, reasonVerdict, letter(t, p.Handle(p.said(gateID, u1, topics.VerdictRevoke, pressed))))
+	require.Equal(t, reasonVerdict, letter(t, p.Handle(p.said(gateID, u1, topics.VerdictClose, pressed,
 		func(d *topics.GateDecision) { d.Cause = topics.CauseGrant }))))
-	require.Equal(t, reasonChannel, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove,
+	require.Equal(t, reasonChannel, letter(t, p.Handle(p.said(gateID, u1, topics.VerdictApprove,
 		func(d *topics.GateDecision) { d.Channel = topics.Raw(`{"channel":"slack"}`) }))))
-	require.Equal(t, reasonLongID, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove,
+	require.Equal(t, reasonLongID, letter(t, p.Handle(p.said(gateID, u1, topics.VerdictApprove,
 		func(d *topics.GateDecision) { d.DecisionID = strings.Repeat("x", maxID+1) }))))
-	require.Equal(t, textNotAllowed, answered(t, p.handle(p.said(gateID, u1, topics.VerdictAnswer, pressed,
+	require.Equal(t, textNotAllowed, answered(t, p.Handle(p.said(gateID, u1, topics.VerdictAnswer, pressed,
 		func(d *topics.GateDecision) { d.Answer = topics.Raw(`1`) }))))
-	require.Len(t, p.state().Open, 1)
+	require.Len(t, p.Read().Open, 1)
 	p.config.Channels = false
-	require.Equal(t, reasonChannels, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove, pressed))))
-	require.Empty(t, messages(p.handle(p.approve(gateID))), "the topic is not among the group's outputs")
+	require.Equal(t, reasonChannels, letter(t, p.Handle(p.said(gateID, u1, topics.VerdictApprove, pressed))))
+	require.Empty(t, messages(p.Handle(p.approve(gateID))), "the topic is not among the group's outputs")
 }
 
 func TestGateOfADoorIsNotDecidedOnAChannel(t *testing.T) {
 	p := newHarness(t, onChannels)
-	p.handle(p.request(gateID))
+	p.Handle(p.request(gateID))
 	for _, code := range []string{"", "1a2b3c4d"} {
-		answered(t, p.handle(p.said(code, inRoom("", "u1"), topics.VerdictApprove, approver)))
+		answered(t, p.Handle(p.said(code, inRoom("", "u1"), topics.VerdictApprove, approver)))
 	}
-	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, approver, pressed))))
+	require.Equal(t, textUnknown, answered(t, p.Handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, approver, pressed))))
 }

@@ -6,11 +6,11 @@ import "github.com/turntable-streams/turntable/topics"
 // records of its gates can still be repeated. Records that wait for their request are kept until they expire: if that request
 // precedes the purge, they may decide its gate. To cancel a turn is the turn's task, which withdraws its gates.
 func (e controlled) apply(t *transition) {
-	if e.tombstone() || e.Control.Action != topics.ActionPurge {
+	if e.Tombstone() || e.Control.Action != topics.ActionPurge {
 		return
 	}
 	t.changed = true
-	t.row.PurgedMs = max(t.row.PurgedMs, t.timeOf(e.record))
+	t.row.PurgedMs = max(t.row.PurgedMs, t.timeOf(e.Record))
 	t.row.Grants = nil
 	for len(t.row.Closed) > 0 {
 		t.forgetOutcome()

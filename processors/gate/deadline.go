@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +46,7 @@ func (t *transition) askClose(g *gaterow.Gate, cause topics.GateCause, by string
 	t.changed = true
 	g.Closing, g.ClosingBy, g.DueMs = string(cause), by, t.now.Add(closeAgain).UnixMilli()
 	id := g.Id + "/close/" + string(cause)
-	t.emit(t.key, id, closeAsked{
+	machine.Emit(&t.Effects, t.topics.GateDecisions, t.key, id, topics.GateDecision{
 		GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictClose, Cause: cause, By: by, Via: via,
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,22 +13,22 @@ import (
 func (e decided) apply(t *transition) {
 	d := e.Decision
 	switch {
-	case e.tombstone():
+	case e.Tombstone():
 		t.deadLetter(reasonTombstone)
 	case d.SessionID != t.key:
 		t.deadLetter(reasonSession)
 	case len(d.GateID) > maxID:
 		t.deadLetter(reasonLongID)
 	case d.Channel != nil:
-		t.decideOnChannel(e.record, d)
+		t.decideOnChannel(e.Record, d)
 	case d.Verdict == topics.VerdictRevoke:
 		t.revoke(d.GateID)
 	default:
-		t.decide(e.record, d)
+		t.decide(e.Record, d)
 	}
 }
 
-func (t *transition) decide(r *record, d topics.GateDecision) {
+func (t *transition) decide(r *machine.Record, d topics.GateDecision) {
 	g := t.find(d.GateID)
 	next := t.successor(d)
 	switch {
@@ -85,7 +86,7 @@ func closed(cause topics.GateCause, at int64) *gaterow.Outcome {
 
 // decideOpen applies a person's decision to an open gate. A decision that the gate does not accept is dead-lettered, or
 // answered on its channel, and the gate stays open. A policy that denies the arguments that would run overrides an approval.
-func (t *transition) decideOpen(r *record, g *gaterow.Gate, d topics.GateDecision) {
+func (t *transition) decideOpen(r *machine.Record, g *gaterow.Gate, d topics.GateDecision) {
 	v, at := viewOf(g, t.key), t.timeOf(r)
 	if err := v.Check(d); err != nil {
 		t.refuseDecision(r, d, err.Error())
@@ -170,7 +171,7 @@ func (t *transition) endAs(g *gaterow.Gate, o *gaterow.Outcome, shadow bool) {
 		EffectiveArgsSHA256: o.EffectiveArgsSha256, Answer: rawOf(o.Answer), Reason: o.Reason, By: o.By, WaitedMS: o.WaitedMs,
 		Shadow: shadow,
 	}
-	t.emit(t.key, g.Id+"/outcome", gateEnded(outcome))
+	machine.Emit(&t.Effects, t.topics.GateOutcomes, t.key, g.Id+"/outcome", outcome)
 	t.announce(g, o)
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(other *gaterow.Gate) bool { return other == g })
 	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *gaterow.Held) bool { return h.GateId == g.Id && h != t.replaying })

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // hold stores a record until the request of its gate arrives. A repeat is held once.
-func (t *transition) hold(h *gaterow.Held, r *record) {
+func (t *transition) hold(h *gaterow.Held, r *machine.Record) {
 	if slices.ContainsFunc(t.row.Early, func(o *gaterow.Held) bool {
 		return o.GateId == h.GateId && o.Withdrawn == h.Withdrawn && bytes.Equal(o.Value, h.Value)
 	}) {
@@ -73,5 +74,5 @@ func (t *transition) giveUp(h *gaterow.Held, reason string) {
 	if d, err := topics.DecodeGateDecision(h.Value); h.Withdrawn != "" || err == nil && d.Verdict == topics.VerdictClose {
 		return
 	}
-	t.effects = append(t.effects, deadLetter{Held: h, Reason: reason})
+	t.DeadLetterHeld(letterOf(h, reason))
 }

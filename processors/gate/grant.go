@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +41,7 @@ func (t *transition) grant(g *gaterow.Gate, d topics.GateDecision, at int64) {
 			t.row.Grants = t.row.Grants[1:]
 		}
 	case topics.ScopeAgent:
-		t.emit(g.Agent, g.Id+"/grant", grantGiven{
+		machine.Emit(&t.Effects, t.topics.GateGrants, g.Agent, g.Id+"/grant", topics.GateGrant{
 			Action: topics.ActionGrant, GrantID: g.Id, Agent: g.Agent, Tool: g.Tool,
 			ExpiresMS: at + t.config.AgentGrant.Milliseconds(), By: d.By,
 		})

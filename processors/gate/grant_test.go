@@ -10,6 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,8 +21,8 @@ func scope(s topics.GateScope) func(*topics.GateDecision) {
 
 func TestSessionGrantCountsUntilItIsRevoked(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1"))
-	p.handle(p.approve("g1", scope(topics.ScopeSession)))
+	p.Handle(p.request("g1"))
+	p.Handle(p.approve("g1", scope(topics.ScopeSession)))
 	o := outcome(t, p.settle(p.request("g2")))
 	require.Equal(t, topics.GateApproved, o.Status)
 	require.Equal(t, topics.CauseGrant, o.Cause)
@@ -28,18 +30,18 @@ func TestSessionGrantCountsUntilItIsRevoked(t *testing.T) {
 	require.Equal(t, topics.ArgsSHA256(paying), o.EffectiveArgsSHA256)
 
 	revoke := p.decision("g1", "r1", topics.VerdictRevoke)
-	require.Empty(t, p.handle(revoke))
-	require.Empty(t, p.handle(revoke), "a repeat")
+	require.Empty(t, p.Handle(revoke))
+	require.Empty(t, p.Handle(revoke), "a repeat")
 	require.Empty(t, p.settle(p.request("g3")), "revoked between two calls")
-	require.Len(t, p.state().Open, 1)
-	require.Empty(t, p.handle(p.approve("g1", scope(topics.ScopeSession))), "the approval of g1 was used once")
-	require.Empty(t, p.state().Grants)
+	require.Len(t, p.Read().Open, 1)
+	require.Empty(t, p.Handle(p.approve("g1", scope(topics.ScopeSession))), "the approval of g1 was used once")
+	require.Empty(t, p.Read().Grants)
 }
 
 func TestSessionGrantCoversItsToolAndAgentOnly(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1"))
-	p.handle(p.approve("g1", scope(topics.ScopeSession)))
+	p.Handle(p.request("g1"))
+	p.Handle(p.approve("g1", scope(topics.ScopeSession)))
 	for name, change := range map[string]func(*topics.GateRequest){
 		"other tool":             func(r *topics.GateRequest) { r.Tool = "pay_all" },
 		"dangerous":              func(r *topics.GateRequest) { r.Dangerous = true },
@@ -48,7 +50,7 @@ func TestSessionGrantCoversItsToolAndAgentOnly(t *testing.T) {
 	} {
 		require.Empty(t, p.settle(p.request(name, change)), name)
 	}
-	p.handle(p.withdrawal("none", topics.CauseSuperseded))
+	p.Handle(p.withdrawal("none", topics.CauseSuperseded))
 	other := p.request("other args", func(r *topics.GateRequest) { r.Args, r.ArgsSHA256 = topics.Raw(`{"cents":9}`), "" })
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(other)).Cause)
 	p.advance(p.config.SessionGrant)
@@ -57,19 +59,19 @@ func TestSessionGrantCoversItsToolAndAgentOnly(t *testing.T) {
 
 func TestAgentGrantIsWrittenToItsTopic(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1"))
-	es := p.handle(p.approve("g1", scope(topics.ScopeAgent)))
-	require.Equal(t, []grantGiven{{
+	p.Handle(p.request("g1"))
+	es := p.Handle(p.approve("g1", scope(topics.ScopeAgent)))
+	require.Equal(t, []topics.GateGrant{{
 		Action: topics.ActionGrant, GrantID: "g1", Agent: "quay", Tool: "pay", By: "ines",
-		ExpiresMS: p.now.Add(p.config.AgentGrant).UnixMilli(),
-	}}, valuesOf[grantGiven](es))
+		ExpiresMS: p.Now.Add(p.config.AgentGrant).UnixMilli(),
+	}}, machinetest.Values[topics.GateGrant](es))
 	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g1", Agent: "quay", Tool: "pay", By: "ines"}}}
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(p.request("g2"))).Cause)
 	p.grants.Grants[0].ArgsSha256 = "00"
 	require.Empty(t, p.settle(p.request("g3")), "a grant for other arguments")
 	p.grants.Grants[0].ArgsSha256 = topics.ArgsSHA256(paying)
 	require.Equal(t, topics.CauseGrant, outcome(t, p.settle(p.request("g4"))).Cause)
-	p.grants.Grants[0].ExpiresMs = p.now.UnixMilli()
+	p.grants.Grants[0].ExpiresMs = p.Now.UnixMilli()
 	require.Empty(t, p.settle(p.request("g5")), "expired")
 	p.grants = nil
 	require.Empty(t, p.settle(p.request("g6")), "revoked between two calls")
@@ -86,10 +88,10 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 	} {
 		p := newHarness(t, granted)
 		p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
-		asked := valuesOf[closeAsked](p.handle(p.request("g1")))
+		asked := closes(p.Handle(p.request("g1")))
 		require.Len(t, asked, 1, name)
 		p.config.Policy.Rules = []approval.Rule{c.rule}
-		es := p.handle(p.decided(topics.GateDecision(asked[0])))
+		es := p.Handle(p.decided(topics.GateDecision(asked[0])))
 		if c.cause != "" {
 			o := outcome(t, es)
 			require.Equal(t, topics.GateDenied, o.Status, name)
@@ -100,83 +102,71 @@ func TestPolicyOverridesAGrant(t *testing.T) {
 		require.Equal(t, topics.GateTimedOut, outcome(t, p.advance(time.Hour)).Status, "it still has its deadline")
 	}
 	p := newHarness(t, granted)
-	p.handle(p.request("g1"))
+	p.Handle(p.request("g1"))
 	p.config.Policy.Rules[0].Dangerous = true
-	outcome(t, p.handle(p.approve("g1", scope(topics.ScopeSession))))
-	require.Empty(t, p.state().Grants, "the policy now says that it is dangerous")
+	outcome(t, p.Handle(p.approve("g1", scope(topics.ScopeSession))))
+	require.Empty(t, p.Read().Grants, "the policy now says that it is dangerous")
 }
 
 // A withdrawal counts although the record that approves the gate by a grant is on its way, and then approves nothing.
 func TestWithdrawalIsNotLostBehindAGrant(t *testing.T) {
 	p := newHarness(t, withRules(approval.Rule{Tool: "pay", Effect: approval.Ask}))
 	p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay"}}}
-	byGrant := valuesOf[closeAsked](p.handle(p.request("g1")))
+	byGrant := closes(p.Handle(p.request("g1")))
 	require.Len(t, byGrant, 1)
-	withdrawn := valuesOf[closeAsked](p.handle(p.withdrawal("g1", topics.CauseParentEnded)))
+	withdrawn := closes(p.Handle(p.withdrawal("g1", topics.CauseParentEnded)))
 	require.Len(t, withdrawn, 1)
 	p.config.Policy.Rules[0].Dangerous = true
-	require.Empty(t, p.handle(p.decided(topics.GateDecision(byGrant[0]))), "the grant does not suffice any more")
-	require.Equal(t, string(topics.CauseParentEnded), p.state().Open[0].Closing)
-	require.Equal(t, topics.CauseParentEnded, outcome(t, p.handle(p.decided(topics.GateDecision(withdrawn[0])))).Cause)
+	require.Empty(t, p.Handle(p.decided(topics.GateDecision(byGrant[0]))), "the grant does not suffice any more")
+	require.Equal(t, string(topics.CauseParentEnded), p.Read().Open[0].Closing)
+	require.Equal(t, topics.CauseParentEnded, outcome(t, p.Handle(p.decided(topics.GateDecision(withdrawn[0])))).Cause)
 }
 
 func TestGrantsOfASessionAreBounded(t *testing.T) {
 	p := newHarness(t)
 	for i := range maxOwnGrants + 5 {
 		id := fmt.Sprint("g", i)
-		p.handle(p.request(id, func(r *topics.GateRequest) { r.Tool = id }))
-		p.handle(p.approve(id, scope(topics.ScopeSession)))
+		p.Handle(p.request(id, func(r *topics.GateRequest) { r.Tool = id }))
+		p.Handle(p.approve(id, scope(topics.ScopeSession)))
 	}
-	require.Len(t, p.state().Grants, maxOwnGrants)
-	require.Equal(t, "g5", p.state().Grants[0].Id)
+	require.Len(t, p.Read().Grants, maxOwnGrants)
+	require.Equal(t, "g5", p.Read().Grants[0].Id)
 }
 
 // agentRow applies records to the row of an agent.
 type agentRow struct {
-	t      *testing.T
+	machinetest.World[*gaterow.Grants, *grantChange]
 	config Config
-	now    time.Time
-	row    []byte
 }
 
 func (a *agentRow) apply(g *topics.GateGrant) string {
-	a.t.Helper()
-	var row *gaterow.Grants
-	if a.row != nil {
-		var err error
-		row, err = gaterow.GrantTable.Unmarshal(a.row)
-		require.NoError(a.t, err)
+	a.TB.Helper()
+	var change *grantChange
+	if g != nil {
+		change = &grantChange{&machine.Record{Value: []byte("{}")}, *g}
 	}
-	out := applyGrant(row, "quay", g, a.now, a.config)
-	switch {
-	case !out.Changed:
-	case out.Grants == nil:
-		a.row = nil
-	default:
-		var err error
-		a.row, err = gaterow.GrantTable.Marshal(out.Grants)
-		require.NoError(a.t, err)
-		require.LessOrEqual(a.t, len(a.row), a.config.RowLimit)
+	if es := a.Handle(change); len(es) > 0 {
+		return machinetest.Reason(a.TB, es)
 	}
-	return out.Reason
+	return ""
 }
 
 func (a *agentRow) ids() (ids []string) {
-	a.t.Helper()
-	if a.row == nil {
-		return nil
-	}
-	row, err := gaterow.GrantTable.Unmarshal(a.row)
-	require.NoError(a.t, err)
-	for _, g := range row.Grants {
+	for _, g := range a.Read().GetGrants() {
 		ids = append(ids, g.Id)
 	}
 	return ids
 }
 
 func newAgentRow(t *testing.T) *agentRow {
-	a := &agentRow{t: t, now: time.UnixMilli(1_790_000_000_000)}
+	a := &agentRow{}
 	require.NoError(t, a.config.complete())
+	a.World = machinetest.World[*gaterow.Grants, *grantChange]{
+		TB: t, Table: gaterow.GrantTable, RowLimit: a.config.RowLimit, Endless: true, Now: time.UnixMilli(1_790_000_000_000),
+		Apply: func(row *gaterow.Grants, e *grantChange) (machine.Outcome[*gaterow.Grants], error) {
+			return applyGrant(row, "quay", e, a.Now, a.config), nil
+		},
+	}
 	return a
 }
 
@@ -200,26 +190,24 @@ func TestRevokedGrantDoesNotReturn(t *testing.T) {
 
 func TestGrantsOfAnAgentExpireAndAreBounded(t *testing.T) {
 	a := newAgentRow(t)
-	a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: "a1", Agent: "quay", Tool: "pay", ExpiresMS: a.now.UnixMilli() + 1000})
+	a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: "a1", Agent: "quay", Tool: "pay", ExpiresMS: a.Now.UnixMilli() + 1000})
 	require.Equal(t, []string{"a1"}, a.ids())
-	at, ok := rows.Deadline(a.row)
+	at, ok := rows.Deadline(a.Row)
 	require.True(t, ok)
-	require.Equal(t, a.now.UnixMilli()+1000, at)
-	a.now = a.now.Add(time.Second)
+	require.Equal(t, a.Now.UnixMilli()+1000, at)
+	a.Now = a.Now.Add(time.Second)
 	a.apply(nil)
 	require.Empty(t, a.ids())
-	a.now = a.now.Add(a.config.RememberFor)
+	a.Now = a.Now.Add(a.config.RememberFor)
 	a.apply(nil)
-	require.Nil(t, a.row, "the row of an idle agent is deleted")
+	require.Nil(t, a.Row, "the row of an idle agent is deleted")
 
 	require.Equal(t, reasonAgent, a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: "a2", Agent: "pier", Tool: "pay"}))
 	row := &gaterow.Grants{Version: rowVersion}
 	for i := range maxGrants - 1 {
 		row.Grants = append(row.Grants, &gaterow.Grant{Id: fmt.Sprint(i), Agent: "quay", Tool: "pay"})
 	}
-	var err error
-	a.row, err = gaterow.GrantTable.Marshal(row)
-	require.NoError(t, err)
+	a.Set(row)
 	add := func(id string) string {
 		return a.apply(&topics.GateGrant{Action: topics.ActionGrant, GrantID: id, Agent: "quay", Tool: "pay"})
 	}

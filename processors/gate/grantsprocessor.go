@@ -1,15 +1,11 @@
 package gate
 
 import (
-	"errors"
-
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/timed"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,42 +16,13 @@ func GrantsGraph(agent string, c Config) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &grantsBinding{c}
-	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, b.onGrant))
-	return goka.DefineGroup(catalog.GateGrantGroup(), append(edges,
-		goka.Persist(timed.Of(gaterow.GrantTable, func(c *processors.Context) error { return b.apply(c, nil) })),
-	)...), nil
-}
-
-// grantsBinding connects applyGrant to Goka.
-type grantsBinding struct{ config Config }
-
-func (b *grantsBinding) onGrant(c *processors.Context, in codec.Decoded[topics.GateGrant]) error {
-	if in.Tombstone() {
-		return c.DeadLetter(reasonTombstone)
+	m := &machine.Machine[*gaterow.Grants, *grantChange]{
+		Table: gaterow.GrantTable, Broken: reasonBroken,
+		Apply: func(x *processors.Context, row *gaterow.Grants, e *grantChange) (machine.Outcome[*gaterow.Grants], error) {
+			return applyGrant(row, x.Key(), e, x.Now(), c), nil
+		},
 	}
-	return b.apply(c, &in.Value)
-}
-
-// apply applies a record, or a deadline, to the row of an agent. A row with a newer version stops the processor. A row
-// that cannot be decoded grants nothing; it is left unchanged and the record is dead-lettered.
-func (b *grantsBinding) apply(c *processors.Context, record *topics.GateGrant) error {
-	row, err := gaterow.GrantTable.Of(c.Value())
-	if errors.Is(err, rows.ErrVersion) {
-		return err
-	}
-	if err != nil {
-		return c.DeadLetter(reasonBroken)
-	}
-	out := applyGrant(row, c.Key(), record, c.Now(), b.config)
-	switch {
-	case out.Reason != "":
-		return c.DeadLetter(out.Reason)
-	case !out.Changed:
-		return nil
-	case out.Grants == nil:
-		return c.Delete()
-	default:
-		return c.SetValue(out.Grants)
-	}
+	return m.Graph(catalog.GateGrantGroup(), []processors.Source{
+		machine.Input(m, catalog.GateGrants, func(r *machine.Record, g topics.GateGrant) *grantChange { return &grantChange{r, g} }),
+	}), nil
 }

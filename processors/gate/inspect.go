@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
 // Table is the table of Graph: a processors.Processor that runs it, or a goka.View.
@@ -61,7 +62,7 @@ func describe(s *gaterow.State) string {
 	for _, a := range s.Grants {
 		line("grant %s: %q, expires %s", a.Id, a.Tool, at(a.ExpiresMs))
 	}
-	line("remembered: %d", len(s.Remembered)/memorySize)
+	line("remembered: %d", len(s.Remembered)/machine.DigestSize)
 	line("next deadline: %s", at(s.DeadlineMs))
 	return b.String()
 }

@@ -17,57 +17,57 @@ import (
 // person approves g2: the outcome is the same.
 func TestGateWithoutRoomEndsInOneWayAcrossACrash(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
-	p.handle(p.request("g1"))
-	saved := p.row
+	p.Handle(p.request("g1"))
+	saved := p.Row
 	request := p.request("g2")
-	es := p.handle(request)
-	asked := valuesOf[closeAsked](es)
+	es := p.Handle(request)
+	asked := closes(es)
 	require.Len(t, asked, 1)
-	require.Empty(t, valuesOf[gateEnded](es), "the gate ends when the record is read")
+	require.Empty(t, outcomes(es), "the gate ends when the record is read")
 	noRoom := p.decided(topics.GateDecision(asked[0]))
-	first := outcome(t, p.handle(noRoom))
+	first := outcome(t, p.Handle(noRoom))
 	require.Equal(t, topics.GateDenied, first.Status)
 	require.Equal(t, topics.CauseNoRoom, first.Cause)
 	require.Equal(t, textTooMany, first.Reason)
 	require.Equal(t, "t1/0/tool-use/g2", first.CallID)
 	require.Equal(t, "toolu_g2", first.ToolUseID)
 
-	p.row = saved
-	outcome(t, p.handle(p.approve("g1")))
-	require.Empty(t, p.handle(request), "there is room")
-	require.Equal(t, first, outcome(t, p.handle(noRoom)))
-	require.Empty(t, p.handle(p.approve("g2")))
+	p.Row = saved
+	outcome(t, p.Handle(p.approve("g1")))
+	require.Empty(t, p.Handle(request), "there is room")
+	require.Equal(t, first, outcome(t, p.Handle(noRoom)))
+	require.Empty(t, p.Handle(p.approve("g2")))
 }
 
 func TestNoDecisionIsAcceptedForAGateWithoutRoom(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
-	p.handle(p.request("g1"))
-	asked := valuesOf[closeAsked](p.handle(p.request("g2")))
+	p.Handle(p.request("g1"))
+	asked := closes(p.Handle(p.request("g2")))
 	require.Len(t, asked, 1)
-	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.approve("g2"))))
-	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.decision("g2", "d2", topics.VerdictDeny))))
+	require.Equal(t, reasonNoRoom, letter(t, p.Handle(p.approve("g2"))))
+	require.Equal(t, reasonNoRoom, letter(t, p.Handle(p.decision("g2", "d2", topics.VerdictDeny))))
 	byGrant := p.decided(topics.GateDecision{
 		GateID: "g2", SessionID: p.key, DecisionID: "c", Verdict: topics.VerdictClose, Cause: topics.CauseGrant, By: "ines",
 	})
-	require.Empty(t, p.handle(byGrant))
-	require.Len(t, gates(p.key, p.state()), 1, "no one is asked")
-	g := p.state().Open[1]
+	require.Empty(t, p.Handle(byGrant))
+	require.Len(t, gates(p.key, p.Read()), 1, "no one is asked")
+	g := p.Read().Open[1]
 	require.Empty(t, g.Args)
 	require.Equal(t, string(topics.CauseNoRoom), g.Closing)
-	require.Empty(t, p.handle(p.request("g2")), "a repeat")
+	require.Empty(t, p.Handle(p.request("g2")), "a repeat")
 
-	p.now = p.now.Add(closeAgain)
-	again := valuesOf[closeAsked](p.handle(deadlineCame{p.key}))
+	p.Now = p.Now.Add(closeAgain)
+	again := closes(p.Handle(deadlineCame{}))
 	require.Equal(t, asked, again, "it is written again if it does not come back")
-	require.Equal(t, topics.CauseNoRoom, outcome(t, p.handle(p.decided(topics.GateDecision(again[0])))).Cause)
+	require.Equal(t, topics.CauseNoRoom, outcome(t, p.Handle(p.decided(topics.GateDecision(again[0])))).Cause)
 }
 
 // An answer that waited for its request needs no room.
 func TestHeldDecisionCountsWithoutRoom(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.OpenLimit = 1 })
-	p.handle(p.request("g1"))
-	p.handle(p.approve("g2"))
-	require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.request("g2"))).Status)
+	p.Handle(p.request("g1"))
+	p.Handle(p.approve("g2"))
+	require.Equal(t, topics.GateApproved, outcome(t, p.Handle(p.request("g2"))).Status)
 }
 
 func TestGatesWithoutRoomAreBounded(t *testing.T) {
@@ -84,14 +84,14 @@ func TestGatesWithoutRoomAreBounded(t *testing.T) {
 		fill := p.request("fill", func(r *topics.GateRequest) {
 			r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 31_000)+`"`), ""
 		})
-		p.handle(fill)
-		require.Len(t, gates(p.key, p.state()), 1, name)
+		p.Handle(fill)
+		require.Len(t, gates(p.key, p.Read()), 1, name)
 		waiting, ended := 0, 0
 		for i := range maxNoRoom + 5 {
-			es := p.handle(p.request(fmt.Sprint("g", i), c.change, func(r *topics.GateRequest) {
+			es := p.Handle(p.request(fmt.Sprint("g", i), c.change, func(r *topics.GateRequest) {
 				r.Message = strings.Repeat("m", 4000)
 			}))
-			if len(valuesOf[gateEnded](es)) == 0 {
+			if len(outcomes(es)) == 0 {
 				waiting++
 				continue
 			}
@@ -101,7 +101,7 @@ func TestGatesWithoutRoomAreBounded(t *testing.T) {
 		require.LessOrEqual(t, waiting, c.most, name)
 		require.Greater(t, waiting, 3, name)
 		require.Positive(t, ended, name)
-		require.NotNil(t, p.state().Open, name)
+		require.NotNil(t, p.Read().Open, name)
 	}
 }
 
@@ -109,18 +109,18 @@ func TestGatesWithoutRoomAreBounded(t *testing.T) {
 func TestNewestGatesAreRefusedIfTheRowIsTooLarge(t *testing.T) {
 	p := newHarness(t)
 	for i := range 4 {
-		p.handle(p.request(fmt.Sprint("g", i), func(r *topics.GateRequest) {
+		p.Handle(p.request(fmt.Sprint("g", i), func(r *topics.GateRequest) {
 			r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 30_000)+`"`), ""
 		}))
 	}
 	p.config.RowLimit = minRecord - rowMargin
-	es := p.handle(p.withdrawal("g0", topics.CauseSuperseded))
-	require.Empty(t, valuesOf[gateEnded](es))
-	asked := valuesOf[closeAsked](es)
+	es := p.Handle(p.withdrawal("g0", topics.CauseSuperseded))
+	require.Empty(t, outcomes(es))
+	asked := closes(es)
 	require.Equal(t, "g3/close/no_room", asked[1].DecisionID)
-	require.Len(t, p.state().Open, 4)
+	require.Len(t, p.Read().Open, 4)
 	for _, c := range asked[1:] {
-		require.Equal(t, topics.CauseNoRoom, outcome(t, p.handle(p.decided(topics.GateDecision(c)))).Cause)
+		require.Equal(t, topics.CauseNoRoom, outcome(t, p.Handle(p.decided(c))).Cause)
 	}
 }
 
@@ -129,18 +129,18 @@ func TestGrantDoesNotCountAfterTheDeadline(t *testing.T) {
 	for _, late := range []time.Duration{-time.Millisecond, 0, time.Second} {
 		p := newHarness(t, withRules(approval.Rule{Tool: "pay", Effect: approval.Ask}))
 		p.grants = &gaterow.Grants{Grants: []*gaterow.Grant{{Id: "g0", Agent: "quay", Tool: "pay", By: "ines"}}}
-		asked := valuesOf[closeAsked](p.handle(p.request("g1")))
+		asked := closes(p.Handle(p.request("g1")))
 		require.Len(t, asked, 1)
-		p.now = time.UnixMilli(p.state().Open[0].ExpiresMs).UTC().Add(late)
-		es := p.handle(p.decided(topics.GateDecision(asked[0])))
+		p.Now = time.UnixMilli(p.Read().Open[0].ExpiresMs).UTC().Add(late)
+		es := p.Handle(p.decided(topics.GateDecision(asked[0])))
 		if late < 0 {
 			require.Equal(t, topics.CauseGrant, outcome(t, es).Cause)
 			continue
 		}
-		require.Empty(t, valuesOf[gateEnded](es))
-		closes := valuesOf[closeAsked](es)
+		require.Empty(t, outcomes(es))
+		closes := closes(es)
 		require.Len(t, closes, 1)
 		require.Equal(t, topics.CauseDeadline, closes[0].Cause)
-		require.Equal(t, topics.GateTimedOut, outcome(t, p.handle(p.decided(topics.GateDecision(closes[0])))).Status)
+		require.Equal(t, topics.GateTimedOut, outcome(t, p.Handle(p.decided(topics.GateDecision(closes[0])))).Status)
 	}
 }

@@ -44,33 +44,33 @@ func TestPolicyIsEvaluatedOnArrival(t *testing.T) {
 	} {
 		p := newHarness(t, policy)
 		r := p.request("g1", c.change...)
-		es := p.handle(r)
+		es := p.Handle(r)
 		if c.status == "" {
 			require.Empty(t, es, name)
-			require.Len(t, p.state().Open, 1, name)
+			require.Len(t, p.Read().Open, 1, name)
 			continue
 		}
 		o := outcome(t, es)
 		require.Equal(t, c.status, o.Status, name)
 		require.Equal(t, c.cause, o.Cause, name)
 		require.Equal(t, strings.HasPrefix(name, "shadow"), o.Shadow, name)
-		require.Empty(t, p.state().Open, name)
-		require.Empty(t, p.handle(r), name)
+		require.Empty(t, p.Read().Open, name)
+		require.Empty(t, p.Handle(r), name)
 		if name == "allowed, with an option for it" {
 			require.Equal(t, "a", o.OptionID)
 		}
 	}
 	p := newHarness(t, policy)
-	p.handle(p.request("g1"))
-	g := p.state().Open[0]
+	p.Handle(p.request("g1"))
+	g := p.Read().Open[0]
 	require.Equal(t, "May it pay?", g.Message)
 	require.Equal(t, time.Hour.Milliseconds(), g.ExpiresMs-g.OpenedMs)
 }
 
 func TestDeadlineIsAtMostThirtyDays(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1", func(r *topics.GateRequest) { r.ExpiresMS = p.now.AddDate(1, 0, 0).UnixMilli() }))
-	g := p.state().Open[0]
+	p.Handle(p.request("g1", func(r *topics.GateRequest) { r.ExpiresMS = p.Now.AddDate(1, 0, 0).UnixMilli() }))
+	g := p.Read().Open[0]
 	require.Equal(t, 30*24*time.Hour.Milliseconds(), g.ExpiresMs-g.OpenedMs)
 }
 
@@ -84,10 +84,10 @@ func TestPolicyThatDeniesOverridesAnApproval(t *testing.T) {
 		})
 	t.Run("edited", func(t *testing.T) {
 		p := newHarness(t, deny)
-		p.handle(p.request("g1", func(r *topics.GateRequest) {
+		p.Handle(p.request("g1", func(r *topics.GateRequest) {
 			r.Allowed = []topics.GateVerdict{topics.VerdictApprove, topics.VerdictEdit}
 		}))
-		o := outcome(t, p.handle(p.approve("g1", func(d *topics.GateDecision) { d.EditedArgs = topics.Raw(`{"cents":501}`) })))
+		o := outcome(t, p.Handle(p.approve("g1", func(d *topics.GateDecision) { d.EditedArgs = topics.Raw(`{"cents":501}`) })))
 		require.Equal(t, topics.GateDenied, o.Status)
 		require.Equal(t, topics.CausePolicy, o.Cause)
 		require.Equal(t, "too much", o.Reason)
@@ -96,10 +96,10 @@ func TestPolicyThatDeniesOverridesAnApproval(t *testing.T) {
 	})
 	t.Run("changed after the approval was written", func(t *testing.T) {
 		p := newHarness(t)
-		p.handle(p.request("g1"))
+		p.Handle(p.request("g1"))
 		decision := p.approve("g1")
 		p.config.Policy = approval.Policy{Default: approval.Deny}
-		o := outcome(t, p.handle(decision))
+		o := outcome(t, p.Handle(decision))
 		require.Equal(t, topics.GateDenied, o.Status)
 		require.Equal(t, topics.CausePolicy, o.Cause)
 	})

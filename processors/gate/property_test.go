@@ -85,7 +85,7 @@ func (w *simulation) visible(id string) bool {
 		return true
 	}
 	s, err := gaterow.Table.Unmarshal(w.saved)
-	require.NoError(w.tb, err)
+	require.NoError(w.TB, err)
 	return slices.ContainsFunc(gates(w.key, s), func(v View) bool { return v.GateID == id && v.Outcome == nil })
 }
 
@@ -101,57 +101,51 @@ func (w *simulation) read(log int) {
 	if r, ok := e.(requested); ok && r.Request.Withdrawn == "" {
 		w.accepted[r.Request.GateID] = true
 	}
-	w.send(w.handle(e))
+	w.send(w.Handle(e))
 }
 
 // send keeps outcomes, and appends closes to the log of decisions.
 func (w *simulation) send(es effects) {
 	for _, e := range es {
-		m, ok := e.(emit)
-		if !ok {
-			continue
-		}
-		switch v := m.Value.(type) {
-		case closeAsked:
-			w.write(logDecisions, w.decided(topics.GateDecision(v)))
-		case decisionResolved:
-			w.write(logDecisions, w.decided(topics.GateDecision(v)))
-		case messageSent:
-			w.message(m.ID, topics.Output(v))
-		case gateEnded:
-			require.Equal(w.tb, v.GateID+"/outcome", m.ID)
-			w.outcomes[v.GateID] = append(w.outcomes[v.GateID], topics.GateOutcome(v))
+		switch v := e.Value.(type) {
+		case topics.GateDecision:
+			w.write(logDecisions, w.decided(v))
+		case topics.Output:
+			w.message(e.ID, v)
+		case topics.GateOutcome:
+			require.Equal(w.TB, v.GateID+"/outcome", e.ID)
+			w.outcomes[v.GateID] = append(w.outcomes[v.GateID], v)
 		}
 	}
 }
 
 // message keeps a message to a channel.
 func (w *simulation) message(id string, o topics.Output) {
-	w.tb.Helper()
+	w.TB.Helper()
 	before, ok := w.messages[id]
 	w.messages[id] = o
 	if w.crashes == 0 && !strings.HasPrefix(id, "gate-answer-") {
-		require.False(w.tb, ok, "%s is written once", id)
+		require.False(w.TB, ok, "%s is written once", id)
 	}
 	if ok && strings.HasPrefix(id, "gate-ask-") {
 		before.Timestamp, o.Timestamp = "", ""
-		require.Equal(w.tb, before.ReplyTo, o.ReplyTo)
-		require.Equal(w.tb, before.Content, o.Content, "a repeat says the same")
+		require.Equal(w.TB, before.ReplyTo, o.ReplyTo)
+		require.Equal(w.TB, before.Content, o.Content, "a repeat says the same")
 	}
 }
 
 // wait moves the clock by d and fires the deadline of the row if it is due.
 func (w *simulation) wait(d time.Duration) {
-	w.now = w.now.Add(d)
-	if s := w.state(); s != nil && s.DeadlineMs <= w.now.UnixMilli() {
-		w.send(w.handle(deadlineCame{w.key}))
+	w.Now = w.Now.Add(d)
+	if s := w.Read(); s != nil && s.DeadlineMs <= w.Now.UnixMilli() {
+		w.send(w.Handle(deadlineCame{}))
 	}
 }
 
-func (w *simulation) cut() { w.saved, w.savedAt = bytes.Clone(w.row), w.next }
+func (w *simulation) cut() { w.saved, w.savedAt = bytes.Clone(w.Row), w.next }
 
 func (w *simulation) crash() {
-	w.row, w.next = bytes.Clone(w.saved), w.savedAt
+	w.Row, w.next = bytes.Clone(w.saved), w.savedAt
 	w.crashes++
 }
 
@@ -179,7 +173,7 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 			break
 		}
 		verdict := rapid.SampledFrom([]topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny}).Draw(t, "verdict")
-		w.write(logDecisions, w.decision(id, fmt.Sprint("d", w.offset), verdict, func(d *topics.GateDecision) {
+		w.write(logDecisions, w.decision(id, fmt.Sprint("d", w.Offset), verdict, func(d *topics.GateDecision) {
 			if verdict == topics.VerdictApprove && !w.full {
 				d.Scope = rapid.SampledFrom([]topics.GateScope{"", "", topics.ScopeSession, topics.ScopeAgent}).Draw(t, "scope")
 			}
@@ -190,7 +184,7 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 	case "say":
 		w.write(logDecisions, w.said(t, id))
 	case "revoke":
-		w.write(logDecisions, w.decision(id, fmt.Sprint("r", w.offset), topics.VerdictRevoke))
+		w.write(logDecisions, w.decision(id, fmt.Sprint("r", w.Offset), topics.VerdictRevoke))
 	case "withdraw":
 		w.write(logRequests, w.withdrawal(id, topics.CauseParentEnded))
 	case "purge":
@@ -198,7 +192,7 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 	case "again":
 		log := rapid.IntRange(0, 2).Draw(t, "log")
 		if n := w.next[log]; n > 0 {
-			w.send(w.handle(w.logs[log][rapid.IntRange(0, n-1).Draw(t, "record")]))
+			w.send(w.Handle(w.logs[log][rapid.IntRange(0, n-1).Draw(t, "record")]))
 		}
 	case "wait":
 		w.wait(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 59 * time.Second, time.Minute}).Draw(t, "time"))
@@ -215,14 +209,14 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 		w.read(rapid.IntRange(0, 2).Draw(t, "log"))
 	}
 	w.checkAsked()
-	w.now = w.now.Add(time.Millisecond)
+	w.Now = w.Now.Add(time.Millisecond)
 }
 
 // said returns what someone in some place says about some gate.
 func (w *simulation) said(t *rapid.T, id string) event {
 	place := rapid.SampledFrom([]topics.Origin{inRoom("", "u1"), inRoom("", "u2"), inRoom("17.5", "u1"), inRoom("", ""), inRoom("9", "u2")}).Draw(t, "place")
 	verdict := rapid.SampledFrom([]topics.GateVerdict{topics.VerdictApprove, topics.VerdictApprove, topics.VerdictDeny}).Draw(t, "verdict")
-	return w.decision(id, fmt.Sprint("c", w.offset), verdict, func(d *topics.GateDecision) {
+	return w.decision(id, fmt.Sprint("c", w.Offset), verdict, func(d *topics.GateDecision) {
 		d.Channel, d.Via = topics.EncodeOrigin(place), "bridge"
 		d.Approver = rapid.IntRange(0, 4).Draw(t, "approver") == 0
 		d.Pressed = rapid.IntRange(0, 3).Draw(t, "pressed") == 0
@@ -240,7 +234,7 @@ func (w *simulation) finish() {
 				w.read(log)
 			}
 		}
-		if s := w.state(); s == nil || len(s.Open) == 0 && w.next[logDecisions] == len(w.logs[logDecisions]) {
+		if s := w.Read(); s == nil || len(s.Open) == 0 && w.next[logDecisions] == len(w.logs[logDecisions]) {
 			return
 		}
 		w.wait(time.Minute)
@@ -249,17 +243,17 @@ func (w *simulation) finish() {
 
 // check checks the outcomes of all gates.
 func (w *simulation) check() {
-	w.tb.Helper()
+	w.TB.Helper()
 	for id := range w.accepted {
-		require.NotEmpty(w.tb, w.outcomes[id], "gate %s has an outcome", id)
+		require.NotEmpty(w.TB, w.outcomes[id], "gate %s has an outcome", id)
 	}
 	for id, list := range w.outcomes {
 		if w.crashes == 0 {
-			require.Len(w.tb, list, 1, "gate %s ended once", id)
+			require.Len(w.TB, list, 1, "gate %s ended once", id)
 		}
 		for _, o := range list {
 			o.WaitedMS, list[0].WaitedMS = 0, 0
-			require.Equal(w.tb, list[0], o, "gate %s ended in one way", id)
+			require.Equal(w.TB, list[0], o, "gate %s ended in one way", id)
 		}
 		if list[0].Status == topics.GateApproved {
 			w.checkApproved(list[0])
@@ -269,21 +263,21 @@ func (w *simulation) check() {
 
 // checkApproved checks that a person, a grant or the policy approved a gate.
 func (w *simulation) checkApproved(o topics.GateOutcome) {
-	w.tb.Helper()
-	require.NotEmpty(w.tb, o.EffectiveArgsSHA256)
+	w.TB.Helper()
+	require.NotEmpty(w.TB, o.EffectiveArgsSHA256)
 	switch o.Cause {
 	case topics.CauseHuman:
-		require.True(w.tb, slices.ContainsFunc(w.logs[logDecisions], func(e event) bool {
+		require.True(w.TB, slices.ContainsFunc(w.logs[logDecisions], func(e event) bool {
 			d := e.(decided).Decision
 			return d.DecisionID == o.DecisionID && hasCode(o.GateID, d.GateID) && d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == "" &&
 				mayDecide(o.GateID, d)
 		}), "a person approved %s", o.GateID)
 	case topics.CauseGrant:
-		require.Equal(w.tb, "ines", o.By)
+		require.Equal(w.TB, "ines", o.By)
 	case topics.CausePolicy:
-		require.Equal(w.tb, "look", o.Tool)
+		require.Equal(w.TB, "look", o.Tool)
 	default:
-		require.Fail(w.tb, "approved without a reason", "%+v", o)
+		require.Fail(w.TB, "approved without a reason", "%+v", o)
 	}
 }
 
@@ -299,30 +293,30 @@ func mayDecide(gate string, d topics.GateDecision) bool {
 
 // checkMessages checks the questions and what was said of their end.
 func (w *simulation) checkMessages() {
-	w.tb.Helper()
+	w.TB.Helper()
 	ends := map[string]string{} // gates by decision
 	for id, list := range w.outcomes {
 		_, asked := w.messages["gate-ask-"+id]
 		_, told := w.messages["gate-end-"+id]
 		if w.crashes == 0 && asked {
-			require.True(w.tb, told, "those who were asked are told the end of gate %s, %+v", id, list[0])
+			require.True(w.TB, told, "those who were asked are told the end of gate %s, %+v", id, list[0])
 		}
 		if list[0].Cause == topics.CauseHuman {
-			require.NotContains(w.tb, ends, list[0].DecisionID, "a decision ends one gate")
+			require.NotContains(w.TB, ends, list[0].DecisionID, "a decision ends one gate")
 			ends[list[0].DecisionID] = id
 		}
 		if asked {
-			require.Equal(w.tb, topics.EncodeOrigin(originOf(id)), topics.OriginOf(w.messages["gate-ask-"+id].ReplyTo))
+			require.Equal(w.TB, topics.EncodeOrigin(originOf(id)), topics.OriginOf(w.messages["gate-ask-"+id].ReplyTo))
 		}
 	}
 }
 
 // checkAsked checks that every gate that waits for a person was asked about.
 func (w *simulation) checkAsked() {
-	w.tb.Helper()
-	for _, g := range w.state().GetOpen() {
-		if w.places && g.Closing == "" && !g.NoRoom && g.ExpiresMs > w.now.UnixMilli() {
-			require.Contains(w.tb, w.messages, "gate-ask-"+g.Id)
+	w.TB.Helper()
+	for _, g := range w.Read().GetOpen() {
+		if w.places && g.Closing == "" && !g.NoRoom && g.ExpiresMs > w.Now.UnixMilli() {
+			require.Contains(w.TB, w.messages, "gate-ask-"+g.Id)
 		}
 	}
 }
@@ -342,7 +336,7 @@ func TestEveryGateEndsInOneOutcome(t *testing.T) {
 		w.check()
 		for _, log := range w.logs { // repeat everything
 			for _, e := range log {
-				w.send(w.handle(e))
+				w.send(w.Handle(e))
 			}
 		}
 		w.finish()
@@ -400,8 +394,8 @@ func TestEqualEventsGiveEqualResults(t *testing.T) {
 		two, three := newHarness(t), newHarness(t)
 		for _, log := range one.logs {
 			for _, e := range log {
-				require.Equal(t, two.handle(e), three.handle(e))
-				require.Equal(t, two.row, three.row)
+				require.Equal(t, two.Handle(e).Records(), three.Handle(e).Records())
+				require.Equal(t, two.Row, three.Row)
 			}
 		}
 	})

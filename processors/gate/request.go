@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,14 +15,14 @@ import (
 func (e requested) apply(t *transition) {
 	r := e.Request
 	switch {
-	case e.tombstone():
+	case e.Tombstone():
 		t.deadLetter(reasonTombstone)
 	case r.SessionID != t.key:
 		t.deadLetter(reasonSession)
 	case len(r.GateID) > maxID || len(r.Withdrawn) > maxID:
 		t.deadLetter(reasonLongID)
 	case r.Withdrawn != "":
-		t.withdraw(e.record, r.GateID, r.Withdrawn)
+		t.withdraw(e.Record, r.GateID, r.Withdrawn)
 	default:
 		t.request(t.gateOf(e), r)
 	}
@@ -34,13 +35,13 @@ func (t *transition) gateOf(e requested) *gaterow.Gate {
 		Id: r.GateID, TurnId: r.TurnID, CallId: r.CallID, Kind: string(r.Kind), Tool: r.Tool, ToolUseId: r.ToolUseID,
 		InteractionId: r.InteractionID, Args: r.Args, ArgsSha256: r.ArgsSHA256, Message: r.Message, Options: r.Options,
 		ResponseSchema: r.ResponseSchema, Dangerous: r.Dangerous, Agent: r.Origin.Agent,
-		ParentGateId: r.Origin.ParentGateID, Via: r.Origin.Via, OpenedMs: t.timeOf(e.record), ExpiresMs: r.ExpiresMS,
+		ParentGateId: r.Origin.ParentGateID, Via: r.Origin.Via, OpenedMs: t.timeOf(e.Record), ExpiresMs: r.ExpiresMS,
 	}
 	for _, v := range r.Allowed {
 		g.Allowed = append(g.Allowed, string(v))
 	}
 	if g.Agent == "" {
-		g.Agent = t.agent
+		g.Agent = t.topics.Agent
 	}
 	if t.config.Channels {
 		g.Channel = r.Channel
@@ -189,7 +190,7 @@ func (t *transition) open(g *gaterow.Gate) {
 }
 
 // withdraw ends a gate for its requester. A withdrawal before its request is held.
-func (t *transition) withdraw(r *record, id string, cause topics.GateCause) {
+func (t *transition) withdraw(r *machine.Record, id string, cause topics.GateCause) {
 	switch g := t.find(id); {
 	case g != nil:
 		t.askClose(g, cause, "")

@@ -33,11 +33,11 @@ func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
 
 func TestUnknownFieldsSurvive(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1"))
-	p.row = protowire.AppendTag(p.row, 999, protowire.VarintType)
-	p.row = protowire.AppendVarint(p.row, 7)
-	outcome(t, p.handle(p.approve("g1")))
-	require.NotEmpty(t, p.state().ProtoReflect().GetUnknown())
+	p.Handle(p.request("g1"))
+	p.Row = protowire.AppendTag(p.Row, 999, protowire.VarintType)
+	p.Row = protowire.AppendVarint(p.Row, 7)
+	outcome(t, p.Handle(p.approve("g1")))
+	require.NotEmpty(t, p.Read().ProtoReflect().GetUnknown())
 }
 
 func TestRequestsWithoutRoomAreDenied(t *testing.T) {
@@ -47,23 +47,23 @@ func TestRequestsWithoutRoomAreDenied(t *testing.T) {
 	p := newHarness(t)
 	denied := 0
 	for i := range 10 {
-		for _, o := range valuesOf[gateEnded](p.settle(p.request(fmt.Sprint("g", i), large))) {
+		for _, o := range outcomes(p.settle(p.request(fmt.Sprint("g", i), large))) {
 			require.Equal(t, topics.GateDenied, o.Status)
 			require.Equal(t, topics.CauseNoRoom, o.Cause)
 			denied++
 		}
 	}
-	open := len(p.state().Open)
+	open := len(p.Read().Open)
 	require.Equal(t, 10, open+denied)
 	require.Greater(t, open, 2)
 	require.Greater(t, denied, 2)
 	for i := range open {
-		require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.approve(fmt.Sprint("g", i)))).Status)
+		require.Equal(t, topics.GateApproved, outcome(t, p.Handle(p.approve(fmt.Sprint("g", i)))).Status)
 	}
 
 	p = newHarness(t, func(c *Config) { c.OpenLimit = 2 })
-	p.handle(p.request("g1"))
-	p.handle(p.request("g2"))
+	p.Handle(p.request("g1"))
+	p.Handle(p.request("g2"))
 	require.Equal(t, topics.CauseNoRoom, outcome(t, p.settle(p.request("g3"))).Cause)
 }
 
@@ -71,19 +71,19 @@ func TestOutcomesAreForgottenBeforeRequestsAreDenied(t *testing.T) {
 	p := newHarness(t)
 	s := &gaterow.State{Version: rowVersion}
 	for i := range maxClosed - 1 {
-		s.Closed = append(s.Closed, &gaterow.Gate{Id: fmt.Sprint("g", i), Outcome: &gaterow.Outcome{AtMs: p.now.UnixMilli()}})
+		s.Closed = append(s.Closed, &gaterow.Gate{Id: fmt.Sprint("g", i), Outcome: &gaterow.Outcome{AtMs: p.Now.UnixMilli()}})
 	}
-	p.set(s)
+	p.Set(s)
 	for i := range 5 {
 		id := fmt.Sprint("new", i)
-		p.handle(p.request(id))
-		p.handle(p.approve(id))
-		require.Len(t, p.state().Closed, maxClosed)
+		p.Handle(p.request(id))
+		p.Handle(p.approve(id))
+		require.Len(t, p.Read().Closed, maxClosed)
 	}
-	require.Empty(t, p.handle(p.request("g0")), "a digest of the gate is kept")
-	require.Empty(t, p.handle(p.approve("g0")))
-	require.Empty(t, p.state().Open)
-	require.Empty(t, p.state().Early)
+	require.Empty(t, p.Handle(p.request("g0")), "a digest of the gate is kept")
+	require.Empty(t, p.Handle(p.approve("g0")))
+	require.Empty(t, p.Read().Open)
+	require.Empty(t, p.Read().Early)
 }
 
 func TestLargeAnswersAreNotKept(t *testing.T) {
@@ -91,10 +91,10 @@ func TestLargeAnswersAreNotKept(t *testing.T) {
 	question := func(r *topics.GateRequest) { r.Kind = topics.GateInput }
 	for id, size := range map[string]int{"small": maxKept - 2, "large": maxKept} {
 		value := topics.Raw(`"` + strings.Repeat("x", size) + `"`)
-		p.handle(p.request(id, question))
-		o := outcome(t, p.handle(p.decision(id, "d"+id, topics.VerdictAnswer, func(d *topics.GateDecision) { d.Answer = value })))
+		p.Handle(p.request(id, question))
+		o := outcome(t, p.Handle(p.decision(id, "d"+id, topics.VerdictAnswer, func(d *topics.GateDecision) { d.Answer = value })))
 		require.True(t, bytes.Equal(value, o.Answer), "the outcome has it")
-		require.Equal(t, id == "small", findIn(p.state().Closed, id).Outcome.Answer != nil)
+		require.Equal(t, id == "small", findIn(p.Read().Closed, id).Outcome.Answer != nil)
 	}
 }
 
@@ -102,32 +102,32 @@ func TestHeldRecordsAreBounded(t *testing.T) {
 	p := newHarness(t)
 	s := &gaterow.State{Version: rowVersion}
 	for i := range maxEarly - 1 {
-		s.Early = append(s.Early, &gaterow.Held{GateId: fmt.Sprint("g", i), Value: []byte("{}"), ExpiresMs: p.now.UnixMilli() + 1})
+		s.Early = append(s.Early, &gaterow.Held{GateId: fmt.Sprint("g", i), Value: []byte("{}"), ExpiresMs: p.Now.UnixMilli() + 1})
 	}
-	p.set(s)
-	require.Empty(t, p.handle(p.approve("last")))
-	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.approve("one more"))))
-	require.Len(t, p.state().Early, maxEarly)
+	p.Set(s)
+	require.Empty(t, p.Handle(p.approve("last")))
+	require.Equal(t, reasonNoRoom, letter(t, p.Handle(p.approve("one more"))))
+	require.Len(t, p.Read().Early, maxEarly)
 
 	p = newHarness(t)
 	reason := func(d *topics.GateDecision) { d.Reason = strings.Repeat("x", 200_000) }
 	for i := range 10 {
-		p.handle(p.approve(fmt.Sprint("g", i), reason))
+		p.Handle(p.approve(fmt.Sprint("g", i), reason))
 	}
-	require.Less(t, len(p.state().Early), 6)
+	require.Less(t, len(p.Read().Early), 6)
 	p.config.RowLimit = 64 << 10 // a smaller limit than the row was written with
-	es := p.handle(p.request("g99"))
+	es := p.Handle(p.request("g99"))
 	require.NotEmpty(t, es, "held records are given up")
 }
 
 func TestDescribeShowsNoArguments(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.request("g1"))
-	p.handle(p.request("g2"))
-	p.handle(p.approve("g2", scope(topics.ScopeSession)))
-	p.handle(p.approve("g3"))
-	p.handle(p.withdrawal("g1", topics.CauseParentEnded))
-	text := describe(p.state())
+	p.Handle(p.request("g1"))
+	p.Handle(p.request("g2"))
+	p.Handle(p.approve("g2", scope(topics.ScopeSession)))
+	p.Handle(p.approve("g3"))
+	p.Handle(p.withdrawal("g1", topics.CauseParentEnded))
+	text := describe(p.Read())
 	require.Equal(t, `gate g1: tool "pay", 13 bytes, expires 2026-09-21T14:23:20Z, closing (parent_ended)
 gate g2: tool "pay", approved (human) at 2026-09-21T14:13:20Z
 early: for gate g3, 99 bytes, expires 2026-09-21T14:23:20Z
@@ -151,18 +151,18 @@ func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 // FuzzRow reads arbitrary bytes as a row.
 func FuzzRow(f *testing.F) {
 	p := newHarness(f)
-	p.handle(p.request("g1"))
-	p.handle(p.request("g2"))
-	p.handle(p.approve("g2", scope(topics.ScopeSession)))
-	p.handle(p.approve("g3"))
-	f.Add(p.row)
+	p.Handle(p.request("g1"))
+	p.Handle(p.request("g2"))
+	p.Handle(p.approve("g2", scope(topics.ScopeSession)))
+	p.Handle(p.approve("g3"))
+	f.Add(p.Row)
 	f.Add([]byte{0x10, 0x05})
 	f.Add([]byte{0x1a, 0x00}) // a gate of nothing
 	f.Add([]byte{0x22, 0x00})
 	events := []event{
 		p.request("g1"), p.approve("g1"), p.approve("g3"), p.withdrawal("g2", topics.CauseParentEnded),
 		p.control(topics.ActionPurge),
-		deadlineCame{"s1"},
+		deadlineCame{},
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		ms, ok := rows.Deadline(raw)
@@ -178,7 +178,7 @@ func FuzzRow(f *testing.F) {
 		for _, e := range events {
 			s, err := gaterow.Table.Unmarshal(raw)
 			require.NoError(t, err)
-			apply(s, e, func(string) *gaterow.Grants { return nil }, p.now.Add(time.Hour), "quay", p.config)
+			apply(s, p.key, e, func(string) *gaterow.Grants { return nil }, p.Now.Add(time.Hour), p.topics, p.config)
 		}
 	})
 }

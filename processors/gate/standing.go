@@ -8,17 +8,14 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// grantResult is the result of applying a record to an agent's grants.
-type grantResult struct {
-	// Changed reports whether the row must be written, or deleted if Grants is nil. If it is false, the row stays as it is.
-	Changed bool
-	// Grants is the new row. It is set only if Changed is true.
-	Grants *gaterow.Grants
-	// Reason is why the record is dead-lettered, empty if it is not.
-	Reason string
+// grantChange is a record of gate-grants; nil is a deadline of the row.
+type grantChange struct {
+	*machine.Record
+	topics.GateGrant
 }
 
 // applyGrant is the state machine of an agent's standing approvals: it applies a grant or a revocation to the agent's row. A
@@ -26,28 +23,31 @@ type grantResult struct {
 // the caller must not use it afterwards. It is deterministic.
 //
 // A grant that was revoked does not return if its record is repeated, and a revocation that precedes its grant counts.
-func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now time.Time, config Config) grantResult {
+func applyGrant(
+	row *gaterow.Grants, agent string, record *grantChange, now time.Time, config Config,
+) (out machine.Outcome[*gaterow.Grants]) {
 	t := &grants{row: row, now: now, config: config}
+	defer func() { out.Effects = t.List() }()
 	if t.row == nil {
 		t.row = &gaterow.Grants{Version: rowVersion}
 	}
 	switch {
 	case record == nil:
 		t.changed = row != nil
+	case record.Tombstone():
+		t.DeadLetter(reasonTombstone)
 	case record.Agent != agent:
-		return grantResult{Reason: reasonAgent}
+		t.DeadLetter(reasonAgent)
 	case len(record.GrantID) > maxID || len(record.Tool) > maxID || len(record.By) > maxID || len(record.ArgsSHA256) > maxID ||
 		len(agent) > maxID:
-		return grantResult{Reason: reasonLongID}
+		t.DeadLetter(reasonLongID)
 	case record.Action == topics.ActionRevoke:
 		t.revoke(record.GrantID)
 	default:
-		if reason := t.add(*record); reason != "" {
-			return grantResult{Reason: reason}
-		}
+		t.add(record.GateGrant)
 	}
 	if !t.changed {
-		return grantResult{}
+		return out
 	}
 	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *gaterow.Grant) bool { return expired(a, now.UnixMilli()) })
 	if record != nil {
@@ -55,43 +55,46 @@ func applyGrant(row *gaterow.Grants, agent string, record *topics.GateGrant, now
 	}
 	idle := t.row.TouchedMs + config.RememberFor.Milliseconds()
 	if len(t.row.Grants) == 0 && idle <= now.UnixMilli() {
-		return grantResult{Changed: row != nil}
+		out.Changed = row != nil
+		return out
 	}
 	t.row.DeadlineMs = t.deadline(idle)
-	return grantResult{Changed: true, Grants: t.row}
+	out.Changed, out.Row = true, t.row
+	return out
 }
 
 // grants is an agent's row while one record is applied to it.
 type grants struct {
+	machine.Effects
 	row     *gaterow.Grants
 	now     time.Time
 	config  Config
 	changed bool
 }
 
-// add stores a grant. It returns why it does not, if the record is to be dead-lettered.
-func (t *grants) add(g topics.GateGrant) (reason string) {
+// add stores a grant, or dead-letters its record.
+func (t *grants) add(g topics.GateGrant) {
 	known := slices.ContainsFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == g.GrantID })
 	grant := &gaterow.Grant{Id: g.GrantID, Agent: g.Agent, Tool: g.Tool, ArgsSha256: g.ArgsSHA256, ExpiresMs: g.ExpiresMS, By: g.By}
-	if known || expired(grant, t.now.UnixMilli()) || t.config.remembers(t.row.Revoked, digests.Of(ofRevoked, g.GrantID), t.now) {
-		return ""
+	if known || expired(grant, t.now.UnixMilli()) || t.memory().Has(t.row.Revoked, digests.Of(ofRevoked, g.GrantID)) {
+		return
 	}
 	t.row.Grants = append(t.row.Grants, grant)
 	if len(t.row.Grants) > maxGrants || proto.Size(t.row) > t.config.RowLimit-rowReserve {
-		return reasonGrantRoom
+		t.DeadLetter(reasonGrantRoom)
+		return
 	}
 	t.changed = true
-	return ""
 }
 
 // revoke ends a grant and remembers it.
 func (t *grants) revoke(id string) {
 	d := digests.Of(ofRevoked, id)
-	if t.config.remembers(t.row.Revoked, d, t.now) {
+	if t.memory().Has(t.row.Revoked, d) {
 		return
 	}
 	t.row.Grants = slices.DeleteFunc(t.row.Grants, func(a *gaterow.Grant) bool { return a.Id == id })
-	t.row.Revoked = t.config.remember(t.row.Revoked, d, t.now)
+	t.row.Revoked = t.memory().Add(t.row.Revoked, d)
 	t.changed = true
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,26 +19,18 @@ import (
 // ended the gate directly, a crash after the outcome was sent, but before the row was, could end the gate twice in different
 // ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// result is the result of applying an event to a row.
-type result struct {
-	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
-	Changed bool
-	// State is the new row. It is set only if Changed is true.
-	State *gaterow.State
-	// Effects are the records to write, in this order and before the row.
-	Effects []effect
-}
-
 // grantsOf returns the row of an agent's standing approvals, nil if it has none. The row may be stale.
 type grantsOf func(agent string) *gaterow.Grants
 
-// apply is the state machine of gates: it applies an event to the row of its session. A nil state is a session without a
+// apply is the state machine of gates: it applies an event to the row of a session. A nil state is a session without a
 // row. It modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
 // deterministic: equal arguments and equal answers of standing give equal results.
 //
 // An event that was applied before changes no gate and ends none.
-func apply(state *gaterow.State, e event, standing grantsOf, now time.Time, agent string, config Config) result {
-	t := &transition{row: state, key: e.session(), standing: standing, now: now, agent: agent, config: config}
+func apply(
+	state *gaterow.State, session string, e event, standing grantsOf, now time.Time, catalog topics.Catalog, config Config,
+) machine.Outcome[*gaterow.State] {
+	t := &transition{row: state, key: session, standing: standing, now: now, topics: catalog, config: config}
 	if t.row == nil {
 		t.row = &gaterow.State{Version: rowVersion}
 	}
@@ -44,37 +38,50 @@ func apply(state *gaterow.State, e event, standing grantsOf, now time.Time, agen
 	t.closeDue()
 	switch {
 	case !t.changed:
-		return result{Effects: t.effects}
+		return machine.Outcome[*gaterow.State]{Effects: t.List()}
 	case t.erased:
-		return result{Changed: state != nil, Effects: t.effects}
+		return machine.Outcome[*gaterow.State]{Changed: state != nil, Effects: t.List()}
 	}
 	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
 	t.row.DeadlineMs, t.row.Version = t.deadline(), formatOf(t.row)
-	return result{State: t.row, Changed: true, Effects: t.effects}
+	return machine.Outcome[*gaterow.State]{Row: t.row, Changed: true, Effects: t.List()}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
+	machine.Effects
 	row       *gaterow.State
 	key       string // the session ID
 	standing  grantsOf
 	now       time.Time
-	agent     string // of requests that name none
+	topics    topics.Catalog // of the agent of requests that name none
 	config    Config
-	effects   []effect
 	changed   bool          // the row must be written
 	erased    bool          // the row must be deleted
 	replaying *gaterow.Held // the held record that is being applied
+}
+
+// deadLetter sends the record that is applied to the dead-letter topic: that of the event, or one that was held.
+func (t *transition) deadLetter(reason string) {
+	if t.replaying != nil {
+		t.DeadLetterHeld(letterOf(t.replaying, reason))
+		return
+	}
+	t.DeadLetter(reason)
+}
+
+func letterOf(h *gaterow.Held, reason string) processors.Letter {
+	return processors.Letter{Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Value: h.Value, Reason: reason}
 }
 
 func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record in milliseconds since the epoch. It is the record's timestamp, which is the same if the
 // record is read again, unless it is unusable.
-func (t *transition) timeOf(r *record) int64 {
+func (t *transition) timeOf(r *machine.Record) int64 {
 	if t.replaying != nil {
 		return t.replaying.AtMs
 	}
@@ -98,7 +105,7 @@ func findIn(gates []*gaterow.Gate, id string) *gaterow.Gate {
 
 // ended reports whether a gate had its outcome.
 func (t *transition) ended(id string) bool {
-	return findIn(t.row.Closed, id) != nil || t.config.remembers(t.row.Remembered, digests.Of(ofEnded, id), t.now)
+	return findIn(t.row.Closed, id) != nil || t.memory().Has(t.row.Remembered, digests.Of(ofEnded, id))
 }
 
 // rowReserve is kept free for what every event adds to the row: digests, outcomes, grants, deadlines.
@@ -127,7 +134,7 @@ func (t *transition) forgetOutcome() {
 }
 
 func (t *transition) rememberEnded(id string) {
-	t.row.Remembered = t.config.remember(t.row.Remembered, digests.Of(ofEnded, id), t.now)
+	t.row.Remembered = t.memory().Add(t.row.Remembered, digests.Of(ofEnded, id))
 	t.changed = true
 }
 
@@ -139,8 +146,8 @@ func (t *transition) trim() {
 		switch {
 		case len(t.row.Closed) > 0:
 			t.forgetOutcome()
-		case len(t.row.Remembered) >= 2*memorySize:
-			t.row.Remembered = withoutHalf(t.row.Remembered)
+		case len(t.row.Remembered) >= 2*machine.DigestSize:
+			t.row.Remembered = machine.Half(t.row.Remembered)
 		case len(t.row.Early) > 0:
 			last := len(t.row.Early) - 1
 			t.giveUp(t.row.Early[last], reasonNoRoom)

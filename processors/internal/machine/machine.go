@@ -1,0 +1,91 @@
+// Package machine binds the pure transitions of capabilities to Goka: what every group does with its records, rows, outputs, dead
+// letters and deadlines. A capability has its events, its row and its transition; everything else is here, once.
+package machine
+
+import (
+	"errors"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rows"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/timed"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Outcome is what an event does to a row.
+type Outcome[R rows.Message] struct {
+	// Changed reports whether the row must be written, or deleted if Row is nil. If it is false, the row stays as it is.
+	Changed bool
+	// Row is the new row. It is set only if Changed is true.
+	Row R
+	// Effects are done in this order, before the row is written.
+	Effects []Effect
+}
+
+// Machine is a group whose rows are of the type R and whose events are of the type E.
+type Machine[R rows.Message, E any] struct {
+	Table rows.Table[R]
+	// Broken is the reason with which the record of an event is dead-lettered if the row cannot be decoded.
+	Broken string
+	// Purges reports whether an event deletes a row that cannot be decoded. Nil: none does.
+	Purges func(E) bool
+	// Due is the event that the earliest deadline of a row has passed.
+	Due E
+	// Apply applies an event to the row of c.Key, nil if there is none. It may change the row that it is given. Equal arguments,
+	// looked up rows and times give equal outcomes. An error stops the processor, or dead-letters the record.
+	Apply func(c *processors.Context, row R, e E) (Outcome[R], error)
+}
+
+// Graph returns the group: its inputs, its table, and the outputs and further edges.
+func (m *Machine[R, E]) Graph(group goka.Group, inputs []processors.Source, more ...goka.Edge) *goka.GroupGraph {
+	edges := append(processors.Edges(group, inputs...), goka.Persist(timed.Of(m.Table, func(c *processors.Context) error {
+		return m.apply(c, m.Due)
+	})))
+	return goka.DefineGroup(group, append(edges, more...)...)
+}
+
+// Input binds a topic whose records are events.
+func Input[T any, R rows.Message, E any](
+	m *Machine[R, E], t topics.Topic[T], event func(*Record, T) E, opts ...processors.EdgeOption[T],
+) processors.Source {
+	return processors.Input(t, func(c *processors.Context, in codec.Decoded[T]) error {
+		return m.apply(c, event(RecordOf(c, in.Raw), in.Value))
+	}, opts...)
+}
+
+// Output is the edge of a topic that effects are for.
+func Output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
+
+// apply applies an event to the row of its key. A row with a newer version stops the processor: a newer build wrote the row, and
+// overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and the event's record is
+// dead-lettered, unless the event purges the row.
+func (m *Machine[R, E]) apply(c *processors.Context, e E) error {
+	row, err := m.Table.Of(c.Value())
+	switch {
+	case errors.Is(err, rows.ErrVersion):
+		return err
+	case err != nil && m.Purges != nil && m.Purges(e):
+		return c.Delete()
+	case err != nil:
+		return c.DeadLetter(m.Broken)
+	}
+	out, err := m.Apply(c, row, e)
+	if err != nil {
+		return err
+	}
+	for _, effect := range out.Effects {
+		if err := effect.perform(c); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !out.Changed:
+		return nil
+	case !out.Row.ProtoReflect().IsValid(): // nil
+		return c.Delete()
+	default:
+		return c.SetValue(out.Row)
+	}
+}
