@@ -112,7 +112,7 @@ func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/httpserver", "processors/internal/entrance",
 		"processors/internal/reload", "processors/internal/timed", "processors/internal/seen", "processors/internal/tableindex", "processors/internal/socket",
-		"processors/internal/jwks", "processors/approval", "processors/approval/policyfile":
+		"processors/internal/jwks", "processors/internal/machine", "processors/internal/machine/machinetest", "processors/approval", "processors/approval/policyfile":
 		return true
 	}
 	return false
@@ -247,9 +247,10 @@ var confined = []struct {
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{
 		"processors/processortest", "codec/codectest", "processors/turn/think/internal/providertest",
-		"processors/channel/internal/platform/platformtest",
+		"processors/channel/internal/platform/platformtest", "processors/internal/machine/machinetest",
 	}},
 	{module + "/processors/channel/internal/platform/platformtest", nil},
+	{module + "/processors/internal/machine/machinetest", nil},
 	{module + "/processors/turn/think/internal/providertest", nil},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"processors/embedded"}},
 	{"github.com/twmb/franz-go", []string{
