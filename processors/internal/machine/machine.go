@@ -4,8 +4,11 @@ package machine
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows"
@@ -29,8 +32,11 @@ type Machine[R rows.Message, E any] struct {
 	Table rows.Table[R]
 	// Broken is the reason with which the record of an event is dead-lettered if the row cannot be decoded.
 	Broken string
-	// Purges reports whether an event deletes a row that cannot be decoded. Nil: none does.
+	// Purges reports whether an event erases a row: it also deletes one that cannot be decoded, and all parts that the new row does
+	// not name, also those that a crash has left. Nil: none does.
 	Purges func(E) bool
+	// Named returns the numbers of the parts that a row names, nil for no row. Nil: rows have no parts.
+	Named func(R) []uint32
 	// Due is the event that the earliest deadline of a row has passed.
 	Due E
 	// Apply applies an event to the row of c.Key, nil if there is none. It may change the row that it is given. Equal arguments,
@@ -63,18 +69,67 @@ func Output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // dead-lettered, unless the event purges the row.
 func (m *Machine[R, E]) apply(c *processors.Context, e E) error {
 	row, err := m.Table.Of(c.Value())
+	purges := m.Purges != nil && m.Purges(e)
+	var out Outcome[R]
 	switch {
 	case errors.Is(err, rows.ErrVersion):
 		return err
-	case err != nil && m.Purges != nil && m.Purges(e):
-		return c.Delete()
-	case err != nil:
+	case err != nil && !purges:
 		return c.DeadLetter(m.Broken)
+	case err == nil && purges:
+		out, err = m.purge(c, row, e)
+	case err == nil:
+		out, err = m.Apply(c, row, e)
 	}
-	out, err := m.Apply(c, row, e)
+	if err != nil && purges && !errors.Is(err, rows.ErrVersion) {
+		c.Logger().Error("the row of a purged key is damaged: it is deleted, and what was open in it ends without an output",
+			zap.String("group", string(c.Group())), zap.String("key", c.Key()), zap.Error(err))
+		out, err = Outcome[R]{Changed: true}, nil
+	}
+	if err == nil && purges && out.Changed {
+		err = m.deleteUnnamed(c, &out)
+	}
 	if err != nil {
 		return err
 	}
+	return out.perform(c)
+}
+
+// purge is Apply for a row that may be damaged: a panic is an error. Its value may quote the row.
+func (m *Machine[R, E]) purge(c *processors.Context, row R, e E) (out Outcome[R], err error) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			out, err = Outcome[R]{}, fmt.Errorf("the event cannot be applied to the row: panic: %T", thrown)
+		}
+	}()
+	return m.Apply(c, row, e)
+}
+
+// deleteUnnamed adds the deletion of all parts in the table that the row of an outcome does not name.
+func (m *Machine[R, E]) deleteUnnamed(c *processors.Context, out *Outcome[R]) error {
+	if m.Named == nil || !c.HasParts() {
+		return nil
+	}
+	all, err := c.Parts()
+	if err != nil {
+		return fmt.Errorf("list the parts of the row of %q: %w", c.Key(), err)
+	}
+	kept := m.Named(out.Row)
+	for _, e := range out.Effects {
+		kept = append(kept, e.Part) // 0 for other effects: no part has it
+	}
+	slices.Sort(all) // in the same order after a restart
+	var unnamed Effects
+	for _, n := range all {
+		if !slices.Contains(kept, n) {
+			unnamed.DeletePart(n)
+		}
+	}
+	out.Effects = append(out.Effects, unnamed.list...)
+	return nil
+}
+
+func (out Outcome[R]) perform(c *processors.Context) error {
 	for _, effect := range out.Effects {
 		if err := effect.perform(c); err != nil {
 			return err
