@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +22,7 @@ func (s *transition) answer(t *foldrow.Turn, b topics.BatchMessage) {
 	case b.State == topics.BatchComplete:
 		r := s.thinkResponse(b, request)
 		if s.thinkSize(r) <= s.config.RecordLimit {
-			s.think(t, thinkResponse(r))
+			think(s, t, s.topics.ThinkRequestResponse, r)
 			return
 		}
 		reason := topics.ReasonTooLarge
@@ -31,12 +32,12 @@ func (s *transition) answer(t *foldrow.Turn, b topics.BatchMessage) {
 	// of the next message, if the step of this turn was cancelled or timed out. Therefore a failure without an input is not
 	// written. If the step of this turn is still open, its think timeout ends it.
 	if _, err := topics.DecodeMessage(request.LatestInput); err == nil {
-		s.think(t, thinkFailure{LatestInput: request.LatestInput, Reason: b.Reason})
+		think(s, t, s.topics.ThinkDLQ, topics.ThinkFailure{LatestInput: request.LatestInput, Reason: b.Reason})
 	}
 }
 
-func (s *transition) think(t *foldrow.Turn, v value) {
-	s.effects = append(s.effects, emit{Key: s.key, ID: recordID(s.key, t.Id, "think"), Value: v})
+func think[T any](s *transition, t *foldrow.Turn, to topics.Topic[T], v T) {
+	machine.Emit(&s.Effects, to, s.key, recordID(s.key, t.Id, "think"), v)
 }
 
 // request returns the enriched message that the turn answers; empty if it is unknown.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,20 +18,9 @@ const askedRequest = `{"history":[{"role":"user","content":"before"}],"latest_in
 func thinking(c *Config) { c.ThinkResponses = true }
 
 // answers are what went to the turn processor.
-func (es effects) answers() (responses []topics.ThinkResponse, failures []topics.ThinkFailure) {
-	for _, e := range es {
-		m, ok := e.(emit)
-		if !ok {
-			continue
-		}
-		switch v := m.Value.(type) {
-		case thinkResponse:
-			responses = append(responses, topics.ThinkResponse(v))
-		case thinkFailure:
-			failures = append(failures, topics.ThinkFailure(v))
-		}
-	}
-	return responses, failures
+func (es effects) answers() ([]topics.ThinkResponse, []topics.ThinkFailure) {
+	all := machinetest.Effects(es)
+	return machinetest.Values[topics.ThinkResponse](all), machinetest.Values[topics.ThinkFailure](all)
 }
 
 func asking(t tester, request string, result topics.AgentResult) (*play, effects) {
@@ -120,7 +110,7 @@ func TestRequestIsKeptOnlyForThinkResponses(t *testing.T) {
 }
 
 func TestFailureThatCannotNameItsInputIsNotWritten(t *testing.T) {
-	cancel := controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}}
+	cancel := controlReceived{record("c"), topics.Control{Action: topics.ActionCancel}}
 	endings := map[string]func(p *play) effects{
 		"cancelled by a control record": func(p *play) effects { return p.handle(cancel) },
 		"cancelled by its run": func(p *play) effects {
@@ -164,7 +154,7 @@ func TestCancelledTurnWithARequestNamesItsInput(t *testing.T) {
 		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
 	}))
 	_, failures := p.handle(controlReceived{
-		Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel},
+		record("c"), topics.Control{Action: topics.ActionCancel},
 	}).answers()
 	require.Len(t, failures, 1)
 	require.Equal(t, `{"role":"user","content":"now"}`, failures[0].LatestInput.String())

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
 	"github.com/turntable-streams/turntable/processors/fold/internal/merge"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -49,7 +50,7 @@ func (s *transition) close(t *foldrow.Turn, e ending) {
 		e = internalError
 	}
 	b := s.fit(t, logs, e)
-	s.effects = append(s.effects, emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: batchMessage(b)})
+	machine.Emit(&s.Effects, s.topics.BatchMessages, s.key, recordID(s.key, t.Id, "batch"), b)
 	if s.config.ThinkResponses && !t.Stepped { // the worker of the last step has answered
 		s.answer(t, b)
 	}

@@ -9,15 +9,17 @@ import (
 )
 
 // purges reports whether the control purges its session.
-func (c controlReceived) purges() bool { return !c.Tombstone && c.Control.Action == topics.ActionPurge }
+func (c controlReceived) purges() bool {
+	return !c.Tombstone() && c.Control.Action == topics.ActionPurge
+}
 
 // apply closes open turns as cancelled: the turn that the control names, or all of the session. A control that names
 // another turn is ignored: the turn processor reads the same topic.
 func (c controlReceived) apply(s *transition) {
-	if c.Tombstone || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
+	if c.Tombstone() || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
 		return
 	}
-	cause := digests.Of(ofControl, c.Cause)
+	cause := digests.Of(ofControl, c.ID)
 	if _, repeated := s.remembers(cause); repeated || s.err != nil {
 		return
 	}

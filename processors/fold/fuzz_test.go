@@ -23,7 +23,7 @@ func FuzzApply(f *testing.F) {
 		for line := range bytes.Lines(stream) {
 			d := quay.AgentEvents.Codec().Unmarshal(line)
 			if d.Err == nil {
-				p.handle(eventReceived{Session: "s", Event: d.Value})
+				p.handle(eventReceived{record(""), d.Value})
 				p.now = p.now.Add(100 * time.Millisecond)
 			}
 		}

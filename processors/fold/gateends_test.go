@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,10 +18,10 @@ func TestGatesAreWithdrawnWhenTheirTurnEnds(t *testing.T) {
 		cause topics.GateCause
 	}{
 		"cancel": {func(p *play) {
-			p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+			p.handle(controlReceived{record("c"), topics.Control{Action: topics.ActionCancel}})
 		}, "cancelled cancelled", topics.CauseParentEnded},
 		"purge": {func(p *play) {
-			p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionPurge}})
+			p.handle(controlReceived{record("c"), topics.Control{Action: topics.ActionPurge}})
 		}, "cancelled cancelled", topics.CausePurged},
 		"no outcome": {func(p *play) { p.until(mostGateTimeout + gateMargin) }, "expired silence", topics.CauseParentEnded},
 		"failed run": {func(p *play) { p.handle(terminalRecord(p.tb, "t", 4, topics.AgentResult{})) }, "failed run_failed", topics.CauseParentEnded},
@@ -107,10 +108,10 @@ func TestOutcomesOfOtherGatesAreIgnored(t *testing.T) {
 		"no call":         {GateID: gateID("t", 1, 0), Status: topics.GateApproved},
 		"another session": {GateID: topics.GateID("s2", "t", "t/1/interaction/0"), CallID: "t/1/interaction/0", Status: topics.GateApproved},
 	} {
-		require.Empty(t, p.handle(outcomeReceived{Session: "s", Outcome: o}), name)
+		require.Empty(t, p.handle(outcomeReceived{record(""), o}), name)
 		require.Equal(t, row, p.row, name)
 	}
-	require.Equal(t, []string{reasonTombstone}, p.handle(outcomeReceived{Session: "s", Tombstone: true}).letters())
+	require.Equal(t, []string{reasonTombstone}, p.handle(outcomeReceived{Record: &machine.Record{}}).letters())
 }
 
 func TestMoreGatesThanATurnMayHave(t *testing.T) {

@@ -51,7 +51,7 @@ func outcomeRecord(t tester, turn string, attempt int64, n int, status topics.Ga
 	require.NoError(t, err)
 	d := quay.GateOutcomes.Codec().Unmarshal(raw)
 	require.NoError(t, d.Err)
-	return outcomeReceived{Session: "s", Outcome: d.Value}
+	return outcomeReceived{record(""), d.Value}
 }
 
 // asks returns the event of an interaction request about a call.

@@ -125,7 +125,7 @@ func TestEveryPausedTurnHasExactlyOneBatch(t *testing.T) {
 				}
 				cause++
 				action := rapid.SampledFrom([]string{topics.ActionCancel, topics.ActionPurge}).Draw(t, "action")
-				deliver(t, controlReceived{Session: "s", Cause: fmt.Sprint(cause), Control: topics.Control{Action: action}})
+				deliver(t, controlReceived{record(fmt.Sprint(cause)), topics.Control{Action: action}})
 			},
 			"wait": func(t *rapid.T) {
 				p.until(rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Minute, 3 * time.Hour}).Draw(t, "time"))

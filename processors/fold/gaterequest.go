@@ -28,7 +28,7 @@ func (s *transition) gateRequest(t *foldrow.Turn, a folder.Interaction) topics.G
 		Kind: topics.GateKind(cut(a.Kind)), Tool: cut(a.Tool), ToolUseID: whole(a.ToolUseID), InteractionID: whole(a.ID),
 		Args: a.Args, ArgsSHA256: topics.ArgsSHA256(a.Args), Message: questionOf(a.Payload), Options: optionsOf(a.Payload),
 		Allowed: []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny},
-		Origin:  topics.GateOrigin{Via: viaFold}, Effect: "ask", ExpiresMS: s.now.Add(s.config.GateTimeout).UnixMilli(),
+		Origin:  topics.GateOrigin{Agent: s.topics.Agent, Via: viaFold}, Effect: "ask", ExpiresMS: s.now.Add(s.config.GateTimeout).UnixMilli(),
 	}
 	if r.Tool == "" {
 		r.Tool = unnamedTool

@@ -5,6 +5,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -106,7 +107,7 @@ func (s *transition) pause(t *foldrow.Turn) (waits, open bool) {
 // openGate requests a decision. A gate whose outcome was received before is decided at once.
 func (s *transition) openGate(t *foldrow.Turn, a folder.Interaction) {
 	r := s.gateRequest(t, a)
-	s.effects = append(s.effects, emit{Key: s.key, ID: r.GateID + "/0/gate-request/0", Value: gateRequest(r)})
+	machine.Emit(&s.Effects, s.topics.GateRequests, s.key, r.GateID+"/0/gate-request/0", r)
 	if !s.takeEarly(r.GateID) {
 		t.Gates = append(t.Gates, uint32(a.Index))
 		t.GatesMs = s.nowMS()
@@ -121,9 +122,8 @@ func (s *transition) withdrawGates(t *foldrow.Turn) {
 	}
 	for _, index := range t.Gates {
 		id := topics.GateID(s.key, t.Id, folder.GateCall(t.Id, int64(t.Attempt), int(index)))
-		s.effects = append(s.effects, emit{
-			Key: s.key, ID: id + "/0/gate-withdrawal/0",
-			Value: gateRequest{GateID: id, SessionID: s.key, Withdrawn: cause},
+		machine.Emit(&s.Effects, s.topics.GateRequests, s.key, id+"/0/gate-withdrawal/0", topics.GateRequest{
+			GateID: id, SessionID: s.key, Withdrawn: cause, Origin: topics.GateOrigin{Agent: s.topics.Agent},
 		})
 	}
 	t.Gates = nil

@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/fold/folder"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,15 +47,8 @@ func TestPausedRunRequestsADecisionAndStaysOpen(t *testing.T) {
 	p.settle()
 }
 
-func (es effects) gates() (list []topics.GateRequest) {
-	for _, e := range es {
-		if m, ok := e.(emit); ok {
-			if r, ok := m.Value.(gateRequest); ok {
-				list = append(list, topics.GateRequest(r))
-			}
-		}
-	}
-	return list
+func (es effects) gates() []topics.GateRequest {
+	return machinetest.Values[topics.GateRequest](machinetest.Effects(es))
 }
 
 // The ways in which a run pauses, and whether it waits then.
@@ -130,7 +124,7 @@ func TestUsageOfAPausedRunIsKept(t *testing.T) {
 		result.Usage = topics.Raw(`{"input":7}`)
 		p.send("t", 1, events...)
 		p.handle(terminalRecord(t, "t", int64(len(events)+1), result))
-		p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+		p.handle(controlReceived{record("c"), topics.Control{Action: topics.ActionCancel}})
 		require.Equal(t, `{"input":7}`, p.only("t").Usage.String())
 	}
 }

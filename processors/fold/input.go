@@ -1,41 +1,30 @@
 package fold
 
-import "github.com/turntable-streams/turntable/topics"
+import (
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
+)
 
 // input is an input of the state machine: a record of an input topic, or a deadline.
-type input interface {
-	sessionID() string
-	apply(s *transition)
-}
+type input interface{ apply(s *transition) }
 
 // The inputs.
 type (
 	// eventReceived is a record of agent-events. apply does not change or keep its bytes.
 	eventReceived struct {
-		Session   string
-		Tombstone bool
-		Event     topics.AgentEvent
+		*machine.Record
+		Event topics.AgentEvent
 	}
-	// controlReceived is a record of session-control.
+	// controlReceived is a record of session-control. A redelivered control has the same ID.
 	controlReceived struct {
-		Session   string
-		Cause     string // the record's cause ID, which identifies a redelivered control
-		Tombstone bool
-		Control   topics.Control
+		*machine.Record
+		Control topics.Control
 	}
 	// outcomeReceived is a record of gate-outcomes.
 	outcomeReceived struct {
-		Session   string
-		Tombstone bool
-		Outcome   topics.GateOutcome
+		*machine.Record
+		Outcome topics.GateOutcome
 	}
 	// deadlineReached states that the row's earliest deadline is due.
-	deadlineReached struct {
-		Session string
-	}
+	deadlineReached struct{}
 )
-
-func (a eventReceived) sessionID() string   { return a.Session }
-func (c controlReceived) sessionID() string { return c.Session }
-func (o outcomeReceived) sessionID() string { return o.Session }
-func (d deadlineReached) sessionID() string { return d.Session }

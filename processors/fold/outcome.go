@@ -14,8 +14,8 @@ import (
 // After a crash under processors.AtLeastOnce, the request of a gate can be written although the row is not. The outcome can
 // then arrive before the records that open the gate arrive again. It is held until then.
 func (o outcomeReceived) apply(s *transition) {
-	if o.Tombstone {
-		s.deadLetter(reasonTombstone)
+	if o.Tombstone() {
+		s.DeadLetter(reasonTombstone)
 		return
 	}
 	turn, attempt, index, ok := folder.ParseGateCall(o.Outcome.CallID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -60,7 +61,7 @@ func (s *transition) write(n uint32, value []byte) {
 		s.row.Inline = append(s.row.Inline, &foldrow.Inline{Number: n, Value: value})
 		return
 	}
-	s.written = append(s.written, partWritten{Number: n, Value: value})
+	s.written = append(s.written, &foldrow.Inline{Number: n, Value: value})
 }
 
 // read returns a part; false if it is missing.
@@ -88,7 +89,7 @@ func (s *transition) read(n uint32) ([]byte, bool) {
 
 // drop deletes a part.
 func (s *transition) drop(n uint32) {
-	if i := slices.IndexFunc(s.written, func(p partWritten) bool { return p.Number == n }); i >= 0 {
+	if i := slices.IndexFunc(s.written, func(p *foldrow.Inline) bool { return p.Number == n }); i >= 0 {
 		s.written = slices.Delete(s.written, i, i+1)
 		return
 	}
@@ -120,14 +121,14 @@ func (s *transition) dropEvents(t *foldrow.Turn) {
 }
 
 // allEffects returns all effects, with those on parts last.
-func (s *transition) allEffects() []effect {
+func (s *transition) allEffects() []machine.Effect {
 	for _, p := range s.written {
-		s.effects = append(s.effects, p)
+		s.SetPart(p.Number, p.Value)
 	}
 	for _, n := range s.deleted {
-		s.effects = append(s.effects, partDeleted{Number: n})
+		s.DeletePart(n)
 	}
-	return s.effects
+	return s.List()
 }
 
 // roomFor reports whether the open turns of the session can grow by that many bytes. Without parts they are in one row.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -73,7 +75,7 @@ func streamRecord(t tester, e topics.AgentEvent) input {
 	require.NoError(t, err)
 	d := quay.AgentEvents.Codec().Unmarshal(raw)
 	require.NoError(t, d.Err, "%s", raw)
-	return eventReceived{Session: e.SessionID, Event: d.Value}
+	return eventReceived{record(""), d.Value}
 }
 
 func eventRecord(t tester, turn string, seq int64, event string) input {
@@ -108,13 +110,13 @@ func (p *play) handle(in input) effects {
 	return out.Effects
 }
 
-func (p *play) decide(in input) outcome {
+func (p *play) decide(in input) machine.Outcome[*foldrow.Row] {
 	p.tb.Helper()
 	parts := parts(func(n uint32) ([]byte, error) { return bytes.Clone(p.parts[n]), nil })
 	if p.whole {
 		parts = nil
 	}
-	out, err := apply(p.state(), in, parts, p.now, p.config)
+	out, err := apply(p.state(), "s", in, parts, p.now, quay, p.config)
 	require.NoError(p.tb, err)
 	return out
 }
@@ -124,30 +126,29 @@ func (p *play) crash(in input, performed int) {
 	p.tb.Helper()
 	out := p.decide(in)
 	for _, e := range out.Effects[:min(performed, len(out.Effects))] {
-		if _, deleted := e.(partDeleted); !deleted { // parts are deleted after the row is written
+		if e.Part == 0 || e.Value != nil { // parts are deleted after the row is written
 			p.do(e)
 		}
 	}
 }
 
-func (p *play) do(e effect) {
+func (p *play) do(e machine.Effect) {
 	p.tb.Helper()
-	switch e := e.(type) {
-	case emit:
-		if b, ok := e.Value.(batchMessage); ok {
-			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
-			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.config.RecordLimit)
-		}
-		if r, ok := e.Value.(gateRequest); ok {
-			p.gate(e.ID, topics.GateRequest(r))
-		}
-	case partWritten:
+	switch v := e.Value.(type) {
+	case topics.BatchMessage:
+		p.batches[e.ID] = append(p.batches[e.ID], v)
+		require.LessOrEqual(p.tb, p.size(v), p.config.RecordLimit)
+	case topics.GateRequest:
+		p.gate(e.ID, v)
+	case []byte:
 		require.False(p.tb, p.whole)
-		p.parts[e.Number] = bytes.Clone(e.Value)
-		p.written += len(e.Value)
-	case partDeleted:
-		require.Contains(p.tb, p.parts, e.Number)
-		delete(p.parts, e.Number)
+		p.parts[e.Part] = bytes.Clone(v)
+		p.written += len(v)
+	case nil:
+		if e.Part != 0 {
+			require.Contains(p.tb, p.parts, e.Part)
+			delete(p.parts, e.Part)
+		}
 	}
 }
 
@@ -159,10 +160,10 @@ func (p *play) size(b topics.BatchMessage) int {
 	return len(raw)
 }
 
-func (p *play) perform(in input, out outcome) {
+func (p *play) perform(in input, out machine.Outcome[*foldrow.Row]) {
 	p.tb.Helper()
 	for _, e := range out.Effects {
-		if w, ok := e.(partWritten); ok && slices.Contains(p.named(), w.Number) {
+		if e.Part != 0 && e.Value != nil && slices.Contains(p.named(), e.Part) {
 			require.Fail(p.tb, "a part that is named is written again")
 		}
 		p.do(e)
@@ -230,7 +231,7 @@ func (p *play) until(d time.Duration) (all effects) {
 		if due := time.UnixMilli(at).UTC(); due.After(p.now) {
 			p.now = due
 		}
-		all = append(all, p.handle(deadlineReached{Session: "s"})...)
+		all = append(all, p.handle(deadlineReached{})...)
 	}
 }
 
@@ -252,25 +253,21 @@ func (p *play) only(turn string) topics.BatchMessage {
 	return list[0]
 }
 
-type effects []effect
+type effects []machine.Effect
+
+// record returns a record with an ID and a value.
+func record(id string) *machine.Record { return &machine.Record{ID: id, Value: []byte("{}")} }
 
 // batches returns the emitted batches.
-func (es effects) batches() (list []topics.BatchMessage) {
-	for _, e := range es {
-		if m, ok := e.(emit); ok {
-			if b, ok := m.Value.(batchMessage); ok {
-				list = append(list, topics.BatchMessage(b))
-			}
-		}
-	}
-	return list
+func (es effects) batches() []topics.BatchMessage {
+	return machinetest.Values[topics.BatchMessage](machinetest.Effects(es))
 }
 
 // letters returns the reasons of the dead letters.
 func (es effects) letters() (reasons []string) {
 	for _, e := range es {
-		if l, ok := e.(deadLetter); ok {
-			reasons = append(reasons, l.Reason)
+		if e.Reason != "" {
+			reasons = append(reasons, e.Reason)
 		}
 	}
 	return reasons

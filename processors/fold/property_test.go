@@ -163,8 +163,8 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 				// A deadline whose callback is interrupted by a crash fires again at the same time.
 				if at, ok := rows.Deadline(p.row); ok && len(p.state().Open) > 0 && rapid.Bool().Draw(t, "crash") {
 					p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
-					p.crash(deadlineReached{Session: "s"}, rapid.IntRange(0, 3).Draw(t, "effects"))
-					p.handle(deadlineReached{Session: "s"})
+					p.crash(deadlineReached{}, rapid.IntRange(0, 3).Draw(t, "effects"))
+					p.handle(deadlineReached{})
 				}
 				p.until(rapid.SampledFrom([]time.Duration{time.Millisecond, 4 * time.Second, 31 * time.Second}).Draw(t, "time"))
 			},

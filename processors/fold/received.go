@@ -11,11 +11,11 @@ import (
 func (a eventReceived) apply(s *transition) {
 	e := a.Event
 	switch {
-	case a.Tombstone:
-		s.deadLetter(reasonTombstone)
+	case a.Tombstone():
+		s.DeadLetter(reasonTombstone)
 		return
 	case len(e.TurnID) > maxTurnID:
-		s.deadLetter(reasonTurnID)
+		s.DeadLetter(reasonTurnID)
 		return
 	case e.Seq == 0: // a user's record without a number
 		return
@@ -26,13 +26,13 @@ func (a eventReceived) apply(s *transition) {
 	}
 	t := s.find(e.TurnID)
 	if t != nil && t.Stepped {
-		s.deadLetter(reasonMixed)
+		s.DeadLetter(reasonMixed)
 		return
 	}
 	if t == nil {
 		if attempt, closed := s.closedAttempt(e.TurnID); closed {
 			if e.Attempt > attempt {
-				s.deadLetter(reasonClosed)
+				s.DeadLetter(reasonClosed)
 			}
 			return
 		}
@@ -66,7 +66,7 @@ func (s *transition) repeats(t *foldrow.Turn, e topics.AgentEvent) bool {
 	_, held := heldIndex(t, seq)
 	if e.Result != nil && !s.pausesAt(t, e.Result) {
 		if seq <= t.Seq {
-			s.deadLetter(reasonTaken)
+			s.DeadLetter(reasonTaken)
 		}
 		return seq <= t.Seq
 	}
@@ -80,12 +80,12 @@ func (s *transition) eventOf(e topics.AgentEvent) (event folder.Event, ok, inval
 	case e.Author == topics.AuthorUser:
 		return folder.Event{}, false, false
 	case len(e.Event) > s.config.eventLimit():
-		s.deadLetter(reasonEventSize)
+		s.DeadLetter(reasonEventSize)
 		return folder.Event{}, false, true
 	}
 	event, err := folder.DecodeEvent([]byte(e.Event))
 	if err != nil {
-		s.deadLetter(reasonNotEvent)
+		s.DeadLetter(reasonNotEvent)
 		return folder.Event{}, false, true
 	}
 	return event, true, false

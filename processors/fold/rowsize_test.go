@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -50,20 +51,20 @@ func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 	was, _ := rows.Deadline(p.row)
 	p.config.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
-	out := p.decide(deadlineReached{Session: "s"})
+	out := p.decide(deadlineReached{})
 	require.True(t, out.Changed, "a row that is not written has its deadline forgotten")
 	require.Empty(t, out.Effects)
 	require.Equal(t, was+p.config.Silence.Milliseconds()/2, out.Row.DeadlineMs)
-	p.perform(deadlineReached{Session: "s"}, out)
+	p.perform(deadlineReached{}, out)
 	p.until(p.config.Silence)
 	require.Equal(t, "expired silence", outcomeOf(p.only("t")))
-	require.False(t, p.decideWithout(deadlineReached{Session: "s"}).Changed, "there is no row to write")
+	require.False(t, p.decideWithout(deadlineReached{}).Changed, "there is no row to write")
 }
 
 // decideWithout applies an input to a session without a row.
-func (p *play) decideWithout(in input) outcome {
+func (p *play) decideWithout(in input) machine.Outcome[*foldrow.Row] {
 	p.tb.Helper()
-	out, err := apply(nil, in, nil, p.now, p.config)
+	out, err := apply(nil, "s", in, nil, p.now, quay, p.config)
 	require.NoError(p.tb, err)
 	return out
 }

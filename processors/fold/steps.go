@@ -40,11 +40,11 @@ func (s *transition) receiveOfStep(e topics.AgentEvent) {
 	}
 	switch {
 	case !t.Stepped:
-		s.deadLetter(reasonMixed)
+		s.DeadLetter(reasonMixed)
 	case e.Author == topics.AuthorTurn:
 		s.receiveOfTurn(t, e)
 	case e.Result != nil:
-		s.deadLetter(reasonWriter)
+		s.DeadLetter(reasonWriter)
 	default:
 		s.receiveOfRun(t, e)
 	}

@@ -113,7 +113,7 @@ func TestTurnWritesHowItEndsAfterACancel(t *testing.T) {
 	p := newPlay(t)
 	p.handle(turnRecord(t, 1, 1))
 	p.handle(runRecord(t, 1, 5, 1, "one"))
-	p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}})
+	p.handle(controlReceived{record("c"), topics.Control{Action: topics.ActionCancel}})
 	require.Empty(t, p.batches)
 	p.handle(turnRecord(t, 1, 1_000_000, endsWith(topics.AgentResult{OK: true, StopReason: new("cancelled"), Code: topics.CodeCancelled})))
 	b := p.only("t")
@@ -123,7 +123,7 @@ func TestTurnWritesHowItEndsAfterACancel(t *testing.T) {
 	p.handle(turnRecord(t, 1, 1))
 	p.handle(runRecord(t, 1, 5, 1, "one"))
 	p.handle(runRecord(t, 2, 5, 1, strings.Repeat("x", 1000)))
-	p.handle(controlReceived{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionPurge}})
+	p.handle(controlReceived{record("c"), topics.Control{Action: topics.ActionPurge}})
 	require.Equal(t, topics.BatchCancelled, p.only("t").State)
 	p.settle()
 }
@@ -288,7 +288,7 @@ func TestCodesOfOtherRunnersAreNotRead(t *testing.T) {
 			p := newPlay(t)
 			d := quay.AgentEvents.Codec().Unmarshal(fmt.Appendf(nil, result, fields, code))
 			require.NoError(t, d.Err)
-			p.handle(eventReceived{Session: "s", Event: d.Value})
+			p.handle(eventReceived{record(""), d.Value})
 			if want == "" {
 				want = topics.BatchFailed + " " + topics.ReasonRunFailed
 			}

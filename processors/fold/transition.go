@@ -4,55 +4,50 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// outcome is the result of applying an input.
-type outcome struct {
-	// Changed reports that the row must be written, or deleted if Row is nil. If it is false, do not write the row.
-	Changed bool
-	// Row is the new row, if Changed is set.
-	Row *foldrow.Row
-	// Effects are executed before the row is written, except that parts are deleted after it.
-	Effects []effect
-}
-
-// Parts reads a part of the row. It returns nil for a missing part. A nil Parts means that the table does not support
+// parts reads a part of the row. It returns nil for a missing part. Nil parts mean that the table does not support
 // parts; they are then stored in the row.
 type parts func(number uint32) ([]byte, error)
 
-// apply is the state machine: it applies an input to the row of its session. A nil row is a session without state. apply
+// apply is the state machine: it applies an input to the row of a session. A nil row is a session without state. apply
 // changes row, which must not be used afterwards; it does not change the input. It is deterministic: the outcome depends
 // only on the arguments and on the parts that it reads. An error is always an error of parts, and there is no outcome.
 //
 // An input that was applied before does not change the row and has no effects, except that an invalid record is
 // dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
-func apply(row *foldrow.Row, in input, parts parts, now time.Time, config Config) (outcome, error) {
-	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, config: config}
+func apply(
+	row *foldrow.Row, session string, in input, parts parts, now time.Time, catalog topics.Catalog, config Config,
+) (machine.Outcome[*foldrow.Row], error) {
+	s := &transition{row: row, key: session, parts: parts, now: now, topics: catalog, config: config}
 	if s.row == nil {
 		s.row = &foldrow.Row{Version: rowVersion}
 	}
 	in.apply(s)
 	switch {
 	case s.err != nil:
-		return outcome{}, s.err
+		return machine.Outcome[*foldrow.Row]{}, s.err
 	case !s.changed:
-		return outcome{Effects: s.effects}, nil
+		return machine.Outcome[*foldrow.Row]{Effects: s.List()}, nil
 	case s.erased:
-		return outcome{Changed: row != nil, Effects: s.allEffects()}, nil
+		return machine.Outcome[*foldrow.Row]{Changed: row != nil, Effects: s.allEffects()}, nil
 	}
 	s.row.Version, s.row.DeadlineMs = formatOf(s.row), s.deadline()
-	return outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
+	return machine.Outcome[*foldrow.Row]{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
 }
 
 // transition is a row to which an input is being applied.
 type transition struct {
+	machine.Effects
 	row     *foldrow.Row
 	key     string
 	parts   parts
 	now     time.Time
+	topics  topics.Catalog
 	config  Config
-	effects []effect
-	written []partWritten
+	written []*foldrow.Inline
 	deleted []uint32
 	changed bool  // the row must be written
 	erased  bool  // the row must be deleted

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -246,8 +247,8 @@ func TestSilentTurnExpiresWithItsEvents(t *testing.T) {
 func TestControlCancelsOpenTurns(t *testing.T) {
 	p := newPlay(t)
 	id := "a"
-	cancel := controlReceived{Session: "s", Cause: "1", Control: topics.Control{Action: topics.ActionCancel, RequestID: &id}}
-	all := controlReceived{Session: "s", Cause: "2", Control: topics.Control{Action: topics.ActionPurge}}
+	cancel := controlReceived{record("1"), topics.Control{Action: topics.ActionCancel, RequestID: &id}}
+	all := controlReceived{record("2"), topics.Control{Action: topics.ActionPurge}}
 	p.begin("a")
 	p.begin("b")
 	p.handle(cancel)
@@ -257,12 +258,12 @@ func TestControlCancelsOpenTurns(t *testing.T) {
 	require.Equal(t, helloMessages, p.only("b").Messages.String())
 	p.begin("c")
 	require.Empty(t, p.handle(all), "a repeat does not cancel what came after it")
-	require.Empty(t, p.handle(controlReceived{Session: "s", Tombstone: true}))
+	require.Empty(t, p.handle(controlReceived{Record: &machine.Record{}}))
 }
 
 func TestInvalidRecordIsDeadLetteredAndNoOtherIsLost(t *testing.T) {
 	p := newPlay(t)
-	require.Equal(t, []string{reasonTombstone}, p.handle(eventReceived{Session: "s", Tombstone: true}).letters())
+	require.Equal(t, []string{reasonTombstone}, p.handle(eventReceived{Record: &machine.Record{}}).letters())
 	long := streamRecord(t, topics.AgentEvent{TurnID: strings.Repeat("x", maxTurnID+1), Seq: 1, Event: topics.Raw("{}")})
 	require.Equal(t, []string{reasonTurnID}, p.handle(long).letters())
 	require.Nil(t, p.row)
