@@ -1,78 +1,62 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"strings"
-	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// A delegated task is a tool call that another agent answers:
+// A delegated task is a tool call that another agent answers later:
 //
-//	orchestrator-tool-use (delegate_task) -> dispatch -> worker-reply-to, worker-message-input
-//	worker-message-output                 -> deliver  -> orchestrator-tool-use-result
-//
-// The task has a session of its own, {session}--{tool_use_id}, and the call's id as its request id: a task that is
-// dispatched again after a crash is the same request, which the worker's turn processor answers once.
+//	orchestrator-tool-use (delegate_task) -> newDelegate -> worker-reply-to, worker-message-input
+//	worker-message-output -> worker-deliveries -> POST /api/tools/response of the orchestrator -> orchestrator-tool-use-result
+const delegateTask = "delegate_task"
 
-const subSession = "--"
-
-// dispatch hands the delegate_task calls of one agent to another.
-func dispatch(from, to string, now func() time.Time) role {
-	return role{
-		group: topicOf(from, "dispatcher"),
-		topic: topicOf(from, toolUses),
-		dlq:   topicOf(from, toolUseDLQ),
-		answer: func(r *kgo.Record) ([]*kgo.Record, error) {
-			var use toolUse
-			if err := json.Unmarshal(r.Value, &use); err != nil || use.Name != delegateTask {
-				return nil, nil // the tool worker's
-			}
-			var in taskInput
-			if err := json.Unmarshal(use.Input, &in); err != nil || strings.TrimSpace(in.Task) == "" {
-				return nil, fmt.Errorf("%s: input has no task", delegateTask)
-			}
-			session := string(r.Key) + subSession + use.ToolUseID
-			back := route{
-				CallbackService: from, RequestID: use.ToolUseID,
-				SessionID: string(r.Key), ToolUseID: use.ToolUseID, Name: use.Name,
-			}
-			task := message{
-				SessionID: &session, Role: "user", Content: text(in.Task), Timestamp: stamp(now()),
-				Metadata: encode(metadata{RequestID: use.ToolUseID}),
-			}
-			return []*kgo.Record{
-				{Topic: topicOf(to, replyTo), Key: []byte(session), Value: encode(back)},
-				{Topic: topicOf(to, messageInput), Key: []byte(session), Value: encode(task)},
-			}, nil
-		},
-	}
+type task struct {
+	Task string `json:"task" jsonschema:"what the worker must do"`
 }
 
-// deliver turns the outputs of one agent that carry a route of this program into tool results of the agent that
-// delegated the task. It keeps no state: a result that is delivered twice is used once.
-func deliver(from string, now func() time.Time) role {
-	return role{
-		group: topicOf(from, "sink"),
-		topic: topicOf(from, messageOutput),
-		answer: func(r *kgo.Record) ([]*kgo.Record, error) {
-			var out output
-			if err := json.Unmarshal(r.Value, &out); err != nil {
-				return nil, fmt.Errorf("not an output: %w", err)
-			}
-			var back route
-			if json.Unmarshal(out.ReplyTo, &back) != nil || back.ToolUseID == "" {
-				return nil, nil // the message did not come from dispatch
-			}
-			result, status := encode(delegated{Answer: out.Content}), statusSuccess
-			if out.Error != nil {
-				result, status = encode(failure{Error: out.Error.Message, Reason: out.Error.Code}), statusError
-			}
-			use := toolUse{ToolUseID: back.ToolUseID, Name: back.Name, SessionID: back.SessionID, TotalTools: 1}
-			at := now()
-			return []*kgo.Record{resultOf(back.CallbackService, use, result, status, r.Timestamp, at)}, nil
-		},
-	}
+// subSession separates the session of a call from its ID in the name of the task's session.
+const subSession = "--"
+
+var errNoTask = errors.New("the input has no task")
+
+// newDelegate returns the tool that gives a task to the agent with the topics of to. The result is left to the callback: the
+// reply route of the task names the service to call back, and has the token that answers this call and no other.
+//
+// If the process is killed meanwhile, the tool is called again with the same call. It then writes the same request again, which
+// the other agent answers once.
+func newDelegate(publisher processors.Publisher, to topics.Catalog) tools.Tool {
+	return tools.New(delegateTask, "Gives a task to the worker.", func(ctx context.Context, in task) (any, error) {
+		if strings.TrimSpace(in.Task) == "" {
+			return nil, errNoTask
+		}
+		call := tools.CallOf(ctx)
+		token, err := call.Token()
+		if err != nil {
+			return nil, err
+		}
+		session := call.SessionID + subSession + call.ToolUseID
+		back := topics.Route{Raw: encode(map[string]string{
+			"callbackService": orchestrator, "bearerToken": token, "request_id": call.ToolUseID,
+		})}
+		route, err := processors.OutboundOf(to.ReplyTo, session, back, call.Key()+"/route")
+		if err != nil {
+			return nil, err
+		}
+		message, err := processors.OutboundOf(to.MessageInput, session, question(session, nil, call.ToolUseID, in.Task), call.Key()+"/task")
+		if err != nil {
+			return nil, err
+		}
+		// Topics have no common order: the message says which route it has, also if it is read first.
+		message.Headers[topics.HeaderRoute] = topics.WithoutToken(back.Raw, topics.RouteID(session, call.Key()+"/route"))
+		if err := publisher.Publish(ctx, route, message); err != nil {
+			return nil, err
+		}
+		return tools.Pending{}, nil
+	})
 }

@@ -2,75 +2,68 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/IBM/sarama"
-	"github.com/lovoo/goka"
-	"github.com/lovoo/goka/storage"
+	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/instance"
-	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// inspect prints the state of a session in the orchestrator's group table. It reads the table from Kafka up to its stable
-// end into a view in memory. It needs no running processor and does not disturb one.
-func inspect(ctx context.Context, brokers []string, session string, out io.Writer) error {
-	row, err := tableRow(ctx, brokers, goka.GroupTable(goka.Group(topicOf(orchestrator, "streams"))), session)
+// inspect prints the state of a session in the orchestrator's group table. It reads the table from Kafka, up to the last
+// committed row. It needs no running agent and does not disturb one.
+func inspect(ctx context.Context, brokers []string, session string, out io.Writer, logger *zap.Logger) error {
+	catalog, err := topics.For(orchestrator)
+	if err != nil {
+		return err
+	}
+	row, err := lastRow(ctx, brokers, catalog.Table(), session, logger)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	if row == nil {
 		return fmt.Errorf("inspect: the table of %s has no session %q", orchestrator, session)
 	}
-	text, err := turn.Describe(row)
+	state, err := turn.TableCodec().Decode(row)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "session %s of %s\n%s", session, orchestrator, text)
+	description, err := turn.Describe(state)
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "session %s of %s\n%s", session, orchestrator, description)
 	return err
 }
 
-// tableLimit bounds the wait for a transaction at the end of the table.
+// tableLimit bounds the wait for the brokers and for the table.
 const tableLimit = 10 * time.Second
 
-// tableRow returns nil if the table has no such key.
-func tableRow(ctx context.Context, brokers []string, table goka.Table, key string) (row any, err error) {
-	client, err := sarama.NewClient(brokers, kafka.Config())
+// lastRow returns the last row of a key in a table, nil if it has none.
+func lastRow(ctx context.Context, brokers []string, table, key string, logger *zap.Logger) (row []byte, err error) {
+	rows, err := processors.NewTableFollower(brokers, []string{table}, func(r processors.Inbound) {
+		if string(r.Key) == key { // all rows of a key are in one partition, so this is called by one goroutine
+			row = r.Value
+		}
+	}, processors.WithLogger(logger))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	consumer, err := sarama.NewConsumerFromClient(client)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, consumer.Close()) }() // a view leaves it open
-	view, err := goka.NewView(brokers, table, turn.TableCodec(),
-		goka.WithViewStorageBuilder(storage.MemoryBuilder()),
-		goka.WithViewHasher(codec.KeyHasher()),
-		goka.WithViewConsumerSaramaBuilder(func([]string, string) (sarama.Consumer, error) { return consumer, nil }),
-		goka.WithViewTopicManagerBuilder(func([]string) (goka.TopicManager, error) {
-			return &instance.TopicManager{Client: client, Limit: tableLimit}, nil
-		}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithTimeout(ctx, tableLimit)
+	defer stop()
 	done := make(chan error, 1)
-	go func() { done <- view.Run(ctx) }()
+	go func() { done <- rows.Run(ctx) }()
 	select {
-	case <-view.WaitRunning():
-		row, err := view.Get(key)
-		stop()
-		return row, errors.Join(err, <-done)
-	case err := <-done:
-		stop()
-		return nil, err
+	case <-rows.Ready():
+	case <-ctx.Done():
+		err = fmt.Errorf("the table %s cannot be read: %w", table, ctx.Err())
 	}
+	stop()
+	if failed := <-done; failed != nil {
+		err = failed
+	}
+	return row, err
 }

@@ -1,12 +1,14 @@
-// Topology runs a whole multi-agent pipeline in one process: an orchestrator agent and a worker agent, a scripted model
-// for each, tools, and the dispatcher and the sink by which one agent calls the other. It asks a question, prints every
-// record, then the answer, and then asks the questions on standard input. With -approve, a person decides on standard input
-// whether the orchestrator may delegate a task. With -memory, the orchestrator remembers its user across sessions.
+// Topology runs a whole multi-agent pipeline in one process: an orchestrator and a worker, each an agent with a scripted model
+// and tools. The orchestrator delegates a task to the worker, whose answer is delivered as the result of the call. The program
+// asks a question, prints every record, then the answer, and then asks the questions on standard input. With -approve, a person
+// decides on standard input whether the orchestrator may delegate a task. With -memory, the orchestrator remembers its user across
+// sessions.
 //
 //	topology [-once] [-approve] [-memory] [-brokers host:port,...] [-data DIR] [-session NAME]
 //	topology -inspect SESSION (-brokers host:port,... | -data DIR)
 //
-// The turn processors are Turntable's. All other parts use only the wire format, as programs outside of it do.
+// Begin to read in agents.go, which has the two agents; their models and tools follow in models.go, tools.go and delegate.go. All
+// other files are the user and the screen.
 package main
 
 import (
@@ -36,7 +38,7 @@ func command(ctx context.Context, args []string, in io.Reader, out, errs io.Writ
 	case err != nil:
 		return 2
 	}
-	if err := run(ctx, s, in, out, errs); err != nil {
+	if err := run(ctx, s, in, out, errs); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(errs, "topology:", err)
 		return 1
 	}
@@ -55,8 +57,6 @@ type settings struct {
 	memory   bool
 	verbose  bool
 }
-
-var errInspect = errors.New("-inspect needs -brokers or -data: a pipeline in memory ends with its process")
 
 // parse prints what is wrong, and the usage, to errs.
 func parse(args []string, errs io.Writer) (settings, error) {
@@ -87,7 +87,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	case strings.TrimSpace(s.session) == "":
 		err = errors.New("-session is blank")
 	case s.inspect != "" && s.brokers == nil && s.data == "":
-		err = errInspect
+		err = errors.New("-inspect needs -brokers or -data: a pipeline in memory ends with its process")
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "topology:", err)

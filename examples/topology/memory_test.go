@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/processors/memoir/updater"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestLaterSessionKnowsWhatAnEarlierOneSaid(t *testing.T) {
@@ -37,21 +39,14 @@ func TestLaterSessionKnowsWhatAnEarlierOneSaid(t *testing.T) {
 	}
 }
 
-func TestWorkerKeepsEachFactOnce(t *testing.T) {
-	snapshot := `{"memoir_context":"my boat is the Alba","think_response":{"previous_messages":[` +
-		`{"role":"user","content":"Remember my boat is the Alba."},{"role":"assistant","content":"remember my hat"},` +
-		`{"role":"user","content":"Please remember that my dog is Argos"}]}}`
-	answers, err := remember("a").answer(&kgo.Record{Key: []byte("mira"), Value: []byte(snapshot), Headers: []kgo.RecordHeader{
-		{Key: "turntable.id", Value: []byte("end/snapshot/1")}, {Key: "turntable.memoir-version", Value: []byte("7")},
-	}})
+func TestMemoryKeepsEachFactOnce(t *testing.T) {
+	memory, err := updater.Scripted(noted).Update(t.Context(), updater.Ended{
+		Memory: "my boat is the Alba", Limit: 1000, Messages: []topics.Message{
+			message("user", "Remember my boat is the Alba."), message("assistant", "remember my hat"),
+			message("user", "Please remember that my dog is Argos"),
+		},
+	})
 	require.NoError(t, err)
-	require.Len(t, answers, 1)
-	require.Equal(t, "a-memoir-context", answers[0].Topic)
-	require.Equal(t, "mira", string(answers[0].Key))
-	require.Equal(t, "my boat is the Alba\nmy dog is Argos", string(answers[0].Value))
-	require.Equal(t, "end/snapshot/1/memory", header(answers[0], "turntable.id"))
-	require.Equal(t, "7", header(answers[0], "turntable.memoir-version"))
-
-	_, err = remember("a").answer(&kgo.Record{Value: []byte("{")})
-	require.Error(t, err)
+	require.Equal(t, "my boat is the Alba\nmy dog is Argos", memory.Text)
+	require.Equal(t, "You told me: your boat is the Alba; your dog is Argos.", recall(memory.Text))
 }

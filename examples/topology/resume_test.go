@@ -31,7 +31,7 @@ func TestKilledRunContinuesItsSession(t *testing.T) {
 			out = new(buffer)
 			in := strings.NewReader("Double that.\n")
 			require.Zero(t, command(deadline(t), []string{"-data", dir}, in, out, errs), errs)
-			require.Contains(t, out.String(), "answer   2 * 43 is 86.", "the history is there")
+			require.Contains(t, out.String(), "answer   2 * 70 is 140.", "the history is there")
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestOtherBrokersAreUsed(t *testing.T) {
 	in := strings.NewReader("Double that.\n")
 	require.Zero(t, command(deadline(t), []string{"-brokers", brokers, "-session", "other"}, in, out, errs), errs)
 	require.Regexp(t, firstAnswer, out)
-	require.Contains(t, out.String(), "answer   2 * 43 is 86.")
+	require.Contains(t, out.String(), "answer   2 * 70 is 140.")
 
 	out = new(buffer)
 	require.Zero(t, command(deadline(t), []string{"-brokers", brokers, "-inspect", "other"}, nil, out, errs), errs)

@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/embedded"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 )
 
 // run runs the program with the settings. It returns nil when ctx ends.
@@ -27,42 +27,95 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 	}
 	defer broker.Close()
 	if s.inspect != "" {
-		return inspect(ctx, s.brokers, s.inspect, out)
+		return inspect(ctx, s.brokers, s.inspect, out, logger)
 	}
-	p := pipeline{settings: s, logger: logger}
-	if err := p.open(ctx); err != nil {
+	publisher, err := processors.NewPublisher(s.brokers, processors.WithLogger(logger))
+	if err != nil {
 		return err
 	}
-	before, err := readBacklog(ctx, s)
+	defer publisher.Close()
+	door, err := httpserver.Listen("127.0.0.1:0")
 	if err != nil {
+		return err
+	}
+	defer door.Close()
+	front, back, err := newAgents(s, publisher, door.Addr(), logger)
+	if err != nil {
+		return err
+	}
+	if err := createTopics(ctx, s.brokers, front, back); err != nil {
 		return err
 	}
 	screen := newScreen(out)
-	recorder, err := newRecorder(s.brokers, before.ends, s.session, screen.record)
+	journal, err := newJournal(s.brokers, flow(front.Topics(), back.Topics()), newSeen(front.Topics()), screen, processors.WithLogger(logger))
 	if err != nil {
 		return err
 	}
-	user := newAsker(recorder, screen, time.Now, before.exchanges)
-	for _, g := range before.gates {
-		recorder.gates <- g
+	u := &user{
+		journal: journal, publisher: publisher, topics: front.Topics(), screen: screen, session: s.session, decided: map[string]bool{},
 	}
 	if !s.once || s.approve {
-		user.lines = readLines(ctx, in)
+		u.lines = readLines(ctx, in)
 	}
 	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
-	if err := p.run(ctx, recorder, func(ctx context.Context) error {
-		err := user.resume(ctx)
-		if err == nil && s.memory && len(before.exchanges) == 0 {
-			err = user.rememberAcrossSessions(ctx)
-		}
-		if err == nil && !s.once {
-			err = user.readOn(ctx, in)
-		}
-		return err
-	}); err != nil {
+	p := parts{agents: []*agent.Agent{front, back}, journal: journal, serve: func(ctx context.Context) error { return serve(ctx, door, front.Handler()) }}
+	if err := p.run(ctx, func(ctx context.Context) error { return u.use(ctx, s, in) }); err != nil {
 		return err
 	}
-	return user.failed
+	return u.failed
+}
+
+// parts are what runs at the same time.
+type parts struct {
+	journal *journal
+	agents  []*agent.Agent
+	serve   func(context.Context) error // the doors
+}
+
+// run runs all parts until use returns or one of them fails, and then stops them.
+func (p parts) run(ctx context.Context, use func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.journal.follower.Run(ctx) })
+	group.Go(func() error { return p.journal.run(ctx) })
+	group.Go(func() error {
+		defer stop()
+		if p.journal.begin(ctx) != nil {
+			return nil // stopped
+		}
+		group.Go(func() error { return p.serve(ctx) })
+		for _, a := range p.agents { // after the journal, which sees everything that they do
+			group.Go(func() error { return a.Run(ctx) })
+		}
+		for _, a := range p.agents {
+			select {
+			case <-a.Ready():
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if err := use(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil // stopped, or another part failed: that is the error
+	})
+	return group.Wait()
+}
+
+// use is what the user does.
+func (u *user) use(ctx context.Context, s settings, in io.Reader) error {
+	before, err := u.resume(ctx)
+	if err == nil && !before {
+		err = u.ask(ctx, firstQuestion)
+	}
+	if err == nil && !before && s.memory {
+		err = u.rememberAcrossSessions(ctx, s.brokers)
+	}
+	if err == nil && !s.once {
+		err = u.readOn(ctx, in)
+	}
+	return err
 }
 
 // connect starts the embedded broker if no addresses are set, and sets its addresses. The result must be closed after all
@@ -95,60 +148,4 @@ func newLogger(w io.Writer, verbose bool) *zap.Logger {
 	}
 	encoder := zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig())
 	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level))
-}
-
-// roles are the programs outside of the turn processors.
-func (p pipeline) roles(now func() time.Time) []role {
-	all := []role{
-		think(orchestrator, orchestrate, now), tools(orchestrator, now), dispatch(orchestrator, worker, now),
-		think(worker, work, now), tools(worker, now), deliver(worker, now),
-	}
-	if p.memory {
-		all = append(all, remember(orchestrator))
-	}
-	return all
-}
-
-// run runs all parts until use returns or one of them fails, and then stops them.
-func (p pipeline) run(ctx context.Context, recorder *recorder, use func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	var starting sync.WaitGroup
-	group.Go(func() error { return recorder.run(ctx) })
-	for _, r := range p.roles(time.Now) {
-		starting.Add(1)
-		ready := sync.OnceFunc(starting.Done)
-		group.Go(func() error {
-			defer ready()
-			return r.run(ctx, p.brokers, p.instance, ready, p.logger)
-		})
-	}
-	graphs, err := p.graphs()
-	if err != nil {
-		return err
-	}
-	for _, graph := range graphs {
-		starting.Add(1)
-		ready := sync.OnceFunc(starting.Done)
-		group.Go(func() error {
-			defer ready()
-			if err := p.process(ctx, graph, ready); err != nil {
-				return fmt.Errorf("%s: %w", graph.Group(), err)
-			}
-			return nil
-		})
-	}
-	group.Go(func() error {
-		defer cancel()
-		starting.Wait()
-		if err := use(ctx); ctx.Err() == nil {
-			return err
-		}
-		return nil // stopped, or something else failed: that is the error
-	})
-	if err := group.Wait(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
 }

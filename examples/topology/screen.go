@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/turntable-streams/turntable/processors"
 )
 
 // screen prints for people; its methods may be called concurrently.
@@ -43,56 +43,59 @@ const (
 	bold   = "1"
 )
 
-var colours = map[string]string{
-	messageInput: cyan, enrichedInput: cyan, thinkResponses: purple, toolUses: yellow, toolUseResults: yellow,
-	toolUseComplete: yellow, messageOutput: green, replyTo: blue, sessionControl: blue,
-	memoirLookups: cyan, memoirSnapshots: blue, memoirContext: green,
-	gateRequests: blue, gateDecisions: blue, gateOutcomes: blue, toolUseDLQ: red, thinkDLQ: red, groupDLQ: red,
-}
-
 func (s *screen) paint(colour, text string) string {
-	if !s.colour || colour == "" {
+	if !s.colour {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-func (s *screen) line(format string, args ...any) {
+// print prints a text whole, whatever others print.
+func (s *screen) print(text, end string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.out, format+"\n", args...)
+	fmt.Fprint(s.out, text, end)
 }
 
 // note prints a line with a label in front.
-func (s *screen) note(colour, word, format string, args ...any) {
-	s.line("%s %s", s.paint(colour, fmt.Sprintf("%-8s", word)), fmt.Sprintf(format, args...))
+func (s *screen) note(colour, label, format string, args ...any) {
+	s.print(s.paint(colour, fmt.Sprintf("%-8s", label))+" "+oneLine(fmt.Sprintf(format, args...), noLimit), "\n")
 }
 
-// The widths of the columns of a record.
-const (
-	topicWidth = 37
-	keyWidth   = 21
-)
-
-// record prints time, topic, key and summary.
-func (s *screen) record(r *kgo.Record) {
-	agent, suffix := split(r.Topic)
-	key := "(no key)"
-	if r.Key != nil {
-		key = oneLine(string(r.Key))
-	}
-	s.line("%s  %s %-*s %s",
-		s.paint(grey, r.Timestamp.Format("15:04:05.000")),
-		s.paint(colours[suffix], fmt.Sprintf("%-*s", topicWidth, r.Topic)),
-		keyWidth, key, strings.TrimSpace(summarize(agent, r)))
+// record prints time, topic, key and description of a record.
+func (s *screen) record(t shown, r processors.Inbound) {
+	s.print(fmt.Sprintf("%s  %s %-21s %s",
+		s.paint(grey, r.Timestamp.Format("15:04:05.000")), s.paint(t.colour, fmt.Sprintf("%-37s", t.Name)),
+		oneLine(string(r.Key), keyLimit), oneLine(strings.TrimSpace(t.say(r)), lineLimit)), "\n")
 }
 
 // prompt prints a prompt if the output is a terminal.
 func (s *screen) prompt(in io.Reader) {
-	if !terminal(in) || !terminal(s.out) {
-		return
+	if terminal(in) && terminal(s.out) {
+		s.print(s.paint(bold, "> "), "")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fmt.Fprint(s.out, s.paint(bold, "> "))
+}
+
+// The longest text in a line, in characters.
+const (
+	keyLimit  = 21
+	lineLimit = 100
+	noLimit   = 0
+)
+
+// oneLine replaces characters that would break the line or the terminal, and cuts a longer text.
+func oneLine(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r == 0x7f:
+			return -1
+		}
+		return r
+	}, s)
+	if runes := []rune(s); limit != noLimit && len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return s
 }

@@ -1,112 +1,70 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
-// The tools by name. delegateTask is not the tool worker's but the dispatcher's.
-const (
-	calculator   = "calculator"
-	clockTool    = "clock"
-	delegateTask = "delegate_task"
+// sum is the input of the calculator.
+type sum struct {
+	A        float64 `json:"a"`
+	Operator string  `json:"operator" jsonschema:"one of + - * /"`
+	B        float64 `json:"b"`
+}
+
+func (s sum) String() string { return fmt.Sprintf("%s %s %s", number(s.A), s.Operator, number(s.B)) }
+
+// told is the result of a tool: a text for the answer and, of the calculator, the value.
+type told struct {
+	Text  string   `json:"text"`
+	Value *float64 `json:"value,omitzero"`
+}
+
+// A tool is a Go function. Its error becomes an error result, which the model reads.
+var (
+	calculator = tools.New("calculator", "Computes.", calculate)
+	clock      = tools.New("clock", "Tells the time.", tellTime)
 )
 
-type (
-	expressionInput struct {
-		Expression string `json:"expression"`
-	}
-	computed struct {
-		Value jsontext.Value `json:"value"`
-	}
-	zoneInput struct {
-		Zone string `json:"zone,omitzero"`
-	}
-	clockReading struct {
-		Time string `json:"time"`
-		Zone string `json:"zone"`
-	}
-	taskInput struct {
-		Task string `json:"task"`
-	}
-	delegated struct {
-		Answer string `json:"answer"`
-	}
-	failure struct {
-		Error  string `json:"error"`
-		Reason string `json:"reason"`
-	}
-)
+var errZero = errors.New("division by zero")
 
-var errNoExpression = errors.New("input has no expression")
-
-// tools is the tool worker of an agent: tool-use in, tool-use-result out. A tool that fails gives a result with
-// status error. A call of an unknown tool goes to tool-use-dlq, and the turn processor answers it.
-func tools(agent string, now func() time.Time) role {
-	return role{
-		group: topicOf(agent, "tool-execution"),
-		topic: topicOf(agent, toolUses),
-		dlq:   topicOf(agent, toolUseDLQ),
-		answer: func(r *kgo.Record) ([]*kgo.Record, error) {
-			var use toolUse
-			if err := json.Unmarshal(r.Value, &use); err != nil {
-				return nil, fmt.Errorf("not a tool use: %w", err)
-			}
-			begin := now()
-			var result any
-			var err error
-			switch use.Name {
-			case calculator:
-				result, err = calculate(use.Input)
-			case clockTool:
-				result, err = tellTime(use.Input, begin)
-			case delegateTask:
-				return nil, nil
-			default:
-				return nil, fmt.Errorf("unknown tool %q", use.Name)
-			}
-			status := statusSuccess
-			if err != nil {
-				result, status = failure{Error: err.Error(), Reason: "tool_failed"}, statusError
-			}
-			return []*kgo.Record{resultOf(agent, use, encode(result), status, begin, now())}, nil
-		},
+func calculate(_ context.Context, s sum) (told, error) {
+	var value float64
+	switch s.Operator {
+	case "+":
+		value = s.A + s.B
+	case "-":
+		value = s.A - s.B
+	case "*":
+		value = s.A * s.B
+	case "/":
+		if s.B == 0 {
+			return told{}, errZero
+		}
+		value = s.A / s.B
+	default:
+		return told{}, fmt.Errorf("unknown operator %q", s.Operator)
 	}
+	return told{Text: s.String() + " is " + number(value), Value: &value}, nil
 }
 
-func resultOf(agent string, use toolUse, result jsontext.Value, status string, begin, end time.Time) *kgo.Record {
-	return &kgo.Record{Topic: topicOf(agent, toolUseResults), Key: []byte(use.SessionID), Value: encode(toolResult{
-		SessionID: use.SessionID, ToolUseID: use.ToolUseID, ToolID: &use.Name, Name: use.Name,
-		Result: result, Status: status, TotalTools: use.TotalTools,
-		LatencyMS: end.Sub(begin).Milliseconds(), Timestamp: stamp(end),
-	})}
+// number formats a number with as many digits as are exact.
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 12, 64) }
+
+// place is the input of the clock.
+type place struct {
+	Zone string `json:"zone,omitzero" jsonschema:"a time zone such as Europe/Berlin; UTC if it is missing"`
 }
 
-func calculate(input jsontext.Value) (any, error) {
-	var in expressionInput
-	if err := json.Unmarshal(input, &in); err != nil || in.Expression == "" {
-		return nil, errNoExpression
-	}
-	value, err := evaluate(in.Expression)
-	return computed{Value: jsontext.Value(value)}, err
-}
-
-func tellTime(input jsontext.Value, now time.Time) (any, error) {
-	var in zoneInput
-	if err := json.Unmarshal(input, &in); err != nil {
-		return nil, errors.New("zone is not a string")
-	}
-	if in.Zone == "" {
-		in.Zone = "UTC"
-	}
-	zone, err := time.LoadLocation(in.Zone)
+func tellTime(_ context.Context, p place) (told, error) {
+	zone, err := time.LoadLocation(p.Zone) // that of "" is UTC
 	if err != nil {
-		return nil, fmt.Errorf("unknown time zone %q", in.Zone)
+		return told{}, fmt.Errorf("unknown time zone %q", p.Zone)
 	}
-	return clockReading{Time: now.In(zone).Format("15:04:05"), Zone: in.Zone}, nil
+	return told{Text: fmt.Sprintf("it is %s (%s)", time.Now().In(zone).Format("15:04:05"), zone)}, nil
 }

@@ -241,7 +241,7 @@ var confined = []struct {
 	by   []string
 }{
 	{"github.com/IBM/sarama", []string{
-		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/", "examples/topology",
+		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/",
 		"processors/turn/migrate", // transactions with offsets of a group of its own
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
