@@ -6,7 +6,7 @@ package topics
 type CrewInput struct {
 	// InputID identifies the input: a repeat with the same ID has no effect. It is the record's turntable.id.
 	InputID string `json:"input_id"`
-	// Kind says what Body is: one of the constants with the prefix Crew of this package.
+	// Kind says what Body is, for example "updates": what an agent has said and done.
 	Kind string `json:"kind"`
 	// From is the row or the host that wrote the input: "agent/", "crew/", "repository/" or "host/" and an ID. It is empty for
 	// inputs of doors and of users' programs.

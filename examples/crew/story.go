@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/internal/crewbody"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -91,9 +90,12 @@ func (s *story) follower(brokers []string, opts ...processors.Option) (*processo
 	return processors.NewFollower(brokers, []string{s.catalog.CrewEvents.Name(), s.catalog.CrewAgentInputs.Name()}, s.read, opts...)
 }
 
+// updates is the kind of the records in which a host writes what an agent says and does.
+const updates = "updates"
+
 func (s *story) read(r processors.Inbound) {
 	if r.Topic == s.catalog.CrewAgentInputs.Name() {
-		if in := s.catalog.CrewAgentInputs.Codec().Unmarshal(r.Value); in.Err == nil && in.Value.Kind == (crewbody.Updates{}).Kind() {
+		if in := s.catalog.CrewAgentInputs.Codec().Unmarshal(r.Value); in.Err == nil && in.Value.Kind == updates {
 			s.happened(func() { s.written[string(r.Key)] += string(in.Value.Body) })
 		}
 		return

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/turntable-streams/turntable/internal/envoption"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 )
@@ -18,10 +18,8 @@ const shortSecret = "TOOL_CALLBACK_SHORT_SECRET"
 // readDoor reads how large the records of the turn may be, and which callback tokens of tools the doors accept: their secrets, the newer
 // one first, and switches. A size that is not valid is reported with the turn's.
 func readDoor(doors bool) (c turnhttp.Config, err error) {
-	sizes, _ := envoption.Options([]envoption.Variable[int]{envoption.RecordLimit(func(n int) int { return n })}, os.LookupEnv, errVariable)
-	if len(sizes) > 0 {
-		c.RecordLimit = sizes[0]
-	}
+	turns, _ := turn.ConfigFromEnv(os.LookupEnv)
+	c.RecordLimit = turns.RecordLimit
 	current, previous := variable("TOOL_CALLBACK_SECRET") != "", variable("TOOL_CALLBACK_SECRET_PREVIOUS") != ""
 	var errs []error
 	switch all := variable("PARTS") == ""; {

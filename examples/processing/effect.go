@@ -1,9 +1,9 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
-	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
@@ -21,7 +21,7 @@ func (s *settings) withoutEffect() (names []string) {
 	}{
 		{s.parts.turn, append(turn.EnvironmentNames(), sdkVariable, orderedVariable, importVariable)},
 		{s.parts.turn, []string{memoirEnabled, sessionCosts, toolLatencies}},
-		{s.parts.turn, envoption.Names(budgetVariables)},
+		{s.parts.turn, slices.Collect(maps.Keys(budgetVariables(&turn.Budgets{})))},
 		{adds("memory"), []string{memoirThreshold}},
 		{adds("costs"), []string{tenantSeparator}},
 		{s.parts.sink, append(delivery.EnvironmentNames(), "OUTPUT_CONSUMER_GROUP")},

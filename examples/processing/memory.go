@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
+	"math"
 	"os"
 	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -35,37 +35,28 @@ const (
 	memoirInterval  = "MEMOIR_SESSION_PUNCTUATE_INTERVAL_SECONDS"
 )
 
-// memoirVariables are read as numbers of seconds. The interval has no effect: FlightDeck searches for inactive sessions so
-// often, and here they end on time.
-var memoirVariables = []envoption.Variable[turn.Memoir]{seconds(memoirThreshold), seconds(memoirInterval)}
-
-func seconds(name string) envoption.Variable[turn.Memoir] {
-	return envoption.Variable[turn.Memoir]{Name: name, Min: 1, Max: envoption.MaxMS / 1000, Option: func(n int64) turn.Memoir {
-		return turn.Memoir{After: time.Duration(n) * time.Second}
-	}}
-}
+// longest is the longest duration that can be set: it is added to a time, which must not overflow.
+const longest = math.MaxInt64 / 2
 
 // readMemory reads the variables of long-term memory. gated says that calls may wait for a person, which keeps a session open.
 func readMemory(gated bool, logger *zap.Logger) (addition, error) {
 	on, err := flagged(memoirEnabled)
-	_, wrong := envoption.Options(memoirVariables, os.LookupEnv, errVariable)
+	after, wrongAfter := duration(memoirThreshold, time.Second, longest, 20*time.Second) // FlightDeck's default
+	// The interval has no effect: FlightDeck searches for inactive sessions so often, and here they end on time.
+	_, wrongInterval := duration(memoirInterval, time.Second, longest, 0)
 	config, wrongGroup := memoir.ConfigFromEnv(os.LookupEnv)
-	if err := errors.Join(err, wrong, wrongGroup); err != nil || !on {
+	if err := errors.Join(err, wrongAfter, wrongInterval, wrongGroup); err != nil || !on {
 		return addition{}, err
 	}
-	after := turn.Memoir{After: 20 * time.Second} // FlightDeck's default
-	thresholds, _ := envoption.Options(memoirVariables[:1], os.LookupEnv, errVariable)
-	if len(thresholds) > 0 {
-		after = thresholds[0]
-	} else {
+	if variable(memoirThreshold) == "" {
 		logger.Warn("a session ends after 20 s without a record, as in FlightDeck: a user who thinks for longer begins a new "+
-			"one; set "+memoirThreshold, zap.Duration("after", after.After))
+			"one; set "+memoirThreshold, zap.Duration("after", after))
 	}
 	return addition{
 		name: "memory", topics: []topics.CatalogOption{topics.WithMemoir()},
 		groups: []group{{"memories", func(agent string) (*goka.GroupGraph, error) { return memoir.Graph(agent, config) }}},
 		turn: func(c *turn.Config) {
-			c.Memoir, c.Gates = &after, c.Gates || gated
+			c.Memoir, c.Gates = &turn.Memoir{After: after}, c.Gates || gated
 		},
 	}, nil
 }

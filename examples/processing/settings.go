@@ -75,7 +75,7 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	check(err)
 	s.turn.OrderedOutputs, err = flagged(orderedVariable) // for readers that show records in order of arrival, as chat-api does
 	check(err)
-	s.tick, err = milliseconds("TOOL_AGG_PUNCTUATE_INTERVAL_MS", 250*time.Millisecond)
+	s.tick, err = duration("TOOL_AGG_PUNCTUATE_INTERVAL_MS", time.Millisecond, 366*24*time.Hour, 250*time.Millisecond)
 	check(err)
 	s.guarantee, err = chosenGuarantee()
 	check(err)

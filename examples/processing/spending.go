@@ -2,11 +2,9 @@ package main
 
 import (
 	"errors"
-	"os"
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/envoption"
 	"github.com/turntable-streams/turntable/processors/memoir/cost"
 	"github.com/turntable-streams/turntable/processors/memoir/latency"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -20,37 +18,31 @@ const (
 	toolLatencies   = "TOOL_LATENCIES"
 )
 
-var budgetVariables = []envoption.Variable[func(*turn.Budgets)]{
-	budget("BUDGET_PRICE_PER_USER", func(b *turn.Budgets) *float64 { return &b.User.Total }),
-	budget("BUDGET_PRICE_PER_USER_DAY", func(b *turn.Budgets) *float64 { return &b.User.Day }),
-	budget("BUDGET_PRICE_PER_USER_MONTH", func(b *turn.Budgets) *float64 { return &b.User.Month }),
-	budget("BUDGET_PRICE_PER_TENANT", func(b *turn.Budgets) *float64 { return &b.Tenant.Total }),
-	budget("BUDGET_PRICE_PER_TENANT_DAY", func(b *turn.Budgets) *float64 { return &b.Tenant.Day }),
-	budget("BUDGET_PRICE_PER_TENANT_MONTH", func(b *turn.Budgets) *float64 { return &b.Tenant.Month }),
-}
-
-func budget(name string, of func(*turn.Budgets) *float64) envoption.Variable[func(*turn.Budgets)] {
-	return envoption.Variable[func(*turn.Budgets)]{Name: name, Decimal: func(dollars float64) func(*turn.Budgets) {
-		return func(b *turn.Budgets) { *of(b) = dollars }
-	}}
+// budgetVariables returns where each variable of a budget is read to.
+func budgetVariables(b *turn.Budgets) map[string]*float64 {
+	return map[string]*float64{
+		"BUDGET_PRICE_PER_USER": &b.User.Total, "BUDGET_PRICE_PER_USER_DAY": &b.User.Day,
+		"BUDGET_PRICE_PER_USER_MONTH": &b.User.Month, "BUDGET_PRICE_PER_TENANT": &b.Tenant.Total,
+		"BUDGET_PRICE_PER_TENANT_DAY": &b.Tenant.Day, "BUDGET_PRICE_PER_TENANT_MONTH": &b.Tenant.Month,
+	}
 }
 
 // readSpending reads the variables of costs. A budget needs the costs, so it enables them.
 func readSpending() (addition, error) {
 	on, err := flagged(sessionCosts)
-	limits, wrong := envoption.Options(budgetVariables, os.LookupEnv, errVariable)
-	if err := errors.Join(err, wrong); err != nil {
-		return addition{}, err
-	}
+	errs := []error{err}
 	var budgets turn.Budgets
-	for _, limit := range limits {
-		limit(&budgets)
+	for name, to := range budgetVariables(&budgets) {
+		errs = append(errs, dollars(name, to))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return addition{}, err
 	}
 	separator := variable(tenantSeparator)
 	switch {
 	case budgets.Tenant != (turn.Budget{}) && separator == "":
 		return addition{}, errors.New("BUDGET_PRICE_PER_TENANT requires " + tenantSeparator + ": without it no user has a tenant")
-	case !on && len(limits) == 0:
+	case !on && budgets == (turn.Budgets{}):
 		return addition{}, nil
 	}
 	return addition{

@@ -2,8 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -11,23 +11,34 @@ import (
 	"time"
 )
 
-// errVariable is wrapped by errors of values that are numbers.
-var errVariable = errors.New("bad environment variable")
-
 // variable returns the value of a variable; a blank one counts as unset.
 func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
-// milliseconds reads a duration.
-func milliseconds(name string, unset time.Duration) (time.Duration, error) {
+// duration reads a whole number of units from 1 to most, and returns unset for a blank variable.
+func duration(name string, unit, most, unset time.Duration) (time.Duration, error) {
 	text := variable(name)
 	if text == "" {
 		return unset, nil
 	}
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if limit := int64(366 * 24 * time.Hour / time.Millisecond); err != nil || ms < 1 || ms > limit {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if limit := int64(most / unit); err != nil || n < 1 || n > limit {
 		return unset, fmt.Errorf("%s: want a whole number from 1 to %d", name, limit)
 	}
-	return time.Duration(ms) * time.Millisecond, nil
+	return time.Duration(n) * unit, nil
+}
+
+// dollars reads an amount into to, which a blank variable does not change.
+func dollars(name string, to *float64) error {
+	text := variable(name)
+	if text == "" {
+		return nil
+	}
+	amount, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(amount > 0) || math.IsInf(amount, 0) {
+		return fmt.Errorf("%s: want a positive number", name)
+	}
+	*to = amount
+	return nil
 }
 
 // address reads a port, of the loopback interface, or host:port. Port 0 is any that is free. Only a host opens an address to
