@@ -152,7 +152,7 @@ func (a *agent) run(ctx context.Context, listener net.Listener, use func(ctx con
 		group.Go(func() error { return a.index.Run(ctx, a.brokers) })
 		group.Go(func() error { return a.model.Run(ctx, a.brokers) })
 		group.Go(func() error { return a.tools.Run(ctx, a.brokers) })
-		group.Go(func() error { return serve(ctx, listener, a.mux) })
+		group.Go(func() error { return httpserver.Serve(ctx, httpserver.New(a.mux), listener, 5*time.Second) })
 		defer cancel()
 		for _, ready := range []<-chan struct{}{follower.Ready(), a.index.Ready()} {
 			select {
@@ -177,20 +177,4 @@ func whenRunning(done func()) func(processors.State) {
 			once()
 		}
 	}
-}
-
-// serve answers requests until ctx ends.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := httpserver.New(handler)
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return err
-	}
-	return <-stopped
 }

@@ -49,22 +49,10 @@ func openDoor(ctx context.Context, brokers []string, to processors.Publisher, ad
 		return nil, errors.Join(err, listener.Close())
 	}
 	ctx, e.cancel = context.WithCancel(ctx)
-	server := httpserver.New(handler)
 	e.group, ctx = errgroup.WithContext(ctx)
 	e.ended = ctx.Done()
 	e.group.Go(func() error { return index.Run(ctx, brokers) })
-	e.group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	e.group.Go(func() error {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return server.Shutdown(ctx)
-	})
+	e.group.Go(func() error { return httpserver.Serve(ctx, httpserver.New(handler), listener, 5*time.Second) })
 	return e, nil
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -50,21 +49,10 @@ func serve(ctx context.Context, listener net.Listener, brokers []string, agent s
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Hello.") })
 	mux.Handle("/healthz", processors.HealthHandler(processor))
-	server := httpserver.New(mux)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return processor.Run(ctx) })
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return server.Shutdown(ctx) // while the processor drains
-	})
+	// At the end, requests are answered while the processor drains.
+	group.Go(func() error { return httpserver.Serve(ctx, httpserver.New(mux), listener, 5*time.Second) })
 	return group.Wait()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -124,16 +123,7 @@ func runAll(
 			}
 		}
 		fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	tasks.Go(func() error {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return server.Shutdown(ctx)
+		return httpserver.Serve(ctx, server, listener, 5*time.Second)
 	})
 	return tasks.Wait()
 }

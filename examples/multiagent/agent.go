@@ -87,7 +87,9 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 		group.Go(func() error { return p.Run(ctx) })
 	}
 	group.Go(func() error { return deliver.Run(ctx, a.brokers, a.client...) })
-	group.Go(func() error { return serve(ctx, listener, mux(doors, running)) })
+	group.Go(func() error {
+		return httpserver.Serve(ctx, httpserver.New(mux(doors, running)), listener, shutdownTimeout)
+	})
 	return errors.Join(group.Wait(), to.Close())
 }
 
@@ -137,22 +139,3 @@ func mux(doors http.Handler, running []*processors.Processor) http.Handler {
 
 // shutdownTimeout is how long requests may continue when the agent stops.
 const shutdownTimeout = 5 * time.Second
-
-// serve serves requests until ctx ends, then waits for running ones.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := httpserver.New(handler)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		return server.Shutdown(ctx)
-	})
-	return group.Wait()
-}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -195,7 +194,7 @@ func (i *instance) run(ctx context.Context, ready func()) error {
 			return err
 		}
 		ready()
-		return serve(ctx, listener, w.mux)
+		return httpserver.Serve(ctx, httpserver.New(w.mux), listener, 5*time.Second)
 	})
 	return errors.Join(group.Wait(), to.Close())
 }
@@ -208,20 +207,4 @@ func whenRunning(done func()) func(processors.State) {
 			once()
 		}
 	}
-}
-
-// serve answers requests until ctx ends.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := httpserver.New(handler)
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return err
-	}
-	return <-stopped
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
-	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -92,19 +89,4 @@ func createTopics(ctx context.Context, brokers []string, agents ...*agent.Agent)
 		}
 	}
 	return nil
-}
-
-// serve serves the doors of an agent until ctx ends. Then it waits for running requests.
-func serve(ctx context.Context, listener net.Listener, doors http.Handler) error {
-	server := httpserver.New(doors)
-	stopped := make(chan error, 1)
-	context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return <-stopped
 }

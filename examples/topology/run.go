@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -58,7 +59,9 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 		u.lines = readLines(ctx, in)
 	}
 	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
-	p := parts{agents: []*agent.Agent{front, back}, journal: journal, serve: func(ctx context.Context) error { return serve(ctx, door, front.Handler()) }}
+	p := parts{journal: journal, agents: []*agent.Agent{front, back}, serve: func(ctx context.Context) error {
+		return httpserver.Serve(ctx, httpserver.New(front.Handler()), door, 5*time.Second)
+	}}
 	if err := p.run(ctx, func(ctx context.Context) error { return u.use(ctx, s, in) }); err != nil {
 		return err
 	}

@@ -48,6 +48,15 @@ func TestExamplesCanBeCopied(t *testing.T) {
 	require.Greater(t, examples, 50)
 }
 
+// A user copies the programs, too.
+func TestProgramsImportNothingInternal(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range ours(p.Imports) {
+			require.False(t, under("examples")(p.name()) && strings.Contains("/"+imported+"/", "/internal/"), "%s imports %s", p.name(), imported)
+		}
+	}
+}
+
 func importsInternal(i *ast.ImportSpec) bool {
 	return strings.HasPrefix(i.Path.Value, `"`+module+"/") && strings.Contains(i.Path.Value, "/internal/")
 }

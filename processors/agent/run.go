@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -78,23 +77,10 @@ func (a *assembly) listen(s *stages) error {
 	a.config.Logger.Info("doors", zap.Stringer("addr", listener.Addr()))
 	server := httpserver.New(a.handler)
 	s.begin(func(ctx context.Context) error {
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
-		select {
-		case err := <-served:
-			return fmt.Errorf("agent: serve %s: %w", a.config.Listen, err)
-		case <-ctx.Done():
+		if err := httpserver.Serve(ctx, server, listener, closing); err != nil {
+			return fmt.Errorf("agent: Listen: %w", err)
 		}
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-		defer cancel()
-		err := server.Shutdown(limited)
-		if err != nil {
-			err = errors.Join(fmt.Errorf("agent: close %s: %w", a.config.Listen, err), server.Close())
-		}
-		if serving := <-served; !errors.Is(serving, http.ErrServerClosed) {
-			err = errors.Join(err, serving)
-		}
-		return err
+		return nil
 	})
 	return nil
 }

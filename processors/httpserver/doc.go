@@ -4,7 +4,7 @@
 //	server := httpserver.New(handler)
 //	listener, err := httpserver.Listen("127.0.0.1:8080")
 //	...
-//	err = server.Serve(listener)
+//	err = httpserver.Serve(ctx, server, listener, 5*time.Second)
 //
 // The limits are those of ports that anyone can reach. A port behind a reverse proxy has one client, the proxy: raise
 // WithAddressLimit there, and serve the doors through WithTrustedProxies, so that they count the proxy's clients.

@@ -1,6 +1,10 @@
 package httpserver
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"time"
 )
@@ -22,4 +26,27 @@ func New(h http.Handler) *http.Server {
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 	}
+}
+
+// Serve serves the connections of a listener until ctx ends. It then accepts no more of them and waits until the running
+// requests are answered, at most for grace; after that it closes their connections and returns an error. It returns nil if all
+// were answered. It closes the listener in any case. If serving fails, or s is shut down by others, it returns the error at once.
+func Serve(ctx context.Context, s *http.Server, l net.Listener, grace time.Duration) error {
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("httpserver: serve %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := s.Shutdown(limited)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("httpserver: close %s: %w", l.Addr(), err), s.Close())
+	}
+	if serving := <-served; !errors.Is(serving, http.ErrServerClosed) {
+		err = errors.Join(err, serving)
+	}
+	return err
 }

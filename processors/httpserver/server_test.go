@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -125,4 +126,48 @@ func TestAddressThatATrustedProxyNamesIsTheClients(t *testing.T) {
 			require.Equal(t, c.remote, got, "without proxies")
 		})
 	}
+}
+
+// serveOne starts a request that lasts until end is closed, and stops the server meanwhile.
+func serveOne(t *testing.T, grace time.Duration, end <-chan struct{}) (got <-chan bool, served <-chan error) {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	began := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	result, returned := make(chan bool, 1), make(chan error, 1)
+	go func() {
+		returned <- Serve(ctx, New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(began)
+			<-end
+		})), l, grace)
+	}()
+	c := dial(t, l.Addr().String())
+	go func() { result <- answered(c) }()
+	<-began
+	stop()
+	return result, returned
+}
+
+func TestServeAnswersTheRunningRequests(t *testing.T) {
+	end := make(chan struct{})
+	got, served := serveOne(t, waitLimit, end)
+	close(end)
+	require.True(t, <-got)
+	require.NoError(t, <-served)
+}
+
+func TestServeClosesConnectionsAfterItsGrace(t *testing.T) {
+	end := make(chan struct{})
+	defer close(end)
+	got, served := serveOne(t, time.Millisecond, end)
+	require.ErrorIs(t, <-served, context.DeadlineExceeded)
+	require.False(t, <-got)
+}
+
+func TestServeReturnsTheErrorOfTheListener(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, Serve(t.Context(), New(http.NotFoundHandler()), l, waitLimit), net.ErrClosed)
 }
