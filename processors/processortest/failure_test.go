@@ -2,6 +2,7 @@ package processortest_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -54,16 +55,18 @@ func TestStepsAfterAProcessorFailureFailTheTest(t *testing.T) {
 }
 
 func TestBlockedCallbackFailsTheTestWithItsName(t *testing.T) {
-	release := make(chan struct{})
-	graph := goka.DefineGroup("stuck",
-		goka.Input("work", codec.String(), func(goka.Context, any) { <-release }))
-	tb := runFake(func(tb processortest.TB) {
-		d := processortest.New(tb, start, graph)
-		tb.Cleanup(func() { close(release) })
-		d.SetStepTimeout(20 * time.Millisecond)
-		processortest.InRaw(d, "work").Pipe("a", []byte("x"))
+	synctest.Test(t, func(t *testing.T) { // where a step is too long only if all goroutines are blocked
+		release := make(chan struct{})
+		graph := goka.DefineGroup("stuck",
+			goka.Input("work", codec.String(), func(goka.Context, any) { <-release }))
+		tb := runFake(func(tb processortest.TB) {
+			d := processortest.New(tb, start, graph)
+			tb.Cleanup(func() { close(release) })
+			d.SetStepTimeout(20 * time.Millisecond)
+			processortest.InRaw(d, "work").Pipe("a", []byte("x"))
+		})
+		require.Contains(t, tb.errorText(), "while group stuck handled work offset 0: blocked for too long")
 	})
-	require.Contains(t, tb.errorText(), "while group stuck handled work offset 0: blocked for too long")
 }
 
 func TestUnreadOutputsFailTheTest(t *testing.T) {
