@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -87,11 +88,11 @@ func (t *transition) emitAttempt(d *deliveryrow.Delivery) {
 	d.Attempt++
 	d.Phase, d.DueMs, d.EmittedMs = deliveryrow.Phase_PHASE_IN_FLIGHT, t.after(t.leaseOf(d)), t.nowMS()
 	d.Lost, d.HeldBack = false, false
-	t.emit(d.Id, "attempt", d.Attempt, attemptRequested(topics.Delivery{
+	machine.Emit(&t.Effects, t.topics.Deliveries, t.key, outputID(d.Id, "attempt", d.Attempt), topics.Delivery{
 		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: routeOf(d), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),
-	}))
+	})
 }
 
 // longestLease is how many times Config.Lease a lease may last.

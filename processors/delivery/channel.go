@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,22 +15,22 @@ const MaxProgress = 16 << 10
 
 // apply opens the delivery of a message to a channel that no turn wrote. The record is the delivery's identity.
 func (e messageGiven) apply(t *transition) {
-	if e.tombstone() {
+	if e.Tombstone() {
 		return
 	}
 	if topics.OriginOf(e.Output.ReplyTo) == nil {
-		t.deadLetter(reasonNoOrigin)
+		t.DeadLetter(reasonNoOrigin)
 		return
 	}
-	t.openToChannel(e.record, e.Output, bounded(e.Cause), ofMessage)
+	t.openToChannel(e.Record, e.Output, bounded(e.ID), ofMessage)
 }
 
 // openToChannel opens the delivery of an output with an origin. cause identifies it among those of the domain.
-func (t *transition) openToChannel(r *record, o topics.Output, cause, domain string) {
+func (t *transition) openToChannel(r *machine.Record, o topics.Output, cause, domain string) {
 	raw, gate := topics.OriginOf(o.ReplyTo), topics.GateAskOf(o.ReplyTo)
 	origin, err := topics.DecodeOrigin(raw)
 	if err != nil || len(gate) > maxGateAsk {
-		t.deadLetter(reasonOrigin)
+		t.DeadLetter(reasonOrigin)
 		return
 	}
 	to := origin.Destination()

@@ -10,17 +10,17 @@ import (
 // apply requeues a dead delivery. The delivery keeps its ID, so that a receiver that has it drops the repeat; attempts
 // continue to be numbered; the budget starts again.
 func (e controlled) apply(t *transition) {
-	if e.tombstone() {
-		t.deadLetter(reasonTombstone)
+	if e.Tombstone() {
+		t.DeadLetter(reasonTombstone)
 		return
 	}
-	cause := digests.Of(ofControl, e.Cause)
+	cause := digests.Of(ofControl, e.ID)
 	if t.remembers(cause) {
 		return
 	}
 	i := slices.IndexFunc(t.row.Dead, func(d *deliveryrow.Delivery) bool { return d.Id == e.Control.DeliveryID })
 	if i < 0 {
-		t.deadLetter(reasonNotDead)
+		t.DeadLetter(reasonNotDead)
 		return
 	}
 	d := t.row.Dead[i]

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
 // TableCodec returns the codec of Graph's table, for a goka.View. Rows hold bearer tokens.
@@ -42,7 +43,7 @@ func describe(s *deliveryrow.State) string {
 	for _, r := range s.Routes {
 		line("route %s: expires %s", r.Id, at(r.ExpiresMs))
 	}
-	line("remembered: %d", len(s.Remembered)/memorySize)
+	line("remembered: %d", len(s.Remembered)/machine.DigestSize)
 	line("next deadline: %s", at(s.DeadlineMs))
 	return b.String()
 }

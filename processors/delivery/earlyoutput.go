@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
 // expectRoute records that an output has used the next route with its token. Kafka has no order between topics, so the
@@ -39,7 +40,7 @@ func (t *transition) usedEarly(r *deliveryrow.ReplyRoute, writtenMS int64) bool 
 		t.takeRoute(t.row.Routes[0].Id)
 	}
 	if withheld && !t.routedIsOpen() {
-		t.emit(r.Id, "route", 0, routeRemoved{})
+		machine.Tombstone(&t.Effects, t.topics.ReplyTo, t.key, outputID(r.Id, "route", 0))
 	}
 	return true
 }

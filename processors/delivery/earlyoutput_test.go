@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,24 +37,24 @@ func TestOutputUsesUpARouteThatIsReadAfterIt(t *testing.T) {
 				switch step {
 				case "superseded":
 					older, _ := p.routeOf(two)
-					es = p.handle(older)
+					es = p.Handle(older)
 				case "output":
-					es = p.handle(output)
+					es = p.Handle(output)
 				case "route":
-					es = p.handle(route)
+					es = p.Handle(route)
 				case "failed":
-					es = append(p.handle(p.receiptOf(a, topics.OutcomeFailed)), p.advance(time.Minute)...)
+					es = append(p.Handle(p.receiptOf(a, topics.OutcomeFailed)), p.advance(time.Minute)...)
 				case "delivered":
-					es = p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+					es = p.Handle(p.receiptOf(a, topics.OutcomeDelivered))
 				}
-				for _, r := range valuesOf[attemptRequested](es) {
-					a = topics.Delivery(r)
+				for _, r := range machinetest.Values[topics.Delivery](es) {
+					a = r
 				}
-				removed += len(valuesOf[routeRemoved](es))
+				removed += len(removals(es))
 			}
 			require.Equal(t, 1, removed, "one tombstone")
-			require.Empty(t, p.state().Routes)
-			require.Empty(t, p.state().Early)
+			require.Empty(t, p.Read().Routes)
+			require.Empty(t, p.Read().Early)
 		})
 	}
 }
@@ -61,24 +62,24 @@ func TestOutputUsesUpARouteThatIsReadAfterIt(t *testing.T) {
 // A service may use one token for all its messages.
 func TestRouteThatIsWrittenAfterAnEarlyOutputIsKept(t *testing.T) {
 	p := newHarness(t)
-	a := attempt(t, p.handle(p.outputOf("t1", one)))
-	p.now = p.now.Add(time.Millisecond)
+	a := attempt(t, p.Handle(p.outputOf("t1", one)))
+	p.Now = p.Now.Add(time.Millisecond)
 	next, _ := p.routeOf(one)
-	require.Empty(t, p.handle(next))
-	require.Len(t, p.state().Routes, 1)
-	require.Empty(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), "it would remove the next route too")
+	require.Empty(t, p.Handle(next))
+	require.Len(t, p.Read().Routes, 1)
+	require.Empty(t, removals(p.Handle(p.receiptOf(a, topics.OutcomeDelivered))), "it would remove the next route too")
 }
 
 func TestEarlyOutputsAreBounded(t *testing.T) {
 	p := newHarness(t)
 	for i := range 2 * maxRoutes {
-		a := attempt(t, p.handle(p.outputOf(fmt.Sprint("t", i), one)))
-		p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+		a := attempt(t, p.Handle(p.outputOf(fmt.Sprint("t", i), one)))
+		p.Handle(p.receiptOf(a, topics.OutcomeDelivered))
 	}
-	require.Len(t, p.state().Early, maxRoutes)
+	require.Len(t, p.Read().Early, maxRoutes)
 	p.advance(p.config.RouteTTL)
-	p.handle(p.outputOf("last", two))
-	require.Len(t, p.state().Early, 1, "older ones have expired")
+	p.Handle(p.outputOf("last", two))
+	require.Len(t, p.Read().Early, 1, "older ones have expired")
 }
 
 // However outputs and routes are interleaved, a session whose outputs have all been delivered has no route left, and reply-to has
@@ -88,40 +89,40 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 		p := newHarness(t)
 		var routes, outputs []event
 		for i := range rapid.IntRange(1, 5).Draw(t, "turns") {
-			p.now = p.now.Add(time.Millisecond)
+			p.Now = p.Now.Add(time.Millisecond)
 			token := rapid.SampledFrom([]int{i, i, 100}).Draw(t, "token")
 			descriptor := fmt.Sprintf(`{"callbackService":"harbor","bearerToken":"%d"}`, token)
 			route, _ := p.routeOf(descriptor)
-			p.now = p.now.Add(time.Millisecond)
+			p.Now = p.Now.Add(time.Millisecond)
 			routes = append(routes, route)
 			outputs = append(outputs, p.outputOf(fmt.Sprint("t", i), descriptor))
 		}
 		var open []topics.Delivery
 		last := ""
 		note := func(es effects) {
-			for _, a := range valuesOf[attemptRequested](es) {
-				open = append(open, topics.Delivery(a))
+			for _, a := range machinetest.Values[topics.Delivery](es) {
+				open = append(open, a)
 			}
-			if len(valuesOf[routeRemoved](es)) > 0 {
+			if len(removals(es)) > 0 {
 				last = "tombstone"
 			}
 		}
 		for len(routes)+len(outputs)+len(open) > 0 {
 			switch next := rapid.SampledFrom([]string{"route", "output", "delivered"}).Draw(t, "next"); {
 			case next == "route" && len(routes) > 0:
-				note(p.handle(routes[0]))
+				note(p.Handle(routes[0]))
 				routes = routes[1:]
 			case next == "output" && len(outputs) > 0:
 				last = ""
-				note(p.handle(outputs[0]))
+				note(p.Handle(outputs[0]))
 				outputs = outputs[1:]
 			case next == "delivered" && len(open) > 0:
 				a := open[0]
 				open = open[1:]
-				note(p.handle(p.receiptOf(a, topics.OutcomeDelivered)))
+				note(p.Handle(p.receiptOf(a, topics.OutcomeDelivered)))
 			}
 		}
-		require.Empty(t, p.state().Routes)
+		require.Empty(t, p.Read().Routes)
 		require.Equal(t, "tombstone", last, "after the last delivery")
 	})
 }
@@ -130,11 +131,11 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 func TestEarlyOutputIsRememberedForAsLongAsARoute(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.RememberFor, c.RouteTTL = time.Hour, 10*time.Hour })
 	route, _ := p.routeOf(one)
-	a := attempt(t, p.handle(p.outputOf("t1", one)))
-	p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+	a := attempt(t, p.Handle(p.outputOf("t1", one)))
+	p.Handle(p.receiptOf(a, topics.OutcomeDelivered))
 	p.advance(9 * time.Hour)
-	require.Empty(t, p.handle(route))
-	require.Empty(t, p.state().Routes)
+	require.Empty(t, p.Handle(route))
+	require.Empty(t, p.Read().Routes)
 	p.advance(time.Hour)
-	require.Nil(t, p.state(), "nothing is left to remember")
+	require.Nil(t, p.Read(), "nothing is left to remember")
 }

@@ -1,62 +1,43 @@
 package delivery
 
-import "github.com/turntable-streams/turntable/topics"
+import (
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
+)
 
 // event is an input of apply: a record of an input topic, or a deadline of the row.
-type event interface {
-	session() string
-	apply(t *transition)
-}
-
-// record describes the record of an event. apply only reads it.
-type record struct {
-	// Session is the session ID: the record's key and the key of the row.
-	Session string
-	// Cause identifies the record, and is the same for every repeat of it (processors.Context.CauseID).
-	Cause string
-	// Own reports whether the record has a turntable.id header.
-	Own bool
-	// Value is the record's value; nil for a tombstone.
-	Value []byte
-	// WrittenMS is the record's timestamp in milliseconds since the epoch, as its producer or the broker set it. 0 if the
-	// record has none.
-	WrittenMS int64
-}
-
-func (r *record) session() string { return r.Session }
-func (r *record) tombstone() bool { return r.Value == nil }
+type event interface{ apply(t *transition) }
 
 // The events: one for each input topic, and one for deadlines.
 type (
 	// outputArrived is a record of message-output.
 	outputArrived struct {
-		*record
+		*machine.Record
 		Output topics.Output
 	}
 	// messageGiven is a record of channel-messages.
 	messageGiven struct {
-		*record
+		*machine.Record
 		Output topics.Output
 	}
 	// routeGiven is a record of reply-to.
 	routeGiven struct {
-		*record
+		*machine.Record
 		Route topics.Route
 	}
 	// receiptArrived is a record of delivery-receipts.
 	receiptArrived struct {
-		*record
+		*machine.Record
 		Receipt topics.Receipt
 	}
 	// controlled is a record of delivery-control.
 	controlled struct {
-		*record
+		*machine.Record
 		Control topics.DeliveryControl
 	}
 	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct {
-		Session string
-	}
+	deadlineCame struct{}
 )
 
-func (d deadlineCame) session() string { return d.Session }
+// writtenMS is the timestamp of a record in milliseconds since the epoch, 0 if it has none.
+func writtenMS(r *machine.Record) int64 { return max(0, r.At.UnixMilli()) }

@@ -6,19 +6,20 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // apply opens the delivery of an output. A tombstone has nothing to deliver.
 func (e outputArrived) apply(t *transition) {
-	if e.tombstone() {
+	if e.Tombstone() {
 		return
 	}
 	switch {
 	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package delegation passes it on
 		return
 	case t.config.Channels && topics.OriginOf(e.Output.ReplyTo) != nil:
-		t.openToChannel(e.record, e.Output, turnOf(e.record), ofDelivery)
+		t.openToChannel(e.Record, e.Output, turnOf(e.Record), ofDelivery)
 		return
 	}
 	to, routed := t.destination(e.Output.ReplyTo)
@@ -30,8 +31,8 @@ func (e outputArrived) apply(t *transition) {
 	if to.Kind == "" {
 		return
 	}
-	turn := turnOf(e.record)
-	id := deliveryID(t.key, turn, to.Key()+"\x00"+routeID)
+	turn := turnOf(e.Record)
+	id := identify(ofDelivery, t.key, turn, to.Key()+"\x00"+routeID)
 	if t.opened(id) {
 		return
 	}
@@ -48,7 +49,7 @@ func (e outputArrived) apply(t *transition) {
 			d.Token = &token
 		}
 		if !t.supersedeRoutes(d.GetToken()) {
-			t.expectRoute(d.GetToken(), e.WrittenMS)
+			t.expectRoute(d.GetToken(), writtenMS(e.Record))
 		}
 	}
 	t.open(d)
@@ -66,9 +67,9 @@ func (t *transition) destination(descriptor topics.Raw) (to topics.Destination, 
 
 // turnOf returns the ID of the turn that wrote an output: the first segment of the record's turntable.id. For records
 // without that header it is the record's cause. A long ID is replaced by its digest.
-func turnOf(r *record) string {
-	turn := r.Cause
-	if first, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && first != "" {
+func turnOf(r *machine.Record) string {
+	turn := r.ID
+	if first, _, ok := strings.Cut(r.ID, "/"); ok && r.Own && first != "" {
 		turn = first
 	}
 	return bounded(turn)

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -234,4 +235,15 @@ func TestMessagesToChannelsAreDelivered(t *testing.T) {
 	messages.Pipe(session, topics.Output{SessionID: &session, Content: "nowhere"})
 	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "no origin")
 	require.NoError(t, b.Replay())
+}
+
+func TestDamagedRowOfARouteIsReplaced(t *testing.T) {
+	b := newFixture(t, delivery.Config{})
+	circuits := processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), deliveryrow.CircuitTable.Codec())
+	b.writeRouteAndOutput("s1")
+	processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), codec.Bytes()).Put("http/harbor", []byte{0xff})
+	b.report(b.attempts.Next().Value, topics.OutcomeFailed, "timeout")
+	circuit, ok := circuits.Get("http/harbor")
+	require.True(t, ok)
+	require.EqualValues(t, 1, circuit.Failures)
 }

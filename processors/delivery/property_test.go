@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -42,56 +43,51 @@ func newSimulation(t tb) *simulation {
 }
 
 func (w *simulation) deliver(e event) {
-	w.tb.Helper()
-	w.now = w.now.Add(time.Millisecond)
+	w.TB.Helper()
+	w.Now = w.Now.Add(time.Millisecond)
 	w.sent = append(w.sent, e)
-	w.check(w.handle(e))
+	w.check(w.Handle(e))
 }
 
 // check checks the effects of an event and stores them.
 func (w *simulation) check(es effects) {
-	w.tb.Helper()
+	w.TB.Helper()
 	for _, e := range es {
-		m, ok := e.(emit)
-		if !ok {
-			continue
-		}
-		switch v := m.Value.(type) {
-		case attemptRequested:
-			a := topics.Delivery(v)
-			require.NotContains(w.tb, w.attempts, m.ID, "an attempt is emitted once")
-			require.NotContains(w.tb, w.finals, fmt.Sprintf("%s/final/%d", a.DeliveryID, w.requeued[a.DeliveryID]),
+		switch v := e.Value.(type) {
+		case topics.Delivery:
+			require.NotContains(w.TB, w.attempts, e.ID, "an attempt is emitted once")
+			require.NotContains(w.TB, w.finals, fmt.Sprintf("%s/final/%d", v.DeliveryID, w.requeued[v.DeliveryID]),
 				"no attempt after the final receipt")
-			w.attempts[m.ID] = a
-			w.waiting = append(w.waiting, a)
-			w.checkAttempt(a)
-		case finalReceipt:
-			require.NotContains(w.tb, w.finals, m.ID, "one final receipt per round")
-			w.finals[m.ID] = topics.Receipt(v)
+			w.attempts[e.ID] = v
+			w.waiting = append(w.waiting, v)
+			w.checkAttempt(v)
+		case topics.Receipt:
+			require.NotContains(w.TB, w.finals, e.ID, "one final receipt per round")
+			w.finals[e.ID] = v
 		}
 	}
 }
 
 func (w *simulation) checkAttempt(a topics.Delivery) {
-	w.tb.Helper()
-	d := findDelivery(w.state(), a.DeliveryID)
+	w.TB.Helper()
+	d := findDelivery(w.Read(), a.DeliveryID)
 	service := w.config.serviceOf(a.Route)
-	require.Less(w.tb, w.now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
-	require.Less(w.tb, w.now.UnixMilli(), d.ExpiresMs)
-	require.Less(w.tb, len(d.Failures), service.Attempts)
+	require.Less(w.TB, w.Now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
+	require.Less(w.TB, w.Now.UnixMilli(), d.ExpiresMs)
+	require.Less(w.TB, len(d.Failures), service.Attempts)
 	if a.Route.Kind == topics.KindChannel {
-		require.Equal(w.tb, place, string(a.Channel), "every attempt has its origin")
-		require.True(w.tb, a.Progress == nil || w.reported[a.DeliveryID+string(a.Progress)], "of an attempt of the delivery")
+		require.Equal(w.TB, place, string(a.Channel), "every attempt has its origin")
+		require.True(w.TB, a.Progress == nil || w.reported[a.DeliveryID+string(a.Progress)], "of an attempt of the delivery")
 	} else {
-		require.Nil(w.tb, a.Channel)
-		require.Nil(w.tb, a.Progress)
+		require.Nil(w.TB, a.Channel)
+		require.Nil(w.TB, a.Progress)
 	}
 	if service.Ordered {
-		for _, other := range w.state().Open {
+		for _, other := range w.Read().Open {
 			if other == d || other.Id == d.Id {
 				break
 			}
-			require.NotEqual(w.tb, routeOf(other), a.Route, "an earlier delivery of the route is open")
+			require.NotEqual(w.TB, routeOf(other), a.Route, "an earlier delivery of the route is open")
 		}
 	}
 }
@@ -101,7 +97,7 @@ func findDelivery(s *deliveryrow.State, id string) *deliveryrow.Delivery {
 }
 
 func (w *simulation) open() int {
-	if s := w.state(); s != nil {
+	if s := w.Read(); s != nil {
 		return len(s.Open)
 	}
 	return 0
@@ -197,17 +193,17 @@ func (w *simulation) move(t *rapid.T, queue *[]event) {
 			w.waiting = w.waiting[:n-1]
 		}
 	case "time":
-		if s := w.state(); s != nil && len(s.Open)+len(s.Dead)+len(s.Routes) > 0 {
+		if s := w.Read(); s != nil && len(s.Open)+len(s.Dead)+len(s.Routes) > 0 {
 			es, _ := w.fireNext()
 			w.check(es)
 		}
 	case "gate":
 		w.gates["http/"+rapid.SampledFrom(w.services).Draw(t, "route")] = gate{
-			OpenUntilMS: w.now.UnixMilli() + rapid.Int64Range(-1000, 20_000).Draw(t, "open"),
+			OpenUntilMS: w.Now.UnixMilli() + rapid.Int64Range(-1000, 20_000).Draw(t, "open"),
 			InFlight:    rapid.Int64Range(0, 40).Draw(t, "in flight"),
 		}
 	case "requeue":
-		if s := w.state(); s != nil && len(s.Dead) > 0 {
+		if s := w.Read(); s != nil && len(s.Dead) > 0 {
 			id := rapid.SampledFrom(s.Dead).Draw(t, "dead").Id
 			w.requeued[id]++
 			w.deliver(w.requeueOf(id))
@@ -219,13 +215,13 @@ func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := func(p *harness, moves []int) (all effects) {
 			route, id := p.routeOf(harbor)
-			all = append(all, p.handle(route)...)
-			es := p.handle(p.outputOf("t1", named(id)))
+			all = append(all, p.Handle(route)...)
+			es := p.Handle(p.outputOf("t1", named(id)))
 			for _, m := range moves {
 				all = append(all, es...)
 				outcome := []topics.Outcome{topics.OutcomeFailed, topics.OutcomeDeferred, topics.OutcomeDelivered}[m]
-				if list := valuesOf[attemptRequested](es); len(list) > 0 {
-					es = p.handle(p.receiptOf(topics.Delivery(list[0]), outcome))
+				if list := machinetest.Values[topics.Delivery](es); len(list) > 0 {
+					es = p.Handle(p.receiptOf(list[0], outcome))
 					continue
 				}
 				es, _ = p.fireNext()
@@ -234,7 +230,7 @@ func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 		}
 		moves := rapid.SliceOfN(rapid.IntRange(0, 2), 0, 40).Draw(t, "moves")
 		one, two := newHarness(t), newHarness(t)
-		require.Equal(t, run(one, moves), run(two, moves))
-		require.Equal(t, one.row, two.row)
+		require.Equal(t, run(one, moves).Records(), run(two, moves).Records())
+		require.Equal(t, one.Row, two.Row)
 	})
 }

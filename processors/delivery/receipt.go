@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +23,7 @@ const maxRetryAfter = 7 * 24 * time.Hour
 func (e receiptArrived) apply(t *transition) {
 	r := e.Receipt
 	d := t.find(r.DeliveryID)
-	if e.tombstone() || r.Final || d == nil || r.Attempt != int64(d.Attempt) {
+	if e.Tombstone() || r.Final || d == nil || r.Attempt != int64(d.Attempt) {
 		return
 	}
 	if d.Phase != deliveryrow.Phase_PHASE_IN_FLIGHT && !d.Lost {
@@ -78,7 +79,7 @@ func (t *transition) deliver(d *deliveryrow.Delivery, r topics.Receipt) {
 	case len(t.row.Routes) > 0:
 		t.withhold(d.GetToken())
 	default:
-		t.emit(d.Id, "route", d.Round, routeRemoved{})
+		machine.Tombstone(&t.Effects, t.topics.ReplyTo, t.key, outputID(d.Id, "route", d.Round))
 	}
 }
 
@@ -104,7 +105,7 @@ func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 			Attempt: int64(f.Attempt), Reason: f.Reason, Status: int64(f.Status), AtMS: f.AtMs,
 		})
 	}
-	t.emit(d.Id, "dead", d.Round, deliveryDead(dead))
+	machine.Emit(&t.Effects, t.topics.DeliveryDLQ, t.key, outputID(d.Id, "dead", d.Round), dead)
 	t.end(d, topics.Receipt{Outcome: topics.OutcomeDead, Reason: &reason})
 	if d.Body == nil {
 		return
@@ -121,7 +122,7 @@ func (t *transition) markDead(d *deliveryrow.Delivery, reason string) {
 func (t *transition) end(d *deliveryrow.Delivery, r topics.Receipt) {
 	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), routeOf(d)
 	r.Final, r.AtMS, r.Response = true, t.nowMS(), responseOf(d, r)
-	t.emit(d.Id, "final", d.Round, finalReceipt(r))
+	machine.Emit(&t.Effects, t.topics.DeliveryReceipts, t.key, outputID(d.Id, "final", d.Round), r)
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *deliveryrow.Delivery) bool { return o == d })
 	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {
 		t.remember(ended)

@@ -12,10 +12,10 @@ import (
 // apply gives a reply route to the deliveries that wait for it, or stores it until its output arrives. A tombstone says
 // that a route was used or withdrawn; no output will name that route, so it is ignored.
 func (e routeGiven) apply(t *transition) {
-	if e.tombstone() {
+	if e.Tombstone() {
 		return
 	}
-	id := topics.RouteID(t.key, e.Cause)
+	id := topics.RouteID(t.key, e.ID)
 	used := digests.Of(ofRoute, id)
 	if t.remembers(used) || slices.ContainsFunc(t.row.Routes, func(r *deliveryrow.ReplyRoute) bool { return r.Id == id }) {
 		return
@@ -32,13 +32,13 @@ func (e routeGiven) apply(t *transition) {
 		}
 	}
 	route := &deliveryrow.ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.config.RouteTTL)}
-	if taken || t.usedEarly(route, e.WrittenMS) {
+	if taken || t.usedEarly(route, writtenMS(e.Record)) {
 		t.remember(used)
 		t.changed = true
 		return
 	}
 	if len(e.Route.Raw) > maxDescriptor {
-		t.deadLetter(reasonRouteSize)
+		t.DeadLetter(reasonRouteSize)
 		return
 	}
 	t.keepRoute(route)
@@ -55,7 +55,7 @@ func (t *transition) keepRoute(r *deliveryrow.ReplyRoute) {
 	for len(t.row.Routes) > maxRoutes || !t.makeRoom() {
 		if len(t.row.Routes) == 1 { // deliveries fill the row: evicting routes would not make room
 			t.row.Routes = before
-			t.deadLetter(reasonRouteRoom)
+			t.DeadLetter(reasonRouteRoom)
 			return
 		}
 		t.row.Routes = t.row.Routes[1:]

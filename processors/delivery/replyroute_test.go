@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -30,9 +31,9 @@ func TestOutputWithoutServiceDropsTheRouteItNames(t *testing.T) {
 				}
 				attempts := 0
 				for _, e := range events {
-					attempts += len(valuesOf[attemptRequested](p.handle(e)))
+					attempts += len(machinetest.Values[topics.Delivery](p.Handle(e)))
 				}
-				require.Empty(t, p.state().Routes)
+				require.Empty(t, p.Read().Routes)
 				require.Equal(t, unrouted != "", attempts == 1, "one delivery, if outputs without a service have a destination")
 			})
 		}
@@ -43,12 +44,12 @@ func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
 	p := newHarness(t)
 	for i := range 2 * maxRoutes {
 		route, id := p.routeOf(`{"channel":"c"}`)
-		require.Empty(t, p.handle(route))
-		require.Empty(t, p.handle(p.outputOf(fmt.Sprint("t", i), serviceless(id))))
+		require.Empty(t, p.Handle(route))
+		require.Empty(t, p.Handle(p.outputOf(fmt.Sprint("t", i), serviceless(id))))
 	}
 	route, id := p.routeOf(harbor)
-	require.Empty(t, p.handle(route))
-	attempt(t, p.handle(p.outputOf("last", named(id))))
+	require.Empty(t, p.Handle(route))
+	attempt(t, p.Handle(p.outputOf("last", named(id))))
 }
 
 // FlightDeck's processing keeps the latest route of a session and writes its descriptor into every output until a tombstone.
@@ -70,10 +71,10 @@ func TestOutputWithItsDescriptorUsesUpTheRoute(t *testing.T) {
 			p := newHarness(t)
 			for _, descriptor := range c.routes {
 				route, _ := p.routeOf(descriptor)
-				require.Empty(t, p.handle(route))
+				require.Empty(t, p.Handle(route))
 			}
-			a := attempt(t, p.handle(p.outputOf("t1", c.output)))
-			require.Len(t, valuesOf[routeRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), map[bool]int{true: 1}[c.removed])
+			a := attempt(t, p.Handle(p.outputOf("t1", c.output)))
+			require.Len(t, removals(p.Handle(p.receiptOf(a, topics.OutcomeDelivered))), map[bool]int{true: 1}[c.removed])
 		})
 	}
 }
@@ -84,36 +85,36 @@ func TestNewRouteEvictsTheOldest(t *testing.T) {
 	var ids []string
 	for range maxRoutes + 1 {
 		route, id := p.routeOf(harbor)
-		require.Empty(t, p.handle(route))
+		require.Empty(t, p.Handle(route))
 		ids = append(ids, id)
 	}
-	require.Len(t, p.state().Routes, maxRoutes)
+	require.Len(t, p.Read().Routes, maxRoutes)
 	for i, id := range ids[1:] {
-		require.Equal(t, "t0ken", *attempt(t, p.handle(p.outputOf(fmt.Sprint("t", i), named(id)))).Token)
+		require.Equal(t, "t0ken", *attempt(t, p.Handle(p.outputOf(fmt.Sprint("t", i), named(id)))).Token)
 	}
 }
 
 func TestUnusedRoutesExpire(t *testing.T) {
 	p := newHarness(t)
 	route, _ := p.routeOf(harbor)
-	p.handle(route)
+	p.Handle(route)
 	p.advance(24 * time.Hour)
-	require.Empty(t, p.state().GetRoutes())
+	require.Empty(t, p.Read().GetRoutes())
 }
 
 func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
 	p := newHarness(t)
 	evicted, id := p.routeOf(harbor)
-	p.handle(evicted)
+	p.Handle(evicted)
 	for range maxRoutes {
 		route, _ := p.routeOf(harbor)
-		p.handle(route)
+		p.Handle(route)
 	}
-	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
+	require.Empty(t, p.Handle(p.outputOf("t1", named(id))))
 	es := p.advance(p.config.RouteWait)
-	require.Equal(t, reasonNoRoute, onlyValue[deliveryDead](t, es).Reason)
-	require.Equal(t, topics.OutcomeDead, onlyValue[finalReceipt](t, es).Outcome)
-	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
+	require.Equal(t, reasonNoRoute, machinetest.Only[topics.DeadDelivery](t, es).Reason)
+	require.Equal(t, topics.OutcomeDead, machinetest.Only[topics.Receipt](t, es).Outcome)
+	require.Empty(t, p.Handle(p.outputOf("t1", named(id))))
 }
 
 func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
@@ -122,27 +123,27 @@ func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
 	var ids []string
 	for range 5 {
 		route, id := p.routeOf(large)
-		require.Empty(t, p.handle(route))
+		require.Empty(t, p.Handle(route))
 		ids = append(ids, id)
 	}
-	require.Len(t, p.state().Routes, 3)
-	attempt(t, p.handle(p.outputOf("t1", named(ids[4]))))
+	require.Len(t, p.Read().Routes, 3)
+	attempt(t, p.Handle(p.outputOf("t1", named(ids[4]))))
 }
 
 func TestRouteEvictsNothingIfDeliveriesFillTheRow(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.RecordLimit, c.RowLimit = minRecord, minRecord-rowMargin })
 	route, id := p.routeOf(harbor)
-	p.handle(route)
-	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), `{"callbackService":"harbor"}`)))
+	p.Handle(route)
+	attempt(t, p.Handle(p.outputOf(strings.Repeat("x", 46<<10), `{"callbackService":"harbor"}`)))
 	large, _ := p.routeOf(`{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 20<<10) + `"}`)
-	require.Equal(t, effects{deadLetter{Reason: reasonRouteRoom}}, p.handle(large))
-	require.Equal(t, id, p.state().Routes[0].Id)
+	require.Equal(t, reasonRouteRoom, machinetest.Reason(t, p.Handle(large)))
+	require.Equal(t, id, p.Read().Routes[0].Id)
 }
 
 func TestRouteThatIsTooLargeIsDeadLettered(t *testing.T) {
 	p := newHarness(t)
 	route, _ := p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxDescriptor) + `"}`)
-	require.Equal(t, effects{deadLetter{Reason: reasonRouteSize}}, p.handle(route))
+	require.Equal(t, reasonRouteSize, machinetest.Reason(t, p.Handle(route)))
 }
 
 // The newest routes deliver, however many routes a session had and whatever happened to them, and every output with a
@@ -153,16 +154,16 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 		finals, want, turns := 0, 0, 0
 		output := func(descriptor string) effects {
 			turns++
-			es := p.handle(p.outputOf(fmt.Sprint("t", turns), descriptor))
-			for _, a := range valuesOf[attemptRequested](es) {
-				finals += len(valuesOf[finalReceipt](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
+			es := p.Handle(p.outputOf(fmt.Sprint("t", turns), descriptor))
+			for _, a := range machinetest.Values[topics.Delivery](es) {
+				finals += len(machinetest.Values[topics.Receipt](p.Handle(p.receiptOf(a, topics.OutcomeDelivered))))
 			}
 			return es
 		}
 		var all, kept []string // IDs of unused routes; kept are those that the session still has
 		for range rapid.SampledFrom([]int{3, 70}).Draw(t, "routes") {
 			route, id := p.routeOf(harbor)
-			require.Empty(t, p.handle(route))
+			require.Empty(t, p.Handle(route))
 			kept = append(kept, id)
 			kept = kept[max(0, len(kept)-maxRoutes):]
 			switch rapid.SampledFrom([]string{"unused", "unused", "used", "no service", "withdrawn"}).Draw(t, "becomes") {
@@ -170,22 +171,22 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 				all = append(all, id)
 			case "used":
 				want++
-				require.Len(t, valuesOf[attemptRequested](output(named(id))), 1)
+				require.Len(t, machinetest.Values[topics.Delivery](output(named(id))), 1)
 				kept = kept[:len(kept)-1]
 			case "no service":
 				require.Empty(t, output(serviceless(id)))
 				kept = kept[:len(kept)-1]
 			case "withdrawn": // by a tombstone that does not say which route
-				require.Empty(t, p.handle(routeGiven{p.record("", nil), topics.Route{}}))
+				require.Empty(t, p.Handle(routeGiven{p.tombstone(), topics.Route{}}))
 			}
-			require.Len(t, p.state().GetRoutes(), len(kept))
+			require.Len(t, p.Read().GetRoutes(), len(kept))
 		}
 		for _, id := range all {
 			want++
-			attempts := valuesOf[attemptRequested](output(named(id)))
+			attempts := machinetest.Values[topics.Delivery](output(named(id)))
 			require.Equal(t, slices.Contains(kept, id), len(attempts) == 1)
 		}
-		finals += len(valuesOf[finalReceipt](p.advance(p.config.RouteWait)))
+		finals += len(machinetest.Values[topics.Receipt](p.advance(p.config.RouteWait)))
 		require.Equal(t, want, finals)
 	})
 }

@@ -6,31 +6,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // FlightDeck waits 1, 2, 4, 8, then 15 s, for 120 s. Here these are the upper bounds of the waits.
 func TestFailedAttemptsAreRetriedWithinTheBudget(t *testing.T) {
 	p := newHarness(t)
-	start := p.now
-	es := p.handle(p.outputOf("t1", harbor))
+	start := p.Now
+	es := p.Handle(p.outputOf("t1", harbor))
 	upper, tries := time.Second, 0
-	for len(valuesOf[finalReceipt](es)) == 0 {
+	for len(machinetest.Values[topics.Receipt](es)) == 0 {
 		a := attempt(t, es)
 		tries++
 		require.EqualValues(t, tries, a.Attempt)
-		require.Less(t, p.now.Sub(start), 2*time.Minute)
-		failed := p.now
-		es = p.handle(p.receiptOf(a, topics.OutcomeFailed))
-		if len(valuesOf[finalReceipt](es)) == 0 {
+		require.Less(t, p.Now.Sub(start), 2*time.Minute)
+		failed := p.Now
+		es = p.Handle(p.receiptOf(a, topics.OutcomeFailed))
+		if len(machinetest.Values[topics.Receipt](es)) == 0 {
 			require.Empty(t, es, "it waits")
 			es, _ = p.fireNext()
-			require.LessOrEqual(t, p.now.Sub(failed), upper)
+			require.LessOrEqual(t, p.Now.Sub(failed), upper)
 			upper = min(2*upper, 15*time.Second)
 		}
 	}
 	require.Greater(t, tries, 8)
-	dead := onlyValue[deliveryDead](t, es)
+	dead := machinetest.Only[topics.DeadDelivery](t, es)
 	require.Equal(t, reasonBudget, dead.Reason)
 	require.Len(t, dead.Failures, tries, "every attempt's reason")
 	require.Equal(t, "status 503", dead.Failures[0].Reason)
@@ -39,100 +40,100 @@ func TestFailedAttemptsAreRetriedWithinTheBudget(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	p := newHarness(t)
-	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	asked := p.now.Add(40 * time.Second)
-	p.handle(p.receiptOf(a, topics.OutcomeFailed, func(r *topics.Receipt) { r.Status, r.RetryAfterMS = 429, 40_000 }))
+	a := attempt(t, p.Handle(p.outputOf("t1", harbor)))
+	asked := p.Now.Add(40 * time.Second)
+	p.Handle(p.receiptOf(a, topics.OutcomeFailed, func(r *topics.Receipt) { r.Status, r.RetryAfterMS = 429, 40_000 }))
 	a = attempt(t, func() effects { es, _ := p.fireNext(); return es }())
-	require.Equal(t, asked, p.now)
-	es := p.handle(p.receiptOf(a, topics.OutcomeFailed, func(r *topics.Receipt) { r.Status, r.RetryAfterMS = 429, 1<<60 }))
-	require.Equal(t, reasonExpired, onlyValue[deliveryDead](t, es).Reason, "the wait exceeds the TTL")
+	require.Equal(t, asked, p.Now)
+	es := p.Handle(p.receiptOf(a, topics.OutcomeFailed, func(r *topics.Receipt) { r.Status, r.RetryAfterMS = 429, 1<<60 }))
+	require.Equal(t, reasonExpired, machinetest.Only[topics.DeadDelivery](t, es).Reason, "the wait exceeds the TTL")
 }
 
 func TestLostAttemptIsRetriedAfterItsLease(t *testing.T) {
 	p := newHarness(t)
-	one := attempt(t, p.handle(p.outputOf("t1", harbor)))
+	one := attempt(t, p.Handle(p.outputOf("t1", harbor)))
 	require.Empty(t, p.advance(59*time.Second))
 	two := attempt(t, p.advance(time.Second))
 	require.EqualValues(t, 2, two.Attempt)
 	require.Equal(t, one.DeliveryID, two.DeliveryID)
-	require.Empty(t, p.handle(p.receiptOf(one, topics.OutcomeFailed)))
-	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(two, topics.OutcomeDelivered))), 1)
+	require.Empty(t, p.Handle(p.receiptOf(one, topics.OutcomeFailed)))
+	require.Len(t, machinetest.Values[topics.Receipt](p.Handle(p.receiptOf(two, topics.OutcomeDelivered))), 1)
 }
 
 func TestSinkOutageSpendsNoBudget(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.outputOf("t1", harbor))
+	p.Handle(p.outputOf("t1", harbor))
 	es := p.advance(23 * time.Hour)
-	require.Empty(t, valuesOf[finalReceipt](es))
-	attempts := valuesOf[attemptRequested](es)
+	require.Empty(t, machinetest.Values[topics.Receipt](es))
+	attempts := machinetest.Values[topics.Delivery](es)
 	require.Less(t, len(attempts), p.config.DefaultService.Attempts)
 	first, last := attempts[0], attempts[len(attempts)-1]
 	require.Equal(t, p.config.Lease.Milliseconds()*2, first.LeaseUntilMS-first.NotBeforeMS, "the lease doubles with each lost attempt")
 	require.Equal(t, p.config.Lease.Milliseconds()*15, last.LeaseUntilMS-last.NotBeforeMS)
-	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(topics.Delivery(last), topics.OutcomeDelivered))), 1)
+	require.Len(t, machinetest.Values[topics.Receipt](p.Handle(p.receiptOf(last, topics.OutcomeDelivered))), 1)
 }
 
 func TestLostAttemptsAreCounted(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.DefaultService.Attempts = 3 })
-	p.handle(p.outputOf("t1", harbor))
+	p.Handle(p.outputOf("t1", harbor))
 	es := p.advance(time.Hour)
-	require.Len(t, valuesOf[attemptRequested](es), 2)
-	require.Equal(t, reasonAttempts, onlyValue[deliveryDead](t, es).Reason)
+	require.Len(t, machinetest.Values[topics.Delivery](es), 2)
+	require.Equal(t, reasonAttempts, machinetest.Only[topics.DeadDelivery](t, es).Reason)
 }
 
 func TestTimeOfALostAttemptIsCreditedOnce(t *testing.T) {
 	p := newHarness(t)
-	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	start := p.now
-	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
+	a := attempt(t, p.Handle(p.outputOf("t1", harbor)))
+	start := p.Now
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.Now.Add(100 * time.Second).UnixMilli()}
 	require.Empty(t, p.advance(time.Minute), "the attempt is lost and the circuit is open")
-	require.Empty(t, p.handle(p.receiptOf(a, topics.OutcomeDeferred)))
-	d := p.state().Open[0]
+	require.Empty(t, p.Handle(p.receiptOf(a, topics.OutcomeDeferred)))
+	d := p.Read().Open[0]
 	require.LessOrEqual(t, d.CreditMs, d.DueMs-start.UnixMilli())
 }
 
 func TestLateReceiptCountsUntilTheNextAttempt(t *testing.T) {
 	p := newHarness(t)
-	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
+	a := attempt(t, p.Handle(p.outputOf("t1", harbor)))
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.Now.Add(100 * time.Second).UnixMilli()}
 	require.Empty(t, p.advance(time.Minute), "the attempt is lost and the circuit is open")
-	require.Len(t, valuesOf[finalReceipt](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), 1)
+	require.Len(t, machinetest.Values[topics.Receipt](p.Handle(p.receiptOf(a, topics.OutcomeDelivered))), 1)
 }
 
 func TestDeferredAttemptSpendsNoBudget(t *testing.T) {
 	p := newHarness(t)
-	es := p.handle(p.outputOf("t1", harbor))
-	start := p.now
-	for p.now.Sub(start) < time.Hour {
-		es = p.handle(p.receiptOf(attempt(t, es), topics.OutcomeDeferred))
+	es := p.Handle(p.outputOf("t1", harbor))
+	start := p.Now
+	for p.Now.Sub(start) < time.Hour {
+		es = p.Handle(p.receiptOf(attempt(t, es), topics.OutcomeDeferred))
 		require.Empty(t, es)
 		es, _ = p.fireNext()
 	}
-	es = p.handle(p.receiptOf(attempt(t, es), topics.OutcomeFailed))
+	es = p.Handle(p.receiptOf(attempt(t, es), topics.OutcomeFailed))
 	require.Empty(t, es, "the budget begins with the first attempt that was made")
-	require.Len(t, p.state().Open[0].Failures, 1)
+	require.Len(t, p.Read().Open[0].Failures, 1)
 }
 
 func TestFullRouteIsNotAttempted(t *testing.T) {
 	p := newHarness(t)
 	p.gates["http/harbor"] = gate{InFlight: 32}
-	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
-	require.Empty(t, valuesOf[attemptRequested](p.advance(time.Hour)))
+	require.Empty(t, p.Handle(p.outputOf("t1", harbor)))
+	require.Empty(t, machinetest.Values[topics.Delivery](p.advance(time.Hour)))
 	p.gates["http/harbor"] = gate{InFlight: 31}
 	attempt(t, p.advance(time.Minute))
 }
 
 func TestOpenCircuitDelaysAttemptsUntilTheBudgetIsSpent(t *testing.T) {
 	p := newHarness(t)
-	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(10 * time.Second).UnixMilli()}
-	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
-	opened := p.now
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.Now.Add(10 * time.Second).UnixMilli()}
+	require.Empty(t, p.Handle(p.outputOf("t1", harbor)))
+	opened := p.Now
 	es, _ := p.fireNext()
 	attempt(t, es)
-	require.GreaterOrEqual(t, p.now.Sub(opened), 10*time.Second)
+	require.GreaterOrEqual(t, p.Now.Sub(opened), 10*time.Second)
 
 	p = newHarness(t)
-	p.gates["http/harbor"] = gate{OpenUntilMS: p.now.Add(time.Hour).UnixMilli()}
-	require.Empty(t, p.handle(p.outputOf("t1", harbor)))
-	require.Equal(t, reasonCircuit, onlyValue[deliveryDead](t, p.advance(2*time.Minute)).Reason)
+	p.gates["http/harbor"] = gate{OpenUntilMS: p.Now.Add(time.Hour).UnixMilli()}
+	require.Empty(t, p.Handle(p.outputOf("t1", harbor)))
+	require.Equal(t, reasonCircuit, machinetest.Only[topics.DeadDelivery](t, p.advance(2*time.Minute)).Reason)
 }

@@ -26,11 +26,11 @@ func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
 
 func TestUnknownFieldsSurvive(t *testing.T) {
 	p := newHarness(t)
-	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	p.row = protowire.AppendTag(p.row, 999, protowire.VarintType)
-	p.row = protowire.AppendVarint(p.row, 7)
-	p.handle(p.receiptOf(a, topics.OutcomeFailed))
-	require.NotEmpty(t, p.state().ProtoReflect().GetUnknown())
+	a := attempt(t, p.Handle(p.outputOf("t1", harbor)))
+	p.Row = protowire.AppendTag(p.Row, 999, protowire.VarintType)
+	p.Row = protowire.AppendVarint(p.Row, 7)
+	p.Handle(p.receiptOf(a, topics.OutcomeFailed))
+	require.NotEmpty(t, p.Read().ProtoReflect().GetUnknown())
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

@@ -1,23 +1,15 @@
 package delivery
 
 import (
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-// outcome is the result of applying an event to a row.
-type outcome struct {
-	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
-	Changed bool
-	// State is the new row. It is set only if Changed is true.
-	State *deliveryrow.State
-	// Effects are the records to write, in this order and before the row.
-	Effects []effect
-}
 
 // gate is a snapshot of a route's circuit breaker and of its attempts in flight. It may be stale.
 type gate struct {
@@ -36,35 +28,38 @@ type routes func(key string) gate
 // event. It is deterministic: equal arguments and equal answers of routes give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
-func apply(state *deliveryrow.State, event event, routes routes, now time.Time, config Config) outcome {
-	t := &transition{row: state, key: event.session(), routes: routes, now: now, config: config}
+func apply(
+	state *deliveryrow.State, session string, e event, routes routes, now time.Time, catalog topics.Catalog, config Config,
+) machine.Outcome[*deliveryrow.State] {
+	t := &transition{row: state, key: session, routes: routes, now: now, topics: catalog, config: config}
 	if t.row == nil {
 		t.row = &deliveryrow.State{Version: rowVersion}
 	}
-	event.apply(t)
+	e.apply(t)
 	t.advance()
 	switch {
 	case !t.changed:
-		return outcome{Effects: t.effects}
+		return machine.Outcome[*deliveryrow.State]{Effects: t.List()}
 	case t.erased:
-		return outcome{Changed: state != nil, Effects: t.effects}
+		return machine.Outcome[*deliveryrow.State]{Changed: state != nil, Effects: t.List()}
 	}
-	if _, timer := event.(deadlineCame); !timer {
+	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
 	t.row.DeadlineMs, t.row.Version = t.deadline(), formatOf(t.row)
-	return outcome{State: t.row, Changed: true, Effects: t.effects}
+	return machine.Outcome[*deliveryrow.State]{Row: t.row, Changed: true, Effects: t.List()}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
+	machine.Effects
 	row     *deliveryrow.State
 	key     string // the session ID
 	routes  routes
 	now     time.Time
+	topics  topics.Catalog
 	config  Config
-	effects []effect
 	changed bool // the row must be written
 	erased  bool // the row must be deleted
 }
@@ -73,6 +68,11 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // after returns the time d from now, in milliseconds since the epoch.
 func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
+
+// outputID returns the ID of an output about what has an ID: a delivery or a reply route.
+func outputID(about, kind string, number uint32) string {
+	return about + "/" + kind + "/" + strconv.FormatUint(uint64(number), 10)
+}
 
 // routeOf is the destination of a delivery.
 func routeOf(d *deliveryrow.Delivery) topics.Destination {
@@ -109,14 +109,15 @@ func (t *transition) makeRoom() bool {
 }
 
 // trim brings a row below Config.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
-// the progress of deliveries to channels, then ends the newest deliveries as dead, then drops early outputs and routes. Kafka would reject a larger row, on every restart again.
+// the progress of deliveries to channels, then ends the newest deliveries as dead, then drops early outputs and routes. Kafka
+// would reject a larger row, on every restart again.
 func (t *transition) trim() {
 	for proto.Size(t.row) > t.config.RowLimit {
 		switch {
 		case len(t.row.Dead) > 0:
 			t.row.Dead = t.row.Dead[1:]
-		case len(t.row.Remembered) >= 2*memorySize:
-			t.forgetHalf()
+		case len(t.row.Remembered) >= 2*machine.DigestSize:
+			t.row.Remembered = machine.Half(t.row.Remembered)
 		case t.dropProgress():
 		case len(t.row.Open) > 0:
 			t.markDead(t.row.Open[len(t.row.Open)-1], reasonNoRoom)

@@ -30,7 +30,8 @@ type Outcome[R rows.Message] struct {
 // Machine is a group whose rows are of the type R and whose events are of the type E.
 type Machine[R rows.Message, E any] struct {
 	Table rows.Table[R]
-	// Broken is the reason with which the record of an event is dead-lettered if the row cannot be decoded.
+	// Broken is the reason with which the record of an event is dead-lettered if the row cannot be decoded. Empty: such a row is
+	// replaced, as if there were none.
 	Broken string
 	// Purges reports whether an event erases a row: it also deletes one that cannot be decoded, and all parts that the new row does
 	// not name, also those that a crash has left. Nil: none does.
@@ -69,6 +70,9 @@ func Output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 // dead-lettered, unless the event purges the row.
 func (m *Machine[R, E]) apply(c *processors.Context, e E) error {
 	row, err := m.Table.Of(c.Value())
+	if err != nil && m.Broken == "" && !errors.Is(err, rows.ErrVersion) {
+		err = nil
+	}
 	purges := m.Purges != nil && m.Purges(e)
 	var out Outcome[R]
 	switch {
