@@ -13,10 +13,10 @@ import (
 // the pass has the current version, so has the later one. A memory with all words of the current one is based on that: passes before
 // it whose memory had fewer words were left out, or their answers have been taken for those of others.
 func (t *transition) applyForeign(e memoryWritten) {
-	if t.isRepeat(e.Cause) {
+	if t.isRepeat(e.ID) {
 		return
 	}
-	t.remember(ofRecord, e.Cause)
+	t.remember(ofRecord, e.ID)
 	if t.row.Abandoned > 0 {
 		t.answerAbandoned(e)
 		return
@@ -133,9 +133,7 @@ func (t *transition) reopen(p *memoirrow.Pending) {
 // drop deletes a kept snapshot.
 func (t *transition) drop(p *memoirrow.Pending) {
 	t.row.Settled, t.changed = without(t.row.Settled, p), true
-	if p.Part != 0 {
-		t.out.Unused = append(t.out.Unused, p.Part)
-	}
+	t.deletePart(p)
 }
 
 // dropDue deletes the kept snapshots whose deadline has passed.

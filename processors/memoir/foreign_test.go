@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 )
 
 // A record without a version is taken for the answer of the open pass. The answer of the worker shows that it was not.
@@ -18,7 +20,7 @@ func TestMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *testi
 				sent(t, p.handle(p.ended("b")))
 			}
 			require.Empty(t, p.handle(p.foreign("by hand")))
-			require.Equal(t, "by hand", p.state().Memory)
+			require.Equal(t, "by hand", p.Read().Memory)
 			require.Empty(t, p.handle(p.ended("a")), "a repeat")
 			again := sent(t, p.handle(p.answer(a, "a")))
 			require.Equal(t, "a/snapshot/2", again.ID)
@@ -26,7 +28,7 @@ func TestMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *testi
 			require.Equal(t, conversation("a"), again.Snapshot.Messages)
 			require.Empty(t, p.handle(p.answer(a, "a")), "a repeat")
 			require.Empty(t, p.handle(p.answer(again, "by hand, a")))
-			require.Equal(t, "by hand, a", p.state().Memory)
+			require.Equal(t, "by hand, a", p.Read().Memory)
 			require.Empty(t, p.handle(p.answer(a, "a")), "a repeat after the end")
 			require.Empty(t, p.handle(p.ended("a")), "a repeat after the end")
 		})
@@ -37,11 +39,11 @@ func TestBlankMemoryWithoutAVersionDoesNotEndTheSessionOfAWorkerWithVersions(t *
 	p := newHarness(t)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign(" ")))
-	require.Len(t, p.state().Settled, 1)
+	require.Len(t, p.Read().Settled, 1)
 	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Equal(t, "a", p.state().Memory)
-	require.Empty(t, p.state().Settled)
-	require.Empty(t, p.stored)
+	require.Equal(t, "a", p.Read().Memory)
+	require.Empty(t, p.Read().Settled)
+	require.Empty(t, p.Parts)
 	require.Empty(t, p.handle(p.answer(a, "a")), "a repeat")
 }
 
@@ -49,7 +51,7 @@ func TestTooLongAnswerAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("by hand")))
-	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(a, string(make([]byte, p.config.Limit+1)))))
+	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.answer(a, string(make([]byte, p.config.Limit+1))))))
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
 }
 
@@ -63,7 +65,7 @@ func TestFailureAfterAMemoryWithoutAVersionFailsThePass(t *testing.T) {
 	require.Equal(t, "by hand", again.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.foreign("by hand again")))
 	require.Empty(t, p.handle(p.failure(a)), "a repeat")
-	require.Len(t, p.state().Settled, 1)
+	require.Len(t, p.Read().Settled, 1)
 }
 
 // The snapshot is kept until the pass would have timed out: workers with versions have answered by then.
@@ -71,16 +73,16 @@ func TestSnapshotOfASessionThatAMemoryWithoutAVersionEndedIsKeptUntilItsDeadline
 	p := newHarness(t)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("a")))
-	require.Empty(t, p.state().Pending)
-	require.Len(t, p.stored, 1)
+	require.Empty(t, p.Read().Pending)
+	require.Len(t, p.Parts, 1)
 	require.Empty(t, p.wait())
-	require.Equal(t, a.DueMs, p.now.UnixMilli())
-	require.Empty(t, p.stored)
-	require.Empty(t, p.state().Settled)
+	require.Equal(t, a.DueMs, p.Now.UnixMilli())
+	require.Empty(t, p.Parts)
+	require.Empty(t, p.Read().Settled)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat")
-	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.answer(a, "late")), "what comes later is not lost")
-	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.failure(a)))
-	require.Equal(t, "a", p.state().Memory)
+	require.Equal(t, reasonForeign, machinetest.Reason(t, p.handle(p.answer(a, "late"))), "what comes later is not lost")
+	require.Equal(t, reasonForeign, machinetest.Reason(t, p.handle(p.failure(a))))
+	require.Equal(t, "a", p.Read().Memory)
 }
 
 func TestAnswerAfterItsDeadlineReplacesAMemoryThatDidNotChange(t *testing.T) {
@@ -89,7 +91,7 @@ func TestAnswerAfterItsDeadlineReplacesAMemoryThatDidNotChange(t *testing.T) {
 	require.Empty(t, p.handle(p.foreign(" ")))
 	require.Empty(t, p.wait())
 	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Equal(t, "a", p.state().Memory)
+	require.Equal(t, "a", p.Read().Memory)
 	require.Empty(t, p.handle(p.failure(a)), "it is in the memory")
 }
 
@@ -98,11 +100,11 @@ func TestKeptSnapshotsCountForTheLimitAndGoFirst(t *testing.T) {
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("a")))
 	sent(t, p.handle(p.ended("b")))
-	require.Len(t, p.stored, 2)
+	require.Len(t, p.Parts, 2)
 	sent(t, p.handle(p.ended("c")))
-	require.Len(t, p.stored, 2)
-	require.Empty(t, p.state().Settled)
-	require.Equal(t, []effect{deadLetter{reasonForeign}}, p.handle(p.answer(a, "a")))
+	require.Len(t, p.Parts, 2)
+	require.Empty(t, p.Read().Settled)
+	require.Equal(t, reasonForeign, machinetest.Reason(t, p.handle(p.answer(a, "a"))))
 }
 
 func TestKeptSnapshotOfAForgottenUserIsDeleted(t *testing.T) {
@@ -110,21 +112,21 @@ func TestKeptSnapshotOfAForgottenUserIsDeleted(t *testing.T) {
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign("secret a")))
 	require.Empty(t, p.handle(p.tombstone()))
-	require.Empty(t, p.stored)
+	require.Empty(t, p.Parts)
 	require.Empty(t, p.handle(p.answer(a, "secret a")))
 	require.Empty(t, p.handle(p.failure(a)))
-	require.Empty(t, p.state().Memory)
+	require.Empty(t, p.Read().Memory)
 }
 
 func TestRowStaysWhileItKeepsASnapshot(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.RememberFor = time.Minute })
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.foreign(" ")))
-	p.now = p.now.Add(2 * time.Minute)
-	require.Empty(t, p.handle(deadlineCame{user}))
-	require.Len(t, p.stored, 1)
+	p.Now = p.Now.Add(2 * time.Minute)
+	require.Empty(t, p.handle(deadlineCame{}))
+	require.Len(t, p.Parts, 1)
 	require.Empty(t, p.wait())
-	require.Nil(t, p.row)
+	require.Nil(t, p.Row)
 }
 
 // Every record without a version is taken for an answer. In the end the session is dead-lettered.
@@ -136,10 +138,10 @@ func TestSessionIsGivenUpIfMemoriesWithoutAVersionReplaceEveryPass(t *testing.T)
 		s = sent(t, p.handle(p.answer(s, "a")))
 	}
 	require.Empty(t, p.handle(p.foreign("by hand")))
-	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(snapshotDead).Reason)
+	require.Equal(t, reasonConflicts, deadOf(t, p.handle(p.answer(s, "a"))[0]).Reason)
 	require.Empty(t, p.handle(p.answer(s, "a")), "it is dead-lettered already")
 	require.Empty(t, p.handle(p.failure(s)), "it is dead-lettered already")
-	require.Empty(t, p.stored)
+	require.Empty(t, p.Parts)
 }
 
 // The updater fails once. What it writes for later sessions is not taken for the answers to earlier ones for ever: without the
@@ -148,11 +150,11 @@ func TestOneMissOfFlightDecksUpdaterDoesNotFreezeTheMemory(t *testing.T) {
 	for name, overlap := range map[string]bool{"one session after the other": false, "overlapping sessions": true} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t, func(c *Config) { c.Patience = 0 })
-			begin := p.now
+			begin := p.Now
 			queue := []snapshotSent{}
-			add := func(effects []effect) {
-				for _, e := range effects {
-					queue = append(queue, e.(snapshotSent))
+			add := func(es effects) {
+				for _, e := range es {
+					queue = append(queue, sentOf(t, e))
 				}
 			}
 			answer := func() {
@@ -172,10 +174,10 @@ func TestOneMissOfFlightDecksUpdaterDoesNotFreezeTheMemory(t *testing.T) {
 			}
 			answer()
 			for _, end := range []string{"missed", "a", "b", "c", "d", "e"} {
-				require.Contains(t, p.state().Memory, "- "+end)
+				require.Contains(t, p.Read().Memory, "- "+end)
 			}
-			require.Empty(t, p.state().Pending)
-			require.Equal(t, begin, p.now)
+			require.Empty(t, p.Read().Pending)
+			require.Equal(t, begin, p.Now)
 		})
 	}
 }

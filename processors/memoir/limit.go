@@ -1,8 +1,9 @@
 package memoir
 
 import (
-	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
 )
 
 // pendingBytes is how much of a row the sessions may take, in bytes.
@@ -88,7 +89,7 @@ func (t *transition) answerAbandoned(e memoryWritten) {
 	if t.row.AbandonedForgotten > 0 {
 		t.row.AbandonedForgotten--
 	} else if !blank(e.Text) {
-		t.deadLetter(reasonAbandoned)
+		t.DeadLetter(reasonAbandoned)
 	}
 	if t.row.Abandoned == 0 {
 		t.row.AbandonedUntilMs = 0

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
+
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 )
 
 func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
@@ -16,14 +17,14 @@ func TestOldestSessionThatHasHadAPassIsGivenUpAtTheLimit(t *testing.T) {
 	sent(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
 	require.Len(t, effects, 2)
-	dead := effects[0].(snapshotDead)
+	dead := deadOf(t, effects[0])
 	require.Equal(t, "a", dead.End)
 	require.Equal(t, reasonTooMany, dead.Reason)
 	require.Equal(t, p.ended("a").Value, dead.Value)
-	require.Equal(t, "c/snapshot/1", effects[1].(snapshotSent).ID)
-	require.Len(t, p.state().Pending, 2)
+	require.Equal(t, "c/snapshot/1", sentOf(t, effects[1]).ID)
+	require.Len(t, p.Read().Pending, 2)
 	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Equal(t, "a", p.state().Memory, "a late memory is not lost")
+	require.Equal(t, "a", p.Read().Memory, "a late memory is not lost")
 }
 
 // A session that waits for a further pass is given up before one that is with a worker.
@@ -32,7 +33,7 @@ func TestSessionsWithAWorkerAreGivenUpLast(t *testing.T) {
 	sent(t, p.handle(p.ended("a")))
 	b := sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(b)))
-	require.Equal(t, "b", p.handle(p.ended("c"))[0].(snapshotDead).End)
+	require.Equal(t, "b", deadOf(t, p.handle(p.ended("c"))[0]).End)
 }
 
 func TestSessionsThatEndTogetherAreSentBeforeTheirPatienceAtTheLimit(t *testing.T) {
@@ -41,8 +42,8 @@ func TestSessionsThatEndTogetherAreSentBeforeTheirPatienceAtTheLimit(t *testing.
 	require.Empty(t, p.handle(p.ended("b")))
 	effects := p.handle(p.ended("c"))
 	require.Len(t, effects, 2)
-	require.Equal(t, "a", effects[0].(snapshotDead).End)
-	require.Equal(t, "b/snapshot/1", effects[1].(snapshotSent).ID)
+	require.Equal(t, "a", deadOf(t, effects[0]).End)
+	require.Equal(t, "b/snapshot/1", sentOf(t, effects[1]).ID)
 }
 
 // A snapshot that cannot be kept for a further pass is sent once.
@@ -60,18 +61,18 @@ func TestSnapshotThatDoesNotFitIsSentOnceAndGivenUp(t *testing.T) {
 			p.inline = c.inline
 			e := p.ended("a")
 			e.Snapshot.Messages = conversation(strings.Repeat("x", c.size))
-			raw, err := snapshots().Marshal(e.Snapshot)
+			raw, err := p.topics.MemoirSessions.Codec().Marshal(e.Snapshot)
 			require.NoError(t, err)
 			e.Value = raw
 			effects := p.handle(e)
 			require.Len(t, effects, 2)
-			s := effects[0].(snapshotSent)
+			s := sentOf(t, effects[0])
 			require.Equal(t, "a/snapshot/1", s.ID)
-			require.Equal(t, c.reason, effects[1].(snapshotDead).Reason)
-			require.Empty(t, p.state().Pending)
+			require.Equal(t, c.reason, deadOf(t, effects[1]).Reason)
+			require.Empty(t, p.Read().Pending)
 			require.Empty(t, p.handle(e), "a repeat")
 			require.Empty(t, p.handle(p.answer(s, "a")))
-			require.Equal(t, "a", p.state().Memory, "its memory is not lost")
+			require.Equal(t, "a", p.Read().Memory, "its memory is not lost")
 		})
 	}
 }
@@ -83,12 +84,12 @@ func TestSessionsAreGivenUpIfTheirSnapshotsFillTheRow(t *testing.T) {
 	for i := range 20 {
 		e := o.ended(fmt.Sprint("s", i))
 		e.Snapshot.Messages = conversation(strings.Repeat("x", 100<<10))
-		raw, err := snapshots().Marshal(e.Snapshot)
+		raw, err := o.topics.MemoirSessions.Codec().Marshal(e.Snapshot)
 		require.NoError(t, err)
 		e.Value = raw
 		o.apply(e)
 	}
-	require.LessOrEqual(t, len(o.row), o.config.RecordLimit/4+(1<<10))
+	require.LessOrEqual(t, len(o.Row), o.config.RecordLimit/4+(1<<10))
 	o.advance(o.config.Patience)
 	o.check(20)
 }
@@ -99,16 +100,16 @@ func TestAnswersOfGivenUpSessionsAreNotTakenForThoseOfOthers(t *testing.T) {
 	for _, end := range []string{"a", "b", "c", "d"} {
 		p.handle(p.ended(end))
 	}
-	require.EqualValues(t, 2, p.state().Abandoned)
-	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
+	require.EqualValues(t, 2, p.Read().Abandoned)
+	require.Equal(t, reasonAbandoned, machinetest.Reason(t, p.handle(p.foreign("a"))))
 	require.Empty(t, p.handle(p.foreign(" ")), "nothing to keep of b")
-	require.Zero(t, p.state().Abandoned)
+	require.Zero(t, p.Read().Abandoned)
 	require.Empty(t, p.handle(p.foreign("c")))
-	require.Equal(t, "c", p.state().Memory)
+	require.Equal(t, "c", p.Read().Memory)
 	require.Equal(t, "d/snapshot/2", sent(t, p.handle(p.foreign("d"))).ID)
 	require.Empty(t, p.handle(p.foreign("c d")))
-	require.Empty(t, p.state().Pending)
-	require.Equal(t, "c d", p.state().Memory)
+	require.Empty(t, p.Read().Pending)
+	require.Equal(t, "c d", p.Read().Memory)
 }
 
 // The updater leaves out a and answers b, which is given up then: the answer was taken for that of a.
@@ -118,27 +119,25 @@ func TestSessionsAreRepeatedIfTheAnswerOfAGivenUpOneIsMissing(t *testing.T) {
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.foreign("b")))
 	p.abandonOpen("b")
-	require.Len(t, p.state().Pending, 1, "it is not known whether a was answered")
+	require.Len(t, p.Read().Pending, 1, "it is not known whether a was answered")
 	a := sent(t, p.wait())
 	require.Equal(t, "a/snapshot/2", a.ID)
-	require.Zero(t, p.state().Abandoned)
+	require.Zero(t, p.Read().Abandoned)
 	require.Empty(t, p.handle(p.foreign("b a")))
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 // abandonOpen gives up a session that is with a worker.
 func (p *harness) abandonOpen(end string) {
-	p.tb.Helper()
-	t := &transition{row: p.state(), key: user, parts: p, now: p.now, config: p.config}
+	p.TB.Helper()
+	t := &transition{row: p.Read(), key: user, parts: p.Part, now: p.Now, topics: p.topics, config: p.config}
 	t.abandon(t.find(end), reasonTooMany)
 	t.settle()
 	t.row.DeadlineMs = t.deadline()
-	for _, n := range t.out.Unused {
-		delete(p.stored, n)
+	for _, e := range t.List() {
+		delete(p.Parts, e.Part)
 	}
-	var err error
-	p.row, err = memoirrow.Table.Marshal(t.row)
-	require.NoError(p.tb, err)
+	p.Set(t.row)
 }
 
 func TestAnswersOfGivenUpSessionsOfAForgottenUserAreIgnored(t *testing.T) {
@@ -149,9 +148,9 @@ func TestAnswersOfGivenUpSessionsOfAForgottenUserAreIgnored(t *testing.T) {
 	require.Len(t, p.handle(p.ended("c")), 1, "the end of b needs no letter: the user is forgotten")
 	require.Empty(t, p.handle(p.foreign("secret a")))
 	require.Empty(t, p.handle(p.foreign("secret b")))
-	require.Empty(t, p.state().Memory)
+	require.Empty(t, p.Read().Memory)
 	require.Empty(t, p.handle(p.foreign("c")))
-	require.Equal(t, "c", p.state().Memory)
+	require.Equal(t, "c", p.Read().Memory)
 }
 
 // The letter of a given-up session has its content, so an answer of an old version needs none.
@@ -161,7 +160,7 @@ func TestLateMemoryOfAGivenUpSessionWithAnOldVersionIsIgnored(t *testing.T) {
 	p.handle(p.ended("b"))
 	p.handle(p.edit("edited"))
 	require.Empty(t, p.handle(p.answer(a, "a")))
-	require.Equal(t, "edited", p.state().Memory)
+	require.Equal(t, "edited", p.Read().Memory)
 }
 
 // The memory of a was taken for that of the given-up session, and the other way round.
@@ -171,11 +170,11 @@ func TestSessionIsRepeatedAfterOneThatWasSentOnceBehindIt(t *testing.T) {
 	sent(t, p.handle(p.ended("a")))
 	big := p.ended("b")
 	big.Snapshot.Messages = conversation(strings.Repeat("x", 300<<10))
-	raw, err := snapshots().Marshal(big.Snapshot)
+	raw, err := p.topics.MemoirSessions.Codec().Marshal(big.Snapshot)
 	require.NoError(t, err)
 	big.Value = raw
 	require.Len(t, p.handle(big), 2)
-	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
+	require.Equal(t, reasonAbandoned, machinetest.Reason(t, p.handle(p.foreign("a"))))
 	again := sent(t, p.handle(p.foreign("b")))
 	require.Equal(t, "a/snapshot/2", again.ID)
 	require.Equal(t, "b", again.Snapshot.MemoirContext)
@@ -188,7 +187,7 @@ func TestSessionOfAForgottenUserIsGivenUpFirst(t *testing.T) {
 	b := sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(b)))
 	require.Equal(t, "c/snapshot/1", sent(t, p.handle(p.ended("c"))).ID, "nothing of a is dead-lettered")
-	require.Len(t, p.state().Pending, 2)
+	require.Len(t, p.Read().Pending, 2)
 }
 
 // A row without sessions and memory stays while a memory of a given-up session may come.
@@ -202,13 +201,13 @@ func TestAnswerOfTheOnlySessionThatWasGivenUpIsNotAnEdit(t *testing.T) {
 		}
 	}
 	require.Len(t, p.handle(e), 2)
-	begin := p.now
-	p.now = p.now.Add(2 * time.Minute)
-	require.Empty(t, p.handle(deadlineCame{user}))
-	require.Equal(t, []effect{deadLetter{reasonAbandoned}}, p.handle(p.foreign("a")))
-	require.Empty(t, p.state().Memory)
-	require.Zero(t, p.state().AbandonedUntilMs)
+	begin := p.Now
+	p.Now = p.Now.Add(2 * time.Minute)
+	require.Empty(t, p.handle(deadlineCame{}))
+	require.Equal(t, reasonAbandoned, machinetest.Reason(t, p.handle(p.foreign("a"))))
+	require.Empty(t, p.Read().Memory)
+	require.Zero(t, p.Read().AbandonedUntilMs)
 	require.Empty(t, p.wait())
-	require.Nil(t, p.row)
-	require.Equal(t, 3*time.Minute, p.now.Sub(begin))
+	require.Nil(t, p.Row)
+	require.Equal(t, 3*time.Minute, p.Now.Sub(begin))
 }

@@ -14,9 +14,15 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// lookups passes steps for the model on. It changes no row.
+type lookups struct {
+	topics topics.Catalog
+	config Config
+}
+
 // onLookup adds the user's memory to a step for the model and passes it on. A step is never lost because of a memory: it goes on
 // without one if the row cannot be read, and with the first lines of one that does not fit into the record.
-func (b *binding) onLookup(c *processors.Context, in codec.Decoded[topics.EnrichedMessage]) error {
+func (l *lookups) onLookup(c *processors.Context, in codec.Decoded[topics.EnrichedMessage]) error {
 	if in.Tombstone() {
 		return c.DeadLetter(reasonTombstone)
 	}
@@ -41,17 +47,17 @@ func (b *binding) onLookup(c *processors.Context, in codec.Decoded[topics.Enrich
 	m.MemoirContext = nil
 	if memory != "" {
 		m.MemoirContext = &memory
-		raw, err := b.topics.EnrichedMessageInput.Codec().Marshal(m)
+		raw, err := l.topics.EnrichedMessageInput.Codec().Marshal(m)
 		if err != nil {
 			return err
 		}
-		if over := recordSize(*m.SessionID, raw, headers) - b.limit(c); over > 0 {
-			m.MemoirContext = b.shorter(memory, m.BothSpellings, over)
+		if over := recordSize(*m.SessionID, raw, headers) - l.config.recordLimit(c); over > 0 {
+			m.MemoirContext = l.shorter(memory, m.BothSpellings, over)
 			c.Logger().Warn("a memory does not fit into the record of a step and was cut at a line",
 				zap.String("key", c.Key()), zap.Int("bytes", len(memory)))
 		}
 	}
-	return processors.Emit(c, b.topics.EnrichedMessageInput, *m.SessionID, m, headers)
+	return processors.Emit(c, l.topics.EnrichedMessageInput, *m.SessionID, m, headers)
 }
 
 // recordSize is at least the size of a record as the producer counts it.
@@ -65,9 +71,9 @@ func recordSize(key string, value []byte, headers goka.Headers) int {
 }
 
 // shorter returns the first lines of a memory such that a record is at least over bytes shorter with them, nil if there are none.
-func (b *binding) shorter(memory string, both bool, over int) *string {
+func (l *lookups) shorter(memory string, both bool, over int) *string {
 	size := func(text *string) int {
-		raw, err := b.topics.EnrichedMessageInput.Codec().Marshal(topics.EnrichedMessage{MemoirContext: text, BothSpellings: both})
+		raw, err := l.topics.EnrichedMessageInput.Codec().Marshal(topics.EnrichedMessage{MemoirContext: text, BothSpellings: both})
 		if err != nil {
 			return 0
 		}

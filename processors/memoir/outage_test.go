@@ -26,59 +26,57 @@ func newOutage(t tb, change ...func(*Config)) *outage {
 }
 
 func (o *outage) apply(e event) {
-	o.tb.Helper()
+	o.TB.Helper()
 	if s, ok := e.(sessionEnded); ok && !o.first[*s.Snapshot.SessionID] {
-		o.read[*s.Snapshot.SessionID] = o.now
+		o.read[*s.Snapshot.SessionID] = o.Now
 	}
 	for _, effect := range o.handle(e) {
-		switch f := effect.(type) {
-		case snapshotSent:
-			end, pass, ok := passOf(f.ID)
-			require.True(o.tb, ok)
-			if pass > 1 {
-				o.later++
-				continue
-			}
-			require.True(o.tb, o.twice || !o.first[end], "%s has a second first snapshot", end)
-			if !o.first[end] {
-				require.LessOrEqual(o.tb, o.now.Sub(o.read[end]), o.config.Patience, end)
-			}
-			o.first[end] = true
-		case snapshotDead:
-			require.True(o.tb, o.first[f.End], "%s is given up before its first snapshot", f.End)
-			require.NotEmpty(o.tb, f.Value)
+		if effect.Held != nil {
+			f := deadOf(o.TB, effect)
+			require.True(o.TB, o.first[f.End], "%s is given up before its first snapshot", f.End)
+			require.NotEmpty(o.TB, f.Value)
 			o.dead[f.End] = true
-		default:
-			require.Failf(o.tb, "unexpected effect", "%#v", effect)
+			continue
 		}
+		end, pass, ok := passOf(sentOf(o.TB, effect).ID)
+		require.True(o.TB, ok)
+		if pass > 1 {
+			o.later++
+			continue
+		}
+		require.True(o.TB, o.twice || !o.first[end], "%s has a second first snapshot", end)
+		if !o.first[end] {
+			require.LessOrEqual(o.TB, o.Now.Sub(o.read[end]), o.config.Patience, end)
+		}
+		o.first[end] = true
 	}
-	if o.row != nil {
-		require.LessOrEqual(o.tb, len(o.state().Pending), o.config.PendingLimit)
-		require.LessOrEqual(o.tb, len(o.stored), o.config.PendingLimit)
+	if o.Row != nil {
+		require.LessOrEqual(o.TB, len(o.Read().Pending), o.config.PendingLimit)
+		require.LessOrEqual(o.TB, len(o.Parts), o.config.PendingLimit)
 	}
 }
 
 // advance moves the clock and fires the deadlines on the way.
 func (o *outage) advance(d time.Duration) {
-	o.tb.Helper()
-	end := o.now.Add(d)
-	for o.row != nil {
-		ms, ok := rows.Deadline(o.row)
+	o.TB.Helper()
+	end := o.Now.Add(d)
+	for o.Row != nil {
+		ms, ok := rows.Deadline(o.Row)
 		if !ok || ms > end.UnixMilli() {
 			break
 		}
-		o.now = maxTime(o.now, ms)
-		o.apply(deadlineCame{user})
+		o.Now = maxTime(o.Now, ms)
+		o.apply(deadlineCame{})
 	}
-	o.now = end
+	o.Now = end
 }
 
 // check checks that the sessions of which the read ones are all have their snapshot, and are not lost.
 func (o *outage) check(ends int) {
-	o.tb.Helper()
-	require.Len(o.tb, o.first, ends)
+	o.TB.Helper()
+	require.Len(o.TB, o.first, ends)
 	for end := range o.first {
-		require.True(o.tb, o.dead[end] || (&transition{row: o.state()}).find(end) != nil, "%s is neither waiting nor dead-lettered", end)
+		require.True(o.TB, o.dead[end] || (&transition{row: o.Read()}).find(end) != nil, "%s is neither waiting nor dead-lettered", end)
 	}
 }
 
@@ -93,9 +91,9 @@ func TestEverySessionHasOneFirstSnapshotInTimeWithoutAWorker(t *testing.T) {
 			}
 			o.advance(o.config.Patience)
 			o.check(n)
-			require.Less(t, len(o.row), 32<<10)
+			require.Less(t, len(o.Row), 32<<10)
 			o.advance(100 * time.Hour)
-			require.Empty(t, o.stored, "after the last pass nothing is left but digests")
+			require.Empty(t, o.Parts, "after the last pass nothing is left but digests")
 			require.Len(t, o.dead, n)
 		})
 	}
@@ -127,11 +125,11 @@ func TestEverySessionHasOneFirstSnapshotInTimeProperty(t *testing.T) {
 					o.apply(log[rapid.IntRange(0, read-1).Draw(t, "which")])
 				}
 			case "cut":
-				o.copyTo(cut)
+				cut.Restore(&o.World)
 				cutRead = read
 			case "crash":
 				if o.twice {
-					cut.copyTo(o.harness)
+					o.Restore(&cut.World)
 					read = cutRead
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/processortest"
@@ -36,7 +37,7 @@ func TestForgettingAUserDeletesPartsThatNoRowNames(t *testing.T) {
 			r.passes.Next()
 			state, _ := r.table.Get("mira")
 			part := state.Pending[0].Part
-			raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})
+			raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), codec.Bytes())
 			raw.Put(runtimeapi.PartKey("mira", left), []byte("a snapshot that a crash left"))
 			raw.Put(runtimeapi.PartKey("mirabelle", other), []byte("of another user"))
 			if damaged {
@@ -57,7 +58,7 @@ func TestDeletedRowLeavesNoParts(t *testing.T) {
 	r := newRig(t, memoir.Config{})
 	r.end("s1", "mira")
 	r.answer(r.passes.Next(), "")
-	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})
+	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), codec.Bytes())
 	raw.Put(runtimeapi.PartKey("mira", left), []byte("a snapshot that a crash left"))
 	r.Advance(8 * 24 * time.Hour)
 	require.Nil(t, raw.Raw("mira"))

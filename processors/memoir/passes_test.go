@@ -12,12 +12,12 @@ import (
 
 func TestFirstPassWaitsForAnotherOneOnlyForAShortTime(t *testing.T) {
 	p := newHarness(t)
-	begin := p.now
+	begin := p.Now
 	a := sent(t, p.handle(p.ended("a")))
 	require.Equal(t, begin.Add(30*time.Minute).UnixMilli(), a.DueMs)
 	require.Empty(t, p.handle(p.ended("b")))
 	b := sent(t, p.wait())
-	require.Equal(t, 10*time.Second, p.now.Sub(begin))
+	require.Equal(t, 10*time.Second, p.Now.Sub(begin))
 	require.Equal(t, "b/snapshot/1", b.ID)
 	require.Empty(t, b.Snapshot.MemoirContext)
 
@@ -27,7 +27,7 @@ func TestFirstPassWaitsForAnotherOneOnlyForAShortTime(t *testing.T) {
 	require.Equal(t, "a/snapshot/2", again.ID)
 	require.Equal(t, "b", again.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.answer(again, "b a")))
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 func TestFirstPassIsSentAtOnceWithoutPatience(t *testing.T) {
@@ -45,13 +45,13 @@ func TestFurtherPassesAreSentOneAtATime(t *testing.T) {
 	require.Equal(t, "b/snapshot/2", b.ID)
 	require.Equal(t, "a", b.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.answer(c, "c")), "b is open")
-	at, _ := rows.Deadline(p.row)
+	at, _ := rows.Deadline(p.Row)
 	require.Equal(t, b.DueMs, at, "c has no time: it waits for the answer of b")
 	c = sent(t, p.handle(p.answer(b, "a b")))
 	require.Equal(t, "c/snapshot/2", c.ID)
 	require.Equal(t, "a b", c.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.answer(c, "a b c")))
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 // A user whose sessions overlap all the time: open passes that cannot succeed do not keep the further passes of others waiting.
@@ -60,8 +60,8 @@ func TestFurtherPassIsSentWhileOnlyPassesOfOldVersionsAreOpen(t *testing.T) {
 	a := sent(t, p.handle(p.ended("a")))
 	sent(t, p.handle(p.ended("b")))
 	require.Empty(t, p.handle(p.failure(a)))
-	p.now = p.now.Add(p.config.Backoff)
-	require.Empty(t, p.handle(deadlineCame{user}), "b may still succeed")
+	p.Now = p.Now.Add(p.config.Backoff)
+	require.Empty(t, p.handle(deadlineCame{}), "b may still succeed")
 	require.Equal(t, "a/snapshot/2", sent(t, p.handle(p.edit("x"))).ID)
 }
 
@@ -73,16 +73,16 @@ func TestAnswersWithoutAVersionBelongToThePassesInTheOrderOfSending(t *testing.T
 	sent(t, p.handle(p.ended("c")))
 	sent(t, p.wait()) // b
 	require.Empty(t, p.handle(p.foreign("a")))
-	require.Equal(t, "a", p.state().Memory)
+	require.Equal(t, "a", p.Read().Memory)
 	c := sent(t, p.handle(p.foreign("c")))
 	require.Equal(t, "c/snapshot/2", c.ID, "its first memory is based on the one before a")
 	require.Empty(t, p.handle(p.foreign("b")))
-	require.Len(t, p.state().Pending, 3, "a is not done before all have been answered")
+	require.Len(t, p.Read().Pending, 3, "a is not done before all have been answered")
 	b := sent(t, p.handle(p.foreign("a c")))
 	require.Equal(t, "b/snapshot/2", b.ID)
-	require.Len(t, p.state().Pending, 1, "a and c are done")
+	require.Len(t, p.Read().Pending, 1, "a and c are done")
 	require.Empty(t, p.handle(p.foreign("a c b")))
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 // The updater leaves out the first of two snapshots, and the answer of the second one is taken for that of the first one.
@@ -97,7 +97,7 @@ func TestSessionsAreRepeatedIfAnAnswerIsMissing(t *testing.T) {
 	require.Empty(t, p.handle(p.foreign("b a")))
 	require.Equal(t, "b/snapshot/2", sent(t, p.wait()).ID, "its pass has failed, so it waits longer")
 	require.Empty(t, p.handle(p.foreign("b a")))
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 func TestBlankAnswerIsNotTheEndOfASessionIfAnAnswerIsMissing(t *testing.T) {
@@ -114,7 +114,7 @@ func TestAllOpenPassesTimeOut(t *testing.T) {
 		sent(t, p.handle(p.ended("s"+strconv.Itoa(i))))
 	}
 	require.Empty(t, p.wait())
-	for _, s := range p.state().Pending {
+	for _, s := range p.Read().Pending {
 		require.False(t, s.Sent)
 		require.EqualValues(t, 1, s.Failures)
 	}
@@ -129,17 +129,17 @@ func TestForgottenUserWithSeveralOpenPasses(t *testing.T) {
 	}
 	require.Empty(t, p.handle(p.foreign("secret a")))
 	require.Empty(t, p.handle(p.tombstone()))
-	require.Len(t, p.state().Pending, 2, "b and c are open")
+	require.Len(t, p.Read().Pending, 2, "b and c are open")
 	d := sent(t, p.handle(p.ended("d")))
 	require.Empty(t, d.Snapshot.MemoirContext)
 	require.Empty(t, p.handle(p.foreign("secret b")))
 	require.Empty(t, p.handle(p.foreign("secret c")))
-	require.Empty(t, p.state().Memory)
+	require.Empty(t, p.Read().Memory)
 	require.Empty(t, p.handle(p.foreign("d")))
-	require.Equal(t, "d", p.state().Memory)
-	require.Empty(t, p.state().Pending)
+	require.Equal(t, "d", p.Read().Memory)
+	require.Empty(t, p.Read().Pending)
 	require.Empty(t, p.wait())
-	require.Empty(t, p.stored)
+	require.Empty(t, p.Parts)
 }
 
 func TestEditWhileSeveralPassesAreOpen(t *testing.T) {
@@ -151,5 +151,5 @@ func TestEditWhileSeveralPassesAreOpen(t *testing.T) {
 	b := sent(t, p.handle(p.foreign("b")))
 	require.Equal(t, "b/snapshot/2", b.ID)
 	require.Equal(t, "edited", b.Snapshot.MemoirContext)
-	require.Len(t, p.state().Pending, 1, "a is done: the edit came after it")
+	require.Len(t, p.Read().Pending, 1, "a is done: the edit came after it")
 }

@@ -5,15 +5,19 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/lovoo/goka"
+
 	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // apply adds an ended session to those that wait for a worker.
 func (e sessionEnded) apply(t *transition) {
-	end := endOf(e.Cause)
+	end := endOf(e.ID)
 	switch {
-	case e.tombstone():
-		t.deadLetter(reasonTombstone)
+	case e.Tombstone():
+		t.DeadLetter(reasonTombstone)
 		return
 	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
 		return // a repeat, or a memory that was read before its session has it already
@@ -45,7 +49,7 @@ func (t *transition) newPart(value []byte) uint32 {
 	}
 	n := t.row.NextPart
 	t.row.NextPart++
-	t.out.New = append(t.out.New, newPart{n, value})
+	t.SetPart(n, value)
 	return n
 }
 
@@ -54,16 +58,16 @@ func (t *transition) snapshotOf(p *memoirrow.Pending) []byte {
 	if p.Part == 0 {
 		return p.Snapshot
 	}
-	for _, n := range t.out.New {
-		if n.Number == p.Part {
-			return n.Value
+	for _, e := range t.List() {
+		if value, ok := e.Value.([]byte); ok && e.Part == p.Part {
+			return value
 		}
 	}
 	if t.parts == nil {
 		t.err = errNoParts
 		return nil
 	}
-	value, err := t.parts.Part(p.Part)
+	value, err := t.parts(p.Part)
 	if err != nil {
 		t.err = err
 	}
@@ -74,8 +78,13 @@ func (t *transition) snapshotOf(p *memoirrow.Pending) []byte {
 func (t *transition) remove(p *memoirrow.Pending) {
 	t.changed = true
 	t.row.Pending = without(t.row.Pending, p)
+	t.deletePart(p)
+}
+
+// deletePart deletes the part of a session.
+func (t *transition) deletePart(p *memoirrow.Pending) {
 	if p.Part != 0 {
-		t.out.Unused = append(t.out.Unused, p.Part)
+		t.DeletePart(p.Part)
 	}
 }
 
@@ -112,8 +121,9 @@ func (t *transition) fail(p *memoirrow.Pending, reason string) {
 
 // giveUp sends a session to the dead-letter topic. It is not done: a memory that comes late may still have it.
 func (t *transition) giveUp(p *memoirrow.Pending, reason string) {
-	t.effect(snapshotDead{
-		End: p.End, Partition: p.Partition, Offset: p.Offset, Value: t.snapshotOf(p), Reason: reason,
+	t.DeadLetterHeld(processors.Letter{
+		Topic: t.topics.MemoirSessions.Name(), Partition: p.Partition, Offset: p.Offset, Value: t.snapshotOf(p),
+		Headers: goka.Headers{topics.HeaderID: []byte(passID(p.End, 1))}, Reason: reason,
 	})
 	t.remember(ofGivenUp, p.End)
 	t.remove(p)

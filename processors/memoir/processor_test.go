@@ -101,7 +101,7 @@ func TestStepGetsTheMemoryAndKeepsItsBytes(t *testing.T) {
 
 func TestStepGoesOnWithoutAMemoryIfTheRowIsDamagedOrNewer(t *testing.T) {
 	r := newRig(t, memoir.Config{})
-	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), bytesCodec{})
+	raw := processortest.Table(r.Driver, r.topics.MemoriesGroup(), codec.Bytes())
 	newer, err := memoirrow.Table.Marshal(&memoirrow.State{Version: 1 << 20, Memory: "new"})
 	require.NoError(t, err)
 	for _, row := range [][]byte{{0xff}, newer} {
@@ -115,15 +115,6 @@ func TestStepGoesOnWithoutAMemoryIfTheRowIsDamagedOrNewer(t *testing.T) {
 	require.Contains(t, string(r.letters.Next().Headers[topics.HeaderErrorReason]), "cannot be decoded")
 	r.memories.PipeRaw("mira", nil)
 	require.Nil(t, raw.Raw("mira"), "a tombstone deletes a damaged row")
-}
-
-// bytesCodec reads and writes the bytes of rows.
-type bytesCodec struct{}
-
-func (bytesCodec) Marshal(raw []byte) ([]byte, error) { return raw, nil }
-
-func (bytesCodec) Unmarshal(raw []byte) codec.Decoded[[]byte] {
-	return codec.Decoded[[]byte]{Value: raw}
 }
 
 func TestStepGetsTheLinesThatFitIntoItsRecord(t *testing.T) {

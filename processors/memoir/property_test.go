@@ -31,7 +31,7 @@ func (w *world) move(t *rapid.T) {
 			w.readFrom(rapid.SampledFrom(list).Draw(t, "topic"))
 		}
 	case move == "edit":
-		w.write(memories, w.edit(fmt.Sprint("edit", w.offset)))
+		w.write(memories, w.edit(fmt.Sprint("edit", w.Offset)))
 	case move == "forget":
 		if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
 			w.write(memories, w.tombstone())
@@ -49,7 +49,7 @@ func (w *world) move(t *rapid.T) {
 	case move == "leave out":
 		w.next()
 	case move == "time":
-		if w.row != nil && len(w.state().Pending) > 0 && w.inTime() {
+		if w.Row != nil && len(w.Read().Pending) > 0 && w.inTime() {
 			w.fire()
 		}
 	case move == "repeat":
@@ -80,20 +80,20 @@ func (w *world) move(t *rapid.T) {
 // inTime reports whether no answer of the updater without versions is late at the next deadline: it answers in time or not at
 // all.
 func (w *world) inTime() bool {
-	at := w.state().DeadlineMs
-	late := func(s snapshotSent) bool { return s.DueMs <= max(at, w.now.UnixMilli()) }
+	at := w.Read().DeadlineMs
+	late := func(s snapshotSent) bool { return s.DueMs <= max(at, w.Now.UnixMilli()) }
 	return !w.foreign || w.read[memories] == len(w.logs[memories]) && !slices.ContainsFunc(w.sent[w.done:], late)
 }
 
 func (w *world) fire() {
-	w.tb.Helper()
-	w.now = maxTime(w.now, w.state().DeadlineMs)
-	w.apply(deadlineCame{user})
+	w.TB.Helper()
+	w.Now = maxTime(w.Now, w.Read().DeadlineMs)
+	w.apply(deadlineCame{})
 }
 
 // finish reads everything and lets a worker reply to all that is sent, until nothing waits.
 func (w *world) finish() {
-	w.tb.Helper()
+	w.TB.Helper()
 	for {
 		for _, log := range w.unread() {
 			w.readFrom(log)
@@ -103,7 +103,7 @@ func (w *world) finish() {
 		case w.foreign && w.done < len(w.sent):
 			w.answerNext(same)
 		case !w.foreign && w.replyNext():
-		case w.row != nil && len(w.state().Pending) > 0:
+		case w.Row != nil && len(w.Read().Pending) > 0:
 			w.fire()
 		default:
 			return
@@ -113,15 +113,15 @@ func (w *world) finish() {
 
 // check checks that every ended session is in the memory, or that there is a reason why it is not.
 func (w *world) check() {
-	w.tb.Helper()
-	memory := tokens(w.state().GetMemory())
+	w.TB.Helper()
+	memory := tokens(w.Read().GetMemory())
 	for _, end := range w.ends {
 		if !w.excused[end] && !w.dead[end] {
-			require.Contains(w.tb, memory, end)
+			require.Contains(w.TB, memory, end)
 		}
 	}
 	for _, s := range w.sent {
-		require.Contains(w.tb, w.ends, *s.Snapshot.SessionID)
+		require.Contains(w.TB, w.ends, *s.Snapshot.SessionID)
 	}
 }
 
@@ -158,8 +158,8 @@ func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 		one, two := newHarness(t), newHarness(t)
 		for _, log := range w.logs {
 			for _, e := range log {
-				require.Equal(t, one.handle(e), two.handle(e))
-				require.Equal(t, one.row, two.row)
+				require.Equal(t, one.handle(e).Records(), two.handle(e).Records())
+				require.Equal(t, one.Row, two.Row)
 			}
 		}
 	})

@@ -2,10 +2,12 @@ package memoir
 
 import (
 	"fmt"
-	"sync"
+	"strconv"
 
-	"github.com/turntable-streams/turntable/codec"
+	"github.com/lovoo/goka"
+
 	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -63,14 +65,14 @@ func (t *transition) send(p *memoirrow.Pending) {
 	if t.err != nil {
 		return
 	}
-	d := snapshots().Unmarshal(raw)
+	d := t.topics.MemoirSessions.Codec().Unmarshal(raw)
 	if raw == nil || d.Err != nil {
 		t.giveUp(p, reasonLost)
 		return
 	}
 	s := d.Value
 	s.MemoirContext = t.row.Memory
-	if !fit(&s, t.config.RecordLimit-len(t.key)-envelope) {
+	if !t.fit(&s) {
 		t.giveUp(p, reasonTooLarge)
 		return
 	}
@@ -79,28 +81,22 @@ func (t *transition) send(p *memoirrow.Pending) {
 	p.Outgrown = false
 	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.config.PassTimeout)
 	t.row.Pending = append(without(t.row.Pending, p), p)
-	t.effect(snapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
+	machine.EmitWith(&t.Effects, t.topics.MemoirContextSessionEnd, t.key, passID(p.End, p.Pass), s, goka.Headers{
+		topics.HeaderMemoirVersion: strconv.AppendUint(nil, p.Base, 10),
+		topics.HeaderDeadline:      topics.AppendDeadline(nil, p.DueMs),
+	})
 }
 
-// snapshots is the codec of snapshots, which is the same for all agents.
-var snapshots = sync.OnceValue(func() codec.Codec[topics.MemoirSnapshot] {
-	c, err := topics.For("agent")
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	return c.MemoirSessions.Codec()
-})
-
-// fit drops the oldest messages of the copy in Messages, which only FlightDeck's updater reads, until a snapshot has at most limit
-// bytes. It returns false if the snapshot is too large without the copy. Neither the memory nor the conversation itself is ever
+// fit drops the oldest messages of the copy in Messages, which only FlightDeck's updater reads, until a snapshot fits
+// into a record. It returns false if the snapshot is too large without the copy. Neither the memory nor the conversation itself is ever
 // cut: what is cut would be forgotten.
-func fit(s *topics.MemoirSnapshot, limit int) bool {
+func (t *transition) fit(s *topics.MemoirSnapshot) bool {
 	excess := func() int {
-		raw, err := snapshots().Marshal(*s)
+		raw, err := t.topics.MemoirContextSessionEnd.Codec().Marshal(*s)
 		if err != nil {
 			return 1
 		}
-		return len(raw) - limit
+		return len(raw) - (t.config.RecordLimit - len(t.key) - envelope)
 	}
 	over := excess()
 	if over > 0 && len(s.Messages) > 0 && s.ThinkResponse != nil && s.ThinkResponse.PreviousMessages != nil {

@@ -9,58 +9,35 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/memoirrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// outcome is the result of applying an event to a row.
-type outcome struct {
-	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
-	Changed bool
-	// State is the new row. It is set only if Changed is true.
-	State *memoirrow.State
-	// Effects are the records to write, in this order and before the row.
-	Effects []effect
-	// New are the parts of the row to write before it, and Unused the numbers of those to delete after it.
-	New    []newPart
-	Unused []uint32
-	// Forgotten reports that nothing of the user may be left: all parts that the row does not name must be deleted too.
-	Forgotten bool
-}
-
-// partReader reads the parts of a user's row. *processors.Context implements it.
-type partReader interface {
-	// Part returns a part by its number, or nil if there is none.
-	Part(number uint32) ([]byte, error)
-}
-
-// newPart is a part of a row.
-type newPart struct {
-	Number uint32
-	Value  []byte
-}
+// readPart reads a part of a row by its number, nil if there is none.
+type readPart func(number uint32) ([]byte, error)
 
 // apply is the state machine of memories: it applies an event to the row of its user. A nil state is a user without a row.
 // It modifies the state that it is given, so the caller must not use it afterwards; it only reads the event. It is
 // deterministic. With nil parts, snapshots are stored in the row itself.
 //
 // An event that was applied before changes nothing and has no effects. The error is that of parts.
-func apply(state *memoirrow.State, e event, parts partReader, now time.Time, config Config) (outcome, error) {
-	t := &transition{row: state, key: e.user(), parts: parts, now: now, config: config}
+func apply(
+	state *memoirrow.State, user string, e event, parts readPart, now time.Time, catalog topics.Catalog, config Config,
+) (machine.Outcome[*memoirrow.State], error) {
+	t := &transition{row: state, key: user, parts: parts, now: now, topics: catalog, config: config}
 	if t.row == nil {
 		t.row = &memoirrow.State{}
 	}
 	e.apply(t)
 	t.settle()
 	t.sendNext()
-	if t.err != nil {
-		return outcome{}, t.err
-	}
-	out := t.out
-	if t.erased {
-		out.Changed, out.Forgotten = state != nil, true
-		return out, nil
-	}
-	if out.Changed = t.changed; !t.changed {
-		return out, nil
+	switch {
+	case t.err != nil:
+		return machine.Outcome[*memoirrow.State]{}, t.err
+	case t.erased:
+		return machine.Outcome[*memoirrow.State]{Changed: state != nil, Effects: t.List()}, nil
+	case !t.changed:
+		return machine.Outcome[*memoirrow.State]{Effects: t.List()}, nil
 	}
 	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
@@ -69,8 +46,7 @@ func apply(state *memoirrow.State, e event, parts partReader, now time.Time, con
 		t.row.Remembered = digests.NewestEntries(t.row.Remembered, digests.CountEntries(t.row.Remembered)/2)
 	}
 	t.row.Version, t.row.DeadlineMs = memoirrow.Version, t.deadline()
-	out.State = t.row
-	return out, nil
+	return machine.Outcome[*memoirrow.State]{Changed: true, Row: t.row, Effects: t.List()}, nil
 }
 
 // rowMargin is the room that a row leaves in a record, for its key and the record's framing.
@@ -81,12 +57,13 @@ var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New re
 
 // transition is a user's row while one event is applied to it.
 type transition struct {
+	machine.Effects
 	row     *memoirrow.State
-	key     string // the memory key
-	parts   partReader
+	key     string   // the memory key
+	parts   readPart // nil if rows have no parts
 	now     time.Time
+	topics  topics.Catalog
 	config  Config
-	out     outcome
 	changed bool // the row must be written
 	erased  bool // the row must be deleted
 	err     error
@@ -96,11 +73,6 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // after returns the time d from now, in milliseconds since the epoch.
 func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
-
-func (t *transition) effect(e effect) { t.out.Effects = append(t.out.Effects, e) }
-
-// deadLetter sends the event's record to the dead-letter topic.
-func (t *transition) deadLetter(reason string) { t.effect(deadLetter{Reason: reason}) }
 
 // find returns the pending session with an end, nil if there is none.
 func (t *transition) find(end string) *memoirrow.Pending {

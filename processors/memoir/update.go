@@ -13,8 +13,8 @@ import (
 func (e memoryWritten) apply(t *transition) {
 	foreign := e.Version == ""
 	switch {
-	case e.tombstone():
-		t.forget(e.Cause)
+	case e.Tombstone():
+		t.forget(e.ID)
 	case e.Version == topics.MemoirEdit, foreign && t.open() == nil && t.row.Abandoned == 0:
 		t.edit(e, foreign)
 	case foreign:
@@ -27,13 +27,13 @@ func (e memoryWritten) apply(t *transition) {
 // edit replaces the memory. The sessions that wait stay: the memory of an open pass is based on an old version then.
 func (t *transition) edit(e memoryWritten, keepBlank bool) {
 	switch {
-	case t.isRepeat(e.Cause):
+	case t.isRepeat(e.ID):
 	case len(e.Text) > t.config.Limit:
-		t.deadLetter(reasonMemorySize)
+		t.DeadLetter(reasonMemorySize)
 	case keepBlank && blank(e.Text):
 	default:
-		t.replace(e.Text, e.Cause)
-		t.remember(ofRecord, e.Cause)
+		t.replace(e.Text, e.ID)
+		t.remember(ofRecord, e.ID)
 	}
 }
 
@@ -42,12 +42,12 @@ func (t *transition) edit(e memoryWritten, keepBlank bool) {
 func (t *transition) applyVersioned(e memoryWritten) {
 	base, err := strconv.ParseUint(e.Version, 10, 64)
 	if err != nil {
-		t.deadLetter(reasonVersion)
+		t.DeadLetter(reasonVersion)
 		return
 	}
-	end, pass, ok := passOf(e.Cause)
+	end, pass, ok := passOf(e.ID)
 	if !ok {
-		t.deadLetter(reasonUnknown)
+		t.DeadLetter(reasonUnknown)
 		return
 	}
 	if t.isMerged(end) {
@@ -82,9 +82,9 @@ func (t *transition) deadLetterAnswer(end string) {
 	switch {
 	case t.remembers(ofGivenUp, end):
 	case t.endedByForeign(end):
-		t.deadLetter(reasonForeign)
+		t.DeadLetter(reasonForeign)
 	default:
-		t.deadLetter(reasonUnknown)
+		t.DeadLetter(reasonUnknown)
 	}
 }
 
@@ -94,7 +94,7 @@ func (t *transition) update(e memoryWritten, end string, p *memoirrow.Pending, b
 	case p.GetForgotten():
 		t.finish(end)
 	case len(e.Text) > t.config.Limit:
-		t.deadLetter(reasonMemorySize)
+		t.DeadLetter(reasonMemorySize)
 		if p != nil && p.Sent {
 			t.fail(p, failedSize)
 		}
@@ -102,7 +102,7 @@ func (t *transition) update(e memoryWritten, end string, p *memoirrow.Pending, b
 		t.conflict(p)
 	default:
 		if !blank(e.Text) {
-			t.replace(e.Text, e.Cause)
+			t.replace(e.Text, e.ID)
 		}
 		if e.Version == "" {
 			p.Answered, t.changed = true, true // settle ends it
@@ -137,15 +137,13 @@ func (t *transition) forget(cause string) {
 	if t.isRepeat(cause) || t.row.GetVersion() == 0 {
 		return // there is no row
 	}
-	t.out.Forgotten, t.row.AbandonedForgotten = true, t.row.Abandoned
+	t.row.AbandonedForgotten = t.row.Abandoned
 	for _, p := range slices.Clone(t.row.Pending) {
 		if !isOpen(p) {
 			t.finish(p.End)
 			continue
 		}
-		if p.Part != 0 {
-			t.out.Unused = append(t.out.Unused, p.Part)
-		}
+		t.deletePart(p)
 		p.Forgotten, p.Part, p.Snapshot = true, 0, nil
 	}
 	for _, p := range slices.Clone(t.row.Settled) {
@@ -162,21 +160,21 @@ func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // apply ends the open pass of a session early.
 func (e passFailed) apply(t *transition) {
-	end, pass, ok := passOf(e.Cause)
+	end, pass, ok := passOf(e.ID)
 	p := t.find(end)
 	if p == nil {
 		p = t.kept(end)
 	}
 	switch {
-	case e.tombstone():
-		t.deadLetter(reasonTombstone)
+	case e.Tombstone():
+		t.DeadLetter(reasonTombstone)
 	case !ok:
-		t.deadLetter(reasonUnknown)
+		t.DeadLetter(reasonUnknown)
 	case p != nil && p.Sent && p.Pass <= pass:
 		t.reopen(p)
 		p.Pass, t.changed = pass, true
 		t.unanswered(p, failedWorker)
 	case p == nil && t.endedByForeign(end) && !t.remembers(ofGivenUp, end):
-		t.deadLetter(reasonForeign)
+		t.DeadLetter(reasonForeign)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,12 +18,12 @@ func TestSnapshotHasTheMemoryAndItsVersion(t *testing.T) {
 	require.Equal(t, "a/snapshot/1", s.ID)
 	require.Equal(t, user, s.Key)
 	require.Equal(t, "likes tea", s.Snapshot.MemoirContext)
-	require.Equal(t, p.state().MemoryVersion, s.Version)
+	require.Equal(t, p.Read().MemoryVersion, s.Version)
 	require.Equal(t, conversation("a"), s.Snapshot.Messages)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat")
 	require.Empty(t, p.handle(p.answer(s, "likes tea and boats")))
-	require.Equal(t, "likes tea and boats", p.state().Memory)
-	require.Empty(t, p.state().Pending)
+	require.Equal(t, "likes tea and boats", p.Read().Memory)
+	require.Empty(t, p.Read().Pending)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat after its end")
 }
 
@@ -50,13 +51,13 @@ func TestMemoryOfAnOldVersionIsSentBack(t *testing.T) {
 			again := sent(t, p.handle(answer(first, "a")))
 			require.Equal(t, "a/snapshot/2", again.ID)
 			require.Equal(t, "edited", again.Snapshot.MemoirContext)
-			require.Equal(t, "edited", p.state().Memory)
+			require.Equal(t, "edited", p.Read().Memory)
 			if !foreign {
 				require.Empty(t, p.handle(p.answer(first, "a")), "a repeat opens no further pass")
 			}
 			require.Empty(t, p.handle(answer(again, "edited, a")))
-			require.Equal(t, "edited, a", p.state().Memory)
-			require.Empty(t, p.state().Pending)
+			require.Equal(t, "edited, a", p.Read().Memory)
+			require.Empty(t, p.Read().Pending)
 		})
 	}
 }
@@ -69,63 +70,63 @@ func TestMemoryThatChangesDuringEveryPassIsGivenUp(t *testing.T) {
 		s = sent(t, p.handle(p.answer(s, "a")))
 	}
 	p.handle(p.edit("edited"))
-	require.Equal(t, reasonConflicts, p.handle(p.answer(s, "a"))[0].(snapshotDead).Reason)
+	require.Equal(t, reasonConflicts, deadOf(t, p.handle(p.answer(s, "a"))[0]).Reason)
 }
 
 func TestMemoryWithoutAnOpenPassReplacesTheMemory(t *testing.T) {
 	p := newHarness(t)
 	e := p.foreign("from FlightDeck")
 	require.Empty(t, p.handle(e))
-	require.Equal(t, "from FlightDeck", p.state().Memory)
+	require.Equal(t, "from FlightDeck", p.Read().Memory)
 	require.Empty(t, p.handle(p.edit("edited")))
 	require.Empty(t, p.handle(e), "a repeat")
 	require.Empty(t, p.handle(p.foreign(" \n")), "a blank one")
-	require.Equal(t, "edited", p.state().Memory)
+	require.Equal(t, "edited", p.Read().Memory)
 	require.Empty(t, p.handle(p.edit("")))
-	require.Empty(t, p.state().Memory, "a person can delete the text")
+	require.Empty(t, p.Read().Memory, "a person can delete the text")
 }
 
 func TestBlankMemoryFinishesTheSession(t *testing.T) {
 	p := newHarness(t)
 	p.handle(p.edit("likes tea"))
-	before := p.state().MemoryVersion
+	before := p.Read().MemoryVersion
 	require.Empty(t, p.handle(p.answer(sent(t, p.handle(p.ended("a"))), " ")))
-	require.Equal(t, "likes tea", p.state().Memory)
-	require.Equal(t, before, p.state().MemoryVersion)
-	require.Empty(t, p.state().Pending)
+	require.Equal(t, "likes tea", p.Read().Memory)
+	require.Equal(t, before, p.Read().MemoryVersion)
+	require.Empty(t, p.Read().Pending)
 }
 
 func TestTooLongMemoryFailsThePass(t *testing.T) {
 	p := newHarness(t)
 	s := sent(t, p.handle(p.ended("a")))
 	long := strings.Repeat("x", p.config.Limit+1)
-	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.answer(s, long)))
-	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.edit(long)))
-	require.Empty(t, p.state().Memory)
+	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.answer(s, long))))
+	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.edit(long))))
+	require.Empty(t, p.Read().Memory)
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
-	require.Equal(t, []effect{deadLetter{reasonMemorySize}}, p.handle(p.foreign(long)))
-	require.EqualValues(t, 2, p.state().Pending[0].Failures)
+	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.foreign(long))))
+	require.EqualValues(t, 2, p.Read().Pending[0].Failures)
 }
 
 func TestFailedPassesAreRepeatedWithABackoffAndGivenUp(t *testing.T) {
 	p := newHarness(t)
-	begin := p.now
+	begin := p.Now
 	s := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.failure(s)))
 	require.Empty(t, p.handle(p.failure(s)), "a repeat")
 	s = sent(t, p.wait())
 	require.Equal(t, "a/snapshot/2", s.ID)
-	require.Equal(t, time.Minute, p.now.Sub(begin))
+	require.Equal(t, time.Minute, p.Now.Sub(begin))
 	require.Empty(t, p.wait(), "no memory came in time")
-	require.Equal(t, 31*time.Minute, p.now.Sub(begin))
+	require.Equal(t, 31*time.Minute, p.Now.Sub(begin))
 	s = sent(t, p.wait())
-	require.Equal(t, 33*time.Minute, p.now.Sub(begin))
-	dead := p.handle(p.failure(s))[0].(snapshotDead)
+	require.Equal(t, 33*time.Minute, p.Now.Sub(begin))
+	dead := deadOf(t, p.handle(p.failure(s))[0])
 	require.Equal(t, reasonGivenUp+failedWorker, dead.Reason)
 	require.Equal(t, p.ended("a").Value, dead.Value)
 	require.Empty(t, p.handle(p.ended("a")), "a repeat of what was given up")
 	require.Empty(t, p.handle(p.answer(s, "a")))
-	require.Equal(t, "a", p.state().Memory, "a late memory is not lost")
+	require.Equal(t, "a", p.Read().Memory, "a late memory is not lost")
 }
 
 func TestOtherSessionsGoFirstDuringABackoff(t *testing.T) {
@@ -143,13 +144,13 @@ func TestForgottenUserHasNothingLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
 			require.Empty(t, p.handle(p.tombstone()))
-			require.Nil(t, p.row, "nothing to forget")
+			require.Nil(t, p.Row, "nothing to forget")
 			p.handle(p.edit("a secret"))
 			a := sent(t, p.handle(p.ended("a")))
 			p.handle(p.ended("b"))
 			require.Empty(t, p.handle(p.tombstone()))
-			require.Empty(t, p.state().Memory)
-			require.Empty(t, p.stored, "the snapshots are deleted")
+			require.Empty(t, p.Read().Memory)
+			require.Empty(t, p.Parts, "the snapshots are deleted")
 			require.Empty(t, p.handle(p.ended("b")), "a repeat")
 			require.Empty(t, p.handle(p.ended("c")), "waits for the open pass")
 			late := p.answer(a, "a secret")
@@ -162,7 +163,7 @@ func TestForgottenUserHasNothingLeft(t *testing.T) {
 			require.Empty(t, p.handle(p.answer(a, "a secret")))
 			require.Empty(t, p.handle(p.answer(c, "")))
 			p.wait()
-			require.Nil(t, p.row, "a row without a memory is deleted in the end")
+			require.Nil(t, p.Row, "a row without a memory is deleted in the end")
 		})
 	}
 }
@@ -172,28 +173,28 @@ func TestOpenPassOfAForgottenUserEndsAtItsDeadline(t *testing.T) {
 	sent(t, p.handle(p.ended("a")))
 	require.Empty(t, p.handle(p.tombstone()))
 	require.Empty(t, p.wait())
-	require.Empty(t, p.state().Pending)
+	require.Empty(t, p.Read().Pending)
 }
 
 // After a crash the topics can be read in another order.
 func TestMemoryBeforeItsSession(t *testing.T) {
 	p, before := newHarness(t), newHarness(t)
 	p.handle(p.edit("x"))
-	p.copyTo(before)
+	before.Restore(&p.World)
 	a := sent(t, p.handle(p.ended("a")))
 	require.Empty(t, before.handle(p.answer(a, "x, a")))
-	require.Equal(t, "x, a", before.state().Memory)
+	require.Equal(t, "x, a", before.Read().Memory)
 	require.Empty(t, before.handle(p.ended("a")), "its content is in the memory")
 	stale := p.answer(a, "x, b")
-	stale.record.Cause = "b/snapshot/1/memory"
-	require.Equal(t, []effect{deadLetter{reasonUnknown}}, before.handle(stale))
+	stale.ID = "b/snapshot/1/memory"
+	require.Equal(t, reasonUnknown, machinetest.Reason(t, before.handle(stale)))
 }
 
 // A crash has taken the row back to an earlier pass, and other records were read meanwhile: the next pass has a new ID.
 func TestPassNumbersOfBeforeACrashAreNotUsedAgain(t *testing.T) {
 	p, before := newHarness(t), newHarness(t)
 	first := sent(t, p.handle(p.ended("a")))
-	p.copyTo(before)
+	before.Restore(&p.World)
 	p.handle(p.edit("x"))
 	second := sent(t, p.handle(p.answer(first, "a")))
 	before.handle(p.edit("y"))
@@ -211,13 +212,13 @@ func TestRecordsWithoutASessionAreDeadLettered(t *testing.T) {
 	p := newHarness(t)
 	bad := p.edit("x")
 	bad.Version = "new"
-	require.Equal(t, []effect{deadLetter{reasonVersion}}, p.handle(bad))
+	require.Equal(t, reasonVersion, machinetest.Reason(t, p.handle(bad)))
 	bad.Version = "0"
-	require.Equal(t, []effect{deadLetter{reasonUnknown}}, p.handle(bad), "the ID names no snapshot")
-	require.Equal(t, []effect{deadLetter{reasonUnknown}}, p.handle(passFailed{p.record("x", []byte("{}"))}))
-	require.Equal(t, []effect{deadLetter{reasonTombstone}}, p.handle(passFailed{p.record("x", nil)}))
-	require.Equal(t, []effect{deadLetter{reasonTombstone}}, p.handle(sessionEnded{p.record("x", nil), topics.MemoirSnapshot{}}))
-	require.Nil(t, p.row)
+	require.Equal(t, reasonUnknown, machinetest.Reason(t, p.handle(bad)), "the ID names no snapshot")
+	require.Equal(t, reasonUnknown, machinetest.Reason(t, p.handle(passFailed{p.record("x", []byte("{}"))})))
+	require.Equal(t, reasonTombstone, machinetest.Reason(t, p.handle(passFailed{p.record("x", nil)})))
+	require.Equal(t, reasonTombstone, machinetest.Reason(t, p.handle(sessionEnded{p.record("x", nil), topics.MemoirSnapshot{}})))
+	require.Nil(t, p.Row)
 }
 
 func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
@@ -231,7 +232,7 @@ func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
 	}
 	history := topics.Raw("[" + strings.Join(list, ",") + "]")
 	e.Snapshot.Messages, e.Snapshot.ThinkResponse.PreviousMessages = history, history
-	raw, err := snapshots().Marshal(e.Snapshot)
+	raw, err := p.topics.MemoirSessions.Codec().Marshal(e.Snapshot)
 	require.NoError(t, err)
 	e.Value = raw
 	s := sent(t, p.handle(e)).Snapshot
@@ -242,7 +243,7 @@ func TestSnapshotWithALargeMemoryLosesItsOldestMessages(t *testing.T) {
 	require.NotEmpty(t, kept)
 	require.Less(t, len(kept), 40)
 	require.Equal(t, list[39], string(kept[len(kept)-1]), "the newest stay")
-	raw, err = snapshots().Marshal(s)
+	raw, err = p.topics.MemoirSessions.Codec().Marshal(s)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(raw), p.config.RecordLimit-envelope)
 }

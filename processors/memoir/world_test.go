@@ -57,11 +57,11 @@ func newWorld(t tb, foreign bool, limit int, patience time.Duration) *world {
 // mark makes a cut. After a crash under at least once, what was written since is still there. With an updater without versions the
 // outputs since the cut are taken back, as under exactly once, because such an updater must get each snapshot once.
 func (w *world) mark() {
-	kept, read, sent := newHarness(w.tb), w.read, len(w.sent)
-	w.copyTo(kept)
+	kept, read, sent := newHarness(w.TB), w.read, len(w.sent)
+	kept.Restore(&w.World)
 	w.committed = sent
 	w.back = func() {
-		kept.copyTo(w.harness)
+		w.Restore(&kept.World)
 		w.read = read
 		if w.foreign {
 			w.sent = w.sent[:sent]
@@ -75,20 +75,20 @@ func tokens(memory string) []string { return strings.Fields(memory) }
 
 // apply applies an event and checks that nothing gets lost by it.
 func (w *world) apply(e event) {
-	w.tb.Helper()
-	before := w.state()
-	effects := w.handle(e)
-	after := w.state()
+	w.TB.Helper()
+	before := w.Read()
+	es := w.handle(e)
+	after := w.Read()
 	old, now := tokens(before.GetMemory()), tokens(after.GetMemory())
 	m, written := e.(memoryWritten)
 	byHand := written && m.Version == "" && !w.foreign // a person, without the header of an edit
-	replaces := written && (m.tombstone() || m.Version == topics.MemoirEdit) || byHand
-	if written && m.Version == "" && !m.tombstone() && w.foreign && !w.remembered(before, m) {
-		require.True(w.tb, before.Abandoned > 0 || (&transition{row: before}).open() != nil, "the pass of an answer is open")
+	replaces := written && (m.Tombstone() || m.Version == topics.MemoirEdit) || byHand
+	if written && m.Version == "" && !m.Tombstone() && w.foreign && !w.remembered(before, m) {
+		require.True(w.TB, before.Abandoned > 0 || (&transition{row: before}).open() != nil, "the pass of an answer is open")
 	}
 	for _, end := range old {
 		if !slices.Contains(now, end) {
-			require.True(w.tb, replaces, "%s was in the memory: %q, now %q", end, old, now)
+			require.True(w.TB, replaces, "%s was in the memory: %q, now %q", end, old, now)
 			w.excused[end] = true
 		}
 	}
@@ -96,28 +96,30 @@ func (w *world) apply(e event) {
 		if w.isDone(before, end) || !w.isDone(after, end) {
 			continue
 		}
-		if forgotten(before, end) || written && (m.tombstone() || blank(m.Text) && !w.foreign) {
+		if forgotten(before, end) || written && (m.Tombstone() || blank(m.Text) && !w.foreign) {
 			w.excused[end] = true
 			continue
 		}
-		require.True(w.tb, written, "%T", e)
+		require.True(w.TB, written, "%T", e)
 		if !w.excused[end] {
-			require.Contains(w.tb, now, end, "a session is done when it is in the memory")
+			require.Contains(w.TB, now, end, "a session is done when it is in the memory")
 		}
 	}
-	for _, effect := range effects {
-		switch f := effect.(type) {
-		case snapshotSent:
-			require.False(w.tb, w.isDone(before, *f.Snapshot.SessionID), "an ended session is sent until it is done")
+	for _, effect := range es {
+		switch {
+		case effect.Topic != "":
+			f := sentOf(w.TB, effect)
+			require.False(w.TB, w.isDone(before, *f.Snapshot.SessionID), "an ended session is sent until it is done")
 			w.sent = append(w.sent, f)
-		case snapshotDead:
-			require.NotEmpty(w.tb, f.Value)
+		case effect.Held != nil:
+			f := deadOf(w.TB, effect)
+			require.NotEmpty(w.TB, f.Value)
 			w.dead[f.End] = true
-		case deadLetter:
+		default:
 			_, ended := e.(sessionEnded)
-			require.False(w.tb, ended, "an ended session has a snapshot before it is dead-lettered")
+			require.False(w.TB, ended, "an ended session has a snapshot before it is dead-lettered")
 			end, _, _ := passOf(causeOf(e))
-			if f.Reason == reasonForeign || f.Reason == reasonMemorySize && w.isLate(after, end) {
+			if effect.Reason == reasonForeign || effect.Reason == reasonMemorySize && w.isLate(after, end) {
 				w.dead[end] = true // the answer has its content
 			}
 		}
@@ -125,7 +127,7 @@ func (w *world) apply(e event) {
 }
 
 func (w *world) remembered(s *memoirrow.State, m memoryWritten) bool {
-	return s != nil && (&transition{row: s}).isRepeat(m.Cause)
+	return s != nil && (&transition{row: s}).isRepeat(m.ID)
 }
 
 // isDone reports whether a session has ended. A memory without a version ends only those of FlightDeck's updater.
@@ -143,9 +145,9 @@ func (w *world) isLate(s *memoirrow.State, end string) bool {
 func causeOf(e event) string {
 	switch f := e.(type) {
 	case memoryWritten:
-		return f.Cause
+		return f.ID
 	case passFailed:
-		return f.Cause
+		return f.ID
 	}
 	return ""
 }

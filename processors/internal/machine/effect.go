@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -16,6 +18,8 @@ type Effect struct {
 	Key string
 	// ID is the output's turntable.id. It is the same if the output is written again.
 	ID string
+	// Headers are the headers of the output besides its ID.
+	Headers goka.Headers
 	// Value is the value of the output or of the part; nil for a tombstone and for a part that is deleted.
 	Value any
 	// Reason is the reason of a dead letter.
@@ -60,7 +64,7 @@ func Emit[T any](es *Effects, t topics.Topic[T], key, id string, value T) {
 // EmitWith adds an output with headers besides that of its ID.
 func EmitWith[T any](es *Effects, t topics.Topic[T], key, id string, value T, headers goka.Headers) {
 	es.list = append(es.list, Effect{
-		Topic: t.Name(), Key: key, ID: id, Value: value,
+		Topic: t.Name(), Key: key, ID: id, Headers: headers, Value: value,
 		perform: func(c *processors.Context) error {
 			if headers == nil {
 				return processors.EmitWithID(c, t, key, value, id)
@@ -107,7 +111,8 @@ func (es *Effects) SetPart(n uint32, value []byte) {
 	es.list = append(es.list, Effect{Part: n, Value: value, perform: func(c *processors.Context) error { return c.SetPart(n, value) }})
 }
 
-// DeletePart deletes a part that the row no longer names.
+// DeletePart deletes a part that the row no longer names. A part of the same event is not written.
 func (es *Effects) DeletePart(n uint32) {
+	es.list = slices.DeleteFunc(es.list, func(e Effect) bool { return e.Part == n })
 	es.list = append(es.list, Effect{Part: n, perform: func(c *processors.Context) error { return c.DeletePart(n) }})
 }

@@ -33,10 +33,10 @@ type Machine[R rows.Message, E any] struct {
 	// Broken is the reason with which the record of an event is dead-lettered if the row cannot be decoded. Empty: such a row is
 	// replaced, as if there were none.
 	Broken string
-	// Purges reports whether an event erases a row: it also deletes one that cannot be decoded, and all parts that the new row does
-	// not name, also those that a crash has left. Nil: none does.
+	// Purges reports whether an event erases a row: it also deletes one that cannot be decoded. Nil: none does.
 	Purges func(E) bool
-	// Named returns the numbers of the parts that a row names, nil for no row. Nil: rows have no parts.
+	// Named returns the numbers of the parts that a row names, nil for no row. When a row is deleted or erased, all others are
+	// deleted, also those that a crash has left. Nil: rows have no parts.
 	Named func(R) []uint32
 	// Due is the event that the earliest deadline of a row has passed.
 	Due E
@@ -90,7 +90,7 @@ func (m *Machine[R, E]) apply(c *processors.Context, e E) error {
 			zap.String("group", string(c.Group())), zap.String("key", c.Key()), zap.Error(err))
 		out, err = Outcome[R]{Changed: true}, nil
 	}
-	if err == nil && purges && out.Changed {
+	if err == nil && out.Changed && (purges || !out.Row.ProtoReflect().IsValid()) {
 		err = m.deleteUnnamed(c, &out)
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package machine
 import (
 	"time"
 
+	"github.com/lovoo/goka"
+
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -21,6 +23,8 @@ type Record struct {
 	Offset    int64
 	// Value is the record's value; nil for a tombstone.
 	Value []byte
+	// Headers are the record's headers.
+	Headers goka.Headers
 }
 
 // RecordOf describes the record that a callback handles, with its undecoded value.
@@ -28,7 +32,7 @@ func RecordOf(c *processors.Context, raw []byte) *Record {
 	_, own := c.Headers()[topics.HeaderID]
 	return &Record{
 		ID: c.CauseID(), Own: own, At: c.Timestamp(),
-		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), Value: raw,
+		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), Value: raw, Headers: c.Headers(),
 	}
 }
 

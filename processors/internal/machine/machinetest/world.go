@@ -3,7 +3,9 @@
 package machinetest
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +38,8 @@ type World[R rows.Message, E any] struct {
 	RowLimit, RecordLimit int
 	// Endless reports that rows may have no deadline.
 	Endless bool
+	// Named returns the numbers of the parts that a row names, nil for no row. Nil: rows have no parts.
+	Named func(R) []uint32
 	// Repeats reports whether an event that comes again may write an output that it did not write before. Nil: none.
 	Repeats func(machine.Effect) bool
 
@@ -43,8 +47,12 @@ type World[R rows.Message, E any] struct {
 	Now time.Time
 	// Row is the encoded row, nil if there is none.
 	Row []byte
+	// Parts are the parts of the row.
+	Parts map[uint32][]byte
 	// Offset is that of the last record.
 	Offset int64
+
+	written map[uint32][]byte // all parts that were ever written
 }
 
 // Effects are the effects of one or more events.
@@ -90,12 +98,13 @@ func (w *World[R, E]) Set(row R) {
 // Handle applies an event, checks what it writes and plays its crashes.
 func (w *World[R, E]) Handle(e E) Effects {
 	w.TB.Helper()
-	before := w.Row
-	out := w.apply(before, e)
+	out := w.apply(w.Row, e)
+	w.repeatBeforeRow(e, out)
 	if out.Changed {
-		w.Row = w.encode(out.Row, before != nil, w.isDue(e))
+		w.Row = w.encode(out.Row, w.Row != nil, w.isDue(e))
+		w.writeParts(out)
+		w.repeatAfterRow(e, out)
 	}
-	w.crash(before, e, out)
 	return out.Effects
 }
 
@@ -104,6 +113,7 @@ func (w *World[R, E]) apply(row []byte, e E) machine.Outcome[R] {
 	out, err := w.Apply(w.read(row), e)
 	require.NoError(w.TB, err)
 	for _, effect := range out.Effects {
+		require.True(w.TB, out.Changed || effect.Part == 0, "a part is written with its row")
 		w.checkEffect(effect)
 	}
 	return out
@@ -147,27 +157,61 @@ func (w *World[R, E]) encode(row R, had, due bool) []byte {
 
 func (w *World[R, E]) isDue(e E) bool { return any(e) == any(w.Due) }
 
-// crash plays what a crash makes of an event.
-func (w *World[R, E]) crash(before []byte, e E, out machine.Outcome[R]) {
+// Part returns a part of the row, nil if there is none.
+func (w *World[R, E]) Part(n uint32) ([]byte, error) { return w.Parts[n], nil }
+
+// Restore takes the row and its parts back to those of another world.
+func (w *World[R, E]) Restore(from *World[R, E]) {
+	w.Row, w.Parts, w.written = from.Row, maps.Clone(from.Parts), maps.Clone(from.written)
+}
+
+// writeParts writes and deletes the parts of an outcome, and checks that they are those that the row names.
+func (w *World[R, E]) writeParts(out machine.Outcome[R]) {
+	w.TB.Helper()
+	if w.Named == nil {
+		return
+	}
+	if w.Parts == nil {
+		w.Parts, w.written = map[uint32][]byte{}, map[uint32][]byte{}
+	}
+	for _, e := range out.Effects {
+		value, set := e.Value.([]byte)
+		switch {
+		case e.Part == 0:
+		case set:
+			require.True(w.TB, w.written[e.Part] == nil || bytes.Equal(w.written[e.Part], value), "a part is never replaced")
+			w.Parts[e.Part], w.written[e.Part] = value, value
+		default:
+			delete(w.Parts, e.Part)
+		}
+	}
+	require.ElementsMatch(w.TB, w.Named(out.Row), slices.Collect(maps.Keys(w.Parts)), "the row names its parts, and no part is left")
+}
+
+// repeatBeforeRow plays a crash before the row was written.
+func (w *World[R, E]) repeatBeforeRow(e E, out machine.Outcome[R]) {
 	w.TB.Helper()
 	wrote := ids(out.Effects)
-	same := w.apply(before, e)
+	same := w.apply(w.Row, e)
 	require.Equal(w.TB, Effects(out.Effects).Records(), Effects(same.Effects).Records(), "equal arguments give equal outputs")
 	if out.Changed && out.Row.ProtoReflect().IsValid() {
 		require.True(w.TB, same.Changed && proto.Equal(out.Row, same.Row), "equal arguments give equal rows")
 	}
 	now := w.Now
 	w.Now = now.Add(time.Millisecond)
-	late := w.apply(before, e)
-	if len(late.Effects) > len(out.Effects) { // a deadline that has come meanwhile
+	late := w.apply(w.Row, e)
+	if len(ids(late.Effects)) > len(wrote) { // a deadline that has come meanwhile
 		require.Subset(w.TB, ids(late.Effects), wrote, "the outputs have the same IDs after a crash before the row")
 	} else {
 		require.Equal(w.TB, wrote, ids(late.Effects), "the outputs have the same IDs after a crash before the row")
 	}
 	w.Now = now
-	if !out.Changed {
-		return
-	}
+}
+
+// repeatAfterRow plays a crash after the row was written.
+func (w *World[R, E]) repeatAfterRow(e E, out machine.Outcome[R]) {
+	w.TB.Helper()
+	wrote := ids(out.Effects)
 	again := w.apply(w.Row, e)
 	for _, effect := range again.Effects {
 		if effect.Topic != "" && effect.Value != nil && (w.Repeats == nil || !w.Repeats(effect)) {
@@ -176,9 +220,12 @@ func (w *World[R, E]) crash(before []byte, e E, out machine.Outcome[R]) {
 	}
 }
 
+// ids identifies effects. The number of a part may be another one if an event is repeated.
 func ids(effects []machine.Effect) (all []string) {
 	for _, e := range effects {
-		all = append(all, idOf(e))
+		if e.Part == 0 {
+			all = append(all, idOf(e))
+		}
 	}
 	return all
 }
