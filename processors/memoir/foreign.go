@@ -26,7 +26,7 @@ func (t *transition) applyForeign(e memoryWritten) {
 		t.skipTo(current)
 		p = current
 	}
-	t.update(e, p.End, p, p.Base)
+	t.update(e, p.End, p.Pass, p, p.Base)
 }
 
 // openCurrent returns the first open pass that is based on the current memory, nil if there is none, or if the memory of one before

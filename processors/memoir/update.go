@@ -73,7 +73,7 @@ func (t *transition) applyVersioned(e memoryWritten) {
 	if p != nil {
 		t.reopen(p)
 	}
-	t.update(e, end, p, base)
+	t.update(e, end, pass, p, base)
 }
 
 // deadLetterAnswer dead-letters the event, an answer for a session that is neither pending nor kept, unless the session itself is
@@ -89,13 +89,13 @@ func (t *transition) deadLetterAnswer(end string) {
 }
 
 // update applies the memory of a pass. p is nil if the row does not have the session.
-func (t *transition) update(e memoryWritten, end string, p *memoirrow.Pending, base uint64) {
+func (t *transition) update(e memoryWritten, end string, pass uint32, p *memoirrow.Pending, base uint64) {
 	switch {
 	case p.GetForgotten():
 		t.finish(end)
 	case len(e.Text) > t.config.Limit:
 		t.DeadLetter(reasonMemorySize)
-		if p != nil && p.Sent {
+		if p != nil && p.Sent && p.Pass == pass { // a repeat does not fail a later pass
 			t.fail(p, failedSize)
 		}
 	case base != t.row.MemoryVersion:

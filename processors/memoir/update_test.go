@@ -104,6 +104,8 @@ func TestTooLongMemoryFailsThePass(t *testing.T) {
 	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.edit(long))))
 	require.Empty(t, p.Read().Memory)
 	require.Equal(t, "a/snapshot/2", sent(t, p.wait()).ID)
+	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.answer(s, long))), "a repeat")
+	require.True(t, p.Read().Pending[0].Sent, "it does not fail the next pass")
 	require.Equal(t, reasonMemorySize, machinetest.Reason(t, p.handle(p.foreign(long))))
 	require.EqualValues(t, 2, p.Read().Pending[0].Failures)
 }
