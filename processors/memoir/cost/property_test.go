@@ -17,7 +17,7 @@ import (
 // entry is a record of a topic in the model.
 type entry struct {
 	key string
-	record
+	*record
 }
 
 // group is a group under the guarantee at least once: a crash returns it to its last cut, but its outputs stay.
@@ -65,20 +65,24 @@ func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 		sessions := &group[*costrow.SessionTotals]{
 			input: &costs, rows: map[string]*costrow.SessionTotals{}, saved: map[string]*costrow.SessionTotals{},
 			apply: func(row *costrow.SessionTotals, e entry) (*costrow.SessionTotals, bool) {
-				out := applySession(row, e.key, &e.record, now, config)
-				require.Empty(t, out.Reason)
-				for _, s := range out.Shares {
-					shares = append(shares, entry{s.Cost.Scope, record{s.ID, s.Cost}})
+				out := applySession(row, e.key, e.record, now, catalog, config)
+				for _, effect := range out.Effects {
+					require.Empty(t, effect.Reason)
+					if m, ok := effect.Value.(topics.ModelCost); ok {
+						shares = append(shares, entry{m.Scope, newCost(effect.ID, m)})
+					}
 				}
-				return out.Row, out.Row != nil
+				return out.Row, out.Changed
 			},
 		}
 		scopes := &group[*costrow.ScopeTotals]{
 			input: &shares, rows: map[string]*costrow.ScopeTotals{}, saved: map[string]*costrow.ScopeTotals{},
 			apply: func(row *costrow.ScopeTotals, e entry) (*costrow.ScopeTotals, bool) {
-				out := applyScope(row, e.key, &e.record, now, config)
-				require.Empty(t, out.Reason)
-				return out.Row, out.Row != nil
+				out := applyScope(row, e.key, e.record, now, catalog, config)
+				for _, effect := range out.Effects {
+					require.Empty(t, effect.Reason)
+				}
+				return out.Row, out.Changed
 			},
 		}
 		wanted := map[string]Amount{}
@@ -93,7 +97,7 @@ func TestTotalsAreTheSumsOfDistinctCosts(t *testing.T) {
 				names = append(names, topics.UserScope(*m.UserID), topics.TenantScope("acme"))
 			}
 			written++
-			costs = append(costs, entry{session, record{fmt.Sprint("id-", written), m}})
+			costs = append(costs, entry{session, newCost(fmt.Sprint("id-", written), m)})
 			amount, err := AmountOf(*m.CostUSD)
 			require.NoError(t, err)
 			for _, name := range names {

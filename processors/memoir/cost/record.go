@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // record is a record of model-costs or scope-costs.
 type record struct {
-	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
-	ID string
-	// Value is its decoded value.
-	Value topics.ModelCost
+	*machine.Record
+	Cost topics.ModelCost
 }
 
 // The reasons of dead letters, in their error.reason header.
@@ -36,12 +35,14 @@ const (
 )
 
 // reject returns why a record cannot be added, or "".
-func reject(m topics.ModelCost) string {
-	cost := 0.0
+func reject(r *record) string {
+	m, cost := r.Cost, 0.0
 	if m.CostUSD != nil {
 		cost = *m.CostUSD
 	}
 	switch {
+	case r.Tombstone():
+		return reasonTombstone
 	case m.LLMCalls < 0 || m.InputTokens < 0 || m.OutputTokens < 0 || cost < 0 || math.IsNaN(cost):
 		return reasonNegative
 	case cost > maxCost:

@@ -6,38 +6,35 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/costrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// scopeOutcome is what a record, or a deadline, changes.
-type scopeOutcome struct {
-	// Row is the new row. It is nil if nothing changes.
-	Row *costrow.ScopeTotals
-	// ID is the turntable.id of Spending.
-	ID string
-	// Spending is the new value of the topic spending. It is nil if the record is a repeat, or a deadline.
-	Spending *topics.Spending
-	// Reason says why the record is dead-lettered, empty if it is not.
-	Reason string
-}
+// scopeOutcome is what a record, or a deadline, changes in the row of a scope.
+type scopeOutcome = machine.Outcome[*costrow.ScopeTotals]
 
 // applyScope adds a record of scope-costs to the row of its scope, nil if it has none. A nil record is the row's deadline. It
 // does not modify row.
 //
 // The newest day counts, by the times of the records: a record of an earlier day is not in the sum of the day, and one of an
 // earlier month is not in that of the month. All are in the total.
-func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time, config *Config) scopeOutcome {
+func applyScope(
+	row *costrow.ScopeTotals, scope string, r *record, now time.Time, catalog topics.Catalog, config *Config,
+) scopeOutcome {
 	if r == nil {
-		return scopeOutcome{Row: forgetScope(row, now, config)}
+		next := forgetScope(row, now, config)
+		return scopeOutcome{Changed: next != nil, Row: next}
 	}
-	m := r.Value
-	if reason := reject(m); reason != "" {
-		return scopeOutcome{Reason: reason}
+	var es machine.Effects
+	m, reason := r.Cost, reject(r)
+	if reason == "" && m.Scope != scope {
+		reason = reasonScope
 	}
-	if m.Scope != scope {
-		return scopeOutcome{Reason: reasonScope}
-	}
-	if config.window().Has(row.GetSeen(), r.ID, now) {
+	switch {
+	case reason != "":
+		es.DeadLetter(reason)
+		return scopeOutcome{Effects: es.List()}
+	case config.window().Has(row.GetSeen(), r.ID, now):
 		return scopeOutcome{}
 	}
 	next := &costrow.ScopeTotals{}
@@ -70,13 +67,14 @@ func applyScope(row *costrow.ScopeTotals, scope string, r *record, now time.Time
 	if next.DeadlineMs == 0 {
 		next.DeadlineMs = config.forgetAt(now)
 	}
-	return scopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: scopeRecord(next, scope)}
+	machine.Emit(&es, catalog.Spending, scope, derive("spending", r.ID, scope), scopeRecord(next, scope))
+	return scopeOutcome{Changed: true, Row: next, Effects: es.List()}
 }
 
 // scopeRecord returns the record of the topic spending that says what a row says.
-func scopeRecord(s *costrow.ScopeTotals, scope string) *topics.Spending {
+func scopeRecord(s *costrow.ScopeTotals, scope string) topics.Spending {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
-	return &topics.Spending{
+	return topics.Spending{
 		Scope: scope, LLMCalls: s.LlmCalls, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens,
 		CostUSD: amountFrom(s.Cost).Dollars(), Day: s.Day, DayCostUSD: amountFrom(s.DayCost).Dollars(),
 		Month: s.Month, MonthCostUSD: amountFrom(s.MonthCost).Dollars(), Timestamp: &at,

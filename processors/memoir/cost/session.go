@@ -6,43 +6,32 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/costrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// sessionOutcome is what a record, or a deadline, changes.
-type sessionOutcome struct {
-	// Row is the new row. It is nil if nothing changes.
-	Row *costrow.SessionTotals
-	// ID is the turntable.id of Cost.
-	ID string
-	// Cost is the new value of session-cost. It is nil if the record is a repeat, or a deadline.
-	Cost *topics.SessionCost
-	// Shares are the records of scope-costs.
-	Shares []Share
-	// Reason says why the record is dead-lettered, empty if it is not.
-	Reason string
-}
-
-// Share is a record of scope-costs: the cost of a call for one scope.
-type Share struct {
-	ID   string // its turntable.id
-	Cost topics.ModelCost
-}
+// sessionOutcome is what a record, or a deadline, changes in the row of a session.
+type sessionOutcome = machine.Outcome[*costrow.SessionTotals]
 
 // applySession adds a record of model-costs to the row of its session, nil if it has none. A nil record is the row's deadline.
 // It does not modify row.
-func applySession(row *costrow.SessionTotals, session string, r *record, now time.Time, config *Config) sessionOutcome {
+func applySession(
+	row *costrow.SessionTotals, session string, r *record, now time.Time, catalog topics.Catalog, config *Config,
+) sessionOutcome {
 	if r == nil {
-		return sessionOutcome{Row: forgetSession(row, now, config)}
+		next := forgetSession(row, now, config)
+		return sessionOutcome{Changed: next != nil, Row: next}
 	}
-	m := r.Value
-	if reason := reject(m); reason != "" {
-		return sessionOutcome{Reason: reason}
+	var es machine.Effects
+	m, reason := r.Cost, reject(r)
+	if reason == "" && m.SessionID != nil && *m.SessionID != session {
+		reason = reasonSession
 	}
-	if m.SessionID != nil && *m.SessionID != session {
-		return sessionOutcome{Reason: reasonSession}
-	}
-	if config.window().Has(row.GetSeen(), r.ID, now) {
+	switch {
+	case reason != "":
+		es.DeadLetter(reason)
+		return sessionOutcome{Effects: es.List()}
+	case config.window().Has(row.GetSeen(), r.ID, now):
 		return sessionOutcome{}
 	}
 	next := &costrow.SessionTotals{}
@@ -65,19 +54,19 @@ func applySession(row *costrow.SessionTotals, session string, r *record, now tim
 	if next.DeadlineMs == 0 {
 		next.DeadlineMs = config.forgetAt(now)
 	}
-	out := sessionOutcome{Row: next, ID: derive("session", r.ID, session), Cost: sessionRecord(next, session)}
+	machine.Emit(&es, catalog.SessionCost, session, derive("session", r.ID, session), sessionRecord(next, session))
 	m.SessionID, m.AtMS = &session, at.UnixMilli()
 	for _, scope := range scopesOf(m) {
 		m.Scope = scope
-		out.Shares = append(out.Shares, Share{ID: derive("scope", r.ID, scope), Cost: m})
+		machine.Emit(&es, catalog.ScopeCosts, scope, derive("scope", r.ID, scope), m)
 	}
-	return out
+	return sessionOutcome{Changed: true, Row: next, Effects: es.List()}
 }
 
 // sessionRecord returns the record of session-cost that says what a row says.
-func sessionRecord(s *costrow.SessionTotals, session string) *topics.SessionCost {
+func sessionRecord(s *costrow.SessionTotals, session string) topics.SessionCost {
 	at := topics.Timestamp(time.UnixMilli(s.AtMs))
-	c := &topics.SessionCost{
+	c := topics.SessionCost{
 		SessionID: &session, UserID: s.UserId, LLMCalls: int32Of(s.LlmCalls), TotalInputTokens: int32Of(s.InputTokens),
 		TotalOutputTokens: int32Of(s.OutputTokens), Timestamp: &at,
 	}

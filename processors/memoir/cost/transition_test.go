@@ -16,10 +16,23 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/costrow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
+
+var catalog, _ = topics.For("quay")
+
+// newCost returns a record.
+func newCost(id string, m topics.ModelCost) *record {
+	return &record{&machine.Record{ID: id, Value: []byte("{}")}, m}
+}
+
+func costIn(t *testing.T, out sessionOutcome) topics.SessionCost {
+	return machinetest.Only[topics.SessionCost](t, out.Effects)
+}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -85,42 +98,43 @@ func TestCostOfASession(t *testing.T) {
 	config := defaults()
 	m := call(0.0018, noon.Add(-time.Hour))
 	m.UserID, m.TenantID = ptr("mira"), ptr("acme")
-	out := applySession(nil, "s1", &record{"a", m}, noon, config)
-	require.Equal(t, &topics.SessionCost{
+	out := applySession(nil, "s1", newCost("a", m), noon, catalog, config)
+	require.Equal(t, topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 1, TotalInputTokens: 912, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
-	}, out.Cost)
-	require.Len(t, out.Shares, 2)
+	}, costIn(t, out))
+	shares := machinetest.Values[topics.ModelCost](out.Effects)
+	require.Len(t, shares, 2)
 	for i, scope := range []string{"user/mira", "tenant/acme"} {
 		want := m
 		want.SessionID, want.Scope = ptr("s1"), scope
-		require.Equal(t, want, out.Shares[i].Cost)
+		require.Equal(t, want, shares[i])
 	}
-	require.NotEqual(t, out.Shares[0].ID, out.Shares[1].ID)
-	require.NotEqual(t, out.ID, out.Shares[0].ID)
+	require.NotEqual(t, out.Effects[1].ID, out.Effects[2].ID)
+	require.NotEqual(t, out.Effects[0].ID, out.Effects[1].ID)
 
 	// A call without a price and without a user: the user and the cost stay, the newest time too.
 	row := stored(t, costrow.SessionTable.Codec(), out.Row)
 	free := topics.ModelCost{LLMCalls: 2, InputTokens: 1, AtMS: noon.Add(-2 * time.Hour).UnixMilli()}
-	out = applySession(row, "s1", &record{"b", free}, noon, config)
-	require.Equal(t, &topics.SessionCost{
+	out = applySession(row, "s1", newCost("b", free), noon, catalog, config)
+	require.Equal(t, topics.SessionCost{
 		SessionID: ptr("s1"), UserID: ptr("mira"), LLMCalls: 3, TotalInputTokens: 913, TotalOutputTokens: 177,
 		EstimatedCostUSD: ptr(0.0018), Timestamp: ptr("2026-09-21T11:00:00Z"),
-	}, out.Cost)
-	require.Empty(t, out.Shares)
-	require.Equal(t, sessionOutcome{}, applySession(out.Row, "s1", &record{"a", m}, noon, config), "a repeat changes nothing")
+	}, costIn(t, out))
+	require.Len(t, out.Effects, 1)
+	require.Equal(t, sessionOutcome{}, applySession(out.Row, "s1", newCost("a", m), noon, catalog, config), "a repeat changes nothing")
 }
 
 func TestSessionWithoutAPriceHasNoCost(t *testing.T) {
-	out := applySession(nil, "s1", &record{"a", topics.ModelCost{LLMCalls: 1}}, noon, defaults())
-	require.Nil(t, out.Cost.EstimatedCostUSD)
-	require.Equal(t, ptr("2026-09-21T12:00:00Z"), out.Cost.Timestamp, "a record without a time has the time at which it is added")
+	out := applySession(nil, "s1", newCost("a", topics.ModelCost{LLMCalls: 1}), noon, catalog, defaults())
+	require.Nil(t, costIn(t, out).EstimatedCostUSD)
+	require.Equal(t, ptr("2026-09-21T12:00:00Z"), costIn(t, out).Timestamp, "a record without a time has the time at which it is added")
 	row := stored(t, costrow.SessionTable.Codec(), out.Row)
-	out = applySession(row, "s1", &record{"b", call(0, noon)}, noon, defaults())
-	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD, "a cost of 0 is known")
+	out = applySession(row, "s1", newCost("b", call(0, noon)), noon, catalog, defaults())
+	require.Equal(t, ptr(0.0), costIn(t, out).EstimatedCostUSD, "a cost of 0 is known")
 	row = stored(t, costrow.SessionTable.Codec(), out.Row)
-	out = applySession(row, "s1", &record{"c", topics.ModelCost{LLMCalls: 1}}, noon, defaults())
-	require.Equal(t, ptr(0.0), out.Cost.EstimatedCostUSD)
+	out = applySession(row, "s1", newCost("c", topics.ModelCost{LLMCalls: 1}), noon, catalog, defaults())
+	require.Equal(t, ptr(0.0), costIn(t, out).EstimatedCostUSD)
 }
 
 func TestCountsSaturate(t *testing.T) {
@@ -128,18 +142,18 @@ func TestCountsSaturate(t *testing.T) {
 	var row *costrow.SessionTotals
 	var out sessionOutcome
 	for _, id := range []string{"a", "b", "c"} {
-		out = applySession(row, "s1", &record{id, m}, noon, defaults())
+		out = applySession(row, "s1", newCost(id, m), noon, catalog, defaults())
 		row = out.Row
 	}
-	require.EqualValues(t, math.MaxInt32, out.Cost.LLMCalls)
-	require.EqualValues(t, math.MaxInt32, out.Cost.TotalInputTokens)
-	require.EqualValues(t, math.MaxInt32, out.Cost.TotalOutputTokens)
+	require.EqualValues(t, math.MaxInt32, costIn(t, out).LLMCalls)
+	require.EqualValues(t, math.MaxInt32, costIn(t, out).TotalInputTokens)
+	require.EqualValues(t, math.MaxInt32, costIn(t, out).TotalOutputTokens)
 	require.EqualValues(t, 3*int64(math.MaxInt32), row.LlmCalls)
 	require.EqualValues(t, math.MaxInt64, row.InputTokens)
 	m.Scope = "user/mira"
 	var scope *costrow.ScopeTotals
 	for _, id := range []string{"a", "b"} {
-		scope = applyScope(scope, "user/mira", &record{id, m}, noon, defaults()).Row
+		scope = applyScope(scope, "user/mira", newCost(id, m), noon, catalog, defaults()).Row
 	}
 	require.EqualValues(t, math.MaxInt64, scope.InputTokens)
 }
@@ -161,13 +175,13 @@ func TestInvalidCostsAreDeadLettered(t *testing.T) {
 		"another session": {topics.ModelCost{SessionID: ptr("s2")}, reasonSession},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, sessionOutcome{Reason: c.reason}, applySession(nil, "s1", &record{"a", c.m}, noon, defaults()))
+			require.Equal(t, c.reason, machinetest.Reason(t, applySession(nil, "s1", newCost("a", c.m), noon, catalog, defaults()).Effects))
 			if c.reason == reasonSession {
 				c.reason = reasonScope // it has none
 			} else {
 				c.m.Scope = "user/mira"
 			}
-			require.Equal(t, scopeOutcome{Reason: c.reason}, applyScope(nil, "user/mira", &record{"a", c.m}, noon, defaults()))
+			require.Equal(t, c.reason, machinetest.Reason(t, applyScope(nil, "user/mira", newCost("a", c.m), noon, catalog, defaults()).Effects))
 		})
 	}
 }
@@ -191,14 +205,15 @@ func TestDaysAndMonthsOfAScope(t *testing.T) {
 	} {
 		m := call(0.1, step.at)
 		m.Scope = "user/mira"
-		out := applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaults())
-		require.Equal(t, step.date, out.Spending.Day, "step %d", i)
-		require.Equal(t, step.month, out.Spending.Month)
-		require.InDelta(t, step.total, out.Spending.CostUSD, 0)
-		require.InDelta(t, step.day, out.Spending.DayCostUSD, 0, "step %d", i)
-		require.InDelta(t, step.mont, out.Spending.MonthCostUSD, 0, "step %d", i)
+		out := applyScope(row, "user/mira", newCost(strconv.Itoa(i), m), now, catalog, defaults())
+		spending := machinetest.Only[topics.Spending](t, out.Effects)
+		require.Equal(t, step.date, spending.Day, "step %d", i)
+		require.Equal(t, step.month, spending.Month)
+		require.InDelta(t, step.total, spending.CostUSD, 0)
+		require.InDelta(t, step.day, spending.DayCostUSD, 0, "step %d", i)
+		require.InDelta(t, step.mont, spending.MonthCostUSD, 0, "step %d", i)
 		row = stored(t, costrow.ScopeTable.Codec(), out.Row)
-		require.Equal(t, scopeOutcome{}, applyScope(row, "user/mira", &record{strconv.Itoa(i), m}, now, defaults()))
+		require.Equal(t, scopeOutcome{}, applyScope(row, "user/mira", newCost(strconv.Itoa(i), m), now, catalog, defaults()))
 	}
 	require.EqualValues(t, 8, row.LlmCalls)
 }
@@ -207,10 +222,10 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 	config := defaults()
 	m := call(0.1, noon)
 	m.Scope = "user/mira"
-	session := applySession(nil, "s1", &record{"a", m}, noon, config).Row
-	session = applySession(session, "s1", &record{"b", m}, noon.Add(time.Hour), config).Row
-	scope := applyScope(nil, "user/mira", &record{"a", m}, noon, config).Row
-	scope = applyScope(scope, "user/mira", &record{"b", m}, noon.Add(time.Hour), config).Row
+	session := applySession(nil, "s1", newCost("a", m), noon, catalog, config).Row
+	session = applySession(session, "s1", newCost("b", m), noon.Add(time.Hour), catalog, config).Row
+	scope := applyScope(nil, "user/mira", newCost("a", m), noon, catalog, config).Row
+	scope = applyScope(scope, "user/mira", newCost("b", m), noon.Add(time.Hour), catalog, config).Row
 	for _, want := range []struct {
 		at   time.Time
 		seen int
@@ -222,8 +237,8 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, want.at, time.UnixMilli(at).UTC())
 		}
-		session = applySession(session, "s1", nil, want.at, config).Row
-		scope = applyScope(scope, "user/mira", nil, want.at, config).Row
+		session = applySession(session, "s1", nil, want.at, catalog, config).Row
+		scope = applyScope(scope, "user/mira", nil, want.at, catalog, config).Row
 		require.Len(t, session.Seen, want.seen)
 		require.Len(t, scope.Seen, want.seen)
 	}
@@ -231,20 +246,20 @@ func TestIDsAreForgottenAtTheDeadlineAndSumsStay(t *testing.T) {
 	require.Zero(t, scope.DeadlineMs)
 	require.InDelta(t, 0.2, amountFrom(session.Cost).Dollars(), 0)
 	require.InDelta(t, 0.2, amountFrom(scope.Cost).Dollars(), 0)
-	require.Nil(t, applySession(nil, "s1", nil, noon, config).Row)
-	require.Nil(t, applyScope(nil, "user/mira", nil, noon, config).Row)
+	require.Nil(t, applySession(nil, "s1", nil, noon, catalog, config).Row)
+	require.Nil(t, applyScope(nil, "user/mira", nil, noon, catalog, config).Row)
 }
 
 // A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
 func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
 	config, m := defaults(), call(0.1, noon)
-	row := applySession(nil, "s1", &record{"a", m}, noon, config).Row
-	row = applySession(row, "s1", &record{"b", m}, noon.Add(24*time.Hour-time.Minute), config).Row
-	row = applySession(row, "s1", &record{"c", m}, noon.Add(time.Minute), config).Row
+	row := applySession(nil, "s1", newCost("a", m), noon, catalog, config).Row
+	row = applySession(row, "s1", newCost("b", m), noon.Add(24*time.Hour-time.Minute), catalog, config).Row
+	row = applySession(row, "s1", newCost("c", m), noon.Add(time.Minute), catalog, config).Row
 	deadlines := 0
 	for ; row.DeadlineMs != 0; deadlines++ {
 		require.Less(t, deadlines, 5)
-		row = applySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), config).Row
+		row = applySession(row, "s1", nil, time.UnixMilli(row.DeadlineMs), catalog, config).Row
 	}
 	require.Nil(t, row.Seen)
 }
@@ -292,7 +307,7 @@ func BenchmarkApplyScope(b *testing.B) {
 				m := call(0.0018, noon)
 				m.Scope = "tenant/acme"
 				i++
-				row = applyScope(row, m.Scope, &record{strconv.Itoa(i), m}, noon, defaults()).Row
+				row = applyScope(row, m.Scope, newCost(strconv.Itoa(i), m), noon, catalog, defaults()).Row
 			}
 			for range n {
 				add()
