@@ -6,26 +6,18 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // measurement is a record of tool-use-latency.
 type measurement struct {
-	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
-	ID string
-	// Value is its decoded value.
-	Value topics.ToolLatency
+	*machine.Record
+	Latency topics.ToolLatency
 }
 
 // outcome is what a record, or a deadline, changes.
-type outcome struct {
-	// Row is the new row, nil if it is removed.
-	Row *latencyrow.ToolLatencies
-	// Changed is false if the row stays as it is, as for a repeated record.
-	Changed bool
-	// Reason says why the record is dead-lettered, empty if it is not.
-	Reason string
-}
+type outcome = machine.Outcome[*latencyrow.ToolLatencies]
 
 // The reasons of dead letters, in their error.reason header.
 const (
@@ -48,25 +40,27 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 	if r == nil {
 		return expire(row, now, config)
 	}
-	switch v := r.Value; {
+	switch v := r.Latency; {
+	case r.Tombstone():
+		return rejected(reasonTombstone)
 	case tool == "" || len(tool) > maxName:
-		return outcome{Reason: reasonLongName}
+		return rejected(reasonLongName)
 	case v.ToolName != nil && *v.ToolName != tool:
-		return outcome{Reason: reasonTool}
+		return rejected(reasonTool)
 	case v.LatencyMS < 0:
-		return outcome{Reason: reasonNegative}
+		return rejected(reasonNegative)
 	case config.window().Has(row.GetSeen(), r.ID, now):
-		return outcome{Row: row}
+		return outcome{}
 	}
 	next := &latencyrow.ToolLatencies{}
 	if row != nil {
 		next = proto.CloneOf(row)
 	}
-	if err := measureTools(next, r.Value.LatencyMS); err != nil {
-		return outcome{Reason: reasonBroken}
+	if err := measureTools(next, r.Latency.LatencyMS); err != nil {
+		return rejected(reasonBroken)
 	}
 	next.Version = latencyrow.Version
-	if r.Value.Status == statusError {
+	if r.Latency.Status == statusError {
 		next.Errors++
 	}
 	next.Seen, next.AddedMs = config.window().Add(next.Seen, r.ID, now), now.UnixMilli()
@@ -74,6 +68,12 @@ func apply(row *latencyrow.ToolLatencies, tool string, r *measurement, now time.
 		next.DeadlineMs = config.deadline(next)
 	}
 	return outcome{Row: next, Changed: true}
+}
+
+func rejected(reason string) outcome {
+	var es machine.Effects
+	es.DeadLetter(reason)
+	return outcome{Effects: es.List()}
 }
 
 // measureTools adds a latency.

@@ -17,16 +17,28 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/latencyrow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
-// measured returns the row after a record with this latency. The row is encoded and decoded, as in a broker.
-func measured(t require.TestingT, row *latencyrow.ToolLatencies, id string, ms int64, status string, now time.Time) *latencyrow.ToolLatencies {
-	out := apply(row, "berth_lookup", &measurement{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, defaults())
-	require.Empty(t, out.Reason)
-	return stored(t, out.Row)
+// measured returns the row after a record with this latency.
+func measured(t machinetest.TB, row *latencyrow.ToolLatencies, id string, ms int64, status string, now time.Time) *latencyrow.ToolLatencies {
+	w := &machinetest.World[*latencyrow.ToolLatencies, *measurement]{TB: t, Table: rowFormat, Now: now}
+	w.Apply = func(row *latencyrow.ToolLatencies, r *measurement) (outcome, error) {
+		return apply(row, "berth_lookup", r, w.Now, defaults()), nil
+	}
+	if row != nil {
+		w.Set(row)
+	}
+	require.Empty(t, w.Handle(newMeasurement(id, topics.ToolLatency{LatencyMS: ms, Status: status})))
+	return w.Read()
+}
+
+func newMeasurement(id string, v topics.ToolLatency) *measurement {
+	return &measurement{&machine.Record{ID: id, Value: []byte("{}")}, v}
 }
 
 func stored(t require.TestingT, row *latencyrow.ToolLatencies) *latencyrow.ToolLatencies {
@@ -75,7 +87,7 @@ func TestCallsOfAToolAreAggregated(t *testing.T) {
 
 func TestRepeatedLatencyIsAddedOnce(t *testing.T) {
 	row := measured(t, nil, "a", 5, "", noon)
-	out := apply(row, "berth_lookup", &measurement{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), defaults())
+	out := apply(row, "berth_lookup", newMeasurement("a", topics.ToolLatency{LatencyMS: 5}), noon.Add(time.Hour), defaults())
 	require.False(t, out.Changed)
 	require.EqualValues(t, 2, measured(t, row, "b", 5, "", noon).Count)
 }
@@ -86,10 +98,10 @@ func TestInvalidLatenciesAreDeadLettered(t *testing.T) {
 		reasonNegative: {LatencyMS: -1},
 		reasonTool:     {ToolName: &other},
 	} {
-		require.Equal(t, outcome{Reason: reason}, apply(nil, "t", &measurement{ID: "a", Value: r}, noon, defaults()))
+		require.Equal(t, reason, machinetest.Reason(t, apply(nil, "t", newMeasurement("a", r), noon, defaults()).Effects))
 	}
 	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
-		require.Equal(t, reasonLongName, apply(nil, name, &measurement{ID: "a"}, noon, defaults()).Reason)
+		require.Equal(t, reasonLongName, machinetest.Reason(t, apply(nil, name, newMeasurement("a", topics.ToolLatency{}), noon, defaults()).Effects))
 	}
 }
 
@@ -249,7 +261,7 @@ func BenchmarkApply(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))
 			var row *latencyrow.ToolLatencies
 			add := func(i int) {
-				r := &measurement{ID: strconv.Itoa(i), Value: topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))}}
+				r := newMeasurement(strconv.Itoa(i), topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))})
 				row = apply(row, "t", r, noon, defaults()).Row
 			}
 			for i := range n {
