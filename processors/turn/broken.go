@@ -38,8 +38,9 @@ func abandon(state *turnrow.State, key string, f failure, now time.Time, rules r
 			continue
 		}
 		o := errorOutput(f)
-		o.SessionID, o.UserID, o.RequestID = &s.key, boundedID(a.UserId), boundedID(a.RequestId)
-		o.Cost, o.Timestamp = state.Cost, topics.Timestamp(now)
+		boundIDs(a)
+		address(&o, s.key, a)
+		o.UserID, o.Cost, o.Timestamp = a.UserId, state.Cost, topics.Timestamp(now)
 		if len(a.Origin) <= topics.MaxOrigin && len(a.Task) <= maxTask {
 			o.ReplyTo = ownRoute(a)
 		}
@@ -70,8 +71,8 @@ func deadLetterUnapplied(event event, reason string, f failure, now time.Time, r
 	}
 	a, _ := accept(e, rules)
 	o := errorOutput(f)
-	o.ReplyTo = ownRoute(a)
-	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
+	address(&o, e.Session, a)
+	o.ReplyTo, o.UserID, o.Timestamp = ownRoute(a), a.UserId, topics.Timestamp(now)
 	return append(effects, emit{Key: e.Session, ID: outputID(a.TurnId, 0, answered(o), 0), Value: answered(o)})
 }
 

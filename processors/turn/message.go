@@ -95,6 +95,14 @@ func accept(e messageArrived, rules rules) (a *turnrow.Accepted, wrong string) {
 	return a, wrong
 }
 
+// address gives an output what it repeats of its message, so that its reader knows what it answers.
+func address(o *topics.Output, session string, a *turnrow.Accepted) {
+	o.SessionID, o.RequestID = &session, a.RequestId
+}
+
+// boundIDs drops the IDs of a damaged row that no record can have.
+func boundIDs(a *turnrow.Accepted) { a.UserId, a.RequestId = boundedID(a.UserId), boundedID(a.RequestId) }
+
 // requestID returns the request id in a message's metadata, nil if it has none. bad reports an invalid one.
 func requestID(metadata topics.Raw) (id *string, bad bool) {
 	v, ok := topics.Lookup(metadata, "request_id")

@@ -31,8 +31,7 @@ func (f failure) withReason(reason *string) failure {
 
 // output ends a message with its only output, addressed to its origin or to the route of its request.
 func (s *transition) output(a *turnrow.Accepted, o topics.Output) {
-	o.SessionID = &s.key
-	o.RequestID = a.RequestId
+	address(&o, s.key, a)
 	o.ReplyTo = s.routeOf(a)
 	o.Timestamp = *s.timestamp()
 	s.emit(a.TurnId, 0, answered(o), 0)
