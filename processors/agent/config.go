@@ -25,7 +25,8 @@ import (
 type Config struct {
 	// Model answers the steps of the turns. If it is also a think.Streamer, as the adapters for providers and think.StreamFunc
 	// are, its text is streamed. If it is a think.ToolUser, it is given the Tools and those of Delegates and Peers. Other
-	// processes may have other workers for the model, in any language, that write no stream of events of their own.
+	// processes may have other workers for the model, in any language, that write no stream of events of their own. think.Fallback
+	// makes one model of several.
 	Model think.Model
 	// Tools are what the model can call (default none). The call of another tool is answered with an error.
 	Tools []tools.Tool

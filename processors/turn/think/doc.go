@@ -59,6 +59,8 @@
 // call as its reason. All calls of a step have the same Step.Key, from which adapters derive the idempotency key of their
 // requests.
 //
+// Fallback makes one model of several providers: the next one is asked while one is unavailable.
+//
 // A reply without a call and without a text that is not blank is no answer (ErrEmpty). The model is asked once more, at once
 // and with Step.Again; if that reply is empty too, the turn ends with the code empty_response.
 //
