@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/topics"
@@ -17,7 +19,7 @@ import (
 
 // preparation returns the function that creates the topics of WithTopics, or nil without them. It retries with the restart
 // policy of the processor while brokers are unavailable. Topics that do not fit together are an error immediately.
-func (o *options) preparation(c instance.Config) func(context.Context) error {
+func (o *options) preparation(c instance.Config) func(context.Context, func(error)) error {
 	if o.catalog == nil {
 		return nil
 	}
@@ -37,7 +39,10 @@ func (o *options) preparation(c instance.Config) func(context.Context) error {
 	if c.Restart.Initial > 0 {
 		wait.InitialInterval, wait.MaxInterval = c.Restart.Initial, c.Restart.Max
 	}
-	return func(ctx context.Context) error {
+	return func(ctx context.Context, waits func(error)) error {
+		var warned string
+		var warnedAt time.Time
+		clock := cmp.Or(c.Clock, clock.System())
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
 			conf := c.Sarama()
 			kafka.LimitGreeting(conf)
@@ -48,7 +53,11 @@ func (o *options) preparation(c instance.Config) func(context.Context) error {
 				err = backoff.Permanent(err)
 			case ctx.Err() != nil: // the processor stops, and there is no retry
 			default:
-				c.Logger.Warn("topics cannot be created yet, retrying", zap.Error(err))
+				waits(err)
+				if text := err.Error(); text != warned || clock.Now().Sub(warnedAt) >= sameWarning {
+					warned, warnedAt = text, clock.Now()
+					c.Logger.Warn("topics cannot be created yet, retrying", zap.Error(err))
+				}
 			}
 			return struct{}{}, err
 		}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
@@ -66,6 +75,9 @@ const (
 	defaultRestartMax     = 15 * time.Second
 )
 
+// sameWarning is how long a warning is not repeated while its cause is the same.
+const sameWarning = 10 * time.Second
+
 // EnsureTopics creates the topics of WithTopics as Processor.Run does before it joins the group, for a program that writes to
 // them earlier. It retries while brokers are unavailable, up to the limit of WithRestartLimit, and blocks until the topics exist.
 func EnsureTopics(ctx context.Context, brokers []string, opts ...Option) error {
@@ -80,5 +92,5 @@ func EnsureTopics(ctx context.Context, brokers []string, opts ...Option) error {
 	if prepare == nil {
 		return nil
 	}
-	return prepare(ctx)
+	return prepare(ctx, func(error) {})
 }

@@ -32,8 +32,9 @@ type Config struct {
 	// KeepMembership keeps a static member in the group when Run ends, for a quick restart.
 	KeepMembership bool
 	// Prepare, if not nil, is called once before the group is joined, while the storage directory is held. Its context ends
-	// with that of Run, and when Kill is called. Run returns its error.
-	Prepare func(context.Context) error
+	// with that of Run, and when Kill is called. Run returns its error. It calls waits with the reason of each failure after which
+	// it tries again: that is Health.Err meanwhile.
+	Prepare func(ctx context.Context, waits func(error)) error
 	// Sarama returns a new configuration at every call; the instance changes it. Required.
 	Sarama func() *sarama.Config
 	Logger *zap.Logger   // none

@@ -74,7 +74,7 @@ func TestDirectoryBelongsToOneInstanceOfAGroup(t *testing.T) {
 	older.ready(t)
 	newer := run(t, instance.Config{
 		Brokers: brokers, Graph: counting("g"), StorageDir: dir,
-		Prepare: func(context.Context) error { return errBoom }, // would hide the reason
+		Prepare: func(context.Context, func(error)) error { return errBoom }, // would hide the reason
 	})
 	err := newer.wait(t)
 	require.ErrorIs(t, err, store.ErrInUse)

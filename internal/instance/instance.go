@@ -119,7 +119,7 @@ func (inst *Instance) prepare(ctx context.Context) error {
 		case <-preparing.Done():
 		}
 	}()
-	err := inst.cfg.Prepare(preparing)
+	err := inst.cfg.Prepare(preparing, inst.health.note)
 	switch {
 	case inst.wasKilled():
 		return cut.ErrKilled

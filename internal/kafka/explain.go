@@ -32,10 +32,12 @@ func causeOf(cfg *sarama.Config, err error) string {
 	const (
 		protocol    = "security.protocol (KAFKA_SECURITY_PROTOCOL)"
 		credentials = "sasl.username and sasl.password (KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD)"
+		servers     = "bootstrap.servers (KAFKA_BOOTSTRAP_SERVERS)"
 		mechanism   = "sasl.mechanism (KAFKA_SASL_MECHANISM)"
 	)
 	closed := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 	var noTLS tls.RecordHeaderError
+	var unknown *net.DNSError
 	switch {
 	case errors.Is(err, sarama.ErrSASLAuthenticationFailed):
 		if mechanismOf(cfg) == sarama.SASLTypeOAuth {
@@ -57,6 +59,16 @@ func causeOf(cfg *sarama.Config, err error) string {
 	case closed:
 		return "the broker closed the connection; a TLS listener does so: check the port, and whether " + protocol +
 			" must be SSL or SASL_SSL"
+	case errors.Is(err, sarama.ErrInvalidReplicationFactor):
+		return "the cluster has fewer brokers than a topic would have replicas: start more brokers, or set processors.WithReplication, " +
+			"1 for a single broker"
+	case errors.Is(err, sarama.ErrTopicAuthorizationFailed), errors.Is(err, sarama.ErrClusterAuthorizationFailed):
+		return "the principal of this program may not do this: allow it (CREATE and DESCRIBE to create topics), or let another program " +
+			"create the topics"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there: check the address in " + servers + ", and whether Kafka runs"
+	case errors.As(err, &unknown):
+		return "the name of the broker is not known here: check the address in " + servers
 	case errors.Is(err, ErrSilent), readTimedOut(err):
 		return "the address accepts connections and does not answer: check the host and the port; a proxy or firewall, a " +
 			"broker that hangs, and a listener that is none of Kafka do so"

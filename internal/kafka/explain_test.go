@@ -3,6 +3,8 @@ package kafka
 import (
 	"errors"
 	"io"
+	"net"
+	"syscall"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -27,7 +29,17 @@ func TestConnectionErrorsNameBrokersMechanismAndSettings(t *testing.T) {
 		},
 		"closed":          {io.EOF, "PLAIN", false, []string{"SASL PLAIN and no TLS", "KAFKA_SECURITY_PROTOCOL", "wrong credentials"}},
 		"superfluous TLS": {io.EOF, "PLAIN", true, []string{"ended the TLS handshake", "KAFKA_SECURITY_PROTOCOL"}},
-		"silent":          {sarama.Wrap(sarama.ErrOutOfBrokers, ErrSilent), "PLAIN", false, []string{"does not answer"}},
+		"nothing listens": {
+			sarama.Wrap(sarama.ErrOutOfBrokers, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), "PLAIN", true,
+			[]string{"nothing listens there", "KAFKA_BOOTSTRAP_SERVERS"},
+		},
+		"unknown name": {
+			sarama.Wrap(sarama.ErrOutOfBrokers, &net.DNSError{Err: "no such host", Name: "kafka"}), "PLAIN", true,
+			[]string{"not known here", "KAFKA_BOOTSTRAP_SERVERS"},
+		},
+		"replication": {sarama.ErrInvalidReplicationFactor, "PLAIN", true, []string{"fewer brokers", "processors.WithReplication"}},
+		"no right":    {sarama.ErrTopicAuthorizationFailed, "PLAIN", true, []string{"may not do this", "CREATE"}},
+		"silent":      {sarama.Wrap(sarama.ErrOutOfBrokers, ErrSilent), "PLAIN", false, []string{"does not answer"}},
 	} {
 		conf := Config()
 		conf.Net.SASL.Enable, conf.Net.SASL.User, conf.Net.SASL.Password = true, "svc", "hidden"

@@ -29,9 +29,9 @@ type Agent struct {
 	plan    plan
 
 	begun atomic.Bool
-	ready chan struct{} // closed when the doors answer
-	ended chan struct{} // closed when Run has returned
-	parts *assembly     // set before ready is closed
+	parts atomic.Pointer[assembly] // set when Run has made them
+	ready chan struct{}            // closed when the doors answer
+	ended chan struct{}            // closed when Run has returned
 }
 
 // New returns an agent. It checks the configuration and connects to nothing. An error wraps ErrConfig and names all mistakes.
@@ -147,27 +147,33 @@ func (a *Agent) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer parts.close()
-	return parts.run(ctx, func() {
-		a.parts = parts
-		close(a.ready)
-	})
+	a.parts.Store(parts)
+	return parts.run(ctx, http.HandlerFunc(a.serve), func() { close(a.ready) })
 }
 
 // Ready returns a channel that is closed when all parts run and the doors answer.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
 // Handler serves the doors, for a server of the caller's: use package processors/httpserver, which bounds the connections.
-// Until Ready it answers 503.
+// Until Ready it answers 503, and HealthPath says what the start waits for.
 func (a *Agent) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-a.ready:
-			a.parts.handler.ServeHTTP(w, r)
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "the agent is starting", http.StatusServiceUnavailable)
+	a.config.warnOpen("")
+	return http.HandlerFunc(a.serve)
+}
+
+func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
+	parts := a.parts.Load()
+	select {
+	case <-a.ready:
+		parts.handler.ServeHTTP(w, r)
+	default:
+		if r.URL.Path == HealthPath && parts != nil {
+			parts.mux.ServeHTTP(w, r)
+			return
 		}
-	})
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the agent is starting", http.StatusServiceUnavailable)
+	}
 }
 
 // closing is longer than a request waits for the brokers.

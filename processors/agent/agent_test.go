@@ -4,14 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/processors/agent"
@@ -130,4 +137,75 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 	_, err := agent.New("no agent", agent.Config{Model: think.StreamFunc(script)})
 	require.ErrorIs(t, err, agent.ErrConfig)
+}
+
+func TestHealthOfAStartSaysWhatItWaitsFor(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	_, err = agent.New("harbor", agent.Config{Model: think.StreamFunc(script), Listen: address})
+	require.NoError(t, err)
+	taken := must(agent.New("harbor", agent.Config{Model: think.StreamFunc(script), Listen: address, Brokers: []string{"127.0.0.1:1"}}))
+	require.ErrorIs(t, taken.Run(t.Context()), syscall.EADDRINUSE, "it is told before the brokers are asked")
+	require.NoError(t, l.Close())
+
+	waiting := must(agent.New("harbor", agent.Config{Model: think.StreamFunc(script), Listen: address, Brokers: []string{"127.0.0.1:1"}}))
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- waiting.Run(ctx) }()
+	get := func(path string) (int, string) {
+		r, err := http.Get("http://" + address + path)
+		if err != nil {
+			return 0, ""
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return r.StatusCode, string(body)
+	}
+	require.Eventually(t, func() bool {
+		status, body := get(agent.HealthPath)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "nothing listens there")
+	}, waitLimit, 10*time.Millisecond)
+	status, body := get(agent.InvokePath)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, body, "starting")
+	stop()
+	require.NoError(t, <-ran)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestOpenDoorsAreToldOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent.Config
+		warnings int
+	}{
+		"open":                 {agent.Config{Listen: "127.0.0.1:0"}, 1},
+		"open, which is meant": {agent.Config{Listen: "127.0.0.1:0", Open: true}, 0},
+		"no doors":             {agent.Config{}, 0},
+	} {
+		core, logged := observer.New(zap.WarnLevel)
+		c.Model, c.Logger = think.StreamFunc(script), zap.New(core)
+		start(t, must(agent.New("harbor", c.Config)))
+		require.Equal(t, c.warnings, logged.FilterMessageSnippet("open").Len(), name)
+		require.Equal(t, c.warnings+1, logged.Len(), "%s: the other one is that of the broker: %v", name, logged.All())
+	}
+}
+
+func TestAskOfAnAgentThatDoesNotRunSaysSo(t *testing.T) {
+	a := must(agent.New("harbor", agent.Config{Model: think.StreamFunc(script)}))
+	ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+	defer stop()
+	_, err := a.Ask(ctx, "s", "hello")
+	require.ErrorIs(t, err, agent.ErrNotRunning)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+const waitLimit = time.Minute
+
+func must(a *agent.Agent, err error) *agent.Agent {
+	if err != nil {
+		panic(err)
+	}
+	return a
 }

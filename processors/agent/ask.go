@@ -20,6 +20,9 @@ var ErrTurn = errors.New("agent: the turn has no answer")
 // ErrNoDoors is returned by Ask and Stream of an agent whose Parts have no Doors.
 var ErrNoDoors = errors.New("agent: Ask and Stream need the part Doors")
 
+// ErrNotRunning is wrapped by the error of Ask and Stream if Run was not called until their context ended.
+var ErrNotRunning = errors.New("agent: the agent does not run: call Run, for example in a goroutine")
+
 // Ask writes a user's message to a session and returns the answer. It blocks until the agent is ready and the turn ends, or
 // until ctx ends: the turn then continues. Messages of a session that ask at the same time are answered in order. A turn that
 // waits for a person's approval waits as long as its gate.
@@ -128,7 +131,10 @@ func (a *Agent) begin(ctx context.Context, session, message string) (invoke.Stre
 	case <-a.ended:
 		return nil, ErrStopped
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		if !a.begun.Load() {
+			return nil, fmt.Errorf("%w: %w", ErrNotRunning, context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("agent: the agent is still starting; its health and its log say what it waits for: %w", context.Cause(ctx))
 	}
 	data, err := json.Marshal(map[string]any{
 		"inputs": map[string]any{"messages": []any{map[string]string{"role": "user", "content": message}}},
@@ -136,5 +142,5 @@ func (a *Agent) begin(ctx context.Context, session, message string) (invoke.Stre
 	if err != nil {
 		return nil, fmt.Errorf("agent: encode the message: %w", err)
 	}
-	return a.parts.pipeline.Invoke(ctx, invoke.Request{SessionID: session, Data: data})
+	return a.parts.Load().pipeline.Invoke(ctx, invoke.Request{SessionID: session, Data: data})
 }

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"net"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/loopback"
 	"github.com/turntable-streams/turntable/processors"
@@ -27,9 +29,9 @@ const (
 // corsHeaders are the headers that pages of Origins may send.
 var corsHeaders = []string{"Authorization", "Idempotency-Key", "Last-Event-ID"}
 
-// door returns what every door is configured with.
+// door returns what every door is configured with. What everyone may do is said once, by warnOpen.
 func (c *Config) door() auth.Door {
-	return auth.Door{Authenticate: c.Authenticate, Origins: c.Origins, Headers: corsHeaders, Logger: c.Logger}
+	return auth.Door{Authenticate: c.Authenticate, Open: true, Origins: c.Origins, Headers: corsHeaders, Logger: c.Logger}
 }
 
 func (a *assembly) addDoors() error {
@@ -144,16 +146,34 @@ func (a *assembly) addPeers() error {
 	return nil
 }
 
-// health answers with the states of the groups, 503 unless all of them run.
+// warnOpen logs that the doors authenticate no one.
+func (c *Config) warnOpen(address string) {
+	if c.Authenticate == nil && !c.Open {
+		c.Logger.Warn("the doors are open: everyone who reaches them may use every session and decide every approval; set Authenticate, "+
+			"or Open if that is meant", zap.String("address", address))
+	}
+}
+
+// health answers with the states of the groups, 503 unless all of them run. Errors can name sessions and addresses: they are shown
+// only where the doors cannot be reached from other machines.
 func (a *assembly) health(w http.ResponseWriter, r *http.Request) {
 	if loopback.Renamed(r) {
 		http.Error(w, "this address is known by another name", http.StatusForbidden)
 		return
 	}
-	status, states := http.StatusOK, map[string]processors.Health{}
+	type state struct {
+		processors.Health
+		Error string `json:"error,omitempty"`
+	}
+	host, _, _ := net.SplitHostPort(a.config.Listen)
+	status, states := http.StatusOK, map[string]state{}
 	for i, p := range a.groups {
 		h := p.Health()
-		states[string(a.plan.graphs[i].Group())] = h
+		s := state{Health: h}
+		if h.Err != nil && loopback.Is(host) {
+			s.Error = h.Err.Error()
+		}
+		states[string(a.plan.graphs[i].Group())] = s
 		if h.State != processors.Running {
 			status = http.StatusServiceUnavailable
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -13,12 +14,18 @@ import (
 	"github.com/turntable-streams/turntable/processors/httpserver"
 )
 
-// run runs the parts until ctx ends or one fails. The parts start and stop in stages: the groups first, because they create the
-// topics, then what works, then what the doors read, and the server last.
-func (a *assembly) run(ctx context.Context, ready func()) error {
+// run runs the parts until ctx ends or one fails. The parts start in stages: the groups first, because they create the topics, then
+// what works, then what the doors read. They stop in the opposite order. The server of Listen serves h from the beginning, so that
+// the health of a start can be seen, and stops first.
+func (a *assembly) run(ctx context.Context, h http.Handler, ready func()) error {
 	s := &stages{}
 	s.ctx, s.fail = context.WithCancel(ctx)
 	defer s.fail()
+	if a.config.Listen != "" {
+		if err := a.listen(s, h); err != nil {
+			return err
+		}
+	}
 	for _, g := range a.groups {
 		s.begin(g.Run)
 	}
@@ -37,13 +44,6 @@ func (a *assembly) run(ctx context.Context, ready func()) error {
 		select {
 		case <-is:
 		case <-s.ctx.Done():
-			return s.end()
-		}
-	}
-	s.next()
-	if a.config.Listen != "" {
-		if err := a.listen(s); err != nil {
-			s.failed(err)
 			return s.end()
 		}
 	}
@@ -69,14 +69,15 @@ func (a *assembly) running(ctx context.Context) bool {
 }
 
 // listen opens the doors to the network.
-func (a *assembly) listen(s *stages) error {
+func (a *assembly) listen(s *stages, h http.Handler) error {
 	listener, err := httpserver.Listen(a.config.Listen)
 	if err != nil {
 		return fmt.Errorf("agent: Listen: %w", err)
 	}
 	a.config.Logger.Info("doors", zap.Stringer("addr", listener.Addr()))
-	server := httpserver.New(a.handler)
-	s.begin(func(ctx context.Context) error {
+	a.config.warnOpen(listener.Addr().String())
+	server := httpserver.New(h)
+	s.in(&s.front, func(ctx context.Context) error {
 		if err := httpserver.Serve(ctx, server, listener, closing); err != nil {
 			return fmt.Errorf("agent: Listen: %w", err)
 		}
@@ -85,12 +86,13 @@ func (a *assembly) listen(s *stages) error {
 	return nil
 }
 
-// stages are functions that run concurrently and stop one stage after the other, the last one first.
+// stages are functions that run concurrently and stop one stage after the other: front, then the last one first.
 type stages struct {
 	ctx   context.Context // ends when one of them fails
 	fail  context.CancelFunc
 	open  stage
 	ended []stage // the earlier ones
+	front stage   // stops before the others
 	mu    sync.Mutex
 	errs  []error
 }
@@ -102,13 +104,15 @@ type stage struct {
 }
 
 // begin runs a function in the current stage.
-func (s *stages) begin(run func(context.Context) error) {
-	if s.open.members == nil {
-		s.open.members = new(sync.WaitGroup)
-		s.open.ctx, s.open.cancel = context.WithCancel(context.WithoutCancel(s.ctx))
+func (s *stages) begin(run func(context.Context) error) { s.in(&s.open, run) }
+
+func (s *stages) in(st *stage, run func(context.Context) error) {
+	if st.members == nil {
+		st.members = new(sync.WaitGroup)
+		st.ctx, st.cancel = context.WithCancel(context.WithoutCancel(s.ctx))
 	}
-	ctx := s.open.ctx
-	s.open.members.Go(func() {
+	ctx := st.ctx
+	st.members.Go(func() {
 		if err := run(ctx); err != nil {
 			s.failed(err)
 		}
@@ -130,6 +134,7 @@ func (s *stages) next() {
 // end stops the stages and returns the errors of their functions.
 func (s *stages) end() error {
 	s.next()
+	s.ended = append(s.ended, s.front)
 	for i := len(s.ended) - 1; i >= 0; i-- {
 		if st := s.ended[i]; st.members != nil {
 			st.cancel()

@@ -11,8 +11,10 @@ import (
 type Door struct {
 	// Authenticate identifies callers. A request for which it returns an error, or whose credential has ended, is answered with
 	// 401, and that of a caller without the rights that it needs with 403. A door without Authenticate accepts every caller and logs
-	// a warning, unless it says otherwise.
+	// a warning, unless Open is set or it says otherwise.
 	Authenticate Authenticate
+	// Open says that a door without Authenticate is meant to accept every caller: it logs no warning.
+	Open bool
 	// Origins are the origins of the pages of other hosts that may use the door, for example https://app.example.com; "*" for all
 	// (default: none). The scripts of a named origin may send cookies. Requests of other pages are answered with 403, unless they
 	// only read. With Authenticate, "*" trusts no page: the scripts may only read, without cookies.

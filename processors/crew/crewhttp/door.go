@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
@@ -65,9 +63,7 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	if c.Authenticate == nil {
-		c.Logger.Warn("crew door is open: requests are not authenticated and may control every crew", zap.String("agent", agent))
-	}
+	entrance.WarnOpen(c.Door, agent, "crew door is open: requests are not authenticated and may control every crew")
 	return h, nil
 }
 

@@ -47,10 +47,7 @@ func New(index *Index, c Config) (*Handler, error) {
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	if c.Authenticate == nil {
-		c.Logger.Warn("delegation door is open: requests are not authenticated and may read every result",
-			zap.String("agent", index.agent))
-	}
+	entrance.WarnOpen(c.Door, index.agent, "delegation door is open: requests are not authenticated and may read every result")
 	return &Handler{index: index, config: c, entrance: e}, nil
 }
 

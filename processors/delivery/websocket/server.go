@@ -56,9 +56,7 @@ func New(agent string, c Config) (*Server, error) {
 	s.main = &tableindex.Source{Topics: slices.Delete(slices.Clone(names[:]), int(feedSessionContext), int(feedSessionContext)+1), Handle: s.hub.onRecord, New: true}
 	s.follows, s.follower = tableindex.New(ErrConfig, nil, s.main, s.legacy), s.running
 	s.follows.Stop = s.hub.close
-	if c.Authenticate == nil {
-		c.Logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (set Authenticate)", zap.String("agent", agent))
-	}
+	entrance.WarnOpen(c.Door, agent, "WebSocket clients are not authenticated: any client may subscribe to every session (set Authenticate)")
 	if c.EverySessionToEveryone {
 		c.Logger.Warn("every WebSocket client sees every session (EverySessionToEveryone)", zap.String("agent", agent))
 	}

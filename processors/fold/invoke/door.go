@@ -43,9 +43,7 @@ func New(agent Agent, c Config) (*Door, error) {
 	if a, ok := agent.(interface{ Answers() bool }); ok {
 		d.answers = a.Answers()
 	}
-	if c.Authenticate == nil {
-		c.Logger.Warn("invoke: the door is unauthenticated: every client can use every session")
-	}
+	entrance.WarnOpen(c.Door, "", "invoke: the door is unauthenticated: every client can use every session")
 	return d, nil
 }
 

@@ -67,9 +67,7 @@ func New(index *Index, to processors.Publisher, c Config) (*Handler, error) {
 	if err != nil {
 		return nil, errors.Join(ErrConfig, err)
 	}
-	if c.Authenticate == nil {
-		c.Logger.Warn("gate door is open: requests are not authenticated and may decide every gate", zap.String("agent", index.agent))
-	}
+	entrance.WarnOpen(c.Door, index.agent, "gate door is open: requests are not authenticated and may decide every gate")
 	h := &Handler{
 		topics: catalog, index: index, to: to, config: c, entrance: e, scans: entrance.NewSlots(maxScans),
 	}

@@ -76,16 +76,13 @@ func New(agent string, to processors.Publisher, c Config) (*Handler, error) {
 		once: dedup.New[fingerprint, remembered](c.RememberFor, c.RememberCount, c.Clock),
 		used: dedup.New[fingerprint, answer](c.RememberFor, c.RememberCount, c.Clock),
 	}
-	if c.Authenticate == nil {
-		c.Logger.Warn("chat door is open: requests are not authenticated and may write to every session",
-			zap.String("agent", agent))
-	}
+	entrance.WarnOpen(c.Door, agent, "chat door is open: requests are not authenticated and may write to every session")
 	if short {
 		c.Logger.Warn("a callback secret is short: who has one token can try out secrets until its signature matches",
 			zap.String("agent", agent), zap.Int("want at least bytes", token.MinSecret))
 	}
 	if !h.tokens.Configured() {
-		c.Logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
+		c.Logger.Info("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
 	}
 	return h, nil
 }
