@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -170,9 +169,11 @@ func passes(err error) bool {
 	if transient(err) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrTimeout) {
 		return true
 	}
-	return errors.As(err, &p) && (p.Status == http.StatusUnauthorized || p.Status == http.StatusPaymentRequired ||
-		p.Status == http.StatusForbidden || p.Status == http.StatusNotFound)
+	return errors.As(err, &p) && slices.Contains(inaccessible, p.Status)
 }
+
+// inaccessible are the statuses of a model that the account cannot use: unauthorized, payment required, forbidden, not found.
+var inaccessible = []int{401, 402, 403, 404}
 
 // all returns the error of a step that no model answered.
 func all(failed []error) error {
