@@ -167,8 +167,8 @@ func (a *Agent) serve(w http.ResponseWriter, r *http.Request) {
 	case <-a.ready:
 		parts.handler.ServeHTTP(w, r)
 	default:
-		if r.URL.Path == HealthPath && parts != nil {
-			parts.mux.ServeHTTP(w, r)
+		if r.URL.Path == HealthPath && r.Method == http.MethodGet && parts != nil {
+			parts.health(w, r, false)
 			return
 		}
 		w.Header().Set("Retry-After", "1")

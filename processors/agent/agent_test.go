@@ -165,7 +165,7 @@ func TestHealthOfAStartSaysWhatItWaitsFor(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		status, body := get(agent.HealthPath)
-		return status == http.StatusServiceUnavailable && strings.Contains(body, "nothing listens there")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "nothing listens there") && strings.Contains(body, `"ready":false`)
 	}, waitLimit, 10*time.Millisecond)
 	status, body := get(agent.InvokePath)
 	require.Equal(t, http.StatusServiceUnavailable, status)

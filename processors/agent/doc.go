@@ -14,7 +14,7 @@
 //	/api/delegations         tasks of other agents (Delegates; package delegationhttp)
 //	/api/peer/               tasks of other instances (Peers; package peer/door)
 //	/ws                      sessions as they happen (package delivery/websocket)
-//	/healthz                 the states of the groups, also during the start: 200 if all run, otherwise 503
+//	/healthz                 the states of the groups, also during the start: 200 if all run and the doors answer
 //
 // # Guarantees
 //

@@ -40,7 +40,7 @@ func (a *assembly) addDoors() error {
 			return err
 		}
 	}
-	a.mux.HandleFunc("GET "+HealthPath, a.health)
+	a.mux.HandleFunc("GET "+HealthPath, func(w http.ResponseWriter, r *http.Request) { a.health(w, r, true) })
 	a.handler = httpserver.WithTrustedProxies(a.mux, a.config.TrustedProxies...)
 	return nil
 }
@@ -154,9 +154,9 @@ func (c *Config) warnOpen(address string) {
 	}
 }
 
-// health answers with the states of the groups, 503 unless all of them run. Errors can name sessions and addresses: they are shown
+// health answers with the states of the groups, 503 unless the agent is ready and all of them run. Errors can name sessions and addresses: they are shown
 // only where the doors cannot be reached from other machines.
-func (a *assembly) health(w http.ResponseWriter, r *http.Request) {
+func (a *assembly) health(w http.ResponseWriter, r *http.Request, ready bool) {
 	if loopback.Renamed(r) {
 		http.Error(w, "this address is known by another name", http.StatusForbidden)
 		return
@@ -167,6 +167,9 @@ func (a *assembly) health(w http.ResponseWriter, r *http.Request) {
 	}
 	host, _, _ := net.SplitHostPort(a.config.Listen)
 	status, states := http.StatusOK, map[string]state{}
+	if !ready {
+		status = http.StatusServiceUnavailable
+	}
 	for i, p := range a.groups {
 		h := p.Health()
 		s := state{Health: h}
@@ -180,5 +183,5 @@ func (a *assembly) health(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, map[string]any{"groups": states}, json.Deterministic(true))
+	_ = json.MarshalWrite(w, map[string]any{"groups": states, "ready": ready}, json.Deterministic(true))
 }
