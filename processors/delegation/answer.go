@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,8 +18,8 @@ const (
 
 // answerCall writes the result of a call.
 func (t *transition) answerCall(e called, status string, value topics.Raw) {
-	now := topics.Timestamp(t.timeOf(e.record))
-	t.emit(e.ID+"/result", callAnswered{
+	now := topics.Timestamp(t.timeOf(e.Record))
+	machine.Emit(&t.Effects, t.topics.ToolUseResult, t.key, e.ID+"/result", topics.ToolUseResult{
 		SessionID: &t.key, ToolUseID: e.Call.ToolUseID, ToolID: e.Call.ToolID, Name: e.Call.Name, Result: value, Status: &status,
 		TotalTools: e.Call.TotalTools, Timestamp: &now,
 	})

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -22,7 +23,7 @@ const (
 // called begins the delegation of a call, and answers the call. A call that is in the row was answered before its row was written.
 func (t *transition) called(e called) {
 	if e.Call.ToolUseID == nil || *e.Call.ToolUseID == "" {
-		t.deadLetter(reasonCall)
+		t.DeadLetter(reasonCall)
 		return
 	}
 	if t.first(func(x *delegationrow.Task) bool { return x.CallKey == e.ID }) != nil {
@@ -33,7 +34,7 @@ func (t *transition) called(e called) {
 		t.failCall(e, failInvalid, err.Error())
 		return
 	}
-	opened := t.timeOf(e.record)
+	opened := t.timeOf(e.Record)
 	task := &delegationrow.Task{
 		CallbackId: t.callbackID(*e.Call.ToolUseID, e.ID), CallKey: e.ID, Target: in.target, Depth: max(e.Call.Depth, 0) + 1,
 		OpenedMs: opened.UnixMilli(), ExpiresMs: opened.Add(t.timeout(in)).UnixMilli(),
@@ -48,7 +49,7 @@ func (t *transition) called(e called) {
 	}
 	t.row.Tasks, t.changed = append(t.row.Tasks, task), true
 	t.answerCall(e, resultSuccess, dispatched(task))
-	t.emit(t.requestID(task)+"/open", statusWritten(t.statusOf(task)))
+	t.writeStatus(task, "/open", t.statusOf(task))
 	t.send(task, in)
 	t.endEarly(task)
 }
@@ -80,10 +81,15 @@ func (t *transition) refuse(task *delegationrow.Task) (reason, text string) {
 	return "", ""
 }
 
+// writeStatus writes a delegation to delegation-status. The record's ID ends with what happened.
+func (t *transition) writeStatus(x *delegationrow.Task, what string, d topics.Delegation) {
+	machine.Emit(&t.Effects, t.topics.DelegationStatus, t.key, t.requestID(x)+what, d)
+}
+
 // statusOf returns a delegation as delegation-status has it.
 func (t *transition) statusOf(x *delegationrow.Task) topics.Delegation {
 	d := topics.Delegation{
-		SessionID: t.key, CallbackID: x.CallbackId, Agent: t.agent, Target: x.Target, Status: topics.DelegationOpen,
+		SessionID: t.key, CallbackID: x.CallbackId, Agent: t.topics.Agent, Target: x.Target, Status: topics.DelegationOpen,
 		Depth: x.Depth, StartedMS: x.OpenedMs, DeadlineMS: x.ExpiresMs, EndedMS: x.EndedMs,
 	}
 	if x.Phase == delegationrow.Task_ENDED {

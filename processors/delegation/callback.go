@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,7 +20,7 @@ func (t *transition) dispatch() {
 		c := t.row.Pending[0]
 		t.row.Pending, t.changed = slices.Delete(t.row.Pending, 0, 1), true
 		request := t.callbackRequest(c)
-		t.emit(request+"/message", callbackSent(t.message(c, request)))
+		machine.Emit(&t.Effects, t.topics.MessageInput, t.key, request+"/message", t.message(c, request))
 		if !t.takeAnswered(request) {
 			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.config.CallbackWait).UnixMilli()}
 		}

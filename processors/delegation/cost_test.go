@@ -10,13 +10,14 @@ import (
 
 // cost is how many records and rows the group writes for an event.
 func (p *harness) cost(e event) (es effects, written [2]int) {
-	p.tb.Helper()
-	out := apply(p.state(), e, p.agent, p.now, p.config)
+	p.TB.Helper()
+	out, err := p.Apply(p.Read(), e)
+	require.NoError(p.TB, err)
 	written[0] = len(out.Effects)
 	if out.Changed {
 		written[1] = 1
 	}
-	return p.handle(e), written
+	return p.Handle(e), written
 }
 
 // A delegation costs six records and three rows, one record and one row less without an announcement. The turns of the task and
@@ -26,8 +27,7 @@ func TestCostOfADelegation(t *testing.T) {
 	es, n := p.cost(p.delegation("a"))
 	require.Equal(t, [2]int{3, 1}, n, "the answer, the status and the task")
 	task := sent(t, es)
-	target := newHarness(t, func(c *Config) { c.Agents = []string{"front"} })
-	target.agent = "research"
+	target := newAgent(t, "research", func(c *Config) { c.Agents = []string{"front"} })
 	_, n = target.cost(target.output("delegation/x", "42 boats", func(o *topics.Output) {
 		o.ReplyTo = topics.DelegationRoute(topics.EncodeDelegationTask(taskOf(t, task)))
 	}))
@@ -48,6 +48,6 @@ func TestOrdinaryTurnsCostNothing(t *testing.T) {
 	} {
 		_, n := p.cost(e)
 		require.Equal(t, [2]int{}, n, "%T", e)
-		require.Nil(t, p.row)
+		require.Nil(t, p.Row)
 	}
 }

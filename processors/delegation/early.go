@@ -21,11 +21,11 @@ func (t *transition) hold(e replied) {
 	}
 	early := &delegationrow.Early{
 		Id: r.CallbackID, Status: string(r.Status), Content: r.Content, Code: cut(r.Code, maxCode), CallId: r.CallID,
-		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.record).UnixMilli(),
+		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.Record).UnixMilli(),
 		UntilMs: t.now.Add(earlyFor).UnixMilli(),
 	}
 	if len(t.row.Early) >= t.config.OpenLimit {
-		t.deadLetter(reasonNoRoom)
+		t.DeadLetter(reasonNoRoom)
 		return
 	}
 	// Its text does not shorten results that wait. It may be of a delegation that is forgotten, so that there is no call.
@@ -38,7 +38,7 @@ func (t *transition) hold(e replied) {
 		case size > len(textDropped):
 			early.Content = textDropped
 		default:
-			t.deadLetter(reasonNoRoom)
+			t.DeadLetter(reasonNoRoom)
 			return
 		}
 	}

@@ -1,56 +1,61 @@
 package delegation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-type effects []effect
+// letter returns the reason of the only effect, which is a dead letter.
+func letter(t machinetest.TB, es effects) string { return machinetest.Reason(t, es) }
 
-// valuesOf returns the values of one topic.
-func valuesOf[V value](es effects) (list []V) {
+// sentTask is the message of a task.
+type sentTask struct {
+	machine.Effect
+	Message topics.Message
+}
+
+// isTask reports whether a message is that of a task. Others announce results.
+func isTask(m topics.Message) bool {
+	_, ok := topics.Lookup(m.Metadata, topics.MetaTask)
+	return ok
+}
+
+// tasks returns the messages of tasks.
+func tasks(es effects) (list []sentTask) {
 	for _, e := range es {
-		if m, ok := e.(emit); ok {
-			if v, ok := m.Value.(V); ok {
-				list = append(list, v)
-			}
+		if m, ok := e.Value.(topics.Message); ok && isTask(m) {
+			list = append(list, sentTask{e, m})
 		}
 	}
 	return list
 }
 
-// onlyValue returns the only value of one topic.
-func onlyValue[V value](t tb, es effects) V {
-	t.Helper()
-	list := valuesOf[V](es)
-	require.Len(t, list, 1, "%v", es)
-	return list[0]
-}
-
-// letter returns the reason of the only effect, which is a dead letter.
-func letter(t tb, es effects) string {
-	t.Helper()
-	require.Len(t, es, 1, "%v", es)
-	require.IsType(t, deadLetter{}, es[0])
-	return es[0].(deadLetter).Reason
+// callbacks returns the messages that announce results.
+func callbacks(es effects) []topics.Message {
+	return slices.DeleteFunc(machinetest.Values[topics.Message](es), isTask)
 }
 
 // sent returns the message of the task of a delegation.
-func sent(t tb, es effects) taskSent {
+func sent(t machinetest.TB, es effects) sentTask {
 	t.Helper()
-	return onlyValue[taskSent](t, es)
+	list := tasks(es)
+	require.Len(t, list, 1)
+	return list[0]
 }
 
-func memberOf(t tb, metadata topics.Raw, name string) topics.Raw {
+func memberOf(t machinetest.TB, metadata topics.Raw, name string) topics.Raw {
 	t.Helper()
 	raw, _ := topics.Lookup(metadata, name)
 	return raw
 }
 
-func textOf(t tb, object topics.Raw, name string) string {
+func textOf(t machinetest.TB, object topics.Raw, name string) string {
 	t.Helper()
 	text := topics.TextOf(memberOf(t, object, name))
 	if text == nil {
@@ -60,7 +65,7 @@ func textOf(t tb, object topics.Raw, name string) string {
 }
 
 // taskOf returns the task of a message.
-func taskOf(t tb, s taskSent) topics.DelegationTask {
+func taskOf(t machinetest.TB, s sentTask) topics.DelegationTask {
 	t.Helper()
 	task, err := topics.DecodeDelegationTask(memberOf(t, s.Message.Metadata, topics.MetaTask))
 	require.NoError(t, err)
@@ -75,7 +80,7 @@ type callback struct {
 	user                     *string
 }
 
-func callbackOf(t tb, m callbackSent) callback {
+func callbackOf(t machinetest.TB, m topics.Message) callback {
 	t.Helper()
 	require.Equal(t, "user", *m.Role)
 	origin, err := topics.DecodeOrigin(memberOf(t, m.Metadata, topics.MetaOrigin))
@@ -90,20 +95,27 @@ func callbackOf(t tb, m callbackSent) callback {
 }
 
 // onlyCallback returns the only message that announces a result.
-func onlyCallback(t tb, es effects) callback {
+func onlyCallback(t machinetest.TB, es effects) callback {
 	t.Helper()
-	return callbackOf(t, onlyValue[callbackSent](t, es))
+	return callbackOf(t, onlyMessage(t, es))
+}
+
+func onlyMessage(t machinetest.TB, es effects) topics.Message {
+	t.Helper()
+	list := callbacks(es)
+	require.Len(t, list, 1)
+	return list[0]
 }
 
 // answerOf returns the result of the only call that was answered: its status, and its members.
-func answerOf(t tb, es effects) (status string, result topics.Raw) {
+func answerOf(t machinetest.TB, es effects) (status string, result topics.Raw) {
 	t.Helper()
-	a := onlyValue[callAnswered](t, es)
+	a := machinetest.Only[topics.ToolUseResult](t, es)
 	return *a.Status, a.Result
 }
 
 // requireFailed checks that a call failed.
-func requireFailed(t tb, es effects, reason string) {
+func requireFailed(t machinetest.TB, es effects, reason string) {
 	t.Helper()
 	status, result := answerOf(t, es)
 	require.Equal(t, "error", status)

@@ -16,7 +16,7 @@ const maxCode = 128
 // is kept for the call; or it is of a delegation that is forgotten.
 func (t *transition) replied(e replied) {
 	if e.Reply.SessionID != t.key {
-		t.deadLetter(reasonForeign)
+		t.DeadLetter(reasonForeign)
 		return
 	}
 	task := t.find(e.Reply.CallbackID)
@@ -25,7 +25,7 @@ func (t *transition) replied(e replied) {
 		t.hold(e)
 		return
 	case isOpen(task):
-		t.end(task, e.Reply, t.timeOf(e.record))
+		t.end(task, e.Reply, t.timeOf(e.Record))
 	}
 	t.answerCancel(task, e.Reply)
 }
@@ -49,7 +49,7 @@ func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at 
 	}
 	origin := task.Origin
 	task.Origin = nil
-	t.emit(t.requestID(task)+"/end", statusWritten(status))
+	t.writeStatus(task, "/end", status)
 	if r.Status == topics.DelegationTimedOut || r.Status == topics.DelegationCancelled {
 		t.cancelTask(task)
 	}

@@ -1,69 +1,46 @@
 package delegation
 
 import (
-	"time"
-
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // event is an input of apply: a record of an input topic, or a deadline of the row.
-type event interface {
-	session() string
-	apply(t *transition)
-}
-
-// record describes the record of an event. apply only reads it.
-type record struct {
-	// Session is the session ID: the record's key and the key of the row.
-	Session string
-	// ID is the record's turntable.id header, or a digest that distinguishes it from all other records if it has none.
-	ID string
-	// At is the record's timestamp. A time more than a minute after now, or none, counts as now.
-	At time.Time
-	// Value is the record's value; nil for a tombstone.
-	Value []byte
-}
-
-func (r *record) session() string { return r.Session }
-func (r *record) tombstone() bool { return r.Value == nil }
+type event interface{ apply(t *transition) }
 
 // The events: one for each input topic, and one for deadlines.
 type (
 	// called is a record of tool-use.
 	called struct {
-		*record
+		*machine.Record
 		Call topics.ToolUseItem
 	}
 	// replied is a record of delegation-replies.
 	replied struct {
-		*record
+		*machine.Record
 		Reply topics.DelegationReply
 	}
 	// outputArrived is a record of message-output: a turn has ended.
 	outputArrived struct {
-		*record
+		*machine.Record
 		Output topics.Output
 	}
 	// controlled is a record of session-control.
 	controlled struct {
-		*record
+		*machine.Record
 		Control topics.Control
 	}
 	// peerReplied is a record of peer-replies.
 	peerReplied struct {
-		*record
+		*machine.Record
 		Reply topics.PeerReply
 	}
 	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct {
-		Session string
-	}
+	deadlineCame struct{}
 )
 
-func (d deadlineCame) session() string { return d.Session }
-
 func (e called) apply(t *transition) {
-	if e.tombstone() || e.Call.Name == nil {
+	if e.Tombstone() || e.Call.Name == nil {
 		return
 	}
 	switch *e.Call.Name {
@@ -75,13 +52,13 @@ func (e called) apply(t *transition) {
 }
 
 func (e replied) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.replied(e)
 	}
 }
 
 func (e outputArrived) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.returned(e)
 		t.announced(e)
 	}
@@ -89,13 +66,13 @@ func (e outputArrived) apply(t *transition) {
 
 // apply purges the session. Other controls are for the turn.
 func (e controlled) apply(t *transition) {
-	if !e.tombstone() && e.Control.Action == topics.ActionPurge {
+	if !e.Tombstone() && e.Control.Action == topics.ActionPurge {
 		t.purged(e)
 	}
 }
 
 func (e peerReplied) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.peerReplied(e)
 	}
 }

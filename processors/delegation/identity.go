@@ -40,7 +40,7 @@ func (t *transition) callbackID(toolUseID, callKey string) string {
 // digest returns 32 hexadecimal digits that identify the delegation of a call. They do not depend on the callback ID: after a long
 // outage, a call that is read again may get another one, because the calls before it are forgotten.
 func (t *transition) digest(domain, callKey string) string {
-	return digestOf(domain, t.key, t.agent, callKey)
+	return digestOf(domain, t.key, t.topics.Agent, callKey)
 }
 
 // taskID returns the ID by which replies name a delegation. HybridClaw's peers distinguish 32 characters only.

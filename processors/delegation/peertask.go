@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,15 +15,21 @@ func (t *transition) sendToPeer(x *delegationrow.Task, in sendInput) {
 	if agent != "" {
 		request = append(request, member{"agentId", agent})
 	}
-	t.emit(t.requestID(x)+"/message", peerAsked{
+	machine.Emit(&t.Effects, t.topics.PeerCommands, t.key, t.requestID(x)+"/message", topics.PeerCommand{
 		Kind: topics.PeerDelegate, TaskID: x.Id, PeerID: peer, Request: object(request...), Hash: t.peerHash(x), Detached: true,
 		DeadlineMS: x.ExpiresMs,
 	})
 }
 
 func (t *transition) cancelAtPeer(x *delegationrow.Task) {
+	if !t.config.Peers {
+		t.Warn("a delegation to a peer is open, but Config.Peers is not set; the peer is not told of its end")
+		return
+	}
 	peer, _ := peerOf(x)
-	t.emit(t.requestID(x)+"/cancel", peerAsked{Kind: topics.PeerCancel, TaskID: x.Id, PeerID: peer, Hash: t.peerHash(x)})
+	machine.Emit(&t.Effects, t.topics.PeerCommands, t.key, t.requestID(x)+"/cancel", topics.PeerCommand{
+		Kind: topics.PeerCancel, TaskID: x.Id, PeerID: peer, Hash: t.peerHash(x),
+	})
 }
 
 // peerHash identifies the request of a task.
@@ -36,7 +43,7 @@ func (t *transition) peerReplied(e peerReplied) {
 		return
 	}
 	reply := topics.DelegationReply{
-		SessionID: t.key, CallbackID: r.TaskID, Status: topics.DelegationFailed, AtMS: t.timeOf(e.record).UnixMilli(),
+		SessionID: t.key, CallbackID: r.TaskID, Status: topics.DelegationFailed, AtMS: t.timeOf(e.Record).UnixMilli(),
 	}
 	switch r.State {
 	case topics.PeerRunning:
@@ -47,7 +54,7 @@ func (t *transition) peerReplied(e peerReplied) {
 		reply.Code, reply.Content = string(r.State), "The peer did not run the task."
 	}
 	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
-	t.emit(e.ID+"/delegation-reply", replySent{t.agent, reply})
+	machine.Emit(&t.Effects, t.topics.DelegationReplies, t.key, e.ID+"/delegation-reply", reply)
 }
 
 // fillFromPeer sets how the task of a peer ended. Its texts are another instance's.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,25 +16,25 @@ const askingPeer = `{"agent_id":"peer:hq-2/books","message":"count the \"boats\"
 func TestTaskForAPeer(t *testing.T) {
 	p := newHarness(t)
 	call := p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))
-	first := p.handle(call)
-	asked := onlyValue[peerAsked](t, first)
-	require.Empty(t, valuesOf[taskSent](first))
-	require.Equal(t, "s1", first[2].(emit).Key, "peer-commands is keyed by the session")
+	first := p.Handle(call)
+	asked := machinetest.Only[topics.PeerCommand](t, first)
+	require.Empty(t, tasks(first))
+	require.Equal(t, "s1", first[2].Key, "peer-commands is keyed by the session")
 	require.Equal(t, topics.PeerDelegate, asked.Kind)
 	require.Equal(t, "hq-2", asked.PeerID)
 	require.Len(t, asked.TaskID, 32)
 	require.True(t, asked.Detached)
-	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), asked.DeadlineMS)
+	require.Equal(t, p.Now.Add(time.Minute).UnixMilli(), asked.DeadlineMS)
 	require.JSONEq(t, `{"taskId":"`+asked.TaskID+`","parentInstanceId":"","parentSessionId":"s1","content":"count the \"boats\"","agentId":"books"}`,
 		string(asked.Request))
-	require.Equal(t, "peer:hq-2/books", onlyValue[statusWritten](t, first).Target)
+	require.Equal(t, "peer:hq-2/books", machinetest.Only[topics.Delegation](t, first).Target)
 
 	reply := func(r topics.PeerReply) peerReplied {
 		r.TaskID, r.PeerID, r.Hash = asked.TaskID, "hq-2", asked.Hash
 		return p.peerReply(r)
 	}
-	require.Empty(t, p.handle(reply(topics.PeerReply{State: topics.PeerRunning})))
-	require.Empty(t, p.handle(reply(topics.PeerReply{State: topics.PeerDone, Waiter: "w1"})), "of another who asked")
+	require.Empty(t, p.Handle(reply(topics.PeerReply{State: topics.PeerRunning})))
+	require.Empty(t, p.Handle(reply(topics.PeerReply{State: topics.PeerDone, Waiter: "w1"})), "of another who asked")
 	done := reply(topics.PeerReply{
 		State: topics.PeerDone, Body: topics.Raw(`{"taskId":"x","peerInstanceId":"hq-2","status":"success","result":"42 boats"}`),
 	})
@@ -41,12 +42,12 @@ func TestTaskForAPeer(t *testing.T) {
 	c := onlyCallback(t, es)
 	require.Equal(t, "hand:peer:hq-2/books", c.note.Sender)
 	require.Equal(t, "42 boats", c.result())
-	require.Empty(t, valuesOf[peerAsked](es))
+	require.Empty(t, machinetest.Values[topics.PeerCommand](es))
 	require.Empty(t, statuses(p.settle(done)), "a repeat")
 
-	p.row = nil // a crash: the reply comes before the call
+	p.Row = nil // a crash: the reply comes before the call
 	require.Empty(t, statuses(p.settle(done)))
-	require.Equal(t, onlyValue[callbackSent](t, es), onlyValue[callbackSent](t, p.handle(call)))
+	require.Equal(t, onlyMessage(t, es), onlyMessage(t, p.Handle(call)))
 }
 
 func TestTaskOfAPeerThatFails(t *testing.T) {
@@ -62,11 +63,11 @@ func TestTaskOfAPeerThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
-			asked := onlyValue[peerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))))
+			asked := machinetest.Only[topics.PeerCommand](t, p.Handle(p.callOf(SendTool, "a", askingPeer, from(chat("t1", "U1")))))
 			c.reply.TaskID, c.reply.PeerID = asked.TaskID, "hq-2"
 			es := p.settle(p.peerReply(c.reply))
 			require.Equal(t, []topics.DelegationStatus{topics.DelegationFailed}, statuses(es))
-			d := onlyValue[statusWritten](t, es)
+			d := machinetest.Only[topics.Delegation](t, es)
 			require.Equal(t, c.code, d.Code)
 			require.Contains(t, d.Error, c.text)
 			require.Contains(t, onlyCallback(t, es).content, "hand:peer:hq-2/books")
@@ -76,8 +77,8 @@ func TestTaskOfAPeerThatFails(t *testing.T) {
 
 func TestTaskOfAPeerIsCancelledThere(t *testing.T) {
 	p := newHarness(t)
-	asked := onlyValue[peerAsked](t, p.handle(p.callOf(SendTool, "a", askingPeer)))
-	cancel := onlyValue[peerAsked](t, p.advance(time.Minute))
+	asked := machinetest.Only[topics.PeerCommand](t, p.Handle(p.callOf(SendTool, "a", askingPeer)))
+	cancel := machinetest.Only[topics.PeerCommand](t, p.advance(time.Minute))
 	require.Equal(t, topics.PeerCancel, cancel.Kind)
 	require.Equal(t, []string{asked.TaskID, asked.PeerID, asked.Hash}, []string{cancel.TaskID, cancel.PeerID, cancel.Hash})
 }
@@ -88,6 +89,6 @@ func TestRepliesOfOtherTasksOfPeersAreIgnored(t *testing.T) {
 		{TaskID: strings.Repeat("a", 32), PeerID: "hq-2", State: topics.PeerDone},
 		{TaskID: "dlg-" + strings.Repeat("a", 28), InboundID: "hq-2", State: topics.PeerDone},
 	} {
-		require.Empty(t, p.handle(p.peerReply(r)))
+		require.Empty(t, p.Handle(p.peerReply(r)))
 	}
 }

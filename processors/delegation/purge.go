@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -42,5 +43,5 @@ func (t *transition) askEnd(x *delegationrow.Task) {
 	if x.Purged {
 		r.Status, r.Code, r.Content, r.AtMS = topics.DelegationCancelled, codePurged, "The session was purged.", x.OpenedMs
 	}
-	t.emit(t.requestID(x)+"/"+string(r.Status), replySent{t.agent, r})
+	machine.Emit(&t.Effects, t.topics.DelegationReplies, t.key, t.requestID(x)+"/"+string(r.Status), r)
 }

@@ -1,8 +1,7 @@
 package delegation
 
 import (
-	"slices"
-
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,17 +12,21 @@ func (t *transition) returned(e outputArrived) {
 		return
 	}
 	task, err := topics.DecodeDelegationTask(raw)
-	switch {
-	case err != nil:
-		t.deadLetter(reasonTask)
+	if err != nil {
+		t.DeadLetter(reasonTask)
 		return
-	case task.Agent != t.agent && !slices.Contains(t.config.Agents, task.Agent):
-		t.deadLetter(reasonCaller)
+	}
+	caller, ok := t.agents[task.Agent]
+	if task.Agent == t.topics.Agent {
+		caller, ok = t.topics, true
+	}
+	if !ok {
+		t.DeadLetter(reasonCaller)
 		return
 	}
 	reply := topics.DelegationReply{
 		SessionID: task.SessionID, CallbackID: task.CallbackID, Status: topics.DelegationCompleted, Content: e.Output.Content,
-		AtMS: t.timeOf(e.record).UnixMilli(),
+		AtMS: t.timeOf(e.Record).UnixMilli(),
 	}
 	if failure := e.Output.Error; failure != nil && failure.Code == topics.CodeEmptyResponse {
 		reply.Content = "" // the caller is told that the agent returned no text
@@ -33,5 +36,5 @@ func (t *transition) returned(e outputArrived) {
 		reply.Status = topics.DelegationFailed
 	}
 	reply.Content = fit(reply.Content, t.config.RecordLimit-recordReserve)
-	t.emitTo(task.SessionID, e.ID+"/delegation-reply", replySent{task.Agent, reply})
+	machine.Emit(&t.Effects, caller.DelegationReplies, task.SessionID, e.ID+"/delegation-reply", reply)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,27 +21,27 @@ func TestRowIsBounded(t *testing.T) {
 	large.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 6<<10) + `"}`)
 	t.Run("open", func(t *testing.T) {
 		p := newHarness(t, small)
-		var tasks []taskSent
+		var all []sentTask
 		for i := 0; ; i++ {
 			require.Less(t, i, 20)
-			es := p.handle(p.delegation(fmt.Sprint("c", i), from(large)))
-			if len(valuesOf[taskSent](es)) == 0 {
+			es := p.Handle(p.delegation(fmt.Sprint("c", i), from(large)))
+			if len(tasks(es)) == 0 {
 				requireFailed(t, es, failRoom)
 				break
 			}
-			tasks = append(tasks, sent(t, es))
+			all = append(all, sent(t, es))
 		}
-		require.Greater(t, len(tasks), 4)
+		require.Greater(t, len(all), 4)
 		var es effects
-		for _, s := range tasks { // the harness checks the size of the row
-			es = append(es, p.handle(p.completed(s, strings.Repeat("y", 60<<10)))...)
+		for _, s := range all { // the harness checks the size of the row
+			es = append(es, p.Handle(p.completed(s, strings.Repeat("y", 60<<10)))...)
 		}
 		var got []callback
-		for len(valuesOf[callbackSent](es)) > 0 {
+		for len(callbacks(es)) > 0 {
 			got = append(got, onlyCallback(t, es))
-			es = p.handle(p.output(got[len(got)-1].request, "ok"))
+			es = p.Handle(p.output(got[len(got)-1].request, "ok"))
 		}
-		require.Len(t, got, len(tasks), "none is lost")
+		require.Len(t, got, len(all), "none is lost")
 		for _, c := range got {
 			require.GreaterOrEqual(t, strings.Count(c.content, "y"), minAnnounced-200)
 			require.Contains(t, c.content, " of 61440 bytes")
@@ -48,25 +49,25 @@ func TestRowIsBounded(t *testing.T) {
 	})
 	t.Run("results that wait", func(t *testing.T) {
 		p := newHarness(t, small)
-		var tasks []taskSent
+		var all []sentTask
 		for i := range 3 {
-			tasks = append(tasks, sent(t, p.handle(p.delegation(fmt.Sprint("c", i)))))
+			all = append(all, sent(t, p.Handle(p.delegation(fmt.Sprint("c", i)))))
 		}
-		for _, s := range tasks {
-			p.handle(p.completed(s, strings.Repeat("y", 60<<10)))
+		for _, s := range all {
+			p.Handle(p.completed(s, strings.Repeat("y", 60<<10)))
 		}
-		require.Greater(t, len(p.state().Pending[0].Text), 30_000)
+		require.Greater(t, len(p.Read().Pending[0].Text), 30_000)
 		for i := range 6 {
-			sent(t, p.handle(p.delegation(fmt.Sprint("d", i), from(large))))
+			sent(t, p.Handle(p.delegation(fmt.Sprint("d", i), from(large))))
 		}
-		require.Less(t, len(p.state().Pending[0].Text), 30_000, "they are shortened for new delegations")
+		require.Less(t, len(p.Read().Pending[0].Text), 30_000, "they are shortened for new delegations")
 	})
 	t.Run("ended", func(t *testing.T) {
 		p := newHarness(t)
 		for i := range maxEnded + 10 {
-			p.handle(p.completed(sent(t, p.handle(p.callOf(SendTool, fmt.Sprint("c", i), asking))), "x"))
+			p.Handle(p.completed(sent(t, p.Handle(p.callOf(SendTool, fmt.Sprint("c", i), asking))), "x"))
 		}
-		require.Len(t, p.state().Tasks, maxEnded)
+		require.Len(t, p.Read().Tasks, maxEnded)
 	})
 }
 
@@ -76,13 +77,13 @@ func TestRecordsAreBounded(t *testing.T) {
 	p.config.Prompts = func(topics.Origin) string { return strings.Repeat("\x01", 20<<10) }
 	o := chat("t", "U")
 	o.Adapter = topics.Raw(`{"x":"` + strings.Repeat("x", 8<<10-8) + `"}`)
-	task := sent(t, p.handle(p.delegation("a", from(o))))
+	task := sent(t, p.Handle(p.delegation("a", from(o))))
 	// The harness checks the records.
-	d := onlyValue[statusWritten](t, p.handle(p.completed(task, strings.Repeat("\x01", 100<<10))))
+	d := machinetest.Only[topics.Delegation](t, p.Handle(p.completed(task, strings.Repeat("\x01", 100<<10))))
 	require.Greater(t, len(d.Result), 10<<10)
 	p.key = "delegated-1"
-	p.row = nil
-	p.handle(p.output("x", strings.Repeat("\x01", 100<<10), func(o *topics.Output) {
+	p.Row = nil
+	p.Handle(p.output("x", strings.Repeat("\x01", 100<<10), func(o *topics.Output) {
 		o.ReplyTo = topics.DelegationRoute(topics.EncodeDelegationTask(topics.DelegationTask{Agent: "front", SessionID: "s1", CallbackID: "a", Depth: 1}))
 	}))
 }
@@ -100,8 +101,8 @@ func TestRowOfANewerBuildIsRejected(t *testing.T) {
 
 func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.delegation("a"))
-	p.row = append(p.row, 0xba, 0x3e, 0x01, 'x') // field 999
-	p.handle(p.delegation("b"))
-	require.Contains(t, string(p.row), "\xba\x3e\x01x")
+	p.Handle(p.delegation("a"))
+	p.Row = append(p.Row, 0xba, 0x3e, 0x01, 'x') // field 999
+	p.Handle(p.delegation("b"))
+	require.Contains(t, string(p.Row), "\xba\x3e\x01x")
 }

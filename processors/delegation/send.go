@@ -3,6 +3,7 @@ package delegation
 import (
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,24 +19,29 @@ func (t *transition) send(x *delegationrow.Task, in sendInput) {
 	metadata := append([]byte(`{"request_id":`), textValue(t.requestID(x))...)
 	metadata = append(metadata, `,"`+topics.MetaTask+`":`...)
 	metadata = append(metadata, topics.EncodeDelegationTask(topics.DelegationTask{
-		Agent: t.agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
+		Agent: t.topics.Agent, SessionID: t.key, CallbackID: x.Id, Depth: x.Depth,
 	})...)
-	t.emitTo(session, t.requestID(x)+"/message", taskSent{x.Target, topics.Message{
+	machine.Emit(&t.Effects, t.agents[x.Target].MessageInput, session, t.requestID(x)+"/message", topics.Message{
 		SessionID: &session, UserID: userOf(taskFrom(x)), Role: &role, Content: textValue(in.message), Timestamp: &at,
 		Metadata: append(metadata, '}'),
-	}})
+	})
 }
 
-// cancelTask tells the target that the task is no longer wanted.
+// cancelTask tells the target that the task is no longer wanted. A target that is no longer configured is not told.
 func (t *transition) cancelTask(x *delegationrow.Task) {
 	if toPeer(x) {
 		t.cancelAtPeer(x)
 		return
 	}
+	target, ok := t.agents[x.Target]
+	if !ok {
+		t.Warn("a delegation is to an agent that is not given to Config.Agents; the agent is not told of its end")
+		return
+	}
 	request, reason := t.requestID(x), "The delegation has ended."
-	t.emitTo(t.taskSession(x), request+"/cancel", taskCancelled{x.Target, topics.Control{
+	machine.Emit(&t.Effects, target.SessionControl, t.taskSession(x), request+"/cancel", topics.Control{
 		Action: topics.ActionCancel, RequestID: &request, Reason: &reason,
-	}})
+	})
 }
 
 // userOf returns the user of an origin as their own messages name them, nil if it has none.

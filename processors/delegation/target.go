@@ -17,7 +17,8 @@ const maxTarget = 128
 func (t *transition) isTarget(target string) bool {
 	rest, peer := strings.CutPrefix(target, peerMark)
 	if !peer {
-		return slices.Contains(t.config.Agents, target)
+		_, ok := t.agents[target]
+		return ok
 	}
 	id, agent, given := strings.Cut(rest, "/")
 	return t.config.Peers && isName(id) && (!given || isName(agent))

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The order of records in one partition, that of the session in delegation-replies, decides how a delegation ends. The group
@@ -13,46 +15,39 @@ import (
 // group ended the delegation directly, a crash after the callback message was sent, but before the row was, could end it twice
 // in different ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// result is the result of applying an event to a row.
-type result struct {
-	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
-	Changed bool
-	// State is the new row. It is set only if Changed is true.
-	State *delegationrow.State
-	// Effects are the records to write, in this order and before the row.
-	Effects []effect
-}
-
 // apply is the state machine of delegations: it applies an event to the row of its session. A nil state is a session without a
 // row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
-// config is complete; its Prompts are called only when a result is announced. apply is deterministic: equal arguments and equal
-// prompts give equal results.
+// own has the topics of the agent, agents those of config.Agents. config is complete; its Prompts are called only when a result is
+// announced. apply is deterministic: equal arguments and equal prompts give equal results.
 //
 // An event that was applied before begins no delegation and ends none.
-func apply(state *delegationrow.State, event event, agent string, now time.Time, config Config) result {
-	t := &transition{row: state, key: event.session(), agent: agent, now: now, config: config}
+func apply(
+	state *delegationrow.State, session string, e event, now time.Time, own topics.Catalog, agents map[string]topics.Catalog, config Config,
+) machine.Outcome[*delegationrow.State] {
+	t := &transition{row: state, key: session, now: now, topics: own, agents: agents, config: config}
 	if t.row == nil {
 		t.row = &delegationrow.State{Version: delegationrow.Version}
 	}
-	event.apply(t)
+	e.apply(t)
 	switch {
 	case !t.changed:
-		return result{Effects: t.effects}
+		return machine.Outcome[*delegationrow.State]{Effects: t.List()}
 	case t.isEmpty():
-		return result{Changed: state != nil, Effects: t.effects}
+		return machine.Outcome[*delegationrow.State]{Changed: state != nil, Effects: t.List()}
 	}
 	t.row.DeadlineMs = t.deadline()
-	return result{State: t.row, Changed: true, Effects: t.effects}
+	return machine.Outcome[*delegationrow.State]{Row: t.row, Changed: true, Effects: t.List()}
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
+	machine.Effects
 	row     *delegationrow.State
 	key     string // the session ID
-	agent   string
 	now     time.Time
+	topics  topics.Catalog            // of the agent
+	agents  map[string]topics.Catalog // of those in config.Agents
 	config  Config
-	effects []effect
 	changed bool // the row must be written
 }
 
@@ -60,7 +55,7 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record. It is the record's timestamp, which is the same if the record is read again, unless it
 // is unusable.
-func (t *transition) timeOf(r *record) time.Time {
+func (t *transition) timeOf(r *machine.Record) time.Time {
 	if r.At.UnixMilli() > 0 && !r.At.After(t.now.Add(maxAhead)) {
 		return r.At
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -23,10 +25,10 @@ type world struct {
 	savedAt [5]int     // and its positions
 	crashes int
 	purges  int
-	tasks   []emit             // all messages of tasks that were ever sent
-	written map[string][]value // what others are told, by ID
-	order   []string           // the IDs of callback messages, without repeats
-	called  map[string]bool    // IDs of the calls that were read
+	tasks   []machine.Effect // all messages of tasks that were ever sent
+	written map[string][]any // what others are told, by ID
+	order   []string         // the IDs of callback messages, without repeats
+	called  map[string]bool  // IDs of the calls that were read
 	large   bool
 	lost    bool // an end was dead-lettered for lack of room
 }
@@ -39,15 +41,15 @@ const (
 	logPeers
 )
 
-func newWorld(t tb) *world {
+func newWorld(t machinetest.TB) *world {
 	return &world{
 		harness: newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }),
-		written: map[string][]value{}, called: map[string]bool{},
+		written: map[string][]any{}, called: map[string]bool{},
 	}
 }
 
 // newFullWorld returns a world whose row has room for a few results.
-func newFullWorld(t tb) *world {
+func newFullWorld(t machinetest.TB) *world {
 	w := newWorld(t)
 	w.config.RecordLimit, w.config.RowLimit, w.large = 128<<10, 64<<10, true
 	return w
@@ -70,23 +72,24 @@ func (w *world) apply(e event) {
 	if c, ok := e.(called); ok {
 		w.called[c.ID] = true
 	}
-	for _, effect := range w.handle(e) {
-		m, ok := effect.(emit)
-		if !ok && w.large {
+	for _, m := range w.Handle(e) {
+		if m.Reason != "" && w.large {
 			w.lost = true // an end that came before its call after a crash: the row may have no room for all of them
 			continue
 		}
-		require.True(w.tb, ok, "%v", effect)
+		require.NotEmpty(w.TB, m.Topic, "%v", m)
 		switch v := m.Value.(type) {
-		case replySent:
-			r := w.reply(v.Reply)
+		case topics.DelegationReply:
+			r := w.reply(v)
 			r.ID = m.ID
 			w.write(logReplies, r)
 			continue
-		case taskSent, peerAsked:
+		case topics.PeerCommand:
 			w.tasks = append(w.tasks, m)
-		case callbackSent:
-			if w.written[m.ID] == nil {
+		case topics.Message:
+			if isTask(v) {
+				w.tasks = append(w.tasks, m)
+			} else if w.written[m.ID] == nil {
 				w.order = append(w.order, m.ID)
 			}
 		}
@@ -96,16 +99,16 @@ func (w *world) apply(e event) {
 
 // wait moves the clock by d and fires the deadline of the row if it is due.
 func (w *world) wait(d time.Duration) {
-	w.now = w.now.Add(d)
-	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.apply(deadlineCame{w.key})
+	w.Now = w.Now.Add(d)
+	if at, ok := w.Deadline(); ok && !at.After(w.Now) {
+		w.apply(deadlineCame{})
 	}
 }
 
-func (w *world) cut() { w.saved, w.savedAt = bytes.Clone(w.row), w.next }
+func (w *world) cut() { w.saved, w.savedAt = bytes.Clone(w.Row), w.next }
 
 func (w *world) crash() {
-	w.row, w.next = bytes.Clone(w.saved), w.savedAt
+	w.Row, w.next = bytes.Clone(w.saved), w.savedAt
 	w.crashes++
 }
 
@@ -169,7 +172,7 @@ func (w *world) move(t *rapid.T, moves []string) {
 	default:
 		w.read(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
 	}
-	w.now = w.now.Add(time.Millisecond)
+	w.Now = w.Now.Add(time.Millisecond)
 }
 
 func (w *world) wasWritten(id string) bool {
@@ -177,19 +180,19 @@ func (w *world) wasWritten(id string) bool {
 }
 
 // answer writes an end of a task. A target may answer more than once, and differently.
-func (w *world) answer(t *rapid.T, m emit) {
+func (w *world) answer(t *rapid.T, m machine.Effect) {
 	text := fmt.Sprint(len(w.logs[logReplies]), len(w.logs[logPeers]))
 	if w.large {
 		text += strings.Repeat("r", rapid.IntRange(0, 40<<10).Draw(t, "size"))
 	}
 	switch v := m.Value.(type) {
-	case taskSent:
-		r := w.completed(v, text)
+	case topics.Message:
+		r := w.completed(sentTask{m, v}, text)
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			r.Reply.Status, r.Reply.Code = topics.DelegationFailed, "think_failed"
 		}
 		w.write(logReplies, r)
-	case peerAsked:
+	case topics.PeerCommand:
 		w.write(logPeers, w.peerReply(topics.PeerReply{
 			TaskID: v.TaskID, PeerID: v.PeerID, State: topics.PeerDone, Hash: v.Hash,
 			Body: topics.Raw(`{"status":"success","result":"` + text + `"}`),
@@ -211,35 +214,35 @@ func (w *world) finish(t *rapid.T) {
 		for _, log := range order {
 			w.drain(log)
 		}
-		open := slices.ContainsFunc(w.state().GetTasks(), isOpen)
-		if !open && w.next[logReplies] == len(w.logs[logReplies]) && w.state().GetInFlight() == nil {
+		open := slices.ContainsFunc(w.Read().GetTasks(), isOpen)
+		if !open && w.next[logReplies] == len(w.logs[logReplies]) && w.Read().GetInFlight() == nil {
 			return
 		}
 		w.wait(time.Minute)
 	}
-	require.Fail(w.tb, "it does not end")
+	require.Fail(w.TB, "it does not end")
 }
 
 // check checks that every delegation has ended in one way, and that it was announced once if it has an origin.
 func (w *world) check() {
-	w.tb.Helper()
+	w.TB.Helper()
 	for id := range w.called {
 		if (w.purges > 0 || w.large) && strings.HasPrefix(id, "turn/cancel") {
 			continue // the turn of the call is purged too; or the delegation is forgotten for another one
 		}
-		require.NotEmpty(w.tb, w.written[id+"/result"], "call %s has an answer", id)
+		require.NotEmpty(w.TB, w.written[id+"/result"], "call %s has an answer", id)
 	}
 	announced, ends := 0, 0
 	for id, list := range w.written {
 		if !strings.HasSuffix(id, "/end") && !strings.HasSuffix(id, "/open") {
 			continue
 		}
-		d := topics.Delegation(list[0].(statusWritten))
+		d := list[0].(topics.Delegation)
 		if strings.HasSuffix(id, "/open") && w.large {
 			continue // after a crash, a call that had room may have none
 		}
 		if strings.HasSuffix(id, "/open") {
-			require.NotEmpty(w.tb, w.written[strings.TrimSuffix(id, "open")+"end"], "%s has an end", id)
+			require.NotEmpty(w.TB, w.written[strings.TrimSuffix(id, "open")+"end"], "%s has an end", id)
 			continue
 		}
 		ends++
@@ -249,42 +252,42 @@ func (w *world) check() {
 	}
 	for id, list := range w.written {
 		for _, v := range list {
-			if d, ok := v.(statusWritten); ok && w.purges > 0 && !w.lost {
-				require.Equal(w.tb, list[0].(statusWritten).Status, d.Status, id)
+			if d, ok := v.(topics.Delegation); ok && w.purges > 0 && !w.lost {
+				require.Equal(w.TB, list[0].(topics.Delegation).Status, d.Status, id)
 				continue // whether it is announced depends on when the purge is read
 			}
-			if _, ok := v.(callAnswered); ok && (w.large || w.purges > 0) {
+			if _, ok := v.(topics.ToolUseResult); ok && (w.large || w.purges > 0) {
 				continue // a call without room may have it after a crash; the turn of one that cancels may be purged
 			}
-			if _, ok := v.(callbackSent); ok && (w.large || w.purges > 0) {
+			if m, ok := v.(topics.Message); ok && !isTask(m) && (w.large || w.purges > 0) {
 				continue // its text may be cut more; the IDs of a purged session are free again after an hour
 			}
-			if _, ok := v.(statusWritten); ok && w.lost {
+			if _, ok := v.(topics.Delegation); ok && w.lost {
 				continue
 			}
-			if d, ok := v.(statusWritten); ok && w.large {
-				require.Equal(w.tb, list[0].(statusWritten).Status, d.Status, id)
+			if d, ok := v.(topics.Delegation); ok && w.large {
+				require.Equal(w.TB, list[0].(topics.Delegation).Status, d.Status, id)
 				continue
 			}
-			require.Equal(w.tb, list[0], v, "%s is written in one way", id)
+			require.Equal(w.TB, list[0], v, "%s is written in one way", id)
 		}
 	}
 	if w.purges == 0 {
-		require.Len(w.tb, w.order, announced, "every result with an origin is announced once")
+		require.Len(w.TB, w.order, announced, "every result with an origin is announced once")
 	}
 	seen := map[string]bool{}
 	for _, id := range w.order {
-		c := callbackOf(w.tb, w.written[id][0].(callbackSent))
-		require.False(w.tb, seen[c.request], "%s is announced once", id)
+		c := callbackOf(w.TB, w.written[id][0].(topics.Message))
+		require.False(w.TB, seen[c.request], "%s is announced once", id)
 		seen[c.request] = true
-		require.Equal(w.tb, "U"+strings.TrimPrefix(c.origin.Thread, "t"), c.origin.User)
+		require.Equal(w.TB, "U"+strings.TrimPrefix(c.origin.Thread, "t"), c.origin.User)
 	}
 	for id := range w.called {
 		end := w.written["delegation/"+digestOf(ofTask, w.key, "front", id)+"/end"]
 		said := w.written["callback/"+digestOf(ofCallback, w.key, "front", id)+"/message"]
 		if len(end) > 0 && len(said) > 0 && !w.lost {
-			require.Equal(w.tb, end[0].(statusWritten).Status, callbackOf(w.tb, said[0].(callbackSent)).note.Status)
+			require.Equal(w.TB, end[0].(topics.Delegation).Status, callbackOf(w.TB, said[0].(topics.Message)).note.Status)
 		}
 	}
-	require.LessOrEqual(w.tb, len(w.order), ends)
+	require.LessOrEqual(w.TB, len(w.order), ends)
 }
