@@ -2,9 +2,12 @@ package peer
 
 import (
 	"bytes"
+	"cmp"
+	"strconv"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,22 +20,44 @@ const (
 
 const ofEvent = "peer event"
 
-// chainStep appends an event of an instance to its chain. id is the event record's turntable.id, or what else identifies it. It
-// returns the record of the audit and the new row; fresh is false for an event that is in the chain already, which changes
-// nothing. It depends on nothing else, so that events that are read again after a crash, from an older row, give the same
-// records.
-func chainStep(row *peerrow.ChainRow, instance, id string, event topics.PeerAudit) (record topics.PeerAudit, next *peerrow.ChainRow, fresh bool) {
-	sum := digests.Of(ofEvent, id)
+// The reasons of dead letters of ChainGraph.
+const (
+	reasonEvent = "peer: the event has no instance ID, no type or no task ID"
+	reasonChain = "peer: the row of the instance's chain cannot be decoded"
+)
+
+// auditEvent is a record of peer-events.
+type auditEvent struct {
+	*machine.Record
+	Event topics.PeerAudit
+}
+
+// applyChain appends an event of an instance to its chain, unless the event is in the chain already. It does not modify row. It
+// depends on nothing else, so that events that are read again after a crash, from an older row, give the same records. A nil event
+// is a deadline, of which a row has none.
+func applyChain(row *peerrow.ChainRow, instance string, e *auditEvent, catalog topics.Catalog) (out machine.Outcome[*peerrow.ChainRow]) {
+	var es machine.Effects
+	switch {
+	case e == nil:
+		return out
+	case e.Tombstone() || instance == "" || e.Event.Event == "" || e.Event.TaskID == "" && e.Event.Event != topics.PeerRefused:
+		es.DeadLetter(reasonEvent)
+		out.Effects = es.List()
+		return out
+	}
+	sum := digests.Of(ofEvent, e.ID)
 	d := sum[:digestSize]
 	if chained(row.GetRemembered(), d) {
-		return record, row, false
+		return out
 	}
-	record, head := headOf(instance, row).Append(event)
+	record, head := headOf(instance, row).Append(e.Event)
 	memory := append(bytes.Clone(row.GetRemembered()), d...)
 	if over := len(memory) - rememberedEvents*digestSize; over > 0 {
 		memory = memory[over:]
 	}
-	return record, &peerrow.ChainRow{Version: peerrow.Version, Seq: head.Seq, Hash: head.Hash, Remembered: memory}, true
+	machine.Emit(&es, catalog.PeerAudit, cmp.Or(record.TaskID, instance), instance+"/"+strconv.FormatInt(record.Seq, 10), record)
+	next := &peerrow.ChainRow{Version: peerrow.Version, Seq: head.Seq, Hash: head.Hash, Remembered: memory}
+	return machine.Outcome[*peerrow.ChainRow]{Changed: true, Row: next, Effects: es.List()}
 }
 
 // headOf returns the head of the chain in a row. A nil row is a chain without records.
