@@ -7,6 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +21,7 @@ const maxApprovals = 256
 // ofLabel reports whether the row of a command is that of its label. A command of a foreign program under another key decides nothing.
 func (t *transition) ofLabel(c topics.PeerCommand) bool {
 	if c.InboundID == "" || t.key != labelKey(c.InboundID) {
-		t.deadLetter(reasonCommand)
+		t.DeadLetter(reasonCommand)
 		return false
 	}
 	return true
@@ -44,7 +45,7 @@ func (t *transition) revoked(e commanded) {
 		i := slices.IndexFunc(t.row.Approvals, func(a *peerrow.Approval) bool { return a.Request == g.GateID })
 		switch {
 		case i < 0:
-			expires := t.timeOf(e.record).Add(t.config.RememberFor).UnixMilli()
+			expires := t.timeOf(e.Record).Add(t.config.RememberFor).UnixMilli()
 			t.keepApproval(&peerrow.Approval{Request: g.GateID, Revoked: true, ExpiresMs: expires})
 		case isFree(t.row.Approvals[i]):
 			t.row.Approvals[i].Revoked, t.changed = true, true
@@ -58,7 +59,7 @@ func (t *transition) keepApproval(a *peerrow.Approval) {
 	switch {
 	case known || a.ExpiresMs <= t.nowMS():
 	case len(t.row.Approvals) >= maxApprovals || len(a.By) > maxBy || len(a.Request)+len(a.Call) > 2*maxGateID || !t.room(size):
-		t.deadLetter(reasonApprovals)
+		t.DeadLetter(reasonApprovals)
 	default:
 		t.row.Approvals, t.changed = append(t.row.Approvals, a), true
 	}
@@ -74,7 +75,7 @@ func (t *transition) claimed(e commanded) {
 	answer := topics.PeerCommand{Kind: topics.PeerClaimed, TaskID: c.TaskID, InboundID: c.InboundID, Approved: true}
 	found := make([]*peerrow.Approval, 0, len(c.Gates))
 	for _, g := range c.Gates {
-		a := t.approvalFor(g, found, t.timeOf(e.record).UnixMilli())
+		a := t.approvalFor(g, found, t.timeOf(e.Record).UnixMilli())
 		if t.isRefused(g.GateID) {
 			a = nil
 		}
@@ -96,7 +97,7 @@ func (t *transition) claimed(e commanded) {
 		}
 	}
 	id := peerwire.TaskKey(c.InboundID, c.TaskID) + "/claimed/" + c.Gates[0].GateID
-	t.emitTo(peerwire.SessionID(c.InboundID, c.TaskID), id, asked(answer))
+	machine.Emit(&t.Effects, t.own.PeerCommands, peerwire.SessionID(c.InboundID, c.TaskID), id, answer)
 }
 
 // maxRefused is how many gates that got no approval are remembered: more than a label has between two cuts.

@@ -12,13 +12,14 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // approvalWorld has tasks of one peer whose turns want to make the same call, the gates that decide about it, and a person. Each task
 // and the label have a row of their own, which crashes on its own: it returns to its last cut, with what it has written since.
 type approvalWorld struct {
-	tb        tb
+	tb        machinetest.TB
 	rows      []*worldRow                  // that of the label first
 	tasks     []commanded                  // of the other rows
 	gates     map[string]topics.GateStatus // the gate group's: the first end counts
@@ -46,7 +47,7 @@ const (
 	worldOutputs
 )
 
-func newApprovalWorld(t tb, tasks int) *approvalWorld {
+func newApprovalWorld(t machinetest.TB, tasks int) *approvalWorld {
 	w := &approvalWorld{
 		tb: t, gates: map[string]topics.GateStatus{}, requests: map[string]topics.GateRequest{}, ended: map[string]string{},
 		rejected: map[string]bool{}, wasPaid: map[string]bool{},
@@ -81,38 +82,34 @@ func (w *approvalWorld) at(key string) *worldRow {
 func (w *approvalWorld) read(r *worldRow, log int) {
 	if r.next[log] < len(r.logs[log]) {
 		r.next[log]++
-		w.send(r, r.handle(r.logs[log][r.next[log]-1]))
+		w.send(r, r.Handle(r.logs[log][r.next[log]-1]))
 	}
 }
 
 // send plays the topics, the gates and the turns.
 func (w *approvalWorld) send(r *worldRow, es effects) {
-	for _, e := range es {
-		m, ok := e.(emit)
-		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
+	for _, m := range es {
+		require.NotEmpty(w.tb, m.Topic, "nothing is dead-lettered: %v", m.Reason)
 		switch v := m.Value.(type) {
-		case asked:
-			to := r
-			if m.Key != "" {
-				to = w.at(m.Key)
-			}
+		case topics.PeerCommand:
+			to := w.at(m.Key)
 			to.logs[worldCommands] = append(to.logs[worldCommands], to.own(m.ID, v))
-		case messageSent: // the turn calls pay; a repeat of the message changes nothing
+		case topics.Message: // the turn calls pay; a repeat of the message changes nothing
 			w.open(r, topics.GateRequest{
 				GateID: "g-" + r.key, SessionID: r.key, Kind: topics.GateTool, Tool: "pay", Args: topics.Raw(invoice),
 				Origin: topics.GateOrigin{Agent: "harbor", Via: "turn"},
 			})
-		case gateRequested:
-			if v.Request.Withdrawn == "" {
-				w.open(r, v.Request)
+		case topics.GateRequest:
+			if v.Withdrawn == "" {
+				w.open(r, v)
 			} else {
-				w.end(v.Request.GateID, topics.GateCancelled, v.Request.Withdrawn)
+				w.end(v.GateID, topics.GateCancelled, v.Withdrawn)
 			}
-		case gateDecided:
-			w.end(v.Decision.GateID, topics.GateApproved, topics.CauseHuman)
-		case turnCancelled:
+		case topics.GateDecision:
+			w.end(v.GateID, topics.GateApproved, topics.CauseHuman)
+		case topics.Control:
 			w.answer(r, "cancelled")
-		case replySent:
+		case topics.PeerReply:
 			reply, err := peerwire.ReadReply(v.Body, v.TaskID)
 			require.NoError(w.tb, err)
 			if reply.Status == peerwire.StatusRejected {
@@ -173,9 +170,9 @@ func (w *approvalWorld) answer(r *worldRow, how string) {
 
 func (w *approvalWorld) wait(d time.Duration) {
 	for _, r := range w.rows {
-		r.now = r.now.Add(d)
-		if at, ok := r.due(); ok && !at.After(r.now) {
-			w.send(r, r.handle(deadlineCame{r.key}))
+		r.Now = r.Now.Add(d)
+		if at, ok := r.Deadline(); ok && !at.After(r.Now) {
+			w.send(r, r.Handle(deadlineCame{}))
 		}
 	}
 }
@@ -186,9 +183,9 @@ func (w *approvalWorld) move(t *rapid.T) {
 	case "wait":
 		w.wait(rapid.SampledFrom([]time.Duration{time.Second, time.Second, time.Minute}).Draw(t, "time"))
 	case "cut":
-		r.saved, r.savedAt = bytes.Clone(r.row), r.next
+		r.saved, r.savedAt = bytes.Clone(r.Row), r.next
 	case "crash":
-		r.row, r.next = bytes.Clone(r.saved), r.savedAt
+		r.Row, r.next = bytes.Clone(r.saved), r.savedAt
 	case "approve":
 		w.approve(t)
 	case "cancel":
@@ -229,7 +226,7 @@ func (w *approvalWorld) finish() {
 			}
 		}
 		running := slices.ContainsFunc(w.rows[1:], func(r *worldRow) bool {
-			return len(r.logs[worldCommands]) > 0 && r.state().GetRun().GetPhase() != peerrow.Run_ENDED
+			return len(r.logs[worldCommands]) > 0 && r.Read().GetRun().GetPhase() != peerrow.Run_ENDED
 		})
 		switch {
 		case !idle:
@@ -257,7 +254,7 @@ func TestApprovalPaysOnceAcrossCrashes(t *testing.T) {
 		}
 		w.finish()
 		for _, r := range w.rows {
-			r.row, r.next = bytes.Clone(r.saved), r.savedAt
+			r.Row, r.next = bytes.Clone(r.saved), r.savedAt
 		}
 		w.finish()
 		require.LessOrEqual(t, w.paid, w.approvals)
@@ -271,7 +268,7 @@ func TestApprovedCallIsPaidByTheRetry(t *testing.T) {
 	w.start(1)
 	w.finish()
 	require.True(t, w.rejected[first.key])
-	w.end(listedID(first.key, first.state().Run, "g-"+first.key), topics.GateApproved, topics.CauseHuman)
+	w.end(listedID(first.key, first.Read().Run, "g-"+first.key), topics.GateApproved, topics.CauseHuman)
 	w.finish()
 	w.start(2)
 	w.finish()

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/bounds"
@@ -92,9 +91,4 @@ func (c *Config) complete() error {
 	bounds.AtLeast(&check, "RecordLimit", &c.RecordLimit, envoption.DefaultRecordLimit, minRecord)
 	bounds.Between(&check, "RowLimit", &c.RowLimit, c.RecordLimit-rowMargin, minRecord-rowMargin, c.RecordLimit)
 	return check.Err(ErrConfig)
-}
-
-// runsTasksOf reports whether tasks of peers may be for an agent. The agents of a group include its own.
-func (c *Config) runsTasksOf(agent string) bool {
-	return c.Agents == nil || slices.Contains(c.Agents, agent)
 }

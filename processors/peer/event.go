@@ -1,81 +1,62 @@
 package peer
 
 import (
-	"time"
-
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // event is an input of apply: a record of an input topic, or a deadline of the row.
-type event interface {
-	session() string
-	apply(t *transition)
-}
+type event interface{ apply(t *transition) }
 
-// record describes the record of an event. apply only reads it.
+// record is a record of a topic of an agent.
 type record struct {
-	// Session is the session ID: the record's key and the key of the row.
-	Session string
-	// ID is the record's turntable.id header, or a digest that distinguishes it from all other records if it has none.
-	ID string
-	// Agent is the agent whose topic the record is of.
+	*machine.Record
 	Agent string
-	// At is the record's timestamp. A time more than a minute after now, or none, counts as now.
-	At time.Time
-	// value is the record's value; nil for a tombstone.
-	Value []byte
 }
-
-func (r *record) session() string { return r.Session }
-func (r *record) tombstone() bool { return r.Value == nil }
 
 // The events: one for each input topic, and one for deadlines.
 type (
 	// called is a record of tool-use.
 	called struct {
-		*record
+		record
 		Call topics.ToolUseItem
 	}
 	// commanded is a record of peer-commands.
 	commanded struct {
-		*record
+		record
 		Command topics.PeerCommand
 	}
 	// receipted is a record of peer-receipts.
 	receipted struct {
-		*record
+		record
 		Receipt topics.Receipt
 	}
 	// outputArrived is a record of message-output: a turn has ended.
 	outputArrived struct {
-		*record
+		record
 		Output topics.Output
 	}
 	// gateAsked is a record of gate-requests.
 	gateAsked struct {
-		*record
+		record
 		Request topics.GateRequest
 	}
 	// gateEnded is a record of gate-outcomes.
 	gateEnded struct {
-		*record
+		record
 		Outcome topics.GateOutcome
 	}
 	// controlled is a record of session-control.
 	controlled struct {
-		*record
+		record
 		Control topics.Control
 	}
 	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct {
-		Session string
-	}
+	deadlineCame struct{}
 )
 
-func (d deadlineCame) session() string { return d.Session }
-
 func (e called) apply(t *transition) {
-	if e.tombstone() || e.Call.Name == nil {
+	if e.Tombstone() || e.Call.Name == nil {
 		return
 	}
 	if *e.Call.Name == ToolName {
@@ -85,7 +66,7 @@ func (e called) apply(t *transition) {
 }
 
 func (e commanded) apply(t *transition) {
-	if e.tombstone() {
+	if e.Tombstone() {
 		return
 	}
 	c := e.Command
@@ -126,41 +107,41 @@ func (e commanded) apply(t *transition) {
 	case topics.PeerClaimed:
 		t.claimAnswered(e)
 	default:
-		t.deadLetter(reasonCommand)
+		t.DeadLetter(reasonCommand)
 	}
 }
 
 func (e receipted) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.receipted(e)
 	}
 }
 
 // apply ends the run of the turn, and the tasks that the turn has delegated.
 func (e outputArrived) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.turnEnded(e)
 		t.answered(e)
 	}
 }
 
 func (e gateAsked) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.gateAsked(e)
 	}
 }
 
 func (e gateEnded) apply(t *transition) {
-	if !e.tombstone() {
+	if !e.Tombstone() {
 		t.gateEnded(e)
 	}
 }
 
 // apply purges the session. To cancel a turn is the turn's task, whose output then ends the tasks and the run.
 func (e controlled) apply(t *transition) {
-	if !e.tombstone() && e.Control.Action == topics.ActionPurge {
-		t.purgeTasks(e.record)
-		t.purgeRun(e.record)
+	if !e.Tombstone() && e.Control.Action == topics.ActionPurge {
+		t.purgeTasks(e.Agent)
+		t.purgeRun(e.Agent)
 	}
 }
 

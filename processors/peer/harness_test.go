@@ -6,36 +6,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
-	"github.com/turntable-streams/turntable/internal/rows"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// tb is implemented by *testing.T and *rapid.T.
-type tb interface {
-	require.TestingT
-	Helper()
-}
+type effects = machinetest.Effects
 
-// harness applies events to the row of one session. The row is encoded and decoded between two events, as in a broker, and so
-// is every record that is read or written.
+// harness applies events to the row of one session.
 type harness struct {
-	tb       tb
+	machinetest.World[*peerrow.State, event]
 	topics   topics.Catalog
+	agents   map[string]topics.Catalog
 	config   Config
 	settings *Settings // in force
 	key      string    // the session
-	now      time.Time
-	row      []byte
-	label    *harness // the row of partner-b's approvals
+	label    *harness  // the row of partner-b's approvals
 }
 
-func newHarness(t tb, change ...func(*Config)) *harness {
-	c, err := topics.For("harbor")
-	require.NoError(t, err)
+func newHarness(t machinetest.TB, change ...func(*Config)) *harness {
 	p := &harness{
-		tb: t, topics: c, key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
+		agents: map[string]topics.Catalog{}, key: "s1",
 		settings: &Settings{
 			Enabled: true, InstanceID: "hq-1", MaxHops: defaultMaxHops,
 			Outbound: []Outbound{
@@ -45,12 +38,39 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 			Inbound: []Inbound{{ID: "partner-b"}},
 		},
 	}
+	p.config.Agents = []string{"harbor", "pilot"}
 	p.config.Settings = func() *Settings { return p.settings }
 	require.NoError(t, p.config.complete())
 	for _, f := range change {
 		f(&p.config)
 	}
+	var err error
+	p.topics, err = topics.For("harbor")
+	require.NoError(t, err)
+	for _, name := range p.config.Agents {
+		p.agents[name], err = topics.For(name)
+		require.NoError(t, err)
+	}
+	p.World = machinetest.World[*peerrow.State, event]{
+		TB: t, Table: peerrow.Table, Due: deadlineCame{}, Now: time.UnixMilli(1_790_000_000_000).UTC(), Apply: p.apply,
+	}
 	return p
+}
+
+func (p *harness) apply(row *peerrow.State, e event) (machine.Outcome[*peerrow.State], error) {
+	reads, config := 0, p.config
+	config.Settings = func() *Settings { reads++; return p.settings }
+	p.RowLimit, p.RecordLimit = config.RowLimit, config.RecordLimit
+	out := apply(row, p.key, e, p.Now, catalogs{own: p.topics, agents: p.agents, events: p.topics.PeerEvents}, config)
+	require.LessOrEqual(p.TB, reads, 1, "an event sees one configuration")
+	return out, nil
+}
+
+// another returns the harness of another row of the same group. It shares the approvals.
+func (p *harness) another(key string) *harness {
+	h := *p
+	h.key, h.Row, h.Apply = key, nil, h.apply
+	return &h
 }
 
 // configure changes the configuration in force.
@@ -61,18 +81,16 @@ func (p *harness) configure(change func(*Settings)) {
 }
 
 // read returns a value as the group reads it from a topic, and the record of it.
-func read[T any](p *harness, t topics.Topic[T], id string, v T) (*record, T) {
-	p.tb.Helper()
-	raw, err := t.Codec().Marshal(v)
-	require.NoError(p.tb, err)
-	d := t.Codec().Unmarshal(raw)
-	require.NoError(p.tb, d.Err)
-	return &record{Session: p.key, ID: id, Agent: p.topics.Agent, At: p.now, Value: raw}, d.Value
+func read[T any](p *harness, t topics.Topic[T], id string, v T) (record, T) {
+	p.TB.Helper()
+	r, v := machinetest.Record(&p.World, t, v)
+	r.ID = id
+	return record{r, p.topics.Agent}, v
 }
 
 // toolCall returns a call of a tool. id is the record's turntable.id; that of a turn is {turn}/{step}/tool-use/{number}.
 func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUseItem)) called {
-	p.tb.Helper()
+	p.TB.Helper()
 	use := "toolu_" + id
 	v := topics.ToolUseItem{ToolUseID: &use, Name: &tool, SessionID: &p.key, TotalTools: 1}
 	if input != "" {
@@ -87,15 +105,15 @@ func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUs
 
 // command returns a record of peer-commands.
 func (p *harness) command(c topics.PeerCommand) commanded {
-	p.tb.Helper()
+	p.TB.Helper()
 	r, c := read(p, p.topics.PeerCommands, "", c)
 	return commanded{r, c}
 }
 
 // output returns the output of a turn. id is the record's turntable.id; that of a turn is {turn}/{step}/answer/0.
 func (p *harness) output(id, text string, change ...func(*topics.Output)) outputArrived {
-	p.tb.Helper()
-	v := topics.Output{SessionID: &p.key, Content: text, SourceAgent: p.topics.Agent, Timestamp: topics.Timestamp(p.now)}
+	p.TB.Helper()
+	v := topics.Output{SessionID: &p.key, Content: text, SourceAgent: p.topics.Agent, Timestamp: topics.Timestamp(p.Now)}
 	for _, f := range change {
 		f(&v)
 	}
@@ -105,7 +123,7 @@ func (p *harness) output(id, text string, change ...func(*topics.Output)) output
 
 // gateRequest returns the request of a gate.
 func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.GateRequest)) gateAsked {
-	p.tb.Helper()
+	p.TB.Helper()
 	v := topics.GateRequest{
 		GateID: id, SessionID: p.key, Kind: topics.GateTool, Tool: tool, Message: message,
 		Origin: topics.GateOrigin{Agent: p.topics.Agent, Via: "turn"},
@@ -119,7 +137,7 @@ func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.G
 
 // gateOutcome returns the outcome of a gate.
 func (p *harness) gateOutcome(id string, status topics.GateStatus, change ...func(*topics.GateOutcome)) gateEnded {
-	p.tb.Helper()
+	p.TB.Helper()
 	v := topics.GateOutcome{GateID: id, SessionID: p.key, Kind: topics.GateTool, Status: status, Cause: topics.CauseHuman}
 	for _, f := range change {
 		f(&v)
@@ -130,17 +148,17 @@ func (p *harness) gateOutcome(id string, status topics.GateStatus, change ...fun
 
 // control returns a record of session-control.
 func (p *harness) control(action string) controlled {
-	p.tb.Helper()
+	p.TB.Helper()
 	r, v := read(p, p.topics.SessionControl, "", topics.Control{Action: action})
 	return controlled{r, v}
 }
 
 // receipt returns the sink's receipt of an attempt, with what the attempt brought.
-func (p *harness) receipt(a attemptAsked, outcome topics.Outcome, answer peerwire.Answer, change ...func(*topics.Receipt)) receipted {
-	p.tb.Helper()
+func (p *harness) receipt(a topics.Delivery, outcome topics.Outcome, answer peerwire.Answer, change ...func(*topics.Receipt)) receipted {
+	p.TB.Helper()
 	v := topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
-		AtMS: p.now.UnixMilli(), Response: answer.Body(),
+		AtMS: p.Now.UnixMilli(), Response: answer.Body(),
 	}
 	for _, f := range change {
 		f(&v)
@@ -149,96 +167,23 @@ func (p *harness) receipt(a attemptAsked, outcome topics.Outcome, answer peerwir
 	return receipted{r, v}
 }
 
-// handle applies an event, checks the row and the records that were written, and returns the effects.
-func (p *harness) handle(e event) effects {
-	p.tb.Helper()
-	state := p.state()
-	had := state != nil
-	reads := 0
-	config := p.config
-	config.Settings = func() *Settings { reads++; return p.settings }
-	out := apply(state, e, p.now, config)
-	require.LessOrEqual(p.tb, reads, 1, "an event sees one configuration")
-	switch {
-	case !out.Changed:
-	case out.State == nil:
-		require.True(p.tb, had, "only an existing row is deleted")
-		p.row = nil
-	default:
-		p.set(out.State)
-		require.LessOrEqual(p.tb, len(p.row), p.config.RowLimit)
-		at, ok := rows.Deadline(p.row)
-		require.True(p.tb, ok, "every row has a deadline")
-		if _, timer := e.(deadlineCame); timer {
-			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
-		}
-	}
-	for _, effect := range out.Effects {
-		if m, ok := effect.(emit); ok {
-			p.writes(m)
-		}
-	}
-	return out.Effects
-}
-
-// writes checks that the record of an effect can be written and read.
-func (p *harness) writes(m emit) {
-	p.tb.Helper()
-	require.NotEmpty(p.tb, m.ID, "%T", m.Value)
-	switch v := m.Value.(type) {
-	case attemptAsked:
-		wrote(p, p.topics.PeerAttempts, topics.Delivery(v))
-	case asked:
-		wrote(p, p.topics.PeerCommands, topics.PeerCommand(v))
-	case replySent:
-		wrote(p, p.topics.PeerReplies, topics.PeerReply(v))
-	case callbackAsked:
-		wrote(p, p.topics.PeerCallbacks, topics.Output(v))
-	case audited:
-		require.NotEmpty(p.tb, v.InstanceID, "the key")
-		wrote(p, p.topics.PeerEvents, topics.PeerAudit(v))
-	case toolAnswered:
-		wrote(p, p.topics.ToolUseResult, v.Result)
-	case messageSent:
-		wrote(p, p.topics.MessageInput, v.Message)
-	case turnCancelled:
-		wrote(p, p.topics.SessionControl, v.Control)
-	case gateRequested:
-		wrote(p, p.topics.GateRequests, v.Request)
-	case gateDecided:
-		wrote(p, p.topics.GateDecisions, v.Decision)
-	}
-}
-
-func wrote[T any](p *harness, t topics.Topic[T], v T) {
-	p.tb.Helper()
-	raw, err := t.Codec().Marshal(v)
-	require.NoError(p.tb, err)
-	require.NoError(p.tb, t.Codec().Unmarshal(raw).Err, "%s: %s", t.Name(), raw)
-	require.LessOrEqual(p.tb, len(raw)+1024, p.config.RecordLimit, "%s: with key and headers", t.Name())
-}
-
 // settle applies an event, and then the records that the group wrote to itself, and what the gates and the turn make of its others.
 // It returns all effects.
 func (p *harness) settle(e event) effects {
-	p.tb.Helper()
-	all := p.handle(e)
+	p.TB.Helper()
+	all := p.Handle(e)
 	for i := 0; i < len(all); i++ {
-		m, ok := all[i].(emit)
-		if !ok {
-			continue
-		}
-		switch v := m.Value.(type) {
-		case asked:
-			if m.Key == "" || m.Key == p.key {
-				all = append(all, p.handle(p.own(m.ID, v))...)
-			} else if m.Key == labelKey("partner-b") {
-				all = append(all, p.ofLabel(topics.PeerCommand(v))...)
+		switch v := all[i].Value.(type) {
+		case topics.PeerCommand:
+			if all[i].Key == p.key {
+				all = append(all, p.Handle(p.own(all[i].ID, v))...)
+			} else if all[i].Key == labelKey("partner-b") {
+				all = append(all, p.ofLabel(v)...)
 			}
-		case gateRequested:
-			all = append(all, p.gated(v.Request)...)
-		case gateDecided:
-			all = append(all, p.handle(p.gateOutcome(v.Decision.GateID, topics.GateApproved))...)
+		case topics.GateRequest:
+			all = append(all, p.gated(v)...)
+		case topics.GateDecision:
+			all = append(all, p.Handle(p.gateOutcome(v.GateID, topics.GateApproved))...)
 		}
 	}
 	return all
@@ -246,15 +191,15 @@ func (p *harness) settle(e event) effects {
 
 // gated applies a request of the group as it is read, and, if it closes a gate, how the gate and its turn end.
 func (p *harness) gated(g topics.GateRequest) effects {
-	p.tb.Helper()
+	p.TB.Helper()
 	r, g := read(p, p.topics.GateRequests, "", g)
-	all := p.handle(gateAsked{r, g})
+	all := p.Handle(gateAsked{r, g})
 	if g.Withdrawn != topics.CauseParentCannotAsk {
 		return all
 	}
-	all = append(all, p.handle(p.gateOutcome(g.GateID, topics.GateCancelled, because(g.Withdrawn)))...)
-	return append(all, p.handle(p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
-		o.RequestID, o.Error = &p.state().Run.RunId, &topics.OutputError{Code: topics.CodeParentCannotAsk, Message: "cannot ask"}
+	all = append(all, p.Handle(p.gateOutcome(g.GateID, topics.GateCancelled, because(g.Withdrawn)))...)
+	return append(all, p.Handle(p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
+		o.RequestID, o.Error = &p.Read().Run.RunId, &topics.OutputError{Code: topics.CodeParentCannotAsk, Message: "cannot ask"}
 	}))...)
 }
 
@@ -264,101 +209,35 @@ func because(cause topics.GateCause) func(*topics.GateOutcome) {
 
 // ofLabel applies a command to the row of the approvals.
 func (p *harness) ofLabel(c topics.PeerCommand) effects {
-	p.tb.Helper()
+	p.TB.Helper()
 	if p.label == nil {
-		p.label = &harness{tb: p.tb, topics: p.topics, config: p.config, settings: p.settings, key: labelKey("partner-b")}
+		p.label = p.another(labelKey("partner-b"))
 	}
-	p.label.now = p.now
-	return p.label.handle(p.label.command(c))
+	p.label.Now = p.Now
+	return p.label.Handle(p.label.command(c))
 }
 
 // own returns the record of a command that the group has written to itself.
-func (p *harness) own(id string, c asked) commanded {
-	p.tb.Helper()
-	e := p.command(topics.PeerCommand(c))
+func (p *harness) own(id string, c topics.PeerCommand) commanded {
+	p.TB.Helper()
+	e := p.command(c)
 	e.ID = id
 	return e
 }
 
-// set replaces the row.
-func (p *harness) set(s *peerrow.State) {
-	p.tb.Helper()
-	raw, err := peerrow.Table.Marshal(s)
-	require.NoError(p.tb, err)
-	p.row = raw
-}
-
-// state returns the row, nil if there is none.
-func (p *harness) state() *peerrow.State {
-	p.tb.Helper()
-	if p.row == nil {
-		return nil
-	}
-	s, err := peerrow.Table.Unmarshal(p.row)
-	require.NoError(p.tb, err)
-	return s
-}
-
-// due returns the earliest deadline of the row.
-func (p *harness) due() (at time.Time, ok bool) {
-	if p.row == nil {
-		return time.Time{}, false
-	}
-	ms, ok := rows.Deadline(p.row)
-	return time.UnixMilli(ms).UTC(), ok
-}
-
 // advance moves the clock by d. It applies the deadlines in that time, and the records that the group writes to itself.
-func (p *harness) advance(d time.Duration) (all effects) {
-	p.tb.Helper()
-	end := p.now.Add(d)
-	for {
-		at, ok := p.due()
-		if !ok || at.After(end) {
-			p.now = end
-			return all
-		}
-		if at.After(p.now) {
-			p.now = at
-		}
-		all = append(all, p.settle(deadlineCame{p.key})...)
-	}
-}
-
-type effects []effect
-
-// valuesOf returns the values of one topic.
-func valuesOf[V value](es effects) (list []V) {
-	for _, e := range es {
-		if m, ok := e.(emit); ok {
-			if v, ok := m.Value.(V); ok {
-				list = append(list, v)
-			}
-		}
-	}
-	return list
-}
-
-// onlyValue returns the only value of one topic.
-func onlyValue[V value](t tb, es effects) V {
-	t.Helper()
-	list := valuesOf[V](es)
-	require.Len(t, list, 1, "%v", es)
-	return list[0]
+func (p *harness) advance(d time.Duration) effects {
+	p.TB.Helper()
+	return p.Advance(d, p.settle)
 }
 
 // events returns what the audit records.
 func events(es effects) (list []topics.PeerEvent) {
-	for _, a := range valuesOf[audited](es) {
+	for _, a := range machinetest.Values[topics.PeerAudit](es) {
 		list = append(list, a.Event)
 	}
 	return list
 }
 
 // letter returns the reason of the only effect, which is a dead letter.
-func letter(t tb, es effects) string {
-	t.Helper()
-	require.Len(t, es, 1, "%v", es)
-	require.IsType(t, deadLetter{}, es[0])
-	return es[0].(deadLetter).Reason
-}
+func letter(t machinetest.TB, es effects) string { return machinetest.Reason(t, es) }

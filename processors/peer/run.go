@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,7 +36,7 @@ func (t *transition) accepted(e commanded) {
 	switch {
 	case refusal != nil || req.TaskID != c.TaskID || c.InboundID == "" || c.Agent == "" || c.Hash == "" ||
 		len(c.Waiter) > maxWaiter || peerwire.Length(t.key) > peerwire.MaxID:
-		t.deadLetter(reasonRequest)
+		t.DeadLetter(reasonRequest)
 	case t.row.Run != nil:
 		t.acceptedAgain(c)
 	default:
@@ -78,7 +79,7 @@ func (t *transition) join(run *peerrow.Run, c topics.PeerCommand) bool {
 
 // begin makes the row of a task and sends its message.
 func (t *transition) begin(e commanded, req peerwire.Request) {
-	c, at := e.Command, t.timeOf(e.record)
+	c, at := e.Command, t.timeOf(e.Record)
 	expires := at.Add(t.config.RunTime).UnixMilli()
 	if c.DeadlineMS > 0 {
 		expires = min(expires, c.DeadlineMS)
@@ -104,16 +105,17 @@ func (t *transition) begin(e commanded, req peerwire.Request) {
 	t.auditRun(run, "received", audit.Received(req, run.InboundId, run.Agent, t.key, run.RunId, at))
 	t.catchUp(run, early)
 	message := messageOf(run, t.key, req, at)
+	agent, known := t.agents[run.Agent]
 	switch {
 	case run.Phase != peerrow.Run_RUNNING: // it was answered before a crash
 	case run.ExpiresMs <= t.nowMS():
 		t.timeOut(run) // a crash may have sent the message already, so that the turn must be cancelled too
-	case !t.config.runsTasksOf(run.Agent): // the door was given another list of agents than the group
+	case !known: // the door was given another list of agents than the group
 		t.finish(run, peerwire.Reply{Thrown: true, Error: "the agent does not run tasks"})
 	case len(message.Content)+len(message.Metadata)+recordRoom > t.config.RecordLimit:
 		t.finish(run, peerwire.Reply{Thrown: true, Error: "the content does not fit into a record"})
 	default:
-		t.emit(run.RunId+"/message", messageSent{Agent: run.Agent, Message: message})
+		machine.Emit(&t.Effects, agent.MessageInput, t.key, run.RunId+"/message", message)
 	}
 }
 
@@ -176,5 +178,5 @@ func (t *transition) tell(c topics.PeerCommand, state topics.PeerState) {
 	case topics.PeerRunning:
 		r.Hash = t.row.Run.Hash
 	}
-	t.emit(peerwire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, replySent(r))
+	machine.Emit(&t.Effects, t.own.PeerReplies, t.key, peerwire.TaskKey(c.InboundID, c.TaskID)+"/"+string(state)+"/"+c.Waiter, r)
 }

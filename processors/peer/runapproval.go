@@ -8,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -66,7 +67,7 @@ func (t *transition) claim(run *peerrow.Run, id string) {
 		}
 	}
 	t.changed = true
-	t.emitTo(labelKey(run.InboundId), run.RunId+"/claim/"+id, asked(c))
+	machine.Emit(&t.Effects, t.own.PeerCommands, labelKey(run.InboundId), run.RunId+"/claim/"+id, c)
 }
 
 func commandOf(r *peerrow.Run, kind topics.PeerCommandKind) topics.PeerCommand {
@@ -99,11 +100,13 @@ func (t *transition) claimAnswered(e commanded) {
 // approve decides a gate with the approval of its label.
 func (t *transition) approve(run *peerrow.Run, g *peerrow.Gate) {
 	g.Phase, g.OpenMs, t.changed = peerrow.Gate_APPROVING, t.now.Add(writeAgain).UnixMilli(), true
-	id := run.RunId + "/approve/" + g.Id
-	t.emit(id, gateDecided{Agent: g.Agent, Decision: topics.GateDecision{
-		GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictApprove, ArgsSHA256: g.ArgsSha256,
-		By: g.By, Via: via,
-	}})
+	if agent, ok := t.agent(g.Agent); ok {
+		id := run.RunId + "/approve/" + g.Id
+		machine.Emit(&t.Effects, agent.GateDecisions, t.key, id, topics.GateDecision{
+			GateID: g.Id, SessionID: t.key, DecisionID: id, Verdict: topics.VerdictApprove, ArgsSHA256: g.ArgsSha256,
+			By: g.By, Via: via,
+		})
+	}
 }
 
 // closeGate ends a gate without a decision, and lists its request before.
@@ -119,9 +122,15 @@ func (t *transition) closeGate(run *peerrow.Run, g *peerrow.Gate) {
 
 // withdraw ends a gate for its requester.
 func (t *transition) withdraw(runID, agent, gate string, cause topics.GateCause) {
-	t.emit(runID+"/withdraw/"+gate, gateRequested{Agent: agent, Request: topics.GateRequest{
+	t.requestGate(agent, runID+"/withdraw/"+gate, topics.GateRequest{
 		GateID: gate, SessionID: t.key, Withdrawn: cause, Origin: topics.GateOrigin{Agent: agent, Via: via},
-	}})
+	})
+}
+
+func (t *transition) requestGate(agent, id string, r topics.GateRequest) {
+	if agent, ok := t.agent(agent); ok {
+		machine.Emit(&t.Effects, agent.GateRequests, t.key, id, r)
+	}
 }
 
 // list writes the request for the approval of a call, which outlives the run.
@@ -140,7 +149,7 @@ func (t *transition) list(run *peerrow.Run, g *peerrow.Gate) {
 		Dangerous: g.Dangerous, Origin: topics.GateOrigin{Agent: g.Agent, ParentGateID: g.Id, Via: via},
 		Effect: "ask", ExpiresMS: t.now.Add(t.config.RememberFor).UnixMilli(),
 	}
-	t.emit(run.RunId+"/list/"+g.Id, gateRequested{Agent: g.Agent, Request: r})
+	t.requestGate(g.Agent, run.RunId+"/list/"+g.Id, r)
 }
 
 // listedOf returns the listed request for a gate, which is added if it is not known; nil if there is no room.
@@ -223,7 +232,7 @@ func (t *transition) withdrawListed(run *peerrow.Run, l *peerrow.Listed) {
 	}
 	c := commandOf(run, topics.PeerRevoke)
 	c.Gates = []topics.PeerGate{{GateID: l.GateId}}
-	t.emitTo(labelKey(run.InboundId), run.RunId+"/revoke/"+l.GateId, asked(c))
+	machine.Emit(&t.Effects, t.own.PeerCommands, labelKey(run.InboundId), run.RunId+"/revoke/"+l.GateId, c)
 }
 
 // settleListed gives the label the approvals of a run that was rejected. The requests of any other run that has ended are
@@ -240,7 +249,7 @@ func (t *transition) settleListed(run *peerrow.Run) {
 			c := commandOf(run, topics.PeerGrant)
 			c.DeadlineMS = t.now.Add(t.config.RememberFor).UnixMilli()
 			c.Gates = []topics.PeerGate{{GateID: l.GateId, Call: l.Call, By: l.By}}
-			t.emitTo(labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, asked(c))
+			machine.Emit(&t.Effects, t.own.PeerCommands, labelKey(run.InboundId), run.RunId+"/grant/"+l.GateId, c)
 			l.Granted, t.changed = true, true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -83,17 +84,19 @@ func (t *transition) stop(run *peerrow.Run, text string) {
 }
 
 func (t *transition) cancelTurn(run *peerrow.Run, reason string) {
-	t.emit(run.RunId+"/cancel", turnCancelled{
-		Agent: run.Agent, Control: topics.Control{Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &reason},
-	})
+	if agent, ok := t.agent(run.Agent); ok {
+		machine.Emit(&t.Effects, agent.SessionControl, t.key, run.RunId+"/cancel", topics.Control{
+			Action: topics.ActionCancel, RequestID: &run.RunId, Reason: &reason,
+		})
+	}
 }
 
-// purgeRun ends the run of a session that is purged. The turn ends because of the purge.
-func (t *transition) purgeRun(r *record) {
+// purgeRun ends the run of a session that an agent has purged. The turn ends because of the purge.
+func (t *transition) purgeRun(agent string) {
 	if t.row.Early != nil {
 		t.row.Early, t.changed = nil, true
 	}
-	if run := t.row.Run; run != nil && run.Agent == r.Agent {
+	if run := t.row.Run; run != nil && run.Agent == agent {
 		t.finish(run, failed("session purged"))
 		t.withdrawAll(run)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -103,7 +104,7 @@ func (t *transition) writeEnd(run *peerrow.Run) {
 	if run.Thrown {
 		c.Code = string(peerwire.CodeInternal)
 	}
-	t.emit(run.RunId+"/end", asked(c))
+	machine.Emit(&t.Effects, t.own.PeerCommands, t.key, run.RunId+"/end", c)
 }
 
 // ended ends the run: the first end of it that is read counts.
@@ -111,21 +112,21 @@ func (t *transition) ended(e commanded) {
 	c, run := e.Command, t.runOf(e.Command)
 	reply, err := peerwire.ReadReply(c.Reply, c.TaskID)
 	if err != nil {
-		t.deadLetter(reasonReply)
+		t.DeadLetter(reasonReply)
 		return
 	}
 	if run == nil || run.Phase == peerrow.Run_ENDED || reply.PeerRunID != run.RunId {
 		return // that of a run that is forgotten
 	}
 	reply.Thrown = c.Code == string(peerwire.CodeInternal)
-	at := t.timeOf(e.record)
+	at := t.timeOf(e.Record)
 	received := topics.PeerAudit{TaskID: run.TaskId, SessionID: t.key, RunID: run.RunId, InboundID: run.InboundId}
 	t.auditRun(run, "end", audit.Completed(received, reply, at))
-	t.emit(run.RunId+"/reply", replySent{
+	machine.Emit(&t.Effects, t.own.PeerReplies, t.key, run.RunId+"/reply", topics.PeerReply{
 		TaskID: run.TaskId, InboundID: run.InboundId, State: topics.PeerDone, Hash: run.Hash, Body: c.Reply,
 	})
 	if run.CallbackService != "" {
-		t.emit(run.RunId+"/callback", callbackAsked(callbackOf(run, t.key, c.Reply, at)))
+		machine.Emit(&t.Effects, t.own.PeerCallbacks, t.key, run.RunId+"/callback", callbackOf(run, t.key, c.Reply, at))
 	}
 	t.keepEnded(run, c.Reply, at.UnixMilli())
 	t.row.Run.Rejected = reply.Status == peerwire.StatusRejected

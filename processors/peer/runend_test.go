@@ -10,48 +10,49 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	p := begun(t)
-	p.handle(p.toolCall("turn-1/0/tool-use/0", "read", "{}"))
-	p.now = p.now.Add(time.Second)
-	es := p.handle(p.answer("42 rows"))
+	p.Handle(p.toolCall("turn-1/0/tool-use/0", "read", "{}"))
+	p.Now = p.Now.Add(time.Second)
+	es := p.Handle(p.answer("42 rows"))
 	require.Len(t, es, 1)
-	end := onlyValue[asked](t, es)
+	end := machinetest.Only[topics.PeerCommand](t, es)
 	require.Equal(t, topics.PeerEnd, end.Kind)
-	run := p.state().Run
-	require.Equal(t, run.RunId+"/end", es[0].(emit).ID)
-	require.Empty(t, p.handle(p.answer("another one")), "an end is on its way")
-	require.Empty(t, p.handle(p.about(topics.PeerCancel, "")))
+	run := p.Read().Run
+	require.Equal(t, run.RunId+"/end", es[0].ID)
+	require.Empty(t, p.Handle(p.answer("another one")), "an end is on its way")
+	require.Empty(t, p.Handle(p.about(topics.PeerCancel, "")))
 
-	es = p.handle(p.own("", end))
+	es = p.Handle(p.own("", end))
 	require.Equal(t, peerwire.Reply{
 		TaskID: "t-9", PeerInstanceID: "hq-1", PeerRunID: run.RunId, PeerSessionID: p.key, Status: peerwire.StatusSuccess,
 		Result: "42 rows", ToolsUsed: []string{"read"}, AgentID: "harbor", Model: "m-1",
 	}, replied(t, es))
 	require.Equal(t, topics.PeerAudit{
-		Event: topics.PeerCompleted, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
+		Event: topics.PeerCompleted, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.Now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
 		InboundID: "partner-b", Status: "success", ResultLength: 7, ToolsUsed: []string{"read"},
-	}, topics.PeerAudit(onlyValue[audited](t, es)))
-	require.Empty(t, valuesOf[callbackAsked](es))
-	kept := p.state().Run
+	}, machinetest.Only[topics.PeerAudit](t, es))
+	require.Empty(t, machinetest.Values[topics.Output](es))
+	kept := p.Read().Run
 	require.Equal(t, peerrow.Run_ENDED, kept.Phase)
 	require.Empty(t, kept.Waiters)
 	require.Empty(t, kept.ParentSessionId)
 	require.Equal(t, []string{"a-1"}, kept.Chain, "calls of a turn that continues are still those of a peer")
-	require.Empty(t, p.handle(p.own("", end)), "read again")
+	require.Empty(t, p.Handle(p.own("", end)), "read again")
 }
 
 func TestOutputsOfOtherTurnsDoNotEndTheRun(t *testing.T) {
 	p := begun(t)
 	other := "x"
-	require.Empty(t, p.handle(p.answer("no", func(o *topics.Output) { o.RequestID = &other })))
+	require.Empty(t, p.Handle(p.answer("no", func(o *topics.Output) { o.RequestID = &other })))
 	foreign := p.answer("no")
 	foreign.Agent = "pilot"
-	require.Empty(t, p.handle(foreign))
-	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
+	require.Empty(t, p.Handle(foreign))
+	require.Equal(t, peerrow.Run_RUNNING, p.Read().Run.Phase)
 	none := p.answer("yes", func(o *topics.Output) { o.RequestID = nil })
 	require.Equal(t, "yes", replied(t, p.settle(none)).Result, "a pipeline without request IDs")
 }
@@ -119,13 +120,13 @@ func TestReplyAlwaysFits(t *testing.T) {
 	p := newReceiver(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 128<<10 })
 	worst := strings.Repeat("\x01", peerwire.MaxID)
 	req := request(func(r *peerwire.Request) { r.TaskID, r.Model = worst, worst })
-	p.handle(p.runOf(req, "w1"))
-	require.NotNil(t, p.state().GetRun())
+	p.Handle(p.runOf(req, "w1"))
+	require.NotNil(t, p.Read().GetRun())
 	for i := range maxTools {
-		p.handle(p.toolCall("", strings.Repeat("\x01", maxToolName-3)+string(rune('a'+i%26))+string(rune('a'+i/26)), "{}"))
+		p.Handle(p.toolCall("", strings.Repeat("\x01", maxToolName-3)+string(rune('a'+i%26))+string(rune('a'+i/26)), "{}"))
 	}
 	es := p.settle(p.answer(strings.Repeat("x", 30<<10)))
-	reply, err := peerwire.ReadReply(onlyValue[replySent](t, es).Body, worst)
+	reply, err := peerwire.ReadReply(machinetest.Only[topics.PeerReply](t, es).Body, worst)
 	require.NoError(t, err)
 	require.Equal(t, "the reply does not fit into a record", reply.Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerFailed}, events(es))
@@ -133,91 +134,91 @@ func TestReplyAlwaysFits(t *testing.T) {
 
 func TestFirstEndThatIsReadCounts(t *testing.T) {
 	p := begun(t)
-	first := onlyValue[asked](t, p.handle(p.answer("42 rows")))
+	first := machinetest.Only[topics.PeerCommand](t, p.Handle(p.answer("42 rows")))
 	other := begun(t)
-	second := onlyValue[asked](t, other.handle(other.about(topics.PeerCancel, "")))
-	require.Equal(t, "cancelled", replied(t, p.handle(p.own("", second))).Error, "from before a crash")
-	require.Empty(t, p.handle(p.own("", first)))
-	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
-	require.Contains(t, string(p.state().Run.Reply), "cancelled")
+	second := machinetest.Only[topics.PeerCommand](t, other.Handle(other.about(topics.PeerCancel, "")))
+	require.Equal(t, "cancelled", replied(t, p.Handle(p.own("", second))).Error, "from before a crash")
+	require.Empty(t, p.Handle(p.own("", first)))
+	require.Equal(t, topics.PeerDone, machinetest.Only[topics.PeerReply](t, p.Handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Contains(t, string(p.Read().Run.Reply), "cancelled")
 }
 
 func TestEndsOfOtherRunsAreIgnored(t *testing.T) {
 	p := begun(t)
-	end := onlyValue[asked](t, p.handle(p.answer("42 rows")))
-	p.handle(p.own("", end))
+	end := machinetest.Only[topics.PeerCommand](t, p.Handle(p.answer("42 rows")))
+	p.Handle(p.own("", end))
 	p.advance(p.config.RememberFor)
-	require.Nil(t, p.row, "forgotten")
-	require.Empty(t, p.handle(p.own("", end)))
-	require.Nil(t, p.row)
-	require.Len(t, valuesOf[messageSent](p.handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
-	require.Empty(t, p.handle(p.own("", end)), "the end of the former run")
-	require.Equal(t, peerrow.Run_RUNNING, p.state().Run.Phase)
+	require.Nil(t, p.Row, "forgotten")
+	require.Empty(t, p.Handle(p.own("", end)))
+	require.Nil(t, p.Row)
+	require.Len(t, machinetest.Values[topics.Message](p.Handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
+	require.Empty(t, p.Handle(p.own("", end)), "the end of the former run")
+	require.Equal(t, peerrow.Run_RUNNING, p.Read().Run.Phase)
 
 	bad := end
 	bad.Reply = topics.Raw(`{"taskId":"t-9"}`)
-	require.Equal(t, reasonReply, letter(t, p.handle(p.own("", bad))))
+	require.Equal(t, reasonReply, letter(t, p.Handle(p.own("", bad))))
 }
 
 func TestLostEndIsWrittenAgain(t *testing.T) {
 	p := begun(t)
-	first := p.handle(p.answer("42 rows"))
+	first := p.Handle(p.answer("42 rows"))
 	again := p.advanceTo()
-	require.Equal(t, first, again)
-	require.Equal(t, writeAgain, p.now.Sub(time.UnixMilli(1_790_000_000_000)))
-	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", onlyValue[asked](t, p.advanceTo())))).Result)
+	require.Equal(t, first.Records(), again.Records())
+	require.Equal(t, writeAgain, p.Now.Sub(time.UnixMilli(1_790_000_000_000)))
+	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", machinetest.Only[topics.PeerCommand](t, p.advanceTo())))).Result)
 	require.Empty(t, p.advance(time.Hour))
 
 	thrown := newReceiver(t, func(c *Config) { c.RecordLimit = 128 << 10; c.RowLimit = 64 << 10 })
-	one := thrown.handle(thrown.runOf(request(func(r *peerwire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
-	require.Equal(t, onlyValue[asked](t, one), onlyValue[asked](t, thrown.advanceTo()))
-	require.Equal(t, "internal", onlyValue[asked](t, one).Code)
+	one := thrown.Handle(thrown.runOf(request(func(r *peerwire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
+	require.Equal(t, machinetest.Only[topics.PeerCommand](t, one), machinetest.Only[topics.PeerCommand](t, thrown.advanceTo()))
+	require.Equal(t, "internal", machinetest.Only[topics.PeerCommand](t, one).Code)
 }
 
 func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
 	p := newReceiver(t)
-	p.handle(p.runCommand("w1", detached, func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "partner-b-cb", "T\"7" }))
-	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
-	id := p.state().Run.RunId
+	p.Handle(p.runCommand("w1", detached, func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "partner-b-cb", "T\"7" }))
+	p.Handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
+	id := p.Read().Run.RunId
 	es := p.settle(p.answer("42 rows"))
-	cb := onlyValue[callbackAsked](t, es)
-	require.Equal(t, string(onlyValue[replySent](t, es).Body), cb.Content)
+	cb := machinetest.Only[topics.Output](t, es)
+	require.Equal(t, string(machinetest.Only[topics.PeerReply](t, es).Body), cb.Content)
 	require.Equal(t, "partner-b-cb", topics.ServiceOf(cb.ReplyTo), "the first one counts")
 	require.Equal(t, "T\"7", topics.TokenOf(cb.ReplyTo))
 	require.Equal(t, id, *cb.RequestID)
 	require.Equal(t, "harbor", cb.SourceAgent)
 	require.Nil(t, cb.Status)
-	require.NotContains(t, p.state().String(), "T\\\"7", "the token is not kept")
-	require.Empty(t, valuesOf[callbackAsked](p.handle(p.runCommand("w3"))))
+	require.NotContains(t, p.Read().String(), "T\\\"7", "the token is not kept")
+	require.Empty(t, machinetest.Values[topics.Output](p.Handle(p.runCommand("w3"))))
 
 	p = begun(t)
-	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
-	require.Equal(t, "other", topics.ServiceOf(onlyValue[callbackAsked](t, p.settle(p.answer("x"))).ReplyTo), "a later one counts")
+	p.Handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
+	require.Equal(t, "other", topics.ServiceOf(machinetest.Only[topics.Output](t, p.settle(p.answer("x"))).ReplyTo), "a later one counts")
 }
 
 func TestRunTimesOut(t *testing.T) {
 	p := begun(t)
 	require.Empty(t, p.advance(p.config.RunTime-time.Millisecond))
 	es := p.advance(time.Millisecond)
-	require.Len(t, valuesOf[turnCancelled](es), 1)
+	require.Len(t, machinetest.Values[topics.Control](es), 1)
 	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
 	require.Equal(t, peerwire.StatusError, replied(t, es).Status)
 
 	p = newReceiver(t)
-	p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1500 }))
+	p.Handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.Now.UnixMilli() + 1500 }))
 	require.Equal(t, "timed out after 1500 ms", replied(t, p.advance(1500*time.Millisecond)).Error)
 	p = newReceiver(t)
-	p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(time.Hour).UnixMilli() }))
+	p.Handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.Now.Add(time.Hour).UnixMilli() }))
 	require.Equal(t, "timed out after 600000 ms", replied(t, p.advance(10*time.Minute)).Error, "the limit of the group")
 }
 
 func TestRunThatIsReadAfterItsDeadlineIsNotBegun(t *testing.T) {
 	p := newReceiver(t)
-	c := p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1000 })
-	p.now = p.now.Add(time.Second)
+	c := p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.Now.UnixMilli() + 1000 })
+	p.Now = p.Now.Add(time.Second)
 	es := p.settle(c)
-	require.Empty(t, valuesOf[messageSent](es))
-	require.Len(t, valuesOf[turnCancelled](es), 1, "it may have begun before a crash")
+	require.Empty(t, machinetest.Values[topics.Message](es))
+	require.Len(t, machinetest.Values[topics.Control](es), 1, "it may have begun before a crash")
 	require.Equal(t, "timed out after 1000 ms", replied(t, es).Error)
 	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerCompleted}, events(es))
 }
@@ -226,11 +227,11 @@ func TestPurgeEndsTheRun(t *testing.T) {
 	p := begun(t)
 	foreign := p.control(topics.ActionPurge)
 	foreign.Agent = "pilot"
-	require.Empty(t, p.handle(foreign), "the session of another agent")
+	require.Empty(t, p.Handle(foreign), "the session of another agent")
 	es := p.settle(p.control(topics.ActionPurge))
-	require.Empty(t, valuesOf[turnCancelled](es), "the turn reads the purge itself")
+	require.Empty(t, machinetest.Values[topics.Control](es), "the turn reads the purge itself")
 	require.Equal(t, "session purged", replied(t, es).Error)
-	require.NotContains(t, p.state().String(), "s-1")
+	require.NotContains(t, p.Read().String(), "s-1")
 	require.Empty(t, p.settle(p.control(topics.ActionPurge)))
 	require.Empty(t, p.settle(p.control(topics.ActionCancel)))
 }
@@ -239,16 +240,24 @@ func TestEndedRunIsRememberedForItsTime(t *testing.T) {
 	p := begun(t)
 	p.settle(p.answer("42 rows"))
 	p.advance(p.config.RememberFor - time.Millisecond)
-	require.Equal(t, topics.PeerDone, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Equal(t, topics.PeerDone, machinetest.Only[topics.PeerReply](t, p.Handle(p.about(topics.PeerAsk, "w"))).State)
 	p.advance(time.Millisecond)
-	require.Nil(t, p.row)
-	require.Equal(t, topics.PeerUnknown, onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Nil(t, p.Row)
+	require.Equal(t, topics.PeerUnknown, machinetest.Only[topics.PeerReply](t, p.Handle(p.about(topics.PeerAsk, "w"))).State)
 }
 
 func TestReplyOfARowWithALowerLimitIsNotStored(t *testing.T) {
 	p := begun(t)
-	end := onlyValue[asked](t, p.handle(p.answer(strings.Repeat("x", 200<<10))))
+	end := machinetest.Only[topics.PeerCommand](t, p.Handle(p.answer(strings.Repeat("x", 200<<10))))
 	p = begun(t, func(c *Config) { c.RowLimit, c.RecordLimit = 64<<10, 512<<10 })
-	require.Len(t, replied(t, p.handle(p.own("", end))).Result, 200<<10)
-	require.Contains(t, string(onlyValue[replySent](t, p.handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
+	require.Len(t, replied(t, p.Handle(p.own("", end))).Result, 200<<10)
+	require.Contains(t, string(machinetest.Only[topics.PeerReply](t, p.Handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
+}
+
+func TestAgentThatIsNoLongerConfiguredIsNotTold(t *testing.T) {
+	p := begun(t)
+	p.agents = nil
+	es := p.advance(p.config.RunTime)
+	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
+	require.Empty(t, machinetest.Values[topics.Control](es))
 }

@@ -9,24 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestGateThatStaysOpenRejectsTheRun(t *testing.T) {
 	p := begun(t)
-	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "May the agent pay?")))
-	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "again")))
+	require.Empty(t, p.Handle(p.gateRequest("g1", "pay", "May the agent pay?")))
+	require.Empty(t, p.Handle(p.gateRequest("g1", "pay", "again")))
 	require.Empty(t, p.advance(p.config.GateGrace-time.Millisecond))
 	es := p.advance(time.Millisecond)
 	r := replied(t, es)
 	require.Equal(t, peerwire.StatusRejected, r.Status)
 	require.Equal(t, "pay: May the agent pay?", r.PendingApprovalSummary)
-	require.Empty(t, valuesOf[turnCancelled](es), "the turn continues")
-	require.True(t, onlyValue[audited](t, es).PendingApproval)
+	require.Empty(t, machinetest.Values[topics.Control](es), "the turn continues")
+	require.True(t, machinetest.Only[topics.PeerAudit](t, es).PendingApproval)
 	require.Empty(t, p.settle(p.answer("paid")), "a later output changes nothing")
-	require.Empty(t, p.handle(p.gateOutcome("g1", topics.GateApproved)))
-	require.Equal(t, peerwire.StatusRejected, replied(t, effects{emit{Value: replySent{
-		State: topics.PeerDone, Hash: p.state().Run.Hash, Body: p.state().Run.Reply,
+	require.Empty(t, p.Handle(p.gateOutcome("g1", topics.GateApproved)))
+	require.Equal(t, peerwire.StatusRejected, replied(t, effects{{Value: topics.PeerReply{
+		State: topics.PeerDone, Hash: p.Read().Run.Hash, Body: p.Read().Run.Reply,
 	}}}).Status)
 }
 
@@ -58,7 +59,7 @@ func TestGatesThatDoNotRejectTheRun(t *testing.T) {
 	} {
 		p := begun(t)
 		for _, e := range play(p) {
-			require.Empty(t, p.handle(e), name)
+			require.Empty(t, p.Handle(e), name)
 		}
 		require.Empty(t, p.advance(time.Minute), name)
 		require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result, name)
@@ -67,12 +68,12 @@ func TestGatesThatDoNotRejectTheRun(t *testing.T) {
 
 func TestOldestOpenGateIsTold(t *testing.T) {
 	p := begun(t)
-	p.handle(p.gateRequest("g0", "look", ""))
-	p.now = p.now.Add(time.Millisecond)
-	p.handle(p.gateRequest("g1", strings.Repeat("p", 500), strings.Repeat("m", 5000)))
-	p.now = p.now.Add(time.Millisecond)
-	p.handle(p.gateRequest("g2", "sail", ""))
-	p.handle(p.gateOutcome("g0", topics.GateApproved))
+	p.Handle(p.gateRequest("g0", "look", ""))
+	p.Now = p.Now.Add(time.Millisecond)
+	p.Handle(p.gateRequest("g1", strings.Repeat("p", 500), strings.Repeat("m", 5000)))
+	p.Now = p.Now.Add(time.Millisecond)
+	p.Handle(p.gateRequest("g2", "sail", ""))
+	p.Handle(p.gateOutcome("g0", topics.GateApproved))
 	r := replied(t, p.advance(time.Minute))
 	require.Equal(t, strings.Repeat("p", maxToolName)+": "+strings.Repeat("m", maxGateMessage)+"…", r.PendingApprovalSummary)
 }
@@ -80,11 +81,11 @@ func TestOldestOpenGateIsTold(t *testing.T) {
 func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
 	late := func(gate, deadline time.Duration) peerwire.Reply {
 		p := newReceiver(t)
-		p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(deadline).UnixMilli() }))
-		p.now = p.now.Add(gate - p.config.GateGrace)
-		p.handle(p.gateRequest("g1", "pay", ""))
-		p.now = p.now.Add(time.Hour) // the group did not run
-		return replied(t, p.settle(deadlineCame{p.key}))
+		p.Handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.Now.Add(deadline).UnixMilli() }))
+		p.Now = p.Now.Add(gate - p.config.GateGrace)
+		p.Handle(p.gateRequest("g1", "pay", ""))
+		p.Now = p.Now.Add(time.Hour) // the group did not run
+		return replied(t, p.settle(deadlineCame{}))
 	}
 	require.Equal(t, peerwire.StatusRejected, late(2*time.Second, 3*time.Second).Status)
 	require.Equal(t, peerwire.StatusError, late(3*time.Second, 2500*time.Millisecond).Status)
@@ -93,17 +94,17 @@ func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
 func TestGatesAndToolsAreBounded(t *testing.T) {
 	p := begun(t)
 	for i := range 2 * maxGates {
-		p.handle(p.gateRequest(fmt.Sprint("g", i), "pay", ""))
-		p.handle(p.gateOutcome(fmt.Sprint("e", i), topics.GateApproved))
+		p.Handle(p.gateRequest(fmt.Sprint("g", i), "pay", ""))
+		p.Handle(p.gateOutcome(fmt.Sprint("e", i), topics.GateApproved))
 	}
 	for i := range 2 * maxTools {
-		p.handle(p.toolCall("", fmt.Sprint("tool", i/2), "{}"))
+		p.Handle(p.toolCall("", fmt.Sprint("tool", i/2), "{}"))
 	}
-	p.handle(p.toolCall("", "one too many", "{}"))
-	run := p.state().Run
+	p.Handle(p.toolCall("", "one too many", "{}"))
+	run := p.Read().Run
 	require.Len(t, run.Gates, maxGates)
 	require.Len(t, run.EndedGates, maxGates)
 	require.Equal(t, "e127", run.EndedGates[maxGates-1], "the newest are kept")
 	require.Len(t, run.ToolsUsed, maxTools)
-	require.Empty(t, p.handle(p.toolCall("", "read", "{}", func(u *topics.ToolUseItem) { u.Name = nil })))
+	require.Empty(t, p.Handle(p.toolCall("", "read", "{}", func(u *topics.ToolUseItem) { u.Name = nil })))
 }

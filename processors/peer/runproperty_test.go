@@ -12,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,7 +27,7 @@ type runWorld struct {
 	crashes int
 	sent    map[string]topics.Message // the messages, by ID; the turn ignores repeats
 	open    []string                  // the request IDs of open turns
-	records map[string][]value        // what was written of each kind that must not differ, by kind or ID
+	records map[string][]any          // what was written of each kind that must not differ, by kind or ID
 	began   bool                      // a run was accepted
 	gates   map[string]event          // the outcomes of gates that have ended
 }
@@ -39,9 +40,9 @@ const (
 	runControls
 )
 
-func newRunWorld(t tb, change ...func(*Config)) *runWorld {
+func newRunWorld(t machinetest.TB, change ...func(*Config)) *runWorld {
 	p := newReceiver(t, append([]func(*Config){func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }}, change...)...)
-	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]value{}, gates: map[string]event{}}
+	return &runWorld{receiver: p, sent: map[string]topics.Message{}, records: map[string][]any{}, gates: map[string]event{}}
 }
 
 func (w *runWorld) write(log int, e event) { w.logs[log] = append(w.logs[log], e) }
@@ -50,46 +51,45 @@ func (w *runWorld) write(log int, e event) { w.logs[log] = append(w.logs[log], e
 func (w *runWorld) read(log int) {
 	if w.next[log] < len(w.logs[log]) {
 		w.next[log]++
-		w.send(w.handle(w.logs[log][w.next[log]-1]))
+		w.send(w.Handle(w.logs[log][w.next[log]-1]))
 	}
 }
 
 // send keeps what the group has written, and lets the turn read it.
 func (w *runWorld) send(es effects) {
-	for _, e := range es {
-		m, ok := e.(emit)
-		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
+	for _, m := range es {
+		require.NotEmpty(w.TB, m.Topic, "nothing is dead-lettered: %v", m.Reason)
 		switch v := m.Value.(type) {
-		case asked:
-			if m.Key == "" {
+		case topics.PeerCommand:
+			if m.Key == w.key {
 				w.write(runCommands, w.own(m.ID, v))
 				continue
 			}
-			for _, answer := range w.ofLabel(topics.PeerCommand(v)) {
-				w.write(runCommands, w.own("", answer.(emit).Value.(asked)))
+			for _, answer := range w.ofLabel(v) {
+				w.write(runCommands, w.own("", answer.Value.(topics.PeerCommand)))
 			}
-		case gateRequested:
-			record, g := read(w.harness, w.topics.GateRequests, "", v.Request)
+		case topics.GateRequest:
+			record, g := read(w.harness, w.topics.GateRequests, "", v)
 			w.write(runGates, gateAsked{record, g})
 			if g.Withdrawn != "" {
 				w.endGate(g.GateID, topics.GateCancelled, g.Withdrawn)
 			}
-		case messageSent:
+		case topics.Message:
 			w.began = true
 			if _, repeated := w.sent[m.ID]; !repeated {
 				w.open = append(w.open, strings.TrimSuffix(m.ID, "/message"))
 			}
-			w.sent[m.ID] = v.Message
+			w.sent[m.ID] = v
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case turnCancelled:
-			w.end(*v.Control.RequestID, "", true)
-		case audited:
+		case topics.Control:
+			w.end(*v.RequestID, "", true)
+		case topics.PeerAudit:
 			w.began = true
 			w.records[string(v.Event)] = append(w.records[string(v.Event)], v)
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case callbackAsked:
+		case topics.Output:
 			w.records[m.ID] = append(w.records[m.ID], v)
-		case replySent:
+		case topics.PeerReply:
 			if v.State == topics.PeerDone {
 				v.Waiter = ""
 				w.records["done"] = append(w.records["done"], v)
@@ -135,16 +135,16 @@ func (w *runWorld) endAs(request, text string, code topics.Code) {
 
 // wait moves the clock by d and fires the deadline of the row if it is due.
 func (w *runWorld) wait(d time.Duration) {
-	w.now = w.now.Add(d)
-	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.send(w.handle(deadlineCame{w.key}))
+	w.Now = w.Now.Add(d)
+	if at, ok := w.Deadline(); ok && !at.After(w.Now) {
+		w.send(w.Handle(deadlineCame{}))
 	}
 }
 
-func (w *runWorld) cut() { w.saved, w.savedAt = bytes.Clone(w.row), w.next }
+func (w *runWorld) cut() { w.saved, w.savedAt = bytes.Clone(w.Row), w.next }
 
 func (w *runWorld) crash() {
-	w.row, w.next = bytes.Clone(w.saved), w.savedAt
+	w.Row, w.next = bytes.Clone(w.saved), w.savedAt
 	w.crashes++
 }
 
@@ -185,7 +185,7 @@ func (w *runWorld) move(t *rapid.T, moves []string) {
 	case "again":
 		log := rapid.IntRange(0, len(w.logs)-1).Draw(t, "log")
 		if n := w.next[log]; n > 0 {
-			w.send(w.handle(w.logs[log][rapid.IntRange(0, n-1).Draw(t, "record")]))
+			w.send(w.Handle(w.logs[log][rapid.IntRange(0, n-1).Draw(t, "record")]))
 		}
 	case "wait":
 		w.wait(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute}).Draw(t, "time"))
@@ -196,7 +196,7 @@ func (w *runWorld) move(t *rapid.T, moves []string) {
 	default:
 		w.read(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
 	}
-	w.now = w.now.Add(time.Millisecond)
+	w.Now = w.Now.Add(time.Millisecond)
 }
 
 // finish reads all records, lets the turn answer, and lets time pass until the run has ended.
@@ -207,7 +207,7 @@ func (w *runWorld) finish() {
 				w.read(log)
 			}
 		}
-		run := w.state().GetRun()
+		run := w.Read().GetRun()
 		switch {
 		case w.next[runCommands] < len(w.logs[runCommands]):
 		case len(w.open) > 0:
@@ -222,29 +222,29 @@ func (w *runWorld) finish() {
 
 // check checks what was ever written.
 func (w *runWorld) check() {
-	w.tb.Helper()
+	w.TB.Helper()
 	for id, list := range w.records {
 		for _, v := range list {
-			require.Equal(w.tb, list[0], v, "%s is always the same", id)
+			require.Equal(w.TB, list[0], v, "%s is always the same", id)
 		}
 	}
-	require.LessOrEqual(w.tb, len(w.sent), 1, "a message always has the same ID")
+	require.LessOrEqual(w.TB, len(w.sent), 1, "a message always has the same ID")
 	if !w.began {
-		require.Empty(w.tb, w.records)
+		require.Empty(w.TB, w.records)
 		return
 	}
-	require.NotEmpty(w.tb, w.records["done"])
-	require.Equal(w.tb, peerrow.Run_ENDED, w.state().Run.Phase)
-	require.Equal(w.tb, topics.Raw(w.state().Run.Reply), w.records["done"][0].(replySent).Body)
-	require.NotEmpty(w.tb, w.records[string(topics.PeerReceived)])
-	require.NotEmpty(w.tb, w.records[string(topics.PeerCompleted)])
+	require.NotEmpty(w.TB, w.records["done"])
+	require.Equal(w.TB, peerrow.Run_ENDED, w.Read().Run.Phase)
+	require.Equal(w.TB, topics.Raw(w.Read().Run.Reply), w.records["done"][0].(topics.PeerReply).Body)
+	require.NotEmpty(w.TB, w.records[string(topics.PeerReceived)])
+	require.NotEmpty(w.TB, w.records[string(topics.PeerCompleted)])
 	if len(w.sent) == 0 {
-		require.Contains(w.tb, string(w.state().Run.Reply), "timed out", "only a task that is read too late has no message")
+		require.Contains(w.TB, string(w.Read().Run.Reply), "timed out", "only a task that is read too late has no message")
 	}
 	if w.crashes == 0 {
 		for id, list := range w.records {
 			if id != "done" { // repeated for those who ask
-				require.Len(w.tb, list, 1, id)
+				require.Len(w.TB, list, 1, id)
 			}
 		}
 	}
@@ -274,7 +274,7 @@ func TestEveryRunEndsInOneReply(t *testing.T) {
 		play(t, w, quiet, quiet, noise)
 		for log := range w.logs { // repeat everything
 			for _, e := range slices.Clone(w.logs[log]) {
-				w.send(w.handle(e))
+				w.send(w.Handle(e))
 			}
 		}
 		w.finish()
@@ -300,7 +300,7 @@ func TestCrashesDoNotLoseTheAnswer(t *testing.T) {
 		w := newRunWorld(t)
 		play(t, w, quiet, fall)
 		if w.began {
-			reply, err := peerwire.ReadReply(w.state().Run.Reply, "t-9")
+			reply, err := peerwire.ReadReply(w.Read().Run.Reply, "t-9")
 			require.NoError(t, err)
 			if reply.Status != peerwire.StatusSuccess {
 				require.Contains(t, reply.Error, "which is more than a reply may have")
@@ -318,8 +318,8 @@ func TestEqualEventsOfRunsGiveEqualResults(t *testing.T) {
 		two, three := newReceiver(t), newReceiver(t)
 		for _, log := range one.logs {
 			for _, e := range log {
-				require.Equal(t, two.handle(e), three.handle(e))
-				require.Equal(t, two.row, three.row)
+				require.Equal(t, two.Handle(e).Records(), three.Handle(e).Records())
+				require.Equal(t, two.Row, three.Row)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -15,7 +16,7 @@ import (
 // identity of the task. An instance that has lost its ID since the door accepted the task has no audit.
 func (t *transition) auditRun(run *peerrow.Run, step string, record topics.PeerAudit) {
 	if record.InstanceID = run.InstanceId; record.InstanceID != "" {
-		t.emit(peerwire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, audited(record))
+		machine.Emit(&t.Effects, t.events, record.InstanceID, peerwire.TaskKey(run.InboundId, run.TaskId)+"/"+run.RunId+"/"+step, record)
 	}
 }
 

@@ -15,9 +15,9 @@ func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
 			s.Inbound = []Inbound{{ID: label, AllowedTools: []string{ToolName}}}
 		})
 		p.key = peerwire.SessionID(label, "t-9")
-		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{
-			TaskId: "t-9", InboundId: label, RunId: "peer_9", Hops: 1, ExpiresMs: p.now.Add(time.Minute).UnixMilli(),
+		p.Set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.Now.UnixMilli(), Run: &peerrow.Run{
+			TaskId: "t-9", InboundId: label, RunId: "peer_9", Hops: 1, ExpiresMs: p.Now.Add(time.Minute).UnixMilli(),
 		}})
-		attemptOf(t, p.handle(p.delegation(callID, asking)))
+		attemptOf(t, p.Handle(p.delegation(callID, asking)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
 	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -52,7 +53,7 @@ func (t *transition) cancelAttempt(task *peerrow.Task) {
 
 func (t *transition) ask(task *peerrow.Task, step string, number uint32, a peerwire.Attempt) {
 	lease := t.leaseEnd(a.Timeout)
-	t.emit(task.RunId+"/"+step, attemptAsked{
+	machine.Emit(&t.Effects, t.own.PeerAttempts, t.key, task.RunId+"/"+step, topics.Delivery{
 		DeliveryID: task.RunId, SessionID: t.key, TurnID: turnOf(task.CallId), Attempt: int64(number),
 		Route: topics.Destination{Kind: topics.KindPeer, Service: task.PeerId}, Body: a.Body(),
 		CreatedMS: task.OpenedMs, ExpiresMS: max(task.ExpiresMs, lease), NotBeforeMS: t.nowMS(), LeaseUntilMS: lease,

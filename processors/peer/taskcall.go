@@ -26,12 +26,12 @@ const subAgentMark = "--"
 // its result needs no task.
 func (t *transition) called(e called) {
 	if e.Call.ToolUseID == nil || *e.Call.ToolUseID == "" {
-		t.deadLetter(reasonCall)
+		t.DeadLetter(reasonCall)
 		return
 	}
 	task := &peerrow.Task{
 		Agent: e.Agent, ToolUseId: *e.Call.ToolUseID, ToolId: e.Call.ToolID, TotalTools: e.Call.TotalTools, CallId: e.ID,
-		OpenedMs: t.timeOf(e.record).UnixMilli(),
+		OpenedMs: t.timeOf(e.Record).UnixMilli(),
 	}
 	in, err := readInput(e.Call.Input)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *transition) called(e called) {
 	}
 	task.Hash = digestOf(ofCall, t.key, e.Agent, callKey(task), task.Id, in.content, in.agentID, in.model)
 	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
-	task.ExpiresMs = t.timeOf(e.record).Add(t.taskTime(in)).UnixMilli()
+	task.ExpiresMs = t.timeOf(e.Record).Add(t.taskTime(in)).UnixMilli()
 	task.TimeoutMs = in.timeout.Milliseconds()
 	t.beginTask(task, peerwire.Request{
 		TaskID: task.Id, Content: in.content, AgentID: in.agentID, Model: in.model,
@@ -104,10 +104,10 @@ func (t *transition) delegated(e commanded) {
 	c := e.Command
 	req, refusal := peerwire.ReadRequest(c.Request)
 	if c.PeerID == "" || refusal != nil {
-		t.deadLetter(reasonRequest)
+		t.DeadLetter(reasonRequest)
 		return
 	}
-	opened := t.timeOf(e.record)
+	opened := t.timeOf(e.Record)
 	task := &peerrow.Task{
 		Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, Once: c.Once, Detached: c.Detached, TimeoutMs: req.Timeout.Milliseconds(),
 		OpenedMs: opened.UnixMilli(), ExpiresMs: c.DeadlineMS,

@@ -9,14 +9,15 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestChecksOfATask(t *testing.T) {
-	run := func(t tb, p *harness, hops int32, chain ...string) {
-		p.set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.now.UnixMilli(), Run: &peerrow.Run{
+	run := func(t machinetest.TB, p *harness, hops int32, chain ...string) {
+		p.Set(&peerrow.State{Version: peerrow.Version, TouchedMs: p.Now.UnixMilli(), Run: &peerrow.Run{
 			TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: hops, Chain: chain, Phase: peerrow.Run_ENDED,
-			EndedMs: p.now.UnixMilli(), ExpiresMs: p.now.UnixMilli(),
+			EndedMs: p.Now.UnixMilli(), ExpiresMs: p.Now.UnixMilli(),
 		}})
 	}
 	allow := func(s *Settings) {
@@ -56,7 +57,7 @@ func TestChecksOfATask(t *testing.T) {
 		}, asking, ""},
 		"task limit": {func(p *harness) {
 			p.config.TaskLimit = 1
-			p.handle(p.delegation("turn-0/0/tool-use/0", asking))
+			p.Handle(p.delegation("turn-0/0/tool-use/0", asking))
 		}, asking, peerwire.CodeNoRoom},
 		"no room": {
 			func(p *harness) { p.config.RowLimit = 64 << 10 },
@@ -83,9 +84,9 @@ func TestChecksOfATask(t *testing.T) {
 				require.Equal(t, []topics.PeerEvent{topics.PeerSent}, events(es))
 				return
 			}
-			require.Empty(t, valuesOf[attemptAsked](es))
+			require.Empty(t, machinetest.Values[topics.Delivery](es))
 			require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
-			require.Equal(t, string(test.want), valuesOf[audited](es)[1].Code)
+			require.Equal(t, string(test.want), machinetest.Values[topics.PeerAudit](es)[1].Code)
 			require.NotEmpty(t, requireFailed(t, es, test.want))
 		})
 	}
@@ -94,11 +95,11 @@ func TestChecksOfATask(t *testing.T) {
 func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 	p := newHarness(t)
 	p.configure(func(s *Settings) { s.Inbound[0].AllowedTools = []string{ToolName} })
-	p.set(&peerrow.State{Version: peerrow.Version, Run: &peerrow.Run{
+	p.Set(&peerrow.State{Version: peerrow.Version, Run: &peerrow.Run{
 		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: peerrow.Run_RUNNING,
-		ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
+		ExpiresMs: p.Now.Add(time.Hour).UnixMilli(),
 	}})
-	req, refusal := peerwire.ReadRequest(sent(t, attemptOf(t, p.handle(p.delegation(callID, asking)))).Request)
+	req, refusal := peerwire.ReadRequest(sent(t, attemptOf(t, p.Handle(p.delegation(callID, asking)))).Request)
 	require.Nil(t, refusal)
 	require.Equal(t, peerwire.Path{Hops: 3, Chain: []string{"b-1", "hq-1"}}, req.Path)
 	require.Equal(t, "peer_9", req.ParentRunID)
@@ -126,16 +127,16 @@ func TestInputOfTheTool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
-			es := p.handle(p.delegation(callID, input))
+			es := p.Handle(p.delegation(callID, input))
 			require.Len(t, es, 1)
 			requireFailed(t, es, peerwire.CodeInvalidInput)
-			require.Nil(t, p.state())
-			require.Equal(t, es, p.handle(p.delegation(callID, input)))
+			require.Nil(t, p.Read())
+			require.Equal(t, es.Records(), p.Handle(p.delegation(callID, input)).Records())
 		})
 	}
 	p := newHarness(t)
 	begin := func(id, input string) (peerwire.Attempt, peerwire.Request) {
-		body := sent(t, attemptOf(t, p.handle(p.delegation(id, input))))
+		body := sent(t, attemptOf(t, p.Handle(p.delegation(id, input))))
 		req, refusal := peerwire.ReadRequest(body.Request)
 		require.Nil(t, refusal)
 		return body, req
@@ -143,25 +144,25 @@ func TestInputOfTheTool(t *testing.T) {
 	body, req := begin("turn-1/0/tool-use/0", `{"peerId":" tenant-a ","content":" x\n","agentId":"\tfront","model":null,"taskId":" t-9 ","timeoutMs":2500.9}`)
 	require.Equal(t, []string{"t-9", "x", "front", ""}, []string{req.TaskID, req.Content, req.AgentID, req.Model})
 	require.Equal(t, 2500*time.Millisecond, body.Timeout)
-	require.Equal(t, p.now.Add(2500*time.Millisecond), body.Deadline.UTC())
+	require.Equal(t, p.Now.Add(2500*time.Millisecond), body.Deadline.UTC())
 	body, _ = begin("turn-1/0/tool-use/1", `{"peerId":"tenant-a","content":"x","timeoutMs":-1}`)
 	require.Equal(t, time.Second, body.Timeout)
 	body, _ = begin("turn-1/0/tool-use/2", `{"peerId":"tenant-a","content":"x","timeoutMs":1e300}`)
 	require.Equal(t, p.config.TaskTime, body.Timeout)
-	require.Equal(t, reasonCall, letter(t, p.handle(p.toolCall(callID, ToolName, asking, func(i *topics.ToolUseItem) { i.ToolUseID = nil }))))
-	require.Empty(t, p.handle(p.toolCall(callID, "read", asking)))
+	require.Equal(t, reasonCall, letter(t, p.Handle(p.toolCall(callID, ToolName, asking, func(i *topics.ToolUseItem) { i.ToolUseID = nil }))))
+	require.Empty(t, p.Handle(p.toolCall(callID, "read", asking)))
 }
 
 func TestCallWithTheTaskIDOfAnotherOneIsAConflict(t *testing.T) {
 	p := newHarness(t)
 	named := `{"peerId":"tenant-a","content":"x","taskId":"t-9"}`
-	a := attemptOf(t, p.handle(p.delegation(callID, named)))
+	a := attemptOf(t, p.Handle(p.delegation(callID, named)))
 	for i, input := range []string{named, `{"peerId":"tenant-a","content":"y","taskId":"t-9"}`} {
 		es := p.settle(p.delegation(callID+strings.Repeat("x", i+1), input))
 		requireFailed(t, es, peerwire.CodeConflict)
 		require.Empty(t, events(es), "the audit has one task with an ID")
 	}
-	attemptOf(t, p.handle(p.delegation(callID+"b", `{"peerId":"tenant-b","content":"y","agentId":"front","taskId":"t-9"}`)))
+	attemptOf(t, p.Handle(p.delegation(callID+"b", `{"peerId":"tenant-b","content":"y","agentId":"front","taskId":"t-9"}`)))
 	status, _ := toolResultOf(t, p.settle(p.replied(a)))
 	require.Equal(t, "success", status)
 }
@@ -170,13 +171,13 @@ func TestForeignCallWithoutAnID(t *testing.T) {
 	p := newHarness(t)
 	p.configure(func(s *Settings) { s.Outbound = []Outbound{{ID: "tenant-a"}} })
 	call := p.delegation("", asking)
-	es := p.handle(call)
+	es := p.Handle(call)
 	a := attemptOf(t, es)
 	require.Equal(t, DefaultTimeout, sent(t, a).Timeout)
-	require.Empty(t, p.handle(call))
-	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
+	require.Empty(t, p.Handle(call))
+	require.Empty(t, p.Handle(p.output("turn-1/1/answer/0", "bye")))
 	es = p.settle(p.replied(a))
-	require.Equal(t, "toolu_", *onlyValue[toolAnswered](t, es).Result.ToolUseID)
+	require.Equal(t, "toolu_", *machinetest.Only[topics.ToolUseResult](t, es).ToolUseID)
 }
 
 // A program that a session runs may call the proxy for it, so the proxy obeys the rule of the tool.
@@ -185,9 +186,9 @@ func TestProxiedTaskOfASessionThatMayNotDelegateIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newHarness(t)
 			p.key = key
-			es := p.handle(p.proxied("t-1", "w-1"))
+			es := p.Handle(p.proxied("t-1", "w-1"))
 			require.Empty(t, attemptsOf(t, es))
-			require.Equal(t, string(peerwire.CodeToolForbidden), valuesOf[asked](es)[0].Code)
+			require.Equal(t, string(peerwire.CodeToolForbidden), machinetest.Values[topics.PeerCommand](es)[0].Code)
 		})
 	}
 }

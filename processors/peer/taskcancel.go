@@ -79,9 +79,9 @@ func (t *transition) named(c topics.PeerCommand) (list []*peerrow.Task) {
 // purgeTasks cancels the tasks of the session, except those of calls of other agents, and forgets how those ended that have
 // ended. An end that was read before its call is forgotten when the call was answered with it: the call may have been answered
 // with it before a crash.
-func (t *transition) purgeTasks(r *record) {
+func (t *transition) purgeTasks(agent string) {
 	for _, x := range slices.Clone(t.row.Tasks) {
-		if isCall(x) && x.Agent != r.Agent {
+		if isCall(x) && x.Agent != agent {
 			continue
 		}
 		t.changed = t.changed || !x.Purged

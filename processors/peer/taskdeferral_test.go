@@ -12,7 +12,7 @@ import (
 // A peer that is slow keeps a sink busy for minutes. Each attempt that the sink defers writes the whole request.
 func TestWaitsForABusySinkGrow(t *testing.T) {
 	p := newHarness(t)
-	es, attempts := p.handle(p.delegation(callID, asking)), 0
+	es, attempts := p.Handle(p.delegation(callID, asking)), 0
 	for list := attemptsOf(t, es); len(list) > 0; list = attemptsOf(t, es) {
 		attempts++
 		deferred := p.receipt(list[0], topics.OutcomeDeferred, peerwire.Answer{})
@@ -22,18 +22,18 @@ func TestWaitsForABusySinkGrow(t *testing.T) {
 	requireFailed(t, es, peerwire.CodeTimeout)
 	require.Greater(t, attempts, 8)
 	require.Less(t, attempts, 24)
-	require.False(t, p.state().Tasks[0].Reached)
+	require.False(t, p.Read().Tasks[0].Reached)
 }
 
 func TestFailureEndsTheGrowthOfTheWaitsForABusySink(t *testing.T) {
 	p := newHarness(t)
-	es := p.handle(p.delegation(callID, asking))
+	es := p.Handle(p.delegation(callID, asking))
 	for range 4 {
-		p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, peerwire.Answer{}))
+		p.Handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, peerwire.Answer{}))
 		es = p.advance(p.config.RetryLongest)
 	}
-	require.EqualValues(t, 4, p.state().Tasks[0].Deferrals)
-	p.handle(p.offline(attemptOf(t, es)))
-	require.Zero(t, p.state().Tasks[0].Deferrals)
-	require.LessOrEqual(t, p.state().Tasks[0].DueMs-p.now.UnixMilli(), p.config.RetryInitial.Milliseconds())
+	require.EqualValues(t, 4, p.Read().Tasks[0].Deferrals)
+	p.Handle(p.offline(attemptOf(t, es)))
+	require.Zero(t, p.Read().Tasks[0].Deferrals)
+	require.LessOrEqual(t, p.Read().Tasks[0].DueMs-p.Now.UnixMilli(), p.config.RetryInitial.Milliseconds())
 }

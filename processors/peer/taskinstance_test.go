@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -12,9 +13,9 @@ import (
 func TestTaskEndsInTheChainInWhichItBegan(t *testing.T) {
 	for _, next := range []string{"", "hq-2"} {
 		p := newHarness(t)
-		a := attemptOf(t, p.handle(p.delegation(callID, asking)))
+		a := attemptOf(t, p.Handle(p.delegation(callID, asking)))
 		p.configure(func(s *Settings) { s.Enabled, s.InstanceID = false, next })
-		end := onlyValue[audited](t, p.settle(p.replied(a)))
+		end := machinetest.Only[topics.PeerAudit](t, p.settle(p.replied(a)))
 		require.Equal(t, topics.PeerAcknowledged, end.Event)
 		require.Equal(t, "hq-1", end.InstanceID)
 	}
@@ -23,9 +24,9 @@ func TestTaskEndsInTheChainInWhichItBegan(t *testing.T) {
 func TestTaskThatBeganWithoutAnInstanceIDHasNoAudit(t *testing.T) {
 	p := newHarness(t)
 	p.configure(func(s *Settings) { s.Enabled, s.InstanceID = false, "" })
-	es := p.handle(p.delegation(callID, asking))
+	es := p.Handle(p.delegation(callID, asking))
 	p.configure(func(s *Settings) { s.InstanceID = "hq-1" })
-	es = append(es, p.handle(p.own("", onlyValue[asked](t, es)))...)
-	require.Empty(t, valuesOf[audited](es))
-	require.Len(t, valuesOf[toolAnswered](es), 1)
+	es = append(es, p.Handle(p.own("", machinetest.Only[topics.PeerCommand](t, es)))...)
+	require.Empty(t, machinetest.Values[topics.PeerAudit](es))
+	require.Len(t, machinetest.Values[topics.ToolUseResult](es), 1)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -202,6 +203,6 @@ func (t *transition) auditSent(task *peerrow.Task, req peerwire.Request) {
 func (t *transition) audit(task *peerrow.Task, step string, r topics.PeerAudit) {
 	if r.InstanceID = task.InstanceId; r.InstanceID != "" {
 		r.Version = topics.PeerAuditVersion
-		t.emit(task.RunId+"/"+step, audited(r))
+		machine.Emit(&t.Effects, t.events, r.InstanceID, task.RunId+"/"+step, r)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -25,9 +26,9 @@ type dispatch struct {
 	saved     []byte     // the row of the last cut
 	savedAt   [5]int     // and its positions
 	crashes   int
-	asked     []attemptAsked     // all that were ever sent
-	written   map[string][]value // what others are told, by ID
-	called    map[string]bool    // IDs of the calls that were read
+	asked     []topics.Delivery // all that were ever sent
+	written   map[string][]any  // what others are told, by ID
+	called    map[string]bool   // IDs of the calls that were read
 	replySize int
 	full      bool // see newFullDispatch
 }
@@ -40,13 +41,13 @@ const (
 	logControls
 )
 
-func newDispatch(t tb) *dispatch {
+func newDispatch(t machinetest.TB) *dispatch {
 	p := newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }) // what is forgotten may end again
-	return &dispatch{harness: p, written: map[string][]value{}, called: map[string]bool{}, replySize: 10}
+	return &dispatch{harness: p, written: map[string][]any{}, called: map[string]bool{}, replySize: 10}
 }
 
 // newFullDispatch returns a dispatch whose row has room for a few tasks.
-func newFullDispatch(t tb) *dispatch {
+func newFullDispatch(t machinetest.TB) *dispatch {
 	w := newDispatch(t)
 	w.config.RecordLimit, w.config.RowLimit, w.config.TaskLimit = 128<<10, 64<<10, 3
 	w.full, w.replySize = true, 30<<10
@@ -70,22 +71,21 @@ func (w *dispatch) read(log int) {
 
 // apply applies an event and checks what it brings.
 func (w *dispatch) apply(e event) {
-	before := w.state()
-	for _, effect := range w.handle(e) {
-		m, ok := effect.(emit)
-		require.True(w.tb, ok, "%v", effect)
+	before := w.Read()
+	for _, m := range w.Handle(e) {
+		require.NotEmpty(w.TB, m.Topic, "%v", m.Reason)
 		switch v := m.Value.(type) {
-		case asked:
+		case topics.PeerCommand:
 			w.write(logCommands, w.own(m.ID, v))
-		case attemptAsked:
+		case topics.Delivery:
 			w.checkAttempt(before, v)
 			w.asked = append(w.asked, v)
-		case toolAnswered: // a call that is written twice has two times
-			v.Result.LatencyMS, v.Result.Timestamp = 0, nil
+		case topics.ToolUseResult: // a call that is written twice has two times
+			v.LatencyMS, v.Timestamp = 0, nil
 			w.written[m.ID] = append(w.written[m.ID], v)
-		case audited:
+		case topics.PeerAudit:
 			w.written[m.ID] = append(w.written[m.ID], v)
-		case replySent:
+		case topics.PeerReply:
 			if v.Waiter == "" {
 				w.written[m.ID] = append(w.written[m.ID], v)
 			}
@@ -94,8 +94,8 @@ func (w *dispatch) apply(e event) {
 }
 
 // checkAttempt checks that a task has one open attempt, and none after its end.
-func (w *dispatch) checkAttempt(before *peerrow.State, a attemptAsked) {
-	if sent(w.tb, a).Cancel {
+func (w *dispatch) checkAttempt(before *peerrow.State, a topics.Delivery) {
+	if sent(w.TB, a).Cancel {
 		return
 	}
 	byRun := func(s *peerrow.State) *peerrow.Task {
@@ -106,27 +106,27 @@ func (w *dispatch) checkAttempt(before *peerrow.State, a attemptAsked) {
 		return s.Tasks[i]
 	}
 	if x := byRun(before); x != nil {
-		require.Contains(w.tb, []peerrow.Task_Phase{peerrow.Task_PENDING, peerrow.Task_ATTEMPT}, x.Phase, "no attempt after the end")
+		require.Contains(w.TB, []peerrow.Task_Phase{peerrow.Task_PENDING, peerrow.Task_ATTEMPT}, x.Phase, "no attempt after the end")
 		if x.Phase == peerrow.Task_ATTEMPT {
-			require.LessOrEqual(w.tb, x.DueMs, w.now.UnixMilli(), "one attempt at a time")
+			require.LessOrEqual(w.TB, x.DueMs, w.Now.UnixMilli(), "one attempt at a time")
 		}
-		require.EqualValues(w.tb, x.Attempts+1, a.Attempt)
+		require.EqualValues(w.TB, x.Attempts+1, a.Attempt)
 	}
-	require.Equal(w.tb, peerrow.Task_ATTEMPT, byRun(w.state()).Phase)
+	require.Equal(w.TB, peerrow.Task_ATTEMPT, byRun(w.Read()).Phase)
 }
 
 // wait moves the clock by d and fires the deadline of the row if it is due.
 func (w *dispatch) wait(d time.Duration) {
-	w.now = w.now.Add(d)
-	if at, ok := w.due(); ok && !at.After(w.now) {
-		w.apply(deadlineCame{w.key})
+	w.Now = w.Now.Add(d)
+	if at, ok := w.Deadline(); ok && !at.After(w.Now) {
+		w.apply(deadlineCame{})
 	}
 }
 
-func (w *dispatch) cut() { w.saved, w.savedAt = bytes.Clone(w.row), w.next }
+func (w *dispatch) cut() { w.saved, w.savedAt = bytes.Clone(w.Row), w.next }
 
 func (w *dispatch) crash() {
-	w.row, w.next = bytes.Clone(w.saved), w.savedAt
+	w.Row, w.next = bytes.Clone(w.saved), w.savedAt
 	w.crashes++
 }
 
@@ -193,17 +193,17 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 	case "restart": // another instance, with another configuration
 		enabled, peers := rapid.Bool().Draw(t, "enabled"), rapid.IntRange(0, 2).Draw(t, "peers")
 		w.configure(func(s *Settings) {
-			s.Enabled, s.Outbound = enabled, newHarness(w.tb).settings.Outbound[:peers]
+			s.Enabled, s.Outbound = enabled, newHarness(w.TB).settings.Outbound[:peers]
 		})
 	default:
 		w.read(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
 	}
-	w.now = w.now.Add(time.Millisecond)
+	w.Now = w.Now.Add(time.Millisecond)
 }
 
 // answer writes the receipt of an attempt.
-func (w *dispatch) answer(t *rapid.T, a attemptAsked) {
-	if sent(w.tb, a).Cancel {
+func (w *dispatch) answer(t *rapid.T, a topics.Delivery) {
+	if sent(w.TB, a).Cancel {
 		w.write(logReceipts, w.receipt(a, topics.OutcomeFailed, peerwire.Answer{Code: peerwire.CodeUnreachable}))
 		return
 	}
@@ -236,7 +236,7 @@ func (w *dispatch) finish(t *rapid.T) {
 		for _, log := range order {
 			w.drain(log)
 		}
-		open := slices.ContainsFunc(w.state().GetTasks(), isOpen)
+		open := slices.ContainsFunc(w.Read().GetTasks(), isOpen)
 		if !open && w.next[logCommands] == len(w.logs[logCommands]) {
 			return
 		}
@@ -246,25 +246,25 @@ func (w *dispatch) finish(t *rapid.T) {
 
 // check checks that every task has ended in one way.
 func (w *dispatch) check() {
-	w.tb.Helper()
+	w.TB.Helper()
 	for id := range w.called {
-		require.NotEmpty(w.tb, w.written[id+"/result"], "call %s has a result", id)
+		require.NotEmpty(w.TB, w.written[id+"/result"], "call %s has a result", id)
 	}
 	for id, list := range w.written {
 		run, step, _ := strings.Cut(id, "/")
 		if !w.full {
 			for _, e := range list {
-				require.Equal(w.tb, list[0], e, "%s is written in one way", id)
+				require.Equal(w.TB, list[0], e, "%s is written in one way", id)
 			}
 		}
 		if w.crashes == 0 && step != "result" && !strings.HasPrefix(id, "turn-") {
-			require.Len(w.tb, list, 1, "%s is written once", id)
+			require.Len(w.TB, list, 1, "%s is written once", id)
 		}
 		if step == "sent" {
-			require.NotEmpty(w.tb, w.written[run+"/end"], "%s has an end in the audit", run)
+			require.NotEmpty(w.TB, w.written[run+"/end"], "%s has an end in the audit", run)
 		}
 		if step == "end" {
-			require.NotEmpty(w.tb, w.written[run+"/sent"], "%s has a beginning in the audit", run)
+			require.NotEmpty(w.TB, w.written[run+"/sent"], "%s has a beginning in the audit", run)
 		}
 	}
 }
@@ -290,7 +290,7 @@ func TestEveryTaskEndsOnce(t *testing.T) {
 // After a crash, the group reads records again, in another order of topics and at another time, with another configuration, and
 // its outputs since the cut are still there. All that it tells others about a task must be the same.
 func TestEveryTaskEndsInOneWayAcrossCrashes(t *testing.T) {
-	for name, begin := range map[string]func(tb) *dispatch{"room": newDispatch, "full rows": newFullDispatch} {
+	for name, begin := range map[string]func(machinetest.TB) *dispatch{"room": newDispatch, "full rows": newFullDispatch} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := begin(t)
@@ -316,8 +316,8 @@ func TestEqualEventsOfTasksGiveEqualResults(t *testing.T) {
 		two, three := newHarness(t), newHarness(t)
 		for _, log := range one.logs {
 			for _, e := range log {
-				require.Equal(t, two.handle(e), three.handle(e))
-				require.Equal(t, two.row, three.row)
+				require.Equal(t, two.Handle(e).Records(), three.Handle(e).Records())
+				require.Equal(t, two.Row, three.Row)
 			}
 		}
 	})

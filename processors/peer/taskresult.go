@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -106,8 +107,10 @@ func (t *transition) answerCall(task *peerrow.Task, r toolResult) {
 	if id == "" {
 		id = task.RunId
 	}
-	t.emit(id+"/result", toolAnswered{Agent: task.Agent, Result: topics.ToolUseResult{
-		SessionID: &t.key, ToolUseID: &task.ToolUseId, ToolID: task.ToolId, Name: &name, Result: r.value,
-		LatencyMS: max(task.SettledMs-task.OpenedMs, 0), Status: &r.status, TotalTools: task.TotalTools, Timestamp: &at,
-	}})
+	if agent, ok := t.agent(task.Agent); ok {
+		machine.Emit(&t.Effects, agent.ToolUseResult, t.key, id+"/result", topics.ToolUseResult{
+			SessionID: &t.key, ToolUseID: &task.ToolUseId, ToolID: task.ToolId, Name: &name, Result: r.value,
+			LatencyMS: max(task.SettledMs-task.OpenedMs, 0), Status: &r.status, TotalTools: task.TotalTools, Timestamp: &at,
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/peerwire"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/peer/internal/audit"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,7 +30,7 @@ func (t *transition) askSettle(task *peerrow.Task, outcome *peerrow.Outcome) {
 }
 
 func (t *transition) emitSettle(task *peerrow.Task, o *peerrow.Outcome) {
-	t.emit(task.RunId+"/settle", asked{
+	machine.Emit(&t.Effects, t.own.PeerCommands, t.key, task.RunId+"/settle", topics.PeerCommand{
 		Kind: topics.PeerSettle, TaskID: task.Id, PeerID: task.PeerId, Hash: task.Hash, Reply: rawOf(o.Reply), Code: o.Code,
 		HTTPStatus: o.HttpStatus, RetryAfterMS: o.RetryAfterMs, Detail: o.Detail, Answered: o.Answered,
 	})
@@ -40,7 +41,7 @@ func (t *transition) emitSettle(task *peerrow.Task, o *peerrow.Outcome) {
 func (t *transition) settled(e commanded) {
 	c := e.Command
 	if c.PeerID == "" {
-		t.deadLetter(reasonCommand)
+		t.DeadLetter(reasonCommand)
 		return
 	}
 	outcome := &peerrow.Outcome{
@@ -49,14 +50,14 @@ func (t *transition) settled(e commanded) {
 	task := t.find(c.TaskID, c.PeerID, c.Hash)
 	switch {
 	case task == nil:
-		task = &peerrow.Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.record).UnixMilli()}
+		task = &peerrow.Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.Record).UnixMilli()}
 		t.keep(task, outcome, t.config.RowLimit) // also a large one, because the call must end as before the crash
 		if t.room(proto.Size(task) + taskReserve) {
 			t.row.Tasks = append(t.row.Tasks, task)
 			t.changed = true
 		}
 	case isOpen(task):
-		task.SettledMs = t.timeOf(e.record).UnixMilli()
+		task.SettledMs = t.timeOf(e.Record).UnixMilli()
 		t.end(task, outcome)
 	}
 }
@@ -144,7 +145,7 @@ func (t *transition) reply(task *peerrow.Task, waiter string, state topics.PeerS
 	if waiter != "" {
 		id += "/" + waiter + "/" + string(state)
 	}
-	t.emit(id, replySent(r))
+	machine.Emit(&t.Effects, t.own.PeerReplies, t.key, id, r)
 }
 
 // rawOf returns the JSON value in bytes, nil if there are none.

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The order of records in one partition, that of the session in peer-commands, decides how a task ends. The group therefore
@@ -14,49 +16,59 @@ import (
 // ended the task directly, a crash after the reply was sent, but before the row was, could end the task twice in different
 // ways: after the restart, deadlines and the records of other topics may come in another order.
 
-// result is the result of applying an event to a row.
-type result struct {
-	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
-	Changed bool
-	// State is the new row. It is set only if Changed is true.
-	State *peerrow.State
-	// Effects are the records to write, in this order and before the row.
-	Effects []effect
-}
-
 // apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
 // row. apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
 // config.Settings is called once at most, and only for events that need it. apply is deterministic: equal
 // arguments and equal configurations give equal results.
 //
 // An event that was applied before begins no task and ends none.
-func apply(state *peerrow.State, event event, now time.Time, config Config) result {
-	t := &transition{row: state, key: event.session(), now: now, config: config}
+func apply(
+	state *peerrow.State, session string, e event, now time.Time, to catalogs, config Config,
+) machine.Outcome[*peerrow.State] {
+	t := &transition{row: state, key: session, now: now, catalogs: to, config: config}
 	if t.row == nil {
 		t.row = &peerrow.State{Version: peerrow.Version}
 	}
-	event.apply(t)
+	e.apply(t)
 	switch {
 	case !t.changed:
-		return result{Effects: t.effects}
+		return machine.Outcome[*peerrow.State]{Effects: t.List()}
 	case t.erased:
-		return result{Changed: state != nil, Effects: t.effects}
+		return machine.Outcome[*peerrow.State]{Changed: state != nil, Effects: t.List()}
 	}
-	if _, timer := event.(deadlineCame); !timer {
+	if _, timer := e.(deadlineCame); !timer {
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.row.DeadlineMs = t.deadline()
-	return result{State: t.row, Changed: true, Effects: t.effects}
+	return machine.Outcome[*peerrow.State]{Row: t.row, Changed: true, Effects: t.List()}
+}
+
+// catalogs are the topics that a group writes to.
+type catalogs struct {
+	own    topics.Catalog                 // of the group's agent
+	agents map[string]topics.Catalog      // of all agents of the instance
+	events topics.Topic[topics.PeerAudit] // what the ChainGraph of the instance reads
+}
+
+// agent returns the topics of an agent of the instance. One that is no longer configured gets no record: the task that it belongs to
+// ends at its deadline.
+func (t *transition) agent(name string) (topics.Catalog, bool) {
+	catalog, ok := t.agents[name]
+	if !ok {
+		t.Warn("a task is of an agent that is not in Config.Agents; it ends at its deadline")
+	}
+	return catalog, ok
 }
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
+	machine.Effects
+	catalogs
 	row      *peerrow.State
 	key      string    // the session ID
 	settings *Settings // what current returned, nil before
 	now      time.Time
 	config   Config
-	effects  []effect
 	changed  bool // the row must be written
 	erased   bool // the row must be deleted
 }
@@ -73,7 +85,7 @@ func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
 // timeOf returns the time of a record. It is the record's timestamp, which is the same if the record is read again, unless it
 // is unusable.
-func (t *transition) timeOf(r *record) time.Time {
+func (t *transition) timeOf(r *machine.Record) time.Time {
 	if r.At.UnixMilli() > 0 && !r.At.After(t.now.Add(maxAhead)) {
 		return r.At
 	}
