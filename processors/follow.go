@@ -154,7 +154,7 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 	for _, topic := range f.topics {
 		partitions, err := client.Partitions(topic)
 		if err != nil {
-			return fmt.Errorf("processors: partitions of %s: %w", topic, err)
+			return fmt.Errorf("processors: partitions of %s: %w", topic, kafka.Explain(f.conf, err))
 		}
 		for _, partition := range partitions {
 			newest, err := client.GetOffset(topic, partition, sarama.OffsetNewest)

@@ -65,6 +65,8 @@ func causeOf(cfg *sarama.Config, err error) string {
 	case errors.Is(err, sarama.ErrTopicAuthorizationFailed), errors.Is(err, sarama.ErrClusterAuthorizationFailed):
 		return "the principal of this program may not do this: allow it (CREATE and DESCRIBE to create topics), or let another program " +
 			"create the topics"
+	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
+		return "the topic does not exist: check that a process with the agent's groups runs, which creates it, and the name of the agent"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: check the address in " + servers + ", and whether Kafka runs"
 	case errors.As(err, &unknown):

@@ -38,6 +38,7 @@ func TestConnectionErrorsNameBrokersMechanismAndSettings(t *testing.T) {
 			[]string{"not known here", "KAFKA_BOOTSTRAP_SERVERS"},
 		},
 		"replication": {sarama.ErrInvalidReplicationFactor, "PLAIN", true, []string{"fewer brokers", "processors.WithReplication"}},
+		"no topic":    {sarama.ErrUnknownTopicOrPartition, "PLAIN", true, []string{"does not exist", "the name of the agent"}},
 		"no right":    {sarama.ErrTopicAuthorizationFailed, "PLAIN", true, []string{"may not do this", "CREATE"}},
 		"silent":      {sarama.Wrap(sarama.ErrOutOfBrokers, ErrSilent), "PLAIN", false, []string{"does not answer"}},
 	} {

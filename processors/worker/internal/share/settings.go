@@ -109,7 +109,8 @@ func setting(
 	return 0, nil
 }
 
-var errMissing = errors.New("the topic does not exist")
+// errMissing names the usual causes: the groups of an agent create its topics when they start.
+var errMissing = errors.New("the topic does not exist: check that a process with the agent's groups runs, and the name of the agent")
 
 // topic is what a member needs to know of a topic.
 type topic struct {
