@@ -28,7 +28,7 @@ func (s *transition) number() uint32 { return s.numbers(1) }
 
 func (s *transition) numbers(n uint32) (first uint32) {
 	if s.row.NextPart == 0 {
-		s.row.NextPart = uint32(s.nowMS() / 1000)
+		s.row.NextPart = max(uint32(s.nowMS()/1000), 1) // 0 is no part
 	}
 	first = s.row.NextPart
 	s.row.NextPart += n

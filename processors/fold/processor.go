@@ -23,7 +23,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	m := &machine.Machine[*foldrow.Row, input]{
-		Table: foldrow.Table, Broken: reasonBroken, Named: partsOf, Due: deadlineReached{},
+		Table: foldrow.Table, Broken: reasonBroken, Named: partsOf, PurgesAll: true, Due: deadlineReached{},
 		Purges: func(in input) bool {
 			control, ok := in.(controlReceived)
 			return ok && control.purges()

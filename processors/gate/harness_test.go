@@ -41,6 +41,7 @@ func newHarness(t tb, change ...func(*Config)) *harness {
 		// A decision that is read again after its gate has ended can be answered as one that came too late.
 		Repeats: func(e machine.Effect) bool { return strings.HasPrefix(e.ID, "gate-answer-") },
 		Apply: func(row *gaterow.State, e event) (machine.Outcome[*gaterow.State], error) {
+			p.RowLimit = p.config.RowLimit // which a test may change
 			return apply(row, p.key, e, func(agent string) *gaterow.Grants {
 				require.Equal(t, "quay", agent)
 				return p.grants

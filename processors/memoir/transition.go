@@ -35,7 +35,7 @@ func apply(
 	case t.err != nil:
 		return machine.Outcome[*memoirrow.State]{}, t.err
 	case t.erased:
-		return machine.Outcome[*memoirrow.State]{Changed: state != nil, Effects: t.List()}, nil
+		return machine.Outcome[*memoirrow.State]{Changed: state != nil, Forgotten: true, Effects: t.List()}, nil
 	case !t.changed:
 		return machine.Outcome[*memoirrow.State]{Effects: t.List()}, nil
 	}

@@ -52,6 +52,11 @@ func newHarness(t machinetest.TB, change ...func(*Config)) *harness {
 		require.NoError(t, err)
 	}
 	p.World = machinetest.World[*peerrow.State, event]{
+		// The answer to a claim that is read again can say less of the gates that had an approval. The run has read the first one then.
+		Repeats: func(e machine.Effect) bool {
+			c, ok := e.Value.(topics.PeerCommand)
+			return ok && c.Kind == topics.PeerClaimed
+		},
 		TB: t, Table: peerrow.Table, Due: deadlineCame{}, Now: time.UnixMilli(1_790_000_000_000).UTC(), Apply: p.apply,
 	}
 	return p

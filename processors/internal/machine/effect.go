@@ -113,6 +113,6 @@ func (es *Effects) SetPart(n uint32, value []byte) {
 
 // DeletePart deletes a part that the row no longer names. A part of the same event is not written.
 func (es *Effects) DeletePart(n uint32) {
-	es.list = slices.DeleteFunc(es.list, func(e Effect) bool { return e.Part == n })
+	es.list = slices.DeleteFunc(es.list, func(e Effect) bool { return e.Part == n && n != 0 }) // other effects have the part 0
 	es.list = append(es.list, Effect{Part: n, perform: func(c *processors.Context) error { return c.DeletePart(n) }})
 }

@@ -23,6 +23,9 @@ type Outcome[R rows.Message] struct {
 	Changed bool
 	// Row is the new row. It is set only if Changed is true.
 	Row R
+	// Forgotten reports that nothing of the key may be left: all parts that the row does not name are deleted too, also those that
+	// a crash has left.
+	Forgotten bool
 	// Effects are done in this order, before the row is written.
 	Effects []Effect
 }
@@ -35,8 +38,11 @@ type Machine[R rows.Message, E any] struct {
 	Broken string
 	// Purges reports whether an event erases a row: it also deletes one that cannot be decoded. Nil: none does.
 	Purges func(E) bool
-	// Named returns the numbers of the parts that a row names, nil for no row. When a row is deleted or erased, all others are
-	// deleted, also those that a crash has left. Nil: rows have no parts.
+	// PurgesAll says that a purge also deletes a row that decodes, if Apply panics or fails. It then ends what is open without an
+	// output.
+	PurgesAll bool
+	// Named returns the numbers of the parts that a row names, nil for no row. When a row is purged, all others are deleted, also
+	// those that a crash has left. Nil: rows have no parts.
 	Named func(R) []uint32
 	// Due is the event that the earliest deadline of a row has passed.
 	Due E
@@ -80,17 +86,19 @@ func (m *Machine[R, E]) apply(c *processors.Context, e E) error {
 		return err
 	case err != nil && !purges:
 		return c.DeadLetter(m.Broken)
-	case err == nil && purges:
+	case err == nil && purges && m.PurgesAll:
 		out, err = m.purge(c, row, e)
 	case err == nil:
-		out, err = m.Apply(c, row, e)
+		if out, err = m.Apply(c, row, e); err != nil {
+			return err
+		}
 	}
 	if err != nil && purges && !errors.Is(err, rows.ErrVersion) {
 		c.Logger().Error("the row of a purged key is damaged: it is deleted, and what was open in it ends without an output",
 			zap.String("group", string(c.Group())), zap.String("key", c.Key()), zap.Error(err))
 		out, err = Outcome[R]{Changed: true}, nil
 	}
-	if err == nil && out.Changed && (purges || !out.Row.ProtoReflect().IsValid()) {
+	if err == nil && out.Changed && (purges || out.Forgotten) {
 		err = m.deleteUnnamed(c, &out)
 	}
 	if err != nil {

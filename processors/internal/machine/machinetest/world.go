@@ -213,11 +213,26 @@ func (w *World[R, E]) repeatAfterRow(e E, out machine.Outcome[R]) {
 	w.TB.Helper()
 	wrote := ids(out.Effects)
 	again := w.apply(w.Row, e)
-	for _, effect := range again.Effects {
-		if effect.Topic != "" && effect.Value != nil && (w.Repeats == nil || !w.Repeats(effect)) {
-			require.Contains(w.TB, wrote, idOf(effect), "an event that is read again after a crash writes nothing new")
-		}
+	before := map[string][]byte{}
+	for _, effect := range out.Effects {
+		before[idOf(effect)] = contentOf(effect)
 	}
+	for _, effect := range again.Effects {
+		if effect.Part != 0 || effect.Topic == "" && effect.Reason == "" || w.Repeats != nil && w.Repeats(effect) {
+			continue
+		}
+		require.Contains(w.TB, wrote, idOf(effect), "an event that is read again after a crash writes nothing new")
+		require.Equal(w.TB, string(before[idOf(effect)]), string(contentOf(effect)), "%s: a repeat is equal", idOf(effect))
+	}
+}
+
+// contentOf returns the bytes of an output or a part.
+func contentOf(e machine.Effect) []byte {
+	if part, ok := e.Value.([]byte); ok && e.Part != 0 {
+		return part
+	}
+	raw, _ := e.Encode() // checked when it was written
+	return raw
 }
 
 // ids identifies effects. The number of a part may be another one if an event is repeated.
@@ -281,8 +296,7 @@ func Only[T any](t TB, es Effects) T {
 // Records returns the effects in a form that can be compared.
 func (es Effects) Records() (list []string) {
 	for _, e := range es {
-		raw, _ := e.Encode() // checked when it was written
-		list = append(list, idOf(e)+" "+string(raw))
+		list = append(list, fmt.Sprintf("%s %s %v %+v", idOf(e), contentOf(e), e.Headers, e.Held))
 	}
 	return list
 }
