@@ -141,7 +141,7 @@ func splitList(list string) []string {
 }
 
 // CatalogOptionsFromEnv returns the options of topics.For that the environment sets. The turn and the deliveries read the same
-// variables in their OptionsFromEnv:
+// variables in their ConfigFromEnv:
 //
 //	REPLY_TO_STATE_TTL_MS  topics.WithRouteTTL: the retention of the reply-to topic is the lifetime of a route
 //	COMPACTION_TIMEOUT_MS  topics.WithCompaction, if it is set

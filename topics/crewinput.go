@@ -6,7 +6,8 @@ package topics
 type CrewInput struct {
 	// InputID identifies the input: a repeat with the same ID has no effect. It is the record's turntable.id.
 	InputID string `json:"input_id"`
-	// Kind says what Body is, for example "updates": what an agent has said and done.
+	// Kind says what Body is, for example "updates": what an agent has said and done. The kinds are those of processors/crew
+	// and its host; programs do not write them themselves.
 	Kind string `json:"kind"`
 	// From is the row or the host that wrote the input: "agent/", "crew/", "repository/" or "host/" and an ID. It is empty for
 	// inputs of doors and of users' programs.
@@ -18,7 +19,7 @@ type CrewInput struct {
 }
 
 // CrewAction is the value of {agent}-crew-actions: something that a host does outside Kafka, such as to start an agent or to
-// run git. The host answers with a CrewReceipt.
+// run git. The host answers with a CrewInput of the kind "receipt".
 type CrewAction struct {
 	// ActionID identifies the action: a repeat with the same ID is the same action.
 	ActionID string `json:"action_id"`
@@ -27,8 +28,8 @@ type CrewAction struct {
 	// do it. Epoch is 0 for actions that any run does.
 	Host  string `json:"host"`
 	Epoch int64  `json:"epoch,omitzero"`
-	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID. That of a CrewHostClaim is "host/" and
-	// the name.
+	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID. An action of the
+	// kind "host_claim" has "host/" and the name.
 	Subject string `json:"subject"`
 	Body    Raw    `json:"body,omitzero" as:"object"`
 }

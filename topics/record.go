@@ -168,7 +168,7 @@ type Route struct {
 
 // Control is the value of {agent}-session-control.
 type Control struct {
-	Action    string  `json:"action"` // "cancel" or "purge"
+	Action    string  `json:"action"` // ActionCancel, ActionPurge or ActionEnd
 	RequestID *string `json:"request_id"`
 	Reason    *string `json:"reason"`
 }

@@ -84,7 +84,7 @@ type promised func(error)
 
 func (p promised) acknowledged(_ string, err error) { p(err) }
 
-// emitOutput sends an output of the callback that runs on a partition, if one runs. e.waits is notified of the outcome.
+// emitOutput sends an output of the callback that runs on a partition, if one runs. e.waiter is notified of the outcome.
 func (p *Producer) emitOutput(partition int32, e *emitted) {
 	if err := p.mayEmit(partition); err != nil {
 		e.waiter.acknowledged(e.msg.Topic, err)

@@ -26,7 +26,7 @@ const (
 	answerLimit = 64 << 10
 )
 
-// TokenEndpointConfig configures NewEndpoint.
+// TokenEndpointConfig configures NewTokenEndpoint.
 type TokenEndpointConfig struct {
 	// URL is the token endpoint: https, or http on a loopback address.
 	URL      string

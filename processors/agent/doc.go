@@ -8,11 +8,11 @@
 // The doors of Config.Listen, or of Agent.Handler:
 //
 //	/invoke                  messages, with the events of their turns as answers (package invoke)
-//	/api/chat                messages, with the answer on {agent}-message-output or delivered (package turn/door)
-//	/api/tools/response      results of tools that answer later (package turn/door)
-//	/api/gates               what waits for a person, and decisions (Approval; package gate/door)
+//	/api/chat                messages, with the answer on {agent}-message-output or delivered (package turnhttp)
+//	/api/tools/response      results of tools that answer later (package turnhttp)
+//	/api/gates               what waits for a person, and decisions (Approval; package gatehttp)
 //	/api/delegations         tasks of other agents (Delegates; package delegationhttp)
-//	/api/peer/               tasks of other instances (Peers; package peer/door)
+//	/api/peer/               tasks of other instances (Peers; package peerhttp)
 //	/ws                      sessions as they happen (package delivery/websocket)
 //	/healthz                 the states of the groups, also during the start: 200 if all run and the doors answer
 //

@@ -51,7 +51,7 @@ func agentsText(s *Settings, answers string) string {
 	return truncate.Marked(b.String(), maxAgents)
 }
 
-// statusText says what is known without state, and what the option WithStatus adds.
+// statusText says what is known without state, and what BridgeConfig.Status adds.
 func (b *Bridge) statusText(ctx context.Context, e event) string {
 	text := fmt.Sprintf("Agent: %s\nChannel: %s\nSession: %s", e.out.Agent, e.out.Origin.Destination().Service, e.session())
 	if b.config.Status == nil {

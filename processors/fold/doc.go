@@ -2,7 +2,7 @@
 // writes one batch message per turn to {agent}-batch-messages. Package folder folds the events; this package orders them,
 // decides when a turn ends, and stores open turns in the group table. All topics are keyed by session.
 //
-// Graph returns the group for processors.New. The catalog needs topics.WithEvents, and for Config.Gates topics.Config.Gates.
+// Graph returns the group for processors.New. The catalog needs topics.WithEvents, and for Config.Gates topics.WithGates.
 //
 //	agent-events ------+     one session's row    +--> batch-messages
 //	session-control ---+--> (row, input, now) ----+--> think-request-response, think-dlq (Config.ThinkResponses)
@@ -66,7 +66,7 @@
 //	gate                                           decision -> gate-outcome
 //
 // A runner that pauses follows gate-outcomes and continues the same turn and attempt with the next seq, also after a terminal
-// record that paused. It finds its gates by their IDs: topics.GateID of the session, the turn, and fold.GateCall of the turn,
+// record that paused. It finds its gates by their IDs: topics.GateID of the session, the turn, and folder.GateCall of the turn,
 // the attempt and the request's number. For each outcome it writes an interaction_response or a tool_result, so that the
 // request counts as answered; it then runs exactly the arguments it stored, or the effective_args of the outcome. A run that
 // is started again has a newer attempt: the gates of the older one are withdrawn, and it asks again. It can continue before
@@ -75,7 +75,7 @@
 // While a gate is open, the time of Config.Silence does not run; after the last outcome it begins again, and the runner has that
 // long to continue. When a turn ends in another way (cancel, purge, a failed run, too many turns), its gates are withdrawn.
 // At most 256 gates of a turn are open; a turn with more is closed as failed (too_large). A turn whose ID is longer than
-// fold.MaxGateTurn bytes does not wait. A request whose record would be
+// folder.MaxGateTurn bytes does not wait. A request whose record would be
 // too large is sent without arguments and with the effect deny.
 //
 // # Cost

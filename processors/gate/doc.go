@@ -15,7 +15,7 @@
 // a person is then asked once more, or a revoked grant counts for one more request.
 //
 // A requester, such as package turn, writes a topics.GateRequest and continues when it reads the topics.GateOutcome with the
-// same gate_id. A person decides through package gate/door; a program calls Decide. Inspect and Gates list what is open.
+// same gate_id. A person decides through package gatehttp; a program calls Decide. Inspect and Gates list what is open.
 //
 // # How a gate ends
 //

@@ -97,15 +97,16 @@
 //
 // # Reply routes
 //
-// A route of reply-to serves the message that its door wrote it for: that with its request_id or, without one, that which package
-// door has bound it to by the turntable.id of both. Of a door that does neither, such as FlightDeck's chat-api for requests without
-// a request_id, it is not known which message a route belongs to: the topics have no common order. The route goes to the oldest
-// message of the session without an output that is not older than the route, and if several messages of one session are posted at
-// the same time, a caller can get the answer to another one's message. Send a request_id with each message and its reply, or wait
-// for each answer.
+// A route of reply-to says where the answer to one message goes. A route with a request_id belongs to the message with the same
+// request_id. Without one, package turnhttp gives the message and its route a turntable.id from which the turn knows both.
 //
-// A route can be read after its turn has ended, if the model is faster than the reader of reply-to. With Config.Delivery the output
-// is delivered all the same. Without it, the output has no route, and the route is dead-lettered.
+// Other doors may do neither, such as FlightDeck's chat-api for requests without a request_id. The topics have no common order, so
+// the turn has to guess: the route goes to the oldest message that has no output and no route yet and is not older than the route.
+// If a session gets several such messages at the same time, one caller can get the answer to another one's message. Send a
+// request_id with each message and its route, or wait for each answer before the next message.
+//
+// If the model is faster than the reader of reply-to, a route is read after its turn has ended. With Config.Delivery the output is
+// delivered to it all the same. Otherwise the output has no route, and the route is dead-lettered.
 //
 // # Memory
 //
@@ -140,11 +141,10 @@
 //
 // # Structure
 //
-// Apply contains all rules: it is a pure function of row, event and time, without Kafka, clock or I/O. State is the row,
-// one Protobuf message per session; Event and Effect are inputs and outputs as data. Graph binds them to topics.
+// All rules are in a pure function of row, event and time, without Kafka, clock or I/O (apply in transition.go). It returns the new
+// row and the records to write. The row is one Protobuf message per session. Graph binds the function to topics.
 // Conversations pass through byte for byte: they are spliced, never decoded and encoded again. The large fields of a row
-// are stored in parts. Apply reads the parts that the event needs, and returns the parts that must be written and deleted
-// with the row.
+// are stored in parts. An event reads only the parts that it needs.
 //
 // # Doors and tools
 //
@@ -197,7 +197,7 @@
 //   - A tool call with the member invalid in tool_uses is refused: the model gets that text as the call's result.
 //     The dollars in its header turntable.cost, if there is one, are added to the cost of the session.
 //   - A record on think-dlq that contains the failed input must match the open step; a record without input fails the open
-//     step. Package fold (Config.ThinkResponses) writes no such record for a turn without a request, because it cannot
+//     step. Package fold (fold.Config.ThinkResponses) writes no such record for a turn without a request, because it cannot
 //     name the input: the step ends by the think timeout.
 //   - think-dlq may have any number of partitions, because the SDKs of FlightDeck let the broker create it. Its records are
 //     always sent through the loop topic, even from the right partition.

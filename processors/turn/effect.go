@@ -16,7 +16,7 @@ type outcome struct {
 	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
 	Effects []effect
 	// NewParts are the parts of the row to write before the row.
-	NewParts []newPart
+	NewParts []RowPart
 	// UnusedParts are the numbers of the parts that the row no longer names, to delete after the row is written.
 	UnusedParts []uint32
 

@@ -176,8 +176,8 @@ func (s *transition) withdrawGate(i int, cause topics.GateCause) {
 	}
 }
 
-// withdraw ends a gate without a decision. Without Config.usesGates the group has no topic to say so, and the gate ends at its
-// deadline.
+// withdraw ends a gate without a decision. Without Config.Approval and Config.Gates the group has no topic to say so, and the
+// gate ends at its deadline.
 func (s *transition) withdraw(turn string, step uint32, index int, gate string, cause topics.GateCause) {
 	s.changed = true
 	if s.rules.usesGates() {

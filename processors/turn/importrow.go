@@ -32,7 +32,7 @@ func NewImporter(c Config) (*Importer, error) {
 // Row returns the encoded row of a session and its parts, which must be written before it. at is when the session was last
 // active. Equal arguments give equal bytes. Of a history that is longer than a row may be, the oldest exchanges are dropped,
 // and all of them if the newest does not fit. The row is nil if nothing is known of the session.
-func (i *Importer) Row(in Imported, at time.Time) (row []byte, parts []newPart, err error) {
+func (i *Importer) Row(in Imported, at time.Time) (row []byte, parts []RowPart, err error) {
 	at = time.UnixMilli(max(at.UnixMilli(), time.Second.Milliseconds())) // a record may lack a timestamp; part numbers begin at 1
 	s := &session{row: &turnrow.State{Version: rowVersion}, now: at, rules: i.rules}
 	layout := rowLayout{parts: noParts{}, limit: i.rules.RowLimit}

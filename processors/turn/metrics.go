@@ -5,7 +5,7 @@ package turn
 type Metrics struct {
 	// HistoryHidden is called when the oldest exchanges of a session were hidden from the model, see Config.HistoryLimit.
 	HistoryHidden func(session string, h Hidden)
-	// controlled is called for each record of session-control. action is "cancel", "purge" or "end". A cancel
-	// for which there is no message, and an end of a session that cannot end, are reported too, and dead-lettered.
+	// Controlled is called for each record of session-control. action is topics.ActionCancel, ActionPurge or ActionEnd. A cancel
+	// without a message to cancel and an end of a session that cannot end are reported too; they are dead-lettered.
 	Controlled func(session, action string)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+// binding connects the pure transition to Goka: it decodes, calls apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
 	rules  rules

@@ -10,7 +10,7 @@ import (
 // divide divides the changed fields into parts and row before the state is written. It returns the parts to write before
 // the row, and the numbers of the parts to delete after it. full are the full fields as the row will be read with them;
 // lazy fields are included only if they were loaded or cached. A nil state means that the row is deleted.
-func (l *rowLayout) divide(s *turnrow.State, now int64) (write []newPart, unused []uint32, full fullValues) {
+func (l *rowLayout) divide(s *turnrow.State, now int64) (write []RowPart, unused []uint32, full fullValues) {
 	if s == nil {
 		for _, f := range l.fields {
 			unused = append(unused, numbersOf(f.parts)...)
@@ -50,7 +50,7 @@ func (l *rowLayout) divide(s *turnrow.State, now int64) (write []newPart, unused
 
 // divideFields divides the large fields into parts and the bytes in the row itself. Entries that were dropped from a list
 // still take space in its parts. If compact is true, such a list is rewritten as one part without them.
-func (l *rowLayout) divideFields(s *turnrow.State, now int64, compact bool) (write []newPart, unused []uint32, full fullValues) {
+func (l *rowLayout) divideFields(s *turnrow.State, now int64, compact bool) (write []RowPart, unused []uint32, full fullValues) {
 	// If the session was removed and starts again, deletions of its old parts may still be in flight. Larger numbers
 	// keep the new parts safe from them.
 	s.NextPart = max(l.next, s.NextPart)
@@ -59,7 +59,7 @@ func (l *rowLayout) divideFields(s *turnrow.State, now int64, compact bool) (wri
 			s.NextPart = uint32(now / 1000)
 		}
 		// Copied, because a slice would keep the whole conversation or response in memory until the part is written.
-		write = append(write, newPart{s.NextPart, bytes.Clone(value)})
+		write = append(write, RowPart{s.NextPart, bytes.Clone(value)})
 		s.NextPart++
 		return &turnrow.Part{Number: s.NextPart - 1, Length: uint32(len(value))}
 	}

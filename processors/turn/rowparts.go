@@ -22,13 +22,13 @@ import (
 
 // parts reads the parts of a session's row. *processors.Context implements it.
 type parts interface {
-	// Part returns a part by its number, or nil if there is none. The same table gives the same bytes. Apply does not
-	// change them.
+	// Part returns a part by its number, or nil if there is none. The same table gives the same bytes. The caller does
+	// not change them.
 	Part(number uint32) ([]byte, error)
 }
 
-// newPart is a part of a row to be written before the row.
-type newPart struct {
+// RowPart is a part of a row. It is written before the row.
+type RowPart struct {
 	Number uint32
 	Value  []byte
 }

@@ -36,7 +36,7 @@ var anthropicEvents = map[string]func(*Anthropic, topics.Raw){
 	"error":               (*Anthropic).failure,
 }
 
-// Event translates the data of one streaming event. It fails with fold.ErrSyntax if it is not JSON. With fold.ErrDepth it
+// Event translates the data of one streaming event. It fails with folder.ErrSyntax if it is not JSON. With folder.ErrDepth it
 // also returns the valid events.
 func (b *Anthropic) Event(data topics.Raw) ([]folder.Event, error) {
 	if !valid(data) {
@@ -49,7 +49,7 @@ func (b *Anthropic) Event(data topics.Raw) ([]folder.Event, error) {
 }
 
 // ToolResult adds the result of a tool that the caller ran between two messages. The output is any JSON value; otherwise
-// ToolResult fails with fold.ErrSyntax.
+// ToolResult fails with folder.ErrSyntax.
 func (b *Anthropic) ToolResult(id string, output topics.Raw, isError bool) ([]folder.Event, error) {
 	if !valid(output) {
 		return nil, folder.ErrSyntax

@@ -192,7 +192,7 @@ func (t *Turn) Emit(kind string, fields Fields) {
 }
 
 // Take returns the events since the last Take. The caller owns the slice. An event that is invalid (it nests deeper
-// than fold.MaxDepth) is missing, and the error says so.
+// than folder.MaxDepth) is missing, and the error says so.
 func (t *Turn) Take() ([]folder.Event, error) {
 	events, err := t.events, t.err
 	t.events, t.err = nil, nil

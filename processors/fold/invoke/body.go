@@ -19,7 +19,7 @@ var (
 	errBodyDepth  = errors.New("body: nested too deep")
 )
 
-// maxBodyDepth is the maximum nesting depth of a body. It is below fold.MaxDepth because its messages are nested in
+// maxBodyDepth is the maximum nesting depth of a body. It is below folder.MaxDepth because its messages are nested in
 // records.
 const maxBodyDepth = folder.MaxDepth - 8
 

@@ -114,7 +114,7 @@ func replyOf(call, tool, output topics.Raw) (reply, error) {
 	return r, nil
 }
 
-// idTextOf returns an ID as text, as fold.Interaction has it; empty for none.
+// idTextOf returns an ID as text, as folder.Interaction has it; empty for none.
 func idTextOf(v topics.Raw) string {
 	id, _ := idOf(v)
 	return id.text

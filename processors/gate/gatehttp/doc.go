@@ -1,6 +1,6 @@
 // Package gatehttp is the HTTP entrance to the gates of an agent, what waits for a person's decision: it lists them, waits for
 // outcomes, accepts decisions, and lists and revokes standing approvals. Its Index also shows gates to the sockets of
-// package processors/delivery/websocket (its Config.Gates).
+// package processors/delivery/websocket (websocket.Config.Gates).
 //
 //	{agent}-gate-streams-table --> Index --+--> GET /api/gates, WebSocket
 //	                                       |

@@ -60,7 +60,8 @@ func NewPublished(r PartitionReader, name func(id string) string) *Published {
 	return &Published{reader: r, name: name, limit: rememberedNames, partitions: map[publishedPlace]*publishedPartition{}}
 }
 
-// Contains reports whether a partition has a record with that name that was written at since or later, apart from Skew.
+// Contains reports whether a partition has a record with that name that was written at since or later, or up to
+// ClockSkew before.
 // It reads what it has not read yet, up to the end that the partition has now, and blocks meanwhile.
 func (x *Published) Contains(ctx context.Context, topic string, n int32, name string, since time.Time) (bool, error) {
 	begin, err := x.reader.OffsetAt(topic, n, since.Add(-ClockSkew))

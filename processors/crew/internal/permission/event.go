@@ -19,7 +19,7 @@ type Asked struct {
 	Dangerous bool         `json:"dangerous"`
 	ExpiresAt string       `json:"expiresAt"`
 	Options   topics.Raw   `json:"options,omitzero"`
-	Preview   preview      `json:"preview"`
+	Preview   Preview      `json:"preview"`
 }
 
 // AskedRequest is the request of an Asked.
@@ -32,8 +32,8 @@ type AskedRequest struct {
 	view.Shown
 }
 
-// preview is what a dialog shows.
-type preview struct {
+// Preview is what a dialog shows.
+type Preview struct {
 	Icon    string `json:"icon"`
 	Summary string `json:"summary,omitzero"`
 	Args    string `json:"args"`
@@ -68,7 +68,7 @@ func (r *Request) event(agentID string) Asked {
 		AgentID:   agentID,
 		Request:   AskedRequest{ID: v.ID, ToolName: v.ToolName, Arguments: v.Arguments, Content: v.Content, Timestamp: v.Timestamp, Shown: v.Shown},
 		Dangerous: v.Dangerous, ExpiresAt: v.ExpiresAt, Options: v.Options,
-		Preview: preview{
+		Preview: Preview{
 			Icon: icon(v.ToolName), Summary: summary(v.Arguments, v.ToolName), Args: indented(v.Arguments),
 		},
 	}

@@ -35,8 +35,8 @@ var updates = map[string]func(*Bridge, topics.Raw){
 	"usage_update":        (*Bridge).context,
 }
 
-// Update translates the params of a session/update notification. It fails with fold.ErrSyntax if they are not JSON. With
-// fold.ErrDepth it also returns the valid events.
+// Update translates the params of a session/update notification. It fails with folder.ErrSyntax if they are not JSON. With
+// folder.ErrDepth it also returns the valid events.
 func (b *Bridge) Update(params topics.Raw) ([]folder.Event, error) {
 	if !valid(params) {
 		return nil, folder.ErrSyntax
