@@ -13,7 +13,8 @@ import (
 
 // Lease guards every send of an at-least-once member: Kafka accepts the records of an idempotent producer even from a
 // process that was suspended and resumed after its partitions had moved. Nothing is sent once the last heartbeat that the
-// coordinator acknowledged is older than the limit. It is safe for concurrent use.
+// coordinator acknowledged is older than the limit: the producer (Producer.mayEmit) and its connections (LeaseDialer) fail with
+// ErrLease, and the instance restarts. It is safe for concurrent use.
 type Lease struct {
 	limit time.Duration
 	now   func() Instant

@@ -88,7 +88,7 @@ func closed(cause topics.GateCause, at int64) *gaterow.Outcome {
 // answered on its channel, and the gate stays open. A policy that denies the arguments that would run overrides an approval.
 func (t *transition) decideOpen(r *machine.Record, g *gaterow.Gate, d topics.GateDecision) {
 	v, at := viewOf(g, t.key), t.timeOf(r)
-	if err := v.Check(d); err != nil {
+	if err := v.Check(d); err != nil { // compares args_sha256, see check.go
 		t.refuseDecision(r, d, err.Error())
 		return
 	}

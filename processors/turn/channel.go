@@ -3,7 +3,6 @@ package turn
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -96,27 +95,6 @@ func originOf(a *turnrow.Accepted) topics.Raw {
 		return nil
 	}
 	return a.Origin
-}
-
-// stateWaitingMessages returns how many messages wait that are not results of delegations.
-func stateWaitingMessages(s *turnrow.State) (n int) {
-	for _, a := range s.Waiting {
-		if !a.Result {
-			n++
-		}
-	}
-	return n
-}
-
-// lastToGive returns the waiting message that is given up first for lack of room: the newest, but a result only when no other
-// message waits. There must be one.
-func lastToGive(s *turnrow.State) *turnrow.Accepted {
-	for _, a := range slices.Backward(s.Waiting) {
-		if !a.Result {
-			return a
-		}
-	}
-	return s.Waiting[len(s.Waiting)-1]
 }
 
 // ofTurn returns a call's item with the origin and the depth of the open turn.

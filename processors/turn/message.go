@@ -37,16 +37,15 @@ func (s *transition) receiveMessage(e messageArrived) {
 	s.changed = true
 	s.takeRoute(a)
 	s.expectRoute(a, topics.Raw(e.headerText(topics.HeaderRoute)))
-	switch turn := s.row.Turn; {
+	refused, mayWait := s.mayWait(a)
+	switch {
 	case wrong != "":
 		s.reject(a, failure{topics.CodeInvalidMessage, wrong})
-	case turn == nil:
+	case s.row.Turn == nil:
 		a.Input = topics.EncodeMessage(m)
 		s.open(a, &m)
-	case s.rules.Policy == Reject && !a.Result:
-		s.reject(a, failure{topics.CodeBusy, "another message of this session is being answered"})
-	case stateWaitingMessages(s.row) >= s.rules.QueueLimit && !a.Result:
-		s.reject(a, queueFull(fmt.Sprintf("%d messages of this session wait already", stateWaitingMessages(s.row))))
+	case !mayWait:
+		s.reject(a, refused)
 	default:
 		a.Input = topics.EncodeMessage(m)
 		s.row.Waiting = append(s.row.Waiting, a)
@@ -95,13 +94,10 @@ func accept(e messageArrived, rules rules) (a *turnrow.Accepted, wrong string) {
 	return a, wrong
 }
 
-// address gives an output what it repeats of its message, so that its reader knows what it answers.
-func address(o *topics.Output, session string, a *turnrow.Accepted) {
-	o.SessionID, o.RequestID = &session, a.RequestId
-}
-
 // boundIDs drops the IDs of a damaged row that no record can have.
-func boundIDs(a *turnrow.Accepted) { a.UserId, a.RequestId = boundedID(a.UserId), boundedID(a.RequestId) }
+func boundIDs(a *turnrow.Accepted) {
+	a.UserId, a.RequestId = boundedID(a.UserId), boundedID(a.RequestId)
+}
 
 // requestID returns the request id in a message's metadata, nil if it has none. bad reports an invalid one.
 func requestID(metadata topics.Raw) (id *string, bad bool) {

@@ -18,8 +18,7 @@ type failure struct {
 	text string
 }
 
-func tooLarge(text string) failure  { return failure{topics.CodeTooLarge, text} }
-func queueFull(text string) failure { return failure{topics.CodeQueueFull, text} }
+func tooLarge(text string) failure { return failure{topics.CodeTooLarge, text} }
 
 // withReason appends a reason from a foreign record, truncated to maxReason bytes.
 func (f failure) withReason(reason *string) failure {
@@ -27,6 +26,11 @@ func (f failure) withReason(reason *string) failure {
 		f.text += ": " + clipped(*reason)
 	}
 	return f
+}
+
+// address gives an output what it repeats of its message, so that its reader knows what it answers.
+func address(o *topics.Output, session string, a *turnrow.Accepted) {
+	o.SessionID, o.RequestID = &session, a.RequestId
 }
 
 // output ends a message with its only output, addressed to its origin or to the route of its request.

@@ -9,6 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// receiveResult ends a call. claimant (reply.go) holds a result that is early and dead-letters one that is late.
 func (s *transition) receiveResult(e toolAnswered) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)

@@ -1,12 +1,8 @@
 package turn
 
 import (
-	"slices"
-
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 )
 
 // If the row of a session would exceed Config.RowLimit, the following is given up in this order: each kind entirely before
@@ -95,12 +91,6 @@ func (s *transition) shrink(limit int, most loss) bool {
 		}
 	}
 	return true
-}
-
-// stopWaiting ends a waiting message with a queue_full error.
-func (s *transition) stopWaiting(a *turnrow.Accepted) {
-	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *turnrow.Accepted) bool { return w == a })
-	s.reject(a, queueFull("no room for a waiting message"))
 }
 
 // givable returns how many bytes shrink can give up.

@@ -72,16 +72,6 @@ func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) 
 	return closed, sameLength
 }
 
-// namesWaiting reports whether d is the digest of a message that waits for its turn.
-func (s *session) namesWaiting(d digest) bool {
-	for _, a := range s.row.Waiting {
-		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
-			return true
-		}
-	}
-	return false
-}
-
 // isDue reports whether a held record can be applied now: its step is open, or can no longer open.
 func (s *session) isDue(h *turnrow.Held) bool {
 	turn := s.row.Turn

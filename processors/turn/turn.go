@@ -228,15 +228,7 @@ func (s *transition) close(o topics.Output) {
 		s.giveUp(h, reasonUnclaimed)
 	}
 	s.changed = true
-	s.next()
-}
-
-// next opens the turn of the first waiting message, unless a turn is open or the session is being purged.
-func (s *transition) next() {
-	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.purging {
-		return
+	if first := s.takeWaiting(); first != nil {
+		s.open(first, nil)
 	}
-	first := s.row.Waiting[0]
-	s.row.Waiting = s.row.Waiting[1:]
-	s.open(first, nil)
 }

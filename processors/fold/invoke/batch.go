@@ -41,6 +41,8 @@ func (c *exchange) outputs(b folder.Batch) topics.Raw {
 
 var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
 
+// fold folds the events of the turn's stream into the batch of this answer. Streamed answers are not folded. The group of package fold
+// folds the same events for {agent}-batch-messages, with the same rules (package folder).
 func (c *exchange) fold(ctx context.Context, t *turn) (folder.Batch, error) {
 	f := folder.NewFolder(c.door.config.folding()...)
 	for {

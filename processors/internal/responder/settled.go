@@ -3,115 +3,141 @@ package responder
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
+	"strconv"
+	"sync"
 
+	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/retry"
-	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/dedup"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bounds limit what Results remembers. Whichever is reached first evicts the oldest results.
-type Bounds struct {
-	Age   time.Duration
-	Count int
-	Bytes int64 // keys, values and headers
+// Lookup finds what an earlier delivery of a step or a call has published, and whether its turn has ended. It is safe for
+// concurrent use.
+type Lookup struct {
+	follower       *processors.Follower
+	results, turns *Published
+	output         string
+	logger         *zap.Logger
 }
 
-// DefaultBounds are the bounds of a worker that is given none. Responses repeat the history of their session, so the bytes
-// are what most workers reach first.
-var DefaultBounds = Bounds{Age: 24 * time.Hour, Count: 10_000, Bytes: 64 << 20}
-
-// Results publishes what a worker made of each of its records, remembers it, and publishes it again when the record is
-// repeated. It is safe for concurrent use.
-type Results[K comparable] struct {
-	to     processors.Publisher
-	logger *zap.Logger
-	memory *dedup.Memory[K, processors.Outbound]
+// Sought is a record that settles a step or a call.
+type Sought struct {
+	Topic string
+	ID    string // its turntable.id
 }
 
-// Shorten returns what takes the place of a record that is refused for its size, and false where nothing does.
-type Shorten func(processors.Outbound) (processors.Outbound, bool)
-
-// NewResults returns an empty memory of records that are published to a publisher.
-func NewResults[K comparable](to processors.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
-	return &Results[K]{
-		to: to, logger: l,
-		memory: dedup.NewSized(b.Age, b.Count, b.Bytes, func(_ K, r processors.Outbound) int64 { return sizeOf(r) }, c),
+// StartLookup follows output, an agent's message-output, and passes its new records to observe. It does not block. The caller must
+// call stop, which waits until observe is no longer called. An error concerns the options.
+func StartLookup(
+	brokers []string, output string, observe func(processors.Inbound), logger *zap.Logger, opts ...processors.Option,
+) (l *Lookup, stop func(), err error) {
+	f, err := processors.NewFollower(brokers, []string{output}, observe, opts...)
+	if err != nil {
+		return nil, nil, err
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
+	l = &Lookup{
+		follower: f, output: output, logger: logger,
+		results: NewPublished(f, func(id string) string { return id }), turns: NewPublished(f, TurnOf),
+	}
+	return l, func() {
+		cancel()
+		running.Wait()
+	}, nil
 }
 
-// Settle publishes the record that call returns; an empty topic stands for no record. While the record is remembered,
-// Settle publishes the same record again and does not call. A Settle of the same key that is under way is waited for.
+// Settled reports whether a delivery that ended with its process has settled its record: one of results is on its topic, or
+// the record's turn has its output. The turn has that record, or will read it. Without results, and with a nil Lookup, the
+// record is new.
 //
-// An error of call says that it was interrupted: nothing is remembered, and the next Settle calls again. An error of
-// the publisher is returned too, but the record is remembered: the next Settle publishes it.
-func (s *Results[K]) Settle(
-	ctx context.Context, key K, shorten Shorten, call func() (processors.Outbound, error),
-) error {
-	var failed error
-	record, repeated, err := s.memory.Do(ctx, key, func() (r processors.Outbound, settled bool) {
-		if r, failed = call(); failed != nil {
-			return r, false
+// Settled reads the partitions of the record's key from the time of the record on, and waits for brokers that are
+// unavailable: a paid call is made again only if it is certain that nothing was published. Topics that do not exist have
+// nothing. It returns an error only if ctx ends.
+func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Sought) (bool, error) {
+	if l == nil || len(results) == 0 {
+		return false, nil
+	}
+	settled, err := l.settled(ctx, r, results)
+	if settled {
+		l.logger.Info("record was settled before: it is not handled again", zap.String("topic", r.Topic),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	}
+	return settled, err
+}
+
+func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []Sought) (settled bool, err error) {
+	for _, result := range results {
+		if settled, err = l.find(ctx, l.results, r, result.Topic, result.ID); settled || err != nil {
+			return settled, err
 		}
-		r, failed = s.publish(ctx, r, shorten)
-		return r, true
-	})
-	switch {
-	case err != nil:
+	}
+	turn := TurnOf(string(r.Header(topics.HeaderID)))
+	if turn == "" {
+		return false, nil
+	}
+	return l.find(ctx, l.turns, r, l.output, turn)
+}
+
+func (l *Lookup) find(
+	ctx context.Context, in *Published, r processors.Inbound, topic, name string,
+) (found bool, err error) {
+	err = l.look(ctx, topic, r.Key, func(partition int32) error {
+		found, err = in.Contains(ctx, topic, partition, name, r.Timestamp)
 		return err
-	case !repeated:
-		return failed
+	})
+	return found, err
+}
+
+// Answer returns what answered a step or a call that its turn has written once more after a crash (topics.HeaderAnswersFrom), as a
+// record to be published again: the turn may have read the first one too early. It finds what is on the first topic of
+// results. Answer blocks and ends as Settled does.
+func (l *Lookup) Answer(ctx context.Context, r processors.Inbound, results ...Sought) (out processors.Outbound, found bool, err error) {
+	begin, err := strconv.ParseInt(string(r.Header(topics.HeaderAnswersFrom)), 10, 64)
+	if l == nil || len(results) == 0 || err != nil || begin < 0 {
+		return out, false, nil
 	}
-	// Also where this call waited for the other: that record may have been written before the one that asks again, and
-	// a turn that lost its row in between would read it too early.
-	_, err = s.publish(ctx, record, shorten)
-	return err
+	var answer processors.Inbound
+	topic := results[0].Topic
+	err = l.look(ctx, topic, r.Key, func(partition int32) (err error) {
+		answer, found, err = l.results.From(ctx, topic, partition, results[0].ID, begin)
+		return err
+	})
+	if !found || err != nil {
+		return out, false, err
+	}
+	l.logger.Info("record was answered before: its answer is published again", zap.String("topic", r.Topic),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	out = processors.Outbound{Topic: topic, Key: string(answer.Key), Value: answer.Value, Headers: goka.Headers{}}
+	for _, h := range answer.Headers {
+		out.Headers[h.Name] = h.Value
+	}
+	return out, true, nil
 }
 
-// Publish publishes a record, or what takes its place, and remembers nothing.
-func (s *Results[K]) Publish(ctx context.Context, r processors.Outbound, shorten Shorten) error {
-	_, err := s.publish(ctx, r, shorten)
-	return err
-}
-
-// publish tries until the brokers have the record, or trying is of no use. It returns the record that it tried last.
-func (s *Results[K]) publish(
-	ctx context.Context, r processors.Outbound, shorten Shorten,
-) (processors.Outbound, error) {
-	for r.Topic != "" {
-		err := retry.Until(ctx, func() error { return s.to.Publish(ctx, r) }, func(err error) {
-			s.logger.Warn("record is not written yet", zap.String("topic", r.Topic), zap.Error(err))
-		}, processors.ErrTooLarge, processors.ErrPublisherClosed)
-		if !errors.Is(err, processors.ErrTooLarge) {
-			return r, err
+// look calls f with the partition of a key until it returns no error. Topics that do not exist have nothing.
+func (l *Lookup) look(ctx context.Context, topic string, key []byte, f func(partition int32) error) error {
+	err := retry.Until(ctx, func() error {
+		partition, err := l.follower.Partition(topic, string(key))
+		if err == nil {
+			err = f(partition)
 		}
-		shorter, ok := shorten(r)
-		if !ok {
-			return r, err
+		if errors.Is(err, processors.ErrNoTopic) {
+			return nil
 		}
-		r = shorter
+		return err
+	}, func(err error) {
+		if !errors.Is(err, processors.ErrNotFollowing) { // not yet connected
+			l.logger.Warn("cannot look for an earlier result, trying again", zap.String("topic", topic), zap.Error(err))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("look for an earlier result on %s: %w", topic, err)
 	}
-	return r, nil
-}
-
-// ShortenLetter is the Shorten of a copy of a record on a dead-letter topic.
-func ShortenLetter(r processors.Outbound) (processors.Outbound, bool) {
-	l, ok := truncate.DeadLetter{Key: r.Key, Value: r.Value, Headers: r.Headers}.Shorter()
-	r.Key, r.Value, r.Headers = l.Key, l.Value, l.Headers
-	return r, ok
-}
-
-// overhead is what a record costs beside its bytes: its place in the memory, its headers' map.
-const overhead = 512
-
-func sizeOf(r processors.Outbound) int64 {
-	size := overhead + len(r.Key) + cap(r.Value)
-	for name, value := range r.Headers {
-		size += len(name) + len(value)
-	}
-	return int64(size)
+	return nil
 }
