@@ -123,14 +123,13 @@ func (c *Context) Lookup(table goka.Table, key string) (row any) {
 	return row
 }
 
-// AnswersFrom reports whether the handler may run for the record for the second time: after a crash under AtLeastOnce, the
-// last records are handled again, and what they send is sent again. What answered it the first time is then in the record's
-// partition of answers, an input of the graph, at the returned offset or later. A handler that asks for work that costs
-// money passes the offset on, in topics.HeaderAnswersFrom, so that the work is not done twice. Under ExactlyOnce, and for
-// records that arrive while the processor runs, repeated is false.
+// AnswersFrom reports whether the handler may run for this record for the second time. After a crash under AtLeastOnce, the last
+// records are handled again, and their outputs are sent again. answers is an input of the graph. What answered the first outputs is
+// in the record's partition of answers, at the returned offset or later. A handler that asks for paid work passes the offset on in
+// topics.HeaderAnswersFrom. The worker then looks for the answer before it works again.
 //
-// AnswersFrom reports every record that was in its partition when the processor read its first record there, because nothing
-// tells which of them were handled.
+// repeated is true for every record that was in its partition when the processor read its first record there, because nothing
+// tells which of them were handled. It is false for records that arrive later, and under ExactlyOnce.
 func (c *Context) AnswersFrom(answers goka.Stream) (offset int64, repeated bool) {
 	_ = c.locked(func(ctx goka.Context) error {
 		if r, ok := unbound(ctx).(runtimeapi.Repeater); ok {

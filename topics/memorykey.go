@@ -8,11 +8,15 @@ import (
 // PlaceholderUser is the user ID that a chat door of FlightDeck writes for a caller without one.
 const PlaceholderUser = "user_42"
 
-// MemoryKey returns the key of the memory that a session's records belong to: the ID of its user. Without a user, or with
-// PlaceholderUser, it is the session ID, because callers who are not known must not share a memory. So it is with an ID that
-// cannot be the key of a row, for which every record would be dead-lettered: one that contains NUL, for example. A user ID that
-// begins with "session/" or "anonymous/" has no memory of its own either. The key of a session whose ID begins so is
-// "anonymous/" and the ID, so that no session is named like the memory of another one.
+// MemoryKey returns the key of the memory that a session's records belong to. It is the ID of the session's user, or the session
+// ID if the user has no memory of their own. These users have none:
+//
+//   - no user, a blank one and PlaceholderUser: callers who are not known must not share a memory;
+//   - an ID that cannot be the key of a row, for example with NUL: every record for it would be dead-lettered;
+//   - an ID that begins with "session/" or "anonymous/": these keys are not those of users.
+//
+// A session whose ID begins with one of these two texts has the key "anonymous/" and its ID instead. So no session has the key of
+// another one's memory.
 func MemoryKey(session string, user *string) string {
 	if user == nil || strings.TrimSpace(*user) == "" || *user == PlaceholderUser || !isKey(*user) || isReserved(*user) {
 		if isReserved(session) {

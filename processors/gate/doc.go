@@ -37,13 +37,14 @@
 //
 // # Guarantees
 //
-// The order of a session's records in gate-decisions decides: the first record that ends a gate counts. The deadline is one of
-// them: when it is due, the group writes a record with the verdict close, which ends the gate when it is read. A decision that
-// is written at the deadline or later never counts, nor does a grant's record. Withdrawals, purges and grants end a gate in the
-// same way, and so does a session that has no room for the gate (no_room): no one can decide about the gate until its record
-// is read. After a crash, the group reads the same records in the same order, so a gate cannot end in two ways, with either
-// guarantee. Exceptions remain at least once: if a process crashes between an outcome and its row, the repeated outcome can
-// differ if
+// The records of a session in gate-decisions decide, in their order: the first one that ends a gate counts. Decisions of people are
+// such records. For everything else that ends a gate, the group writes a record with the verdict close: for the deadline when it is
+// due, for withdrawals, purges and grants, and when a session has no room for the gate (no_room). The gate ends when that record is
+// read. Decisions and grants' records that are written at the deadline or later never count. Nor do decisions about a gate without
+// room.
+//
+// After a crash, the group reads the same records in the same order. So a gate cannot end in two ways, under either guarantee. There
+// are exceptions at least once. If a process crashes between an outcome and its row, the repeated outcome can differ if
 //
 //   - the next process has another policy or other limits;
 //   - the session had no room for the gate in one process but had in the other, and a decision or a grant's record about the

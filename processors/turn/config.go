@@ -149,14 +149,17 @@ type Config struct {
 	// IdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long (default 0: never; at
 	// least 1 ms).
 	IdlePurge time.Duration
-	// Memoir ends sessions by inactivity and gives the model a memory of its user (default off). A session that has had no record for
-	// Memoir.After ends, unless a turn, a gate, a reply route or a held record is open: in one step it writes a record of session-end
-	// and the conversation to memoir-sessions, with what was hidden from the model, and forgets the conversation. The next message of
-	// the session begins a new one. The cost of the session stays until it has been idle for RememberFor. A session whose last turn
-	// ended before Memoir was set ends after its next turn. Each step for the model goes to memoir-lookups instead of
-	// enriched-message-input: package memoir has the group that adds the user's memory and passes it on. Without that group no step
-	// reaches a model. The conversation goes to the memory of the user of its messages. If messages of several users were answered in
-	// it, it goes to none of their memories, but to that of topics.SharedMemoryKey, which no step reads. It needs topics.WithMemoir.
+	// Memoir ends sessions by inactivity and gives the model a memory of its user (default off). It needs topics.WithMemoir and the
+	// group of package memoir.
+	//
+	// A session ends when it has had no record for Memoir.After and no turn, gate, reply route or held record is open. In one step it
+	// writes a record of session-end, writes the conversation to memoir-sessions, with what was hidden from the model, and forgets
+	// it. The next message begins a new conversation. The cost stays until the session has been idle for RememberFor. A session
+	// whose last turn ended before Memoir was set ends after its next turn.
+	//
+	// Each step for the model goes to memoir-lookups instead of enriched-message-input. The group of package memoir adds the user's
+	// memory and passes the step on; without it no step reaches a model. The conversation goes to the memory of the user of its
+	// messages. If messages of several users were answered in it, its memory is that of topics.SharedMemoryKey, which no step reads.
 	Memoir *Memoir
 	// Costs writes what each answer of a model and each summary cost to model-costs (default off): also that of an answer which no step
 	// waits for, because it was paid for. The user of the message is charged, whatever user the answer names. Package memoir/cost has

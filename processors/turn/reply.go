@@ -25,15 +25,18 @@ func (s *session) thinkPlace(from *record, r *workerReply) (p place, ok bool) {
 	return p, true
 }
 
-// echoPlace returns the place of the step that a response names by its echo, for a response whose id names none.
+// echoPlace returns the place of the step that a response answers, judged by the input and the history that it echoes. It is for
+// responses whose id names no step.
 //
-// The echo may be missing or altered. The response then counts for the open step unless something contradicts that. If
-// the echo matches the open step and a closed one, because the same input was sent twice, the length of the echoed history
-// decides. A worker that compacts the history echoes a different length, so any length matches.
+// Workers may omit or alter the echo. Without an input, or with an unknown one and a history that is no longer than the open
+// step's, the response answers the open step.
 //
-// After a crash the row may be older than the responses on the topic, so a response may name a step that has not opened:
-// its input is a waiting message or one that was not read yet, and its history is at least as long as the session's. Such
-// a response is applied only to a step with that input and that history.
+// An input of closed steps only means that the response is late. The same input can be that of the open step and of a closed one;
+// the length of the echoed history then decides. A worker that compacts the history echoes another length (anyLength): its response
+// answers the open step.
+//
+// After a crash the row can be older than the responses on the topic, so a response can answer a step that has not opened. Its
+// input is a waiting message or one that is not read yet. It is held, and applied only to a step with that input and history.
 func (s *transition) echoPlace(r *workerReply, echo topics.Raw) place {
 	d, ok := s.digestOf(echo)
 	turn, thinking := s.row.Turn, s.thinking()
@@ -161,10 +164,10 @@ func (s *transition) holdForStep(from *record, r workerReply) {
 	s.hold(&s.row.Early, from, r, s.after(s.rules.ThinkTimeout), r.repeats, reasonHeldSame)
 }
 
-// holdForCall holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
-// can arrive before the think-response. Any other reply is late or answers no call, and is dead-lettered. A reply whose
-// tool_use_id belonged to an earlier call is late too, unless it names the open step. A reply to a call that waits for its
-// approval is held too: after a crash it can arrive before the outcome that the call was handed out for.
+// holdForCall holds a tool's reply that can be early, and dead-letters any other. After a crash, a reply can arrive before the
+// think-response that asks for its call, or before the outcome that approves its call. So it can be early while the model is asked,
+// or while its call waits for approval. A reply whose tool_use_id belonged to an earlier call is late, unless its id names the
+// open step.
 func (s *transition) holdForCall(from *record, r workerReply) {
 	if !s.thinking() && !s.holdsBack(r) || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		s.deadLetterLate(r)

@@ -5,8 +5,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// If the row of a session would exceed Config.RowLimit, the following is given up in this order: each kind entirely before
-// the next, and no more than needed. If 2 to 6 together would not make enough room, none of them is given up.
+// If the row of a session would exceed Config.RowLimit, the following is given up in this order, each kind entirely before the
+// next and no more than needed. There are two phases. First, shrink drops 1. If 2 to 6 together make enough room, it gives them up,
+// and the event is applied. Otherwise it keeps 2 to 6, and the rule that needs the room goes on with 7 to 12.
 //
 //  1. Memories that are older than Config.RememberFor.
 //  2. Hidden exchanges, the oldest first (historylimit.go). With Config.Memoir all of them, which go to the memory.
