@@ -1,8 +1,3 @@
-// Package adapter is the interface between platforms and package channel: what an adapter of a platform receives and sends.
-//
-// An adapter has no rules. What it receives it passes to a Receiver, which decides what becomes of it; what it is told to send
-// it sends once, and reports how the platform answered. Everything else is shared: policies and commands (channel.Bridge),
-// rendering, splitting, resuming and receipts (channel.Transport), retries and dead deliveries (package delivery).
 package adapter
 
 import (
