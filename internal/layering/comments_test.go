@@ -195,7 +195,7 @@ func signatures(file *ast.File) (types []ast.Expr) {
 		var fields *ast.FieldList
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if n.Name.IsExported() && (n.Recv == nil || ast.IsExported(receiver(n.Recv.List[0].Type))) {
+			if n.Name.IsExported() && (n.Recv == nil || ast.IsExported(typeName(n.Recv.List[0].Type))) {
 				types = append(types, &ast.FuncType{Params: n.Type.Params, Results: n.Type.Results})
 			}
 			return false

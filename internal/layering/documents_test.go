@@ -174,22 +174,10 @@ func functions(t *testing.T, name string) (names []string) {
 		case f.Recv == nil:
 			names = append(names, f.Name.Name)
 		default:
-			names = append(names, receiver(f.Recv.List[0].Type)+"."+f.Name.Name)
+			names = append(names, typeName(f.Recv.List[0].Type)+"."+f.Name.Name)
 		}
 	}
 	return names
-}
-
-func receiver(e ast.Expr) string {
-	switch v := e.(type) {
-	case *ast.StarExpr:
-		return receiver(v.X)
-	case *ast.IndexExpr:
-		return receiver(v.X)
-	case *ast.Ident:
-		return v.Name
-	}
-	return ""
 }
 
 // options are the exported functions of a package whose name begins with With.

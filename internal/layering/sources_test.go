@@ -125,7 +125,7 @@ func (p *source) declare(file *ast.File) {
 		case *ast.FuncDecl:
 			typ := ""
 			if d.Recv != nil {
-				typ = receiver(d.Recv.List[0].Type)
+				typ = typeName(d.Recv.List[0].Type)
 			}
 			p.add(typ, d.Name.Name)
 		case *ast.GenDecl:
