@@ -42,16 +42,6 @@ var afterPackage = []string{"and", "below", "benchmark", "documentation", "main"
 // slashed are words with the name of a package before a slash that name none.
 var slashed = []string{"text/plain", "text/html", "channel/account", "host/path", "turns/s"}
 
-// unsettled are names in packages that change in other work at the moment. TODO: remove each with its package's next change.
-var unsettled = map[string][]string{
-	"processors/peer/config.go":              {"settings.File.Settings"},
-	"processors/peer/peerhttp/door.go":       {"settings.File.Settings"},
-	"processors/peer/transport/transport.go": {"settings.File.Settings"},
-	"processors/peer/peerhttp/doc.go":        {"package gate/door", "gate/door"},
-	"processors/peer/peerhttp/answer.go":     {"package wire"},
-	"processors/delivery/sink/doc.go":        {"ForPeers"},
-}
-
 // codeBlock matches the code in a file, which has names of its own.
 var codeBlock = regexp.MustCompile("(?s)\n *```go\n.*?```")
 
@@ -74,9 +64,7 @@ func TestDocumentationNamesWhatExists(t *testing.T) {
 	var wrong []string
 	for _, d := range texts {
 		for _, name := range c.unresolved(d) {
-			if !slices.Contains(unsettled[d.at], name) {
-				wrong = append(wrong, d.at+": "+name)
-			}
+			wrong = append(wrong, d.at+": "+name)
 		}
 	}
 	require.Empty(t, wrong, "these names in comments and documents exist no more")

@@ -16,7 +16,7 @@ const ToolName = "delegate_to_peer"
 
 // Config configures Graph. Settings is required. Other fields that are zero have their defaults.
 type Config struct {
-	// Settings returns the settings in force, for example settings.File.Settings. Required. The function is called in the goroutines
+	// Settings returns the settings in force, for example SettingsFile.Settings. Required. The function is called in the goroutines
 	// of partitions when a task begins or ends.
 	Settings func() *Settings
 	// Agents are further agents of this instance: the tasks of peers may be for them, and their tool calls are read. Their topics must

@@ -14,7 +14,7 @@ import (
 // closed.
 type SettingsFile struct{ value *reload.Value[Settings] }
 
-// SettingsConfig configures Open. Fields that are zero have their defaults.
+// SettingsConfig configures OpenSettings. Fields that are zero have their defaults.
 type SettingsConfig struct {
 	// Environment reads environment variables (default: os.LookupEnv).
 	Environment func(string) (string, bool)

@@ -30,5 +30,5 @@
 //
 // A Transport that implements Exchanger returns what the receiver responded, which the receipt carries for a success and a
 // failure. It is told when a record may have been handled before, so that it can refuse to repeat what must not be repeated.
-// The attempts of package peer use it: see ForPeers.
+// The attempts of package peer use it: see Config.Peers.
 package sink

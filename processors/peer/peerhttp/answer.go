@@ -24,7 +24,7 @@ type answer struct {
 	allow      string
 }
 
-// The codes of refusals that every door makes. Those of delegation are in package wire.
+// The codes of refusals that every door makes. Those of delegation are in package peerwire.
 const (
 	codeNotFound     peerwire.Code = "not_found"          // 404
 	codeMethod       peerwire.Code = "method_not_allowed" // 405

@@ -45,7 +45,7 @@
 // The checks are those of package peer, in its order; the slot of a task is taken before its body is read. The status is 200 for
 // every outcome of the run: success, error, and rejected if it needs a person's approval. A task that was rejected is over. To retry,
 // let a person of this instance approve the request that it has left (GET /api/gates?session_id= with its peerSessionId, package
-// gate/door), and send the task again under a new task ID: the same call then runs once. DELETE withdraws the request. Package peer
+// gatehttp), and send the task again under a new task ID: the same call then runs once. DELETE withdraws the request. Package peer
 // has the details.
 //
 // Without Prefer, the request waits until the run has ended, for timeoutMs or Config.RunTime at most. If its client disconnects and

@@ -51,7 +51,7 @@ type Handler struct {
 }
 
 // New returns the HTTP handler of an instance. Commands are written to the publisher, for the group of the agent of replies.
-// current returns the settings in force, for example settings.File.Settings; it is called once for each request. The error
+// current returns the settings in force, for example peer.SettingsFile.Settings; it is called once for each request. The error
 // wraps ErrConfig and joins all problems.
 func New(replies *Replies, to processors.Publisher, current func() *peer.Settings, c Config) (*Handler, error) {
 	var check bounds.Check

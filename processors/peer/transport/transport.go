@@ -41,7 +41,7 @@ type Config struct {
 }
 
 // New returns a transport that sends tasks to the peers of a configuration. The function is called for each attempt and
-// each poll, by several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
+// each poll, by several goroutines, for example peer.SettingsFile.Settings: a peer that was removed gets no further request. Call Close when
 // the transport is no longer used.
 func New(current func() *peer.Settings, c Config) *Transport {
 	t := &Transport{current: current, client: sink.NewClient(), clock: cmp.Or[processors.Clock](c.Clock, clock.System()), pause: firstPause}
