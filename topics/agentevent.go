@@ -25,52 +25,55 @@ const (
 // The records of the turn itself (AuthorTurn) say when a step begins, which of its attempts counts (Settles), what the tools
 // returned, and how the turn ends. TurnID, Step and Seq identify those.
 type AgentEvent struct {
-	SessionID string
-	TurnID    string
+	SessionID string `json:"session_id"`
+	TurnID    string `json:"turn_id"`
 	// Step is the number of the step, from 1; 0 if the turn has one writer.
-	Step int64
+	Step int64 `json:"step,omitzero"`
 	// Attempt is the number of the run, from 1. A caller that runs a turn or a step again uses a higher number; the events
 	// of the earlier run are then dropped.
-	Attempt int64
+	Attempt int64 `json:"attempt"`
 	// Seq is the record's number within its attempt, from 1, without gaps. The terminal record is included. The numbers of
 	// the turn's own records identify them within their step: they have gaps.
-	Seq int64
+	Seq int64 `json:"seq"`
 	// Author is empty for the agent. A user's record may have no Seq (0); it is then not part of the numbering.
-	Author string
+	Author string `json:"author,omitzero"`
 	// Request is the enriched message that the turn answers, on any record of the attempt, or nil. The fold needs it to
 	// write a think-response: it holds the conversation, the cost and the user.
-	Request Raw
+	Request Raw `json:"request,omitzero" as:"object"`
 	// Event is a canonical event, wrapped or flat, unchanged. It is nil in the terminal record, and only there.
-	Event Raw
+	Event Raw `json:"event" without:"Result"`
 	// Result is set in the terminal record, the last one of the attempt, and only there. If steps have writers of their own,
 	// only the turn writes one.
-	Result *AgentResult
+	Result *AgentResult `json:"result,omitzero"`
 	// Settles is set in the turn's record that ends a step: the attempt whose events are those of the step. Nil means that
 	// no attempt was taken yet.
-	Settles *AgentAttempt
+	Settles *AgentAttempt `json:"settles,omitzero"`
 	// IfBegun is set in the terminal record of a turn that does not know whether its worker writes events: it ends the stream of
 	// the turn if there is one.
-	IfBegun bool
+	IfBegun bool `json:"if_begun,omitzero"`
 	// UntilMS is set in the turn's records: how long the turn may be silent after it, in milliseconds since the epoch. 0
 	// means that the limits of the reader apply.
-	UntilMS int64
+	UntilMS int64 `json:"until_ms,omitzero"`
 }
 
 // AgentAttempt is an attempt at a step, and the number of its last record; 0 for an attempt without records.
-type AgentAttempt struct{ Attempt, Seq int64 }
+type AgentAttempt struct {
+	Attempt int64 `json:"attempt"`
+	Seq     int64 `json:"seq"`
+}
 
 // AgentResult is the outcome of a run: the part of a runner's terminal result that the fold reads.
 type AgentResult struct {
-	OK bool
+	OK bool `json:"ok"`
 	// StopReason takes precedence over the stop reason of the events; nil for none.
-	StopReason *string
+	StopReason *string `json:"stopReason,omitzero"`
 	// Error describes the failure where OK is false, and Code is its machine-readable form, empty for none. CodeThinkTimeout
 	// means that the turn expired. Code is read only where steps have writers of their own, and only if it is a string of at
 	// most 256 bytes.
-	Error *string
-	Code  Code
+	Error *string `json:"error,omitzero"`
+	Code  Code    `json:"code,omitzero"`
 	// Usage is an object with input, output, total and cost, or nil.
-	Usage Raw
+	Usage Raw `json:"usage,omitzero" as:"object"`
 }
 
 // RequestOf returns the part of an enriched message by which AgentEvent.Request names the message with a request ID.

@@ -38,20 +38,20 @@ type CrewAction struct {
 // are members of the same JSON object.
 type CrewEvent struct {
 	// Type is the name of the event, such as agent:status.
-	Type string
+	Type string `json:"type"`
 	// Subject is the key: "agent/", "crew/" or "repository/" and an ID. Seq rises by one with every event of a subject.
-	Subject string
-	Seq     int64
+	Subject string `json:"subject"`
+	Seq     int64  `json:"seq"`
 	// Version is that of the event's fields: 1.
-	Version int64
+	Version int64 `json:"version"`
 	// Cause is the turntable.id or the input_id of the record that caused the event.
-	Cause string
+	Cause string `json:"cause"`
 	// CrewID and ProjectID are empty for events that belong to none.
-	CrewID    string
-	ProjectID string
-	AtMS      int64 // Unix milliseconds, on the wire "timestamp" in ISO 8601
+	CrewID    string `json:"crewId,omitzero"`
+	ProjectID string `json:"projectId,omitzero"`
+	AtMS      int64  `json:"timestamp" as:"time"` // when it happened, in milliseconds since the epoch
 	// Fields is an object with the other members, or nil.
-	Fields Raw
+	Fields Raw `json:"-"`
 }
 
 var (

@@ -9,4 +9,7 @@
 //
 // Conversations and free-form values are [Raw]: they are passed on byte for byte and never decoded. Decoded values alias
 // the bytes of the record; treat both as read-only.
+//
+// WIRE.md describes each topic for programs in other languages. Schemas returns the JSON Schemas of the values, which the folder
+// schema contains, and asyncapi.json is an AsyncAPI 3 document of all topics. They are made of the record types by tests.
 package topics

@@ -278,3 +278,13 @@ func ExampleEqual() {
 	fmt.Println(topics.Equal(topics.Raw(`{"a":1e2,"b":"\u00e9"}`), topics.Raw(`{ "b": "é", "a": 100.0 }`)))
 	// Output: true
 }
+
+func ExampleSchemas() {
+	schema := topics.Schemas()["session-control"]
+	required, _ := topics.Lookup(schema, "required")
+	properties, _ := topics.Lookup(schema, "properties")
+	action, _ := topics.Lookup(properties, "action")
+	actions, _ := topics.Lookup(action, "enum")
+	fmt.Println(required, actions)
+	// Output: ["action"] ["cancel", "purge", "end"]
+}

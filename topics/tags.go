@@ -25,7 +25,8 @@ import (
 //	nil:"[]"               what is written for a Raw that is nil
 //
 // The records of every step, such as Message and AgentEvent, have a function for each direction: it is faster, and can read
-// several versions of a record.
+// several versions of a record. Their tags only describe what these functions do: the JSON Schemas are made of the tags, and the
+// tests of the schemas compare.
 
 // tagged returns the wire of a record that is described by its tags. check rejects a record that was read, or completes it; nil
 // accepts every record.

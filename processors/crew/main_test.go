@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 )
 

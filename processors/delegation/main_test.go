@@ -8,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
 // Sarama's breaker for a topic that does not exist sleeps for 10 s after its producer is closed.

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

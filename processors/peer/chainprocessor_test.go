@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows/peerrow"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"

@@ -6,6 +6,8 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // producer is the producer of Goka. It appends every record to the driver's log and the tester's queue.
@@ -27,8 +29,19 @@ func (p *producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	if output {
 		l := d.log(topic)
 		l.outputs = append(l.outputs, r)
+		d.validate(r)
 	}
 	return promise
+}
+
+// validate reports a record that is not as its topic requires.
+func (d *Driver) validate(r *record) {
+	if runtimeapi.Written == nil {
+		return
+	}
+	if err := runtimeapi.Written(r.topic, r.value); err != nil {
+		d.tb.Errorf("processortest: %v", err)
+	}
 }
 
 func (p *producer) Close() error { return nil }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
 // The module, and the directory of the programs.

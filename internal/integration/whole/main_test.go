@@ -8,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kill"
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 )
 

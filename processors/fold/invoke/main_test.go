@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
 // Most tests wait for brokers nearly all the time. Eight of them run at a time, unless -parallel says otherwise.

@@ -1,0 +1,4 @@
+package topics
+
+// Fill sets fields of a record to random values.
+var Fill = fill
