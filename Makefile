@@ -192,9 +192,10 @@ test-kafka-cluster: ## run the fault tests on a Kafka of three brokers (FAULTS=P
 	@$(call tests,test-kafka-cluster,$(GOTESTFLAGS) -count 1 -timeout 30m -tags kafka -run '$(CLUSTER)/$(FAULTS)',$(call declaring,$(CLUSTER)))
 
 .PHONY: test-node
-test-node: ## test that the ai package from npm can read the Vercel streams (needs Node 20)
+test-node: ## test that the ai package from npm can read the Vercel streams, and that topics/asyncapi.json is valid (needs Node 20)
 	$(GO) build -o bin/ ./examples/invoke
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
+	cd internal/testing/asyncapi && npm ci --ignore-scripts --no-audit --no-fund && npm test
 
 INSTALLED := processors/crew/host
 RUN_AGENT ?= Installed

@@ -138,7 +138,7 @@ const (
 
 // OutputError is the error field of an error output.
 type OutputError struct {
-	Code    Code   `json:"code"`
+	Code    Code   `json:"code"`    // what went wrong, for programs
 	Message string `json:"message"` // what went wrong, for people
 }
 
@@ -158,12 +158,13 @@ type Output struct {
 	Error        *OutputError `json:"error,omitzero"`      // nil for an ordinary output
 }
 
-// Route is the value of {agent}-reply-to: a reply descriptor. Raw is the whole descriptor and is written unchanged; the
-// other fields are copies of its members, and are written only if Raw is nil.
+// Route is the value of {agent}-reply-to: a reply descriptor, which says where an answer is delivered to.
 type Route struct {
 	CallbackService *string `json:"callbackService,omitzero"` // the name of the service that the answer is delivered to
 	RequestID       *string `json:"request_id,omitzero"`      // that of the message that the route is for, nil for the oldest message without one
-	Raw             Raw     `json:"-"`
+	// Raw is the whole descriptor and is written unchanged. The fields above are copies of its members, and are written only if Raw
+	// is nil.
+	Raw Raw `json:"-"`
 }
 
 // Control is the value of {agent}-session-control: a request to end a turn or a session.

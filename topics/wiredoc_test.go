@@ -145,6 +145,9 @@ func (s *source) wire(comment string, names map[string]string) string {
 		}
 		return word
 	})
+	if rewritten != "" && !strings.HasSuffix(rewritten, ".") {
+		rewritten += "."
+	}
 	if rewritten == "" || rewritten[0] != comment[0] {
 		return rewritten
 	}

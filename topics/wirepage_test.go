@@ -203,7 +203,7 @@ func (r *wireRecord) partitions() string {
 func (r *wireRecord) retention() string {
 	switch {
 	case r.spec.Retention > 0:
-		return r.spec.Retention.String()
+		return strings.TrimSuffix(r.spec.Retention.String(), "0m0s")
 	case r.spec.Cleanup != topics.CleanupCompact:
 		return "the broker's default"
 	case r.spec.CompactionLag > 0:
