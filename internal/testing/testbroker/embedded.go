@@ -3,6 +3,7 @@
 package testbroker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -76,8 +77,10 @@ func (s *brokers) broker(lock time.Duration) (*embedded.Broker, error) {
 func (s *brokers) close() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
 	for lock, b := range s.byLock {
-		err = errors.Join(err, b.Close())
+		err = errors.Join(err, validate(ctx, b.Addrs()), b.Close())
 		delete(s.byLock, lock)
 	}
 	return err
