@@ -133,9 +133,7 @@ func (r *wireRecord) object(t testing.TB, typ reflect.Type, path []string) node 
 		}
 		properties = properties.with(name, r.value(t, f.Type, f.Tag, at, needed, description))
 	}
-	for _, also := range alsoWritten[typ.Name()] {
-		properties = append(properties, also)
-	}
+	properties = append(properties, alsoWritten[typ.Name()]...)
 	n := node{{"type", "object"}, {"properties", properties}}
 	if len(required) > 0 {
 		n = n.with("required", required)

@@ -12,7 +12,7 @@ type wireTopic struct {
 	needs []string
 }
 
-// The programs that write and read topics, and the letters that the dead-letter topics of workers contain.
+// The programs that write and read topics.
 const (
 	user       = "your programs"
 	turn       = "turn"
@@ -43,6 +43,7 @@ const (
 	host       = "crew host"
 )
 
+// letters are the headers of what a worker gave up.
 var letters = []string{
 	topics.HeaderErrorReason, topics.HeaderErrorSourceTopic, topics.HeaderErrorSourcePartition, topics.HeaderErrorSourceOffset,
 }
@@ -50,7 +51,7 @@ var letters = []string{
 var wireTopics = []wireTopic{
 	{
 		name: "message-input", headers: []string{topics.HeaderRoute}, needs: []string{"session_id"},
-		writers: []string{user, chat, invoke, channel, delegation, peer, turn}, readers: []string{turn, websocket},
+		writers: []string{user, chat, invoke, channel, delegation, peer, turn}, readers: []string{turn, invoke, websocket},
 	},
 	{
 		name: "enriched-message-input", headers: []string{topics.HeaderDeadline, topics.HeaderAnswersFrom},
@@ -68,17 +69,17 @@ var wireTopics = []wireTopic{
 		name: "tool-use", headers: []string{topics.HeaderDeadline, topics.HeaderAnswersFrom},
 		writers: []string{turn}, readers: []string{tool, delegation, peer, websocket},
 	},
-	{name: "tool-use-dlq", headers: letters, writers: []string{tool, turn}, readers: []string{turn}},
+	{name: "tool-use-dlq", headers: letters, writers: []string{tool, turn}, readers: []string{turn, websocket}},
 	{
 		name: "tool-use-result", needs: []string{"tool_use_id"},
 		writers: []string{tool, chat, delegation, peer}, readers: []string{turn, websocket},
 	},
 	{name: "tool-use-all-complete", writers: []string{turn}, readers: []string{user, websocket}},
-	{name: "tool-use-latency", writers: []string{turn}, readers: []string{latencies}},
-	{name: "message-output", writers: []string{turn}, readers: []string{user, chat, model, deliveries, delegation, peer, websocket}},
+	{name: "tool-use-latency", writers: []string{turn}, readers: []string{latencies, websocket}},
+	{name: "message-output", writers: []string{turn}, readers: []string{user, model, tool, deliveries, delegation, peer, invoke, websocket}},
 	{name: "reply-to", writers: []string{user, chat, deliveries}, readers: []string{turn, deliveries}},
 	{
-		name: "session-control", writers: []string{user, chat, invoke, channel, delegation, peer},
+		name: "session-control", writers: []string{user, channel, delegation, peer},
 		readers: []string{turn, fold, gate, delegation, peer},
 	},
 	{name: "deliveries", writers: []string{deliveries}, readers: []string{sink}},
@@ -87,13 +88,13 @@ var wireTopics = []wireTopic{
 	{name: "delivery-control", writers: []string{user}, readers: []string{deliveries}},
 	{name: "compaction-request", writers: []string{turn}, readers: []string{compactor}},
 	{name: "compaction-result", writers: []string{compactor}, readers: []string{turn}},
-	{name: "agent-events", writers: []string{turn, model, user}, readers: []string{fold, invoke, websocket}},
+	{name: "agent-events", writers: []string{turn, model, user}, readers: []string{fold, invoke}},
 	{name: "batch-messages", writers: []string{fold}, readers: []string{user, invoke}},
-	{name: "gate-requests", writers: []string{turn, fold, crew, peer}, readers: []string{gate, gates, turn, peer}},
+	{name: "gate-requests", writers: []string{turn, fold, crew, peer}, readers: []string{gate, turn, peer, invoke, crewDoor}},
 	{
 		name: "gate-decisions", writers: []string{gates, invoke, channel, crewDoor, peer, gate, user}, readers: []string{gate},
 	},
-	{name: "gate-outcomes", writers: []string{gate}, readers: []string{turn, fold, crew, peer, gates}},
+	{name: "gate-outcomes", writers: []string{gate}, readers: []string{turn, fold, crew, peer, invoke}},
 	{name: "gate-grants", writers: []string{gates, gate, crewDoor, user}, readers: []string{gate}},
 	{name: "peer-commands", writers: []string{peers, peer, delegation}, readers: []string{peer}},
 	{name: "peer-replies", writers: []string{peer}, readers: []string{peers, delegation}},
@@ -123,7 +124,7 @@ var wireTopics = []wireTopic{
 	{name: "crew-repository-inputs", writers: []string{crewDoor, host, crew}, readers: []string{crew}},
 	{name: "crew-actions", writers: []string{crew, host}, readers: []string{host}},
 	{name: "crew-events", writers: []string{crew}, readers: []string{crewDoor, user}},
-	{name: "session-context"},
+	{name: "session-context", readers: []string{websocket}},
 }
 
 // glossary describes members whose fields have no comment.
