@@ -34,8 +34,8 @@ type CrewAction struct {
 	Body    Raw    `json:"body,omitzero" as:"object"`
 }
 
-// CrewEvent is the value of {agent}-crew-events: something that happened, as the frame of the WebSocket that shows it. Fields
-// are members of the same JSON object.
+// CrewEvent is the value of {agent}-crew-events: something that happened, as the frame of the WebSocket that shows it. It has
+// more members, by its type.
 type CrewEvent struct {
 	// Type is the name of the event, such as agent:status.
 	Type string `json:"type"`
@@ -50,7 +50,7 @@ type CrewEvent struct {
 	CrewID    string `json:"crewId,omitzero"`
 	ProjectID string `json:"projectId,omitzero"`
 	AtMS      int64  `json:"timestamp" as:"time"` // when it happened, in milliseconds since the epoch
-	// Fields is an object with the other members, or nil.
+	// Fields is an object with the members beside those above, or nil.
 	Fields Raw `json:"-"`
 }
 

@@ -22,7 +22,8 @@ This page is for programs in other languages that write or read the topics. Each
 
 - A value is one JSON object in UTF-8, nested at most %d deep, and a key is UTF-8 text. Partitions are chosen as Java producers do
   (murmur2). Records of one key are read in the order in which they were written.
-- Required members are those without which a record is dead-lettered. Null in place of another member is the same as its absence.
+- Required members are those without which a record is dead-lettered. Null in place of another member is the same as its absence,
+  except for event in agent-events.
 - Readers skip members that they do not know, so write no others under the names of this page. They also convert scalars (the text
   "5" is the integer 5) and know older names of some members. Writers of this library write members in the order of this page, and
   those that are null too; other writers need neither.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,7 +125,7 @@ func (r *wireRecord) object(t testing.TB, typ reflect.Type, path []string) node 
 		}
 		comment := r.source.fields[typ.Name()][f.Name]
 		if f.Tag.Get("as") == "time" {
-			comment, _, _ = strings.Cut(strings.ReplaceAll(comment, " in milliseconds since the epoch", ""), " On the wire")
+			comment, _, _ = strings.Cut(inMilliseconds.ReplaceAllString(comment, ""), " On the wire")
 		}
 		description := r.source.wire(comment, names)
 		description = cmp.Or(description, r.source.about(elementOf(f.Type)), glossary[name])
@@ -142,6 +143,9 @@ func (r *wireRecord) object(t testing.TB, typ reflect.Type, path []string) node 
 	}
 	return n
 }
+
+// inMilliseconds says how Go has a time that is a text in the record.
+var inMilliseconds = regexp.MustCompile(`,? in milliseconds since the epoch`)
 
 // elementOf is the type that a pointer or a list is of.
 func elementOf(typ reflect.Type) reflect.Type {
