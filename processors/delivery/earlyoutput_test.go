@@ -100,9 +100,7 @@ func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
 		var open []topics.Delivery
 		last := ""
 		note := func(es effects) {
-			for _, a := range machinetest.Values[topics.Delivery](es) {
-				open = append(open, a)
-			}
+			open = append(open, machinetest.Values[topics.Delivery](es)...)
 			if len(removals(es)) > 0 {
 				last = "tombstone"
 			}
