@@ -40,7 +40,8 @@ type World[R rows.Message, E any] struct {
 	Endless bool
 	// Named returns the numbers of the parts that a row names, nil for no row. Nil: rows have no parts.
 	Named func(R) []uint32
-	// Repeats reports whether an event that comes again may write an output that it did not write before. Nil: none.
+	// Repeats reports whether a repeated event may write this output although the first time it did not, or wrote other bytes. Nil:
+	// no output may be so.
 	Repeats func(machine.Effect) bool
 
 	// Now is the time of the next event.
