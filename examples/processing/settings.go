@@ -71,6 +71,7 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	s.turn, err = turn.ConfigFromEnv(os.LookupEnv)
 	check(err)
 	s.turn.ThinkTimeout = cmp.Or(s.turn.ThinkTimeout, thinkTimeout)
+	s.turn.SourceAgent = "agent-1" // as FlightDeck's application, which does not know the agent's name
 	s.turn.BothSpellings, err = forSDK()
 	check(err)
 	s.turn.OrderedOutputs, err = flagged(orderedVariable) // for readers that show records in order of arrival, as chat-api does

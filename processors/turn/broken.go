@@ -37,7 +37,7 @@ func abandon(state *turnrow.State, key string, f failure, now time.Time, rules r
 		if a == nil || len(a.TurnId) > maxID { // no record may be too large
 			continue
 		}
-		o := errorOutput(f)
+		o := rules.errorOutput(f)
 		boundIDs(a)
 		address(&o, s.key, a)
 		o.UserID, o.Cost, o.Timestamp = a.UserId, state.Cost, topics.Timestamp(now)
@@ -70,7 +70,7 @@ func deadLetterUnapplied(event event, reason string, f failure, now time.Time, r
 		return effects
 	}
 	a, _ := accept(e, rules)
-	o := errorOutput(f)
+	o := rules.errorOutput(f)
 	address(&o, e.Session, a)
 	o.ReplyTo, o.UserID, o.Timestamp = ownRoute(a), a.UserId, topics.Timestamp(now)
 	return append(effects, emit{Key: e.Session, ID: outputID(a.TurnId, 0, answered(o), 0), Value: answered(o)})

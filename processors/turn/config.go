@@ -146,6 +146,9 @@ type Config struct {
 	// entry of a tool message has its result a second time, as JSON text in the member content. A record that would be too large with
 	// both has only the first, and no texts: such a worker cannot read it.
 	BothSpellings bool
+	// SourceAgent is the source_agent of outputs whose model names none in the metadata of its reply, and of error outputs (default:
+	// the agent's name). FlightDeck writes "agent-1".
+	SourceAgent string
 	// IdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long (default 0: never; at
 	// least 1 ms).
 	IdlePurge time.Duration

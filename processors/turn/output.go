@@ -1,16 +1,14 @@
 package turn
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const (
-	statusError  = "error"
-	defaultAgent = "agent-1"
-)
+const statusError = "error"
 
 // failure is the code and the text of an error output.
 type failure struct {
@@ -50,21 +48,24 @@ func (s *transition) reject(a *turnrow.Accepted, f failure) {
 }
 
 func (s *session) errorOutput(a *turnrow.Accepted, f failure) topics.Output {
-	o := errorOutput(f)
+	o := s.rules.errorOutput(f)
 	o.UserID = s.user(a)
 	o.Cost = s.row.Cost
 	return o
 }
 
-func errorOutput(f failure) topics.Output {
+func (r *rules) errorOutput(f failure) topics.Output {
 	status := statusError
 	return topics.Output{
 		Content:     f.text,
-		SourceAgent: defaultAgent,
+		SourceAgent: r.sourceAgent(),
 		Status:      &status,
 		Error:       &topics.OutputError{Code: f.code, Message: f.text},
 	}
 }
+
+// sourceAgent names the agent in an output whose model does not.
+func (r *rules) sourceAgent() string { return cmp.Or(r.SourceAgent, r.Agent) }
 
 func thinkTimeout(s *transition) failure {
 	text := fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds())

@@ -47,6 +47,7 @@ func defaults() (r rules) {
 	if err := r.complete(); err != nil {
 		panic(err)
 	}
+	r.Agent = agent
 	return r
 }
 

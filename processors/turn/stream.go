@@ -225,6 +225,6 @@ func (s *transition) streamEnd(o topics.Output) {
 // abandonStream writes the terminal record of a turn that is ended without the transition.
 func (s *transition) abandonStream(f failure) {
 	if id := s.row.Turn.GetMessage().GetTurnId(); id != "" && len(id) <= maxID {
-		s.streamEnd(errorOutput(f))
+		s.streamEnd(s.rules.errorOutput(f))
 	}
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
@@ -127,10 +128,7 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 		}
 	}
 	o.Content = strings.Join(parts, "\n\n")
-	o.SourceAgent = agent
-	if agent == "" {
-		o.SourceAgent = defaultAgent
-	}
+	o.SourceAgent = cmp.Or(agent, s.rules.sourceAgent())
 	if o.Content == "" { // of a worker that does not ask the model once more
 		empty := s.errorOutput(s.row.Turn.Message, failure{topics.CodeEmptyResponse, "the model's reply is empty"})
 		empty.SourceAgent = o.SourceAgent

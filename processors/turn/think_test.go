@@ -18,7 +18,7 @@ func TestAnswerEndsTheTurn(t *testing.T) {
 	o := the[answered](t, out)
 	require.Equal(t, topics.Output{
 		SessionID: ptr("s1"), UserID: ptr("mira"), Content: "hello", InputTokens: 7, OutputTokens: 3,
-		Cost: o.Cost, SourceAgent: "agent-1", Timestamp: "2026-09-21T14:13:20Z", RequestID: ptr("r1"),
+		Cost: o.Cost, SourceAgent: agent, Timestamp: "2026-09-21T14:13:20Z", RequestID: ptr("r1"),
 	}, topics.Output(o))
 	require.InDelta(t, 0.5, *o.Cost, 0)
 	require.Nil(t, p.state().Turn)
@@ -59,7 +59,7 @@ func TestAnswerContent(t *testing.T) {
 
 func TestSourceAgentIsTheFirstNamed(t *testing.T) {
 	for name, c := range map[string]struct{ messages, want string }{
-		"default":  {`[{"role":"assistant"}]`, "agent-1"},
+		"default":  {`[{"role":"assistant"}]`, agent},
 		"named":    {`[{"role":"assistant","metadata":{"agent":"pilot"}}]`, "pilot"},
 		"any role": {`[{"role":"user","metadata":{"agent":"a"}},{"role":"assistant","metadata":{"agent":"b"}}]`, "a"},
 		"null":     {`[{"role":"assistant","metadata":{"agent":null}}]`, "null"},
@@ -213,7 +213,7 @@ func TestThinkDeadlineEndsTheTurn(t *testing.T) {
 	o := the[answered](t, out)
 	require.Equal(t, topics.CodeThinkTimeout, o.Error.Code)
 	require.Equal(t, "error", *o.Status)
-	require.Equal(t, "agent-1", o.SourceAgent)
+	require.Equal(t, agent, o.SourceAgent)
 	require.Zero(t, o.InputTokens)
 	require.InDelta(t, 0.5, *o.Cost, 0)
 	next := the[enriched](t, out)
