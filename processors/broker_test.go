@@ -299,6 +299,41 @@ func TestHealthRevealsNoSessionAndNoContent(t *testing.T) {
 	require.Contains(t, get(processors.DetailedHealthHandler(p)), "the content")
 }
 
+// The outputs of a graph of one's own exist before its first record, which may come a day later.
+func TestRunCreatesTheTopicsOfSpecs(t *testing.T) {
+	b, err := embedded.Start(embedded.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	named := func(name string) topics.Topic[string] {
+		return topics.New(topics.Spec{Name: name, CoPartitioned: true}, codec.String())
+	}
+	in, out, forgotten := named("lines"), named("words"), named("letters")
+	edges := processors.Edges("words", processors.Input(in, func(*processors.Context, codec.Decoded[string]) error { return nil }))
+	graph := goka.DefineGroup("words",
+		append(edges, goka.Output(out.Stream(), out.Codec()), goka.Output(forgotten.Stream(), forgotten.Codec()))...)
+	core, logs := observer.New(zap.WarnLevel)
+	p, err := processors.New(b.Addrs(), graph, processors.WithTopicSpecs(in.Spec(), out.Spec()), processors.WithPartitions(3), processors.WithReplication(1),
+		processors.WithLogger(zap.New(core)))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ran)
+
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
+	require.NoError(t, err)
+	defer client.Close()
+	listed, err := kadm.NewClient(client).ListTopics(t.Context())
+	require.NoError(t, err)
+	require.Len(t, listed["lines"].Partitions, 3)
+	require.Len(t, listed["words"].Partitions, 3)
+	missing := logs.FilterMessageSnippet("an output does not exist").All()
+	require.Len(t, missing, 1)
+	require.Equal(t, "letters", missing[0].ContextMap()["topic"])
+}
+
 func TestRunCreatesTheTopicsOfACatalog(t *testing.T) {
 	b, err := embedded.Start(embedded.Config{})
 	require.NoError(t, err)

@@ -122,6 +122,7 @@
 //
 //	option                           default                  meaning
 //	WithTopics                       off                      create missing topics, reject partition counts that differ
+//	WithTopicSpecs                   none                     topics of an own graph, created like those of WithTopics
 //	WithPartitions, WithReplication  the broker's             of topics that are created
 //	WithStorage                      Memory()                 LevelDB(dir): a start reads only what was written after the last flush
 //	WithGuarantee                    AtLeastOnce              ExactlyOnce requires WithInstance

@@ -35,7 +35,7 @@ func Example() {
 	graph := goka.DefineGroup("words", append(edges,
 		goka.Persist(codec.JSON[int]()), goka.Output(counts.Stream(), counts.Codec()))...)
 
-	p, err := processors.New([]string{"localhost:9092"}, graph)
+	p, err := processors.New([]string{"localhost:9092"}, graph, processors.WithTopicSpecs(lines.Spec(), counts.Spec()))
 	if err != nil {
 		log.Fatal(err)
 	}

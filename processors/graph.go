@@ -42,8 +42,8 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
 	}
 	o.checkTopics(graph)
-	if o.catalog == nil && o.partitions > 0 {
-		o.refuse("WithPartitions: nothing is created without WithTopics")
+	if o.catalog == nil && len(o.specs) == 0 && o.partitions > 0 {
+		o.refuse("WithPartitions: nothing is created without WithTopics or WithTopicSpecs")
 	}
 }
 

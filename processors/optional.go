@@ -21,6 +21,9 @@ type optionalCodec struct {
 	created *atomic.Bool
 }
 
+// Optional implements instance.Optional.
+func (optionalCodec) Optional() {}
+
 // checkTopics rejects a graph that needs a topic that its catalog does not create: nothing would ever be read from it, or the
 // first record for it would fail. Topics of other agents and those that no catalog creates are not checked.
 func (o *options) checkTopics(graph *goka.GroupGraph) {

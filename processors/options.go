@@ -33,6 +33,7 @@ type options struct {
 	deadLetters string
 	partitions  int32
 	catalog     *topics.Catalog
+	specs       []topics.Spec
 	metrics     Metrics
 	errs        []error
 }
@@ -176,6 +177,21 @@ func WithReplication(n int16) Option {
 // co-partitioned topics have different numbers of partitions. Without this option the inputs must exist. The group's own
 // topics are always created. The catalog must be the one of the graph's group.
 func WithTopics(c topics.Catalog) Option { return func(o *options) { o.catalog = &c } }
+
+// WithTopicSpecs makes Run create these topics, if they are missing, before it joins the group: the inputs and outputs of a graph of
+// your own, for example WithTopicSpecs(in.Spec(), out.Spec()). It may be given together with WithTopics. Topics whose spec says
+// CoPartitioned get the same number of partitions, as the inputs of one graph need. A graph's output that does not exist is named
+// in a warning at the start: its first record, maybe a day later, would stop the processor.
+func WithTopicSpecs(specs ...topics.Spec) Option {
+	return func(o *options) {
+		for _, s := range specs {
+			if s.Name == "" {
+				o.refuse("WithTopicSpecs: a topic without a name")
+			}
+		}
+		o.specs = append(o.specs, specs...)
+	}
+}
 
 // WithPredecessor starts this group from the committed offsets of another group, for inputs that this group has no
 // committed offsets for. An input that the predecessor has no offsets for starts at its oldest record. Stop the

@@ -17,13 +17,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// preparation returns the function that creates the topics of WithTopics, or nil without them. It retries with the restart
+// preparation returns the function that creates the topics of WithTopics and WithTopicSpecs, or nil without them. It retries with the restart
 // policy of the processor while brokers are unavailable. Topics that do not fit together are an error immediately.
 func (o *options) preparation(c instance.Config) func(context.Context, func(error)) error {
-	if o.catalog == nil {
+	var catalog topics.Catalog
+	switch {
+	case o.catalog != nil:
+		catalog = *o.catalog
+	case len(o.specs) == 0:
 		return nil
 	}
-	var ensure []topics.EnsureOption
+	ensure := []topics.EnsureOption{topics.WithSpecs(o.specs...)}
 	if o.partitions > 0 {
 		ensure = append(ensure, topics.WithPartitions(o.partitions))
 	}
@@ -46,7 +50,7 @@ func (o *options) preparation(c instance.Config) func(context.Context, func(erro
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
 			conf := c.Sarama()
 			kafka.LimitGreeting(conf)
-			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, *o.catalog, ensure...), c.Brokers...)
+			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, catalog, ensure...), c.Brokers...)
 			switch {
 			case err == nil:
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
@@ -78,7 +82,7 @@ const (
 // sameWarning is how long a warning is not repeated while its cause is the same.
 const sameWarning = 10 * time.Second
 
-// EnsureTopics creates the topics of WithTopics as Processor.Run does before it joins the group, for a program that writes to
+// EnsureTopics creates the topics of WithTopics and WithTopicSpecs as Processor.Run does before it joins the group, for a program that writes to
 // them earlier. It retries while brokers are unavailable, up to the limit of WithRestartLimit, and blocks until the topics exist.
 func EnsureTopics(ctx context.Context, brokers []string, opts ...Option) error {
 	conf, _, err := ClientConfig(brokers, opts...)

@@ -27,6 +27,7 @@ type ensureOptions struct {
 	partitions  int32
 	replication int16
 	poll        time.Duration
+	specs       []Spec
 }
 
 // brokerDefault selects the broker's configured value.
@@ -40,6 +41,10 @@ func WithPartitions(n int32) EnsureOption { return func(o *ensureOptions) { o.pa
 // WithReplication sets the replication factor of the topics that Ensure creates: at least 1, or -1, the default, for the
 // broker's default. Existing topics are not changed.
 func WithReplication(n int16) EnsureOption { return func(o *ensureOptions) { o.replication = n } }
+
+// WithSpecs makes Ensure create these topics too, whether their specs are marked as Created or not. Co-partitioned ones get the
+// number of partitions of those of the catalog. The catalog may be the zero Catalog: then Ensure creates only these.
+func WithSpecs(specs ...Spec) EnsureOption { return func(o *ensureOptions) { o.specs = append(o.specs, specs...) } }
 
 // withPoll sets how often Ensure polls for a topic that it created.
 func withPoll(d time.Duration) EnsureOption { return func(o *ensureOptions) { o.poll = d } }
@@ -64,9 +69,9 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 		return fmt.Errorf("topics: replication %d configured, want at least 1, or -1 for the broker's default",
 			o.replication)
 	}
-	var wanted []Spec
+	wanted := slices.Clone(o.specs)
 	for _, s := range c.Specs() {
-		if s.Created {
+		if s.Created && c.Agent != "" {
 			wanted = append(wanted, s)
 		}
 	}
@@ -79,8 +84,8 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 		return err
 	}
 	// The loop topic is created last: its retention is copied from the input topics, which must exist first.
-	loop := slices.IndexFunc(wanted, func(s Spec) bool { return s.Name == c.Loop() })
-	for _, phase := range [][]Spec{slices.Delete(slices.Clone(wanted), loop, loop+1), wanted} {
+	isLoop := func(s Spec) bool { return s.Name == c.Loop() }
+	for _, phase := range [][]Spec{slices.DeleteFunc(slices.Clone(wanted), isLoop), wanted} {
 		if existing.firstMissing(phase) == "" {
 			continue
 		}
@@ -126,7 +131,10 @@ func create(
 		if ctx.Err() != nil {
 			return fmt.Errorf("topics: create %s: %w", s.Name, context.Cause(ctx))
 		}
-		config := map[string]*string{"cleanup.policy": (*string)(&s.Cleanup)}
+		config := map[string]*string{}
+		if s.Cleanup != "" {
+			config["cleanup.policy"] = (*string)(&s.Cleanup)
+		}
 		ms := s.Retention.Milliseconds()
 		if s.Name == c.Loop() {
 			var err error

@@ -122,6 +122,19 @@ func TestEnsureCreatesTheMissingTopics(t *testing.T) {
 	require.Len(t, f.created, len(want))
 }
 
+func TestEnsureCreatesTheTopicsOfSpecsBesideACatalogOrAlone(t *testing.T) {
+	own := WithSpecs(Spec{Name: "lines", CoPartitioned: true}, Spec{Name: "words", Cleanup: CleanupCompact})
+	f := empty()
+	require.NoError(t, Ensure(t.Context(), f, Catalog{}, own, WithPartitions(4)))
+	require.Len(t, f.created, 2)
+	require.EqualValues(t, 4, f.created["lines"].NumPartitions)
+	require.NotContains(t, f.created["lines"].ConfigEntries, "cleanup.policy")
+	require.Equal(t, "compact", *f.created["words"].ConfigEntries["cleanup.policy"])
+
+	require.NoError(t, Ensure(t.Context(), f, harbor(t), own))
+	require.EqualValues(t, 4, f.created["harbor-message-input"].NumPartitions, "as the co-partitioned topic that exists")
+}
+
 func TestEnsureUsesConfiguredPartitionsAndReplication(t *testing.T) {
 	f := empty()
 	c, err := For("harbor", WithRouteTTL(time.Hour))

@@ -35,7 +35,7 @@ type Spec struct {
 	// Record is the type of the values and Key the key of the records. They are descriptions and have no effect.
 	Record string
 	Key    Key
-	// Cleanup is the cleanup.policy that the topic is created with.
+	// Cleanup is the cleanup.policy that the topic is created with. Empty is the broker's default.
 	Cleanup Cleanup
 	// Retention is the retention.ms that the topic is created with. Zero is the broker's default.
 	Retention time.Duration

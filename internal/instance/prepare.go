@@ -3,8 +3,10 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/IBM/sarama"
+	"go.uber.org/zap"
 )
 
 // prepare checks the topics, creates the dead-letter topic and commits start offsets before Goka starts.
@@ -22,6 +24,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	r.describeLimits()
+	r.warnOfMissingOutputs()
 	if inst.seen && r.inputs.recreated(inst.inputs) == "" {
 		return nil
 	}
@@ -50,6 +53,26 @@ func (r *run) prepareDeadLetters(partitions int) error {
 		}
 	}
 	return nil
+}
+
+// Optional marks the codec of an output that not every deployment of a graph has.
+type Optional interface{ Optional() }
+
+// warnOfMissingOutputs names the outputs that do not exist. They are no errors: their topics may be of another program, which
+// starts later.
+func (r *run) warnOfMissingOutputs() {
+	inst := r.instance
+	existing, err := r.topics.Client.Topics() // of the metadata that the inputs were looked up in
+	if err != nil {
+		return
+	}
+	for _, out := range inst.cfg.Graph.OutputStreams() {
+		if _, ok := out.Codec().(Optional); !ok && out.Topic() != inst.cfg.DeadLetters && !slices.Contains(existing, out.Topic()) {
+			inst.cfg.Logger.Warn("an output does not exist: unless the brokers create topics themselves, the first record for it stops "+
+				"the processor until it exists; create it, for example with processors.WithTopicSpecs",
+				zap.String("group", inst.group), zap.String("topic", out.Topic()))
+		}
+	}
 }
 
 // offsetsOf returns the committed offsets of a group; none if the group does not exist or its name is empty.
