@@ -36,8 +36,11 @@ type Timed interface {
 	// recovered: it must be cheap, must not keep row, and must not panic on bytes that it cannot decode.
 	Deadline(row []byte) (ms int64, ok bool)
 	// OnDeadline is called when the earliest deadline of a row is due, in the goroutine that handles the records of the
-	// row's partition. ctx.Key is the key of the row, ctx.Timestamp the time on the runtime's clock. The row may have
-	// changed in the meantime: OnDeadline reads the row and handles only what is still due.
+	// row's partition. ctx.Key is the key of the row. ctx.Timestamp is a time on the runtime's clock that is the deadline or later:
+	// all records that were written to the inputs before it have been handled. OnDeadline handles only what is due then. After a
+	// downtime or a lag, a deadline waits until the records of before it are read, because one of them may end what the deadline
+	// would end. It waits 30 s at most, from when it is due or from when the partition began to be read if that is later: an input
+	// may never be read to its end. The row may have changed in the meantime.
 	//
 	// A deadline fires once, and then not again until its row is written. If OnDeadline writes a row whose deadline is
 	// unchanged, the deadline fires again on the next tick (see WithTick).
@@ -54,8 +57,8 @@ type Due = struct{ At time.Time }
 // effects of h are carried out after it has returned nil, outputs first. If h returns an error, it is called again as the
 // handler of a record is. If it panics, or after the last attempt, its effects are dropped and a dead letter with the row's
 // key and a null value is sent; the deadline does not fire again until the row is written or recovered. Attempts at a
-// deadline are counted in the process only. Context.Timestamp is the time at which the deadline fired, Context.Offset the
-// deadline in milliseconds since the epoch.
+// deadline are counted in the process only. Context.Timestamp and Context.Now are the time of Timed.OnDeadline, Context.Offset
+// the deadline in milliseconds since the epoch.
 func OnDeadline(ctx goka.Context, h func(*Context) error) {
 	if hasEnded(ctx) {
 		return
@@ -73,11 +76,10 @@ type Progress struct {
 	Since time.Time
 }
 
-// Progress returns how far the inputs have been read in the partition of the handler of a deadline. After a downtime or a lag, a
-// deadline can come due while a record that was written earlier, and that would have ended the wait, is not read yet. A handler
-// that would lose something can then write a later deadline: Progress().Through is the deadline or later if all records that
-// were written before the deadline have been handled. Limit how often, because Through may never come: a handler may fail for
-// a long time, and a transaction may stay open.
+// Progress returns how far the inputs have been read in the partition of the handler of a deadline. A deadline waits for records
+// that may be unread, but not for long (see Timed). A handler that would lose much can write a later deadline while
+// Progress().Through is before the deadline. Limit how often, because Through may never come: a broker may not answer for a long
+// time, and a transaction may stay open.
 //
 // Progress may ask the brokers where the inputs end, and blocks for 250 ms at most. In the handler of a record it returns the
 // zero Progress.

@@ -131,7 +131,7 @@
 //	WithPredecessor                  none                     group whose committed offsets a new group starts at
 //	WithTLS, WithSASL                plaintext                connections to brokers
 //	WithProperties                   none                     Kafka client properties by their usual names
-//	WithTick                         250 ms                   a deadline fires within one tick
+//	WithTick                         250 ms                   a deadline fires within one tick, once the records of before it are read
 //	WithCommitInterval               100 ms; exactly once 0   least time between commits
 //	WithMaxRecordBytes               1 MiB                    largest record that is sent
 //	WithDeadLetters                  {group}-dlq              dead-letter topic

@@ -122,7 +122,7 @@ func (g *generation) startTimers(partitions []int32) {
 	g.readings = readings
 	g.mu.Unlock()
 	for _, p := range partitions {
-		c := newTimerClaim(g.group.opts.Timers, p)
+		c := &timerClaim{timers: g.group.opts.Timers, partition: p, out: make(chan *sarama.ConsumerMessage), progress: g.progress}
 		g.work.Go(func() { c.pump(g.series) })
 		g.work.Go(func() { g.consume(c) })
 	}

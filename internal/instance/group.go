@@ -40,7 +40,8 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	}
 	if inst.timed != nil {
 		options.Timers = &cut.Timers{
-			Topic: store.TimerTopic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock, Due: r.tables.due, Log: r.inputLog(),
+			Topic: store.TimerTopic(group), Tick: inst.cfg.Tick, Clock: inst.cfg.Clock,
+			Next: r.tables.next, Due: r.tables.due, Log: r.inputLog(),
 		}
 	}
 	g := cut.NewGroup(inner, options)

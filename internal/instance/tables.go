@@ -169,6 +169,16 @@ func (t *tables) layers() []cut.Layer {
 	return layers
 }
 
+func (t *tables) next(partition int32) (ms int64, ok bool) {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return 0, false
+	}
+	return s.Due().Next()
+}
+
 func (t *tables) due(partition int32, now int64, limit int) []store.DueEntry {
 	t.mu.Lock()
 	s := t.open[partition]

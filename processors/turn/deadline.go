@@ -11,10 +11,10 @@ func (s *session) deadline() int64 {
 		}
 	}
 	if s.row.Turn != nil {
-		add(s.postponed(s.turnDeadline()))
+		add(s.turnDeadline())
 	}
 	for _, h := range s.row.Early {
-		add(s.postponed(h.ExpiresMs))
+		add(h.ExpiresMs)
 	}
 	for _, r := range s.row.Routes {
 		add(r.ExpiresMs)
@@ -33,8 +33,8 @@ func (s *session) deadline() int64 {
 	return earliest
 }
 
-// postponed returns when a deadline is due again if it was postponed, else the deadline. Both are in milliseconds since the
-// epoch. Only a deadline that is due can have been postponed.
+// postponed returns when the end of a session is due again if it was postponed, else when it is due. Both are in milliseconds
+// since the epoch. Only an end that is due can have been postponed.
 func (s *session) postponed(at int64) int64 {
 	if at > s.nowMS() {
 		return at

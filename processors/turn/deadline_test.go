@@ -31,8 +31,6 @@ func TestDeadlineThatFiresTooEarlyIsWrittenAgain(t *testing.T) {
 // unread fires the deadline as the runtime does while records may be unread that were written at from or later.
 func (p *play) unread(from, since time.Time) effects {
 	p.tb.Helper()
-	p.postponed = p.now.Add(readAgain).UnixMilli()
-	defer func() { p.postponed = 0 }()
 	return p.apply(deadlineCame{Session: p.key, Unread: &unread{From: from, Since: since}})
 }
 
@@ -43,14 +41,13 @@ func (p *play) dueAt() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// waiting are the states whose deadline loses something if a record of before is not read yet.
+// waiting are the states whose end loses a conversation if a message of before is not read yet.
 var waiting = map[string]struct {
 	open  func(t *testing.T) *play
-	limit time.Duration
 	ended func(*testing.T, *play, effects)
 }{
 	"session that ends": {
-		func(t *testing.T) *play { return talked(t) }, 10 * time.Minute,
+		func(t *testing.T) *play { return talked(t) },
 		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[sessionEnded](es), 1) },
 	},
 	"session that is removed": {
@@ -58,34 +55,8 @@ var waiting = map[string]struct {
 			p := newPlay(t, func(r *rules) { r.IdlePurge = time.Hour })
 			p.respond(p.ask("one"), saying("hello"))
 			return p
-		}, 10 * time.Minute,
+		},
 		func(t *testing.T, p *play, _ effects) { require.Nil(t, p.state().History) },
-	},
-	"think step": {
-		func(t *testing.T) *play {
-			p := newPlay(t)
-			p.ask("one")
-			return p
-		}, 30 * time.Second,
-		func(t *testing.T, p *play, es effects) {
-			require.NotNil(t, the[answered](t, es).Error)
-			require.Nil(t, p.state().Turn)
-		},
-	},
-	"held record": {
-		func(t *testing.T) *play { return heldAnswer(t) }, 30 * time.Second,
-		func(t *testing.T, p *play, es effects) {
-			require.Equal(t, []string{reasonNotOpened}, es.letters())
-			require.Empty(t, p.state().Early)
-		},
-	},
-	"tool calls": {
-		func(t *testing.T) *play {
-			p := newPlay(t)
-			p.respond(p.ask("one"), calling("t1", "t2"))
-			return p
-		}, 30 * time.Second,
-		func(t *testing.T, _ *play, es effects) { require.Len(t, emitted[completed](es), 1) },
 	},
 }
 
@@ -98,7 +69,7 @@ func heldAnswer(t tb) *play {
 	return p
 }
 
-func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
+func TestEndIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
 	for name, c := range waiting {
 		t.Run(name, func(t *testing.T) {
 			p := c.open(t)
@@ -107,11 +78,7 @@ func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
 			since := p.now
 			for range 3 {
 				require.Empty(t, p.unread(time.Time{}, since))
-				if c.limit == maxTimeoutDelay {
-					require.Equal(t, p.now.Add(time.Second), p.dueAt())
-				} else {
-					require.Equal(t, p.now.Add(endAgain(p.key, p.now.Sub(since))).UnixMilli(), p.dueAt().UnixMilli())
-				}
+				require.Equal(t, p.now.Add(endAgain(p.key, p.now.Sub(since))).UnixMilli(), p.dueAt().UnixMilli())
 				p.now = p.dueAt()
 			}
 			require.Empty(t, p.unread(due.Add(-time.Millisecond), since))
@@ -120,18 +87,18 @@ func TestDeadlineIsPostponedWhileEarlierRecordsMayBeUnread(t *testing.T) {
 	}
 }
 
-func TestDeadlineOfAnInputThatIsNeverReadIsPostponedForALimitedTime(t *testing.T) {
+func TestEndIsPostponedForALimitedTimeIfAnInputIsNeverRead(t *testing.T) {
 	for name, c := range waiting {
 		for _, down := range []time.Duration{0, time.Hour} {
 			t.Run(name+" "+down.String(), func(t *testing.T) {
 				p := c.open(t)
 				due := p.dueAt()
 				since := due.Add(down) // a process that runs since long before is as good as one that began when it was due
-				last := since.Add(c.limit)
+				last := since.Add(maxEndDelay)
 				if down == 0 {
 					since = time.Time{}
 				}
-				p.now = last.Add(-c.limit)
+				p.now = last.Add(-maxEndDelay)
 				for p.now.Before(last) {
 					require.Empty(t, p.unread(time.Time{}, since))
 					require.True(t, p.dueAt().After(p.now))
@@ -183,56 +150,13 @@ func TestWaitsForUnreadRecordsAreBounded(t *testing.T) {
 }
 
 // What was unread is applied as if the deadline had not come.
-func TestRecordOfBeforeTheDeadlineIsNotLate(t *testing.T) {
-	p := newPlay(t)
-	asked := p.ask("one")
+func TestMessageOfBeforeTheEndIsReadInTheSession(t *testing.T) {
+	p := talked(t)
 	p.now = p.dueAt().Add(time.Hour)
 	require.Empty(t, p.unread(time.Time{}, p.now))
-	require.Nil(t, the[answered](t, p.respond(asked, saying("hello"))).Error)
-
-	p = talked(t)
-	p.now = p.dueAt().Add(time.Hour)
-	require.Empty(t, p.unread(time.Time{}, p.now))
-	asked = p.ask("two")
+	asked := p.ask("two")
 	require.Contains(t, string(asked.History), "hello")
 	require.Equal(t, p.now.Add(p.rules.ThinkTimeout), p.dueAt(), "nothing of the postponed deadline is left")
-}
-
-// The worker deduplicates: it does not answer the repeated step.
-func TestHeldAnswerIsKeptAfterADowntimeUntilItsMessageIsRead(t *testing.T) {
-	p := heldAnswer(t)
-	p.now = p.dueAt().Add(time.Hour)
-	since := p.now
-	require.Empty(t, p.unread(time.Time{}, since))
-	require.Equal(t, p.now.Add(time.Second), p.dueAt())
-	p.now = p.dueAt()
-	require.Empty(t, p.unread(time.Time{}, since))
-	es := p.repeat(p.past[0])
-	require.Equal(t, "to the lost one", the[answered](t, es).Content)
-	require.Empty(t, es.letters())
-}
-
-// Another turn is open meanwhile: the deadline of its step stays as it is.
-func TestPostponedHeldRecordDoesNotMoveTheDeadlineOfTheOpenTurn(t *testing.T) {
-	p := heldAnswer(t)
-	expires := p.dueAt()
-	p.now = expires.Add(-p.rules.ThinkTimeout / 2)
-	p.ask("another")
-	p.now = expires
-	require.Empty(t, p.unread(time.Time{}, p.now))
-	require.Len(t, p.state().Early, 1)
-	require.Equal(t, p.now.Add(time.Second), p.dueAt())
-	step := p.now.Add(p.rules.ThinkTimeout / 2)
-	p.now = step.Add(-time.Second / 2)
-	require.Equal(t, []string{reasonNotOpened}, p.unread(expires, time.Time{}).letters(), "its message is on no topic")
-	require.Equal(t, step, p.dueAt())
-
-	p = heldAnswer(t)
-	p.now = p.now.Add(time.Second / 2)
-	p.ask("another")
-	p.now = p.now.Add(p.rules.ThinkTimeout - time.Second/2) // the held record is due, the step half a second later
-	require.Empty(t, p.unread(time.Time{}, p.now))
-	require.Equal(t, p.now.Add(time.Second/2).UnixMilli(), p.dueAt().UnixMilli())
 }
 
 // Whatever is read, and however far the inputs are read, a turn ends, and a held record is given up: at the last its timeout and

@@ -38,8 +38,6 @@ type play struct {
 	spendings spendings
 	// wrote is how many bytes of rows and parts were written.
 	wrote int
-	// postponed is when a deadline that may be postponed is due again at the latest, in milliseconds since the epoch; else 0.
-	postponed int64
 }
 
 // defaults are the rules of an empty Config.
@@ -223,7 +221,7 @@ func (p *play) keep(out outcome) {
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {
 		require.True(p.tb, ok, "an open turn has a deadline")
-		require.True(p.tb, ms <= max(t.DeadlineMs, p.postponed) || hasGates(out.State), "only gates stop the clocks of a turn")
+		require.True(p.tb, ms <= t.DeadlineMs || hasGates(out.State), "only gates stop the clocks of a turn")
 	} else {
 		require.Empty(p.tb, out.State.Waiting, "nobody waits without an open turn")
 	}

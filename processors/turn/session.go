@@ -19,7 +19,7 @@ type session struct {
 	now       time.Time
 	instant   *string // now as text; nil until it is needed
 	rules     rules
-	delayed   int64     // when the deadlines that are postponed are due again, in milliseconds since the epoch; 0 for none
+	delayed   int64     // when an end that is postponed is due again, in milliseconds since the epoch; 0 for none
 	spendings spendings // of users and tenants, nil if their budgets are not checked
 }
 

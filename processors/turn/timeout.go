@@ -2,7 +2,6 @@ package turn
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/retry"
@@ -11,19 +10,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// After a downtime or a lag, a deadline can fire while the record that it waits for has been on its topic for a long time: the
-// next message of an idle session, the answer of the model, the message of an answer that is held. The end of a session, its
-// removal, the timeouts of steps and calls, and the expiry of held records are therefore postponed for as long as such a record
-// may be unread. maxEndDelay and maxTimeoutDelay limit this, from the deadline or from when the inputs began to be read,
-// whichever is later: a partition whose inputs are never read to their ends, for example because a handler fails indefinitely,
-// must not keep turns and sessions open.
-const (
-	maxEndDelay     = 10 * time.Minute
-	maxTimeoutDelay = 30 * time.Second
-)
-
-// readAgain is how long the timeout of a step or a call, or the expiry of a held record, is postponed before it is tried again.
-const readAgain = time.Second
+// maxEndDelay bounds how long the end or the removal of a session is postponed while a record that was written before may be
+// unread, for example its next message after a downtime: from the deadline or from when the inputs began to be read, whichever is
+// later. It is longer than the wait of all deadlines (processors.Timed), because the end of a session takes its conversation away.
+const maxEndDelay = 10 * time.Minute
 
 // minEndAgain and maxEndAgain bound how long the end or the removal of a session is postponed before it is tried again. Each
 // attempt writes the row, in the goroutine that must read the records: after a downtime, all idle sessions of the partition are
@@ -34,9 +24,9 @@ const (
 )
 
 // timeOut ends what is due of the open turn: its step, its open calls, or its wait for a summary.
-func (d deadlineCame) timeOut(s *transition) {
+func (s *transition) timeOut() {
 	s.expireOthers()
-	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.nowMS() || d.postpone(s, s.turnDeadline()) {
+	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.nowMS() {
 		return
 	}
 	s.changed, s.row.TouchedMs = true, s.nowMS()
@@ -52,7 +42,7 @@ func (d deadlineCame) timeOut(s *transition) {
 
 // expire gives up held records and routes that have expired, and ends or removes the session if it is idle.
 func (d deadlineCame) expire(s *transition) {
-	d.expireEarly(s)
+	s.expireEarly()
 	s.expireRoutes()
 	if at, ok := s.idleAt(); ok && at <= s.nowMS() && d.postponeEnd(s, at) {
 		return
@@ -90,17 +80,14 @@ func (s *transition) timeOutCalls() {
 }
 
 // expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
-// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends. A record whose message may
-// be unread is kept.
-func (d deadlineCame) expireEarly(s *transition) {
+// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends.
+func (s *transition) expireEarly() {
 	for _, h := range s.row.Early {
 		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
 		}
 	}
-	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool {
-		return h.ExpiresMs <= s.nowMS() && !d.postpone(s, h.ExpiresMs)
-	})
+	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool { return h.ExpiresMs <= s.nowMS() })
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.
@@ -111,33 +98,19 @@ func (s *session) expects(h *turnrow.Held) bool {
 	return s.accepted(h.TurnId) != nil
 }
 
-// postpone reports whether a timeout or an expiry that is due at a time, in milliseconds since the epoch, must wait for records
-// that may be unread.
-func (d deadlineCame) postpone(s *transition, at int64) bool {
-	return d.wait(s, at, maxTimeoutDelay, func(time.Duration) time.Duration { return readAgain })
-}
-
-// postponeEnd is postpone for the end or the removal of a session.
+// postponeEnd reports whether the end or the removal of a session that is due at a time, in milliseconds since the epoch, must
+// wait for records that may be unread. It reports false if the limit is reached.
 func (d deadlineCame) postponeEnd(s *transition, at int64) bool {
-	return d.wait(s, at, maxEndDelay, func(waited time.Duration) time.Duration { return endAgain(s.key, waited) })
-}
-
-// wait postpones what is due at a time for as long as again says of how long it was postponed so far. It reports false if no
-// record may be unread, or if the limit is reached.
-func (d deadlineCame) wait(s *transition, at int64, limit time.Duration, again func(waited time.Duration) time.Duration) bool {
 	if d.Unread == nil || at <= d.Unread.From.UnixMilli() {
 		return false
 	}
 	since := max(at, d.Unread.Since.UnixMilli())
-	last := since + limit.Milliseconds()
+	last := since + maxEndDelay.Milliseconds()
 	if s.nowMS() >= last {
 		return false
 	}
 	waited := time.Duration(max(0, s.nowMS()-since)) * time.Millisecond
-	next := min(s.after(again(waited)), last)
-	if s.delayed == 0 || next < s.delayed {
-		s.delayed = next
-	}
+	s.delayed = min(s.after(endAgain(s.key, waited)), last)
 	return true
 }
 
@@ -169,19 +142,25 @@ func (d deadlineCame) withUnread(state *turnrow.State, now time.Time, rules rule
 // mayPostpone reports whether a deadline that comes now may be postponed. If it reports false, the outcome does not depend on
 // deadlineCame.Unread. It reads no parts.
 func (s *session) mayPostpone() bool {
-	due := func(at int64) bool { return at <= s.nowMS() }
-	gateDue := func(g *turnrow.OtherGate) bool { return due(g.ExpiresMs) }
-	switch row := s.row; {
-	case slices.ContainsFunc(row.Early, func(h *turnrow.Held) bool { return due(h.ExpiresMs) }):
-		return true
-	case row.Turn != nil: // without the gate, the clock of the step runs again
-		return due(s.turnDeadline()) || slices.ContainsFunc(row.OtherGates, gateDue)
-	case len(row.Early) > 0:
+	row, due, open := s.row, 0, 0
+	count := func(at int64) {
+		open++
+		if at <= s.nowMS() {
+			due++
+		}
+	}
+	for _, h := range row.Early {
+		count(h.ExpiresMs)
+	}
+	for _, r := range row.Routes {
+		count(r.ExpiresMs)
+	}
+	for _, g := range row.OtherGates {
+		count(g.ExpiresMs)
+	}
+	if row.Turn != nil || due < open {
 		return false
-	case len(row.Routes)+len(row.OtherGates) > 0: // without them, the session may be idle
-		return !slices.ContainsFunc(row.Routes, func(r *turnrow.ReplyRoute) bool { return !due(r.ExpiresMs) }) &&
-			!slices.ContainsFunc(row.OtherGates, func(g *turnrow.OtherGate) bool { return !gateDue(g) })
 	}
 	at, ok := s.idleAt()
-	return ok && due(at)
+	return open > 0 || ok && at <= s.nowMS() // without what is due, the session may be idle
 }

@@ -94,7 +94,7 @@ func (s *transition) handle(event event) {
 	case controlled: // turns end, or the session
 		s.receiveControl(e)
 	case deadlineCame:
-		e.timeOut(s)
+		s.timeOut()
 		s.applyEarly() // before expiry: a record whose step opens now is not too late
 		e.expire(s)
 		// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is

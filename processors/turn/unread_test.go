@@ -86,6 +86,18 @@ func TestProgressIsAskedOnceForADeadlineThatMayWait(t *testing.T) {
 func TestProgressIsNotAskedForADeadlineThatDoesNotWait(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *play{
 		"no row": func(t *testing.T) *play { return newPlay(t) },
+		"think step": func(t *testing.T) *play {
+			p := newPlay(t)
+			p.ask("one")
+			p.now = p.dueAt()
+			return p
+		},
+		"tool calls": func(t *testing.T) *play {
+			p := newPlay(t)
+			p.respond(p.ask("one"), calling("t1", "t2"))
+			p.now = p.dueAt()
+			return p
+		},
 		"route of the open turn": func(t *testing.T) *play {
 			p := newPlay(t, func(r *rules) { r.RouteTTL = time.Second })
 			p.send("reply-to", `{"to":1}`)
@@ -122,18 +134,6 @@ func TestSessionDoesNotEndWithItsRouteBeforeItsNextMessageIsRead(t *testing.T) {
 	p.keep(out)
 	require.Empty(t, p.state().Routes)
 	require.Contains(t, string(p.ask("two").History), "hello")
-}
-
-// The gate was read after the deadline of the step. When it expires, the step is overdue by its own clock.
-func TestProgressIsAskedWhenAGateExpiresBesideAnOverdueStep(t *testing.T) {
-	p := asked(t)
-	p.now = p.dueAt().Add(time.Second)
-	require.Empty(t, p.request(foldGate(p, "g1", "r1", time.Minute)))
-	p.now = p.dueAt()
-	out, asks := p.fire(time.Time{})
-	require.Equal(t, 1, asks)
-	require.Empty(t, out.Effects)
-	require.Equal(t, p.now.Add(readAgain).UnixMilli(), out.State.DeadlineMs)
 }
 
 // Whatever a session waits for: play.apply compares each deadline that is not asked for with one whose records are unread.

@@ -2,6 +2,7 @@ package whole
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -106,5 +108,48 @@ func TestAnswerThatWasWrittenDuringADowntimeIsNotLateAfterIt(t *testing.T) {
 		d.turn(turn.Config{ThinkTimeout: timeout})
 		answer := d.answers(out)
 		require.Nil(t, answer.Error, "%s", answer.Content)
+	})
+}
+
+// The receipt of a delivery was written while the group was down, and the delivery expired meanwhile.
+func TestReceiptThatWasWrittenDuringADowntimeEndsTheDelivery(t *testing.T) {
+	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+		d := &ahead{Clock: clock.System()}
+		w := newWorld(t, guarantee, topics.WithDeliveries())
+		config := delivery.Config{DefaultService: delivery.Service{Budget: time.Minute}}
+		run := func() *running {
+			return w.run("deliveries", must(delivery.Graph(w.agent, config)), processors.WithClock(d))
+		}
+		first := run()
+		session, service := "s1", "harbor"
+		reply := topics.Raw(fmt.Sprintf(`{"callbackService":%q,"route_id":%q}`, service, topics.RouteID(session, "route")))
+		require.NoError(t, put(w.ctx, w, w.catalog.ReplyTo, session, topics.Route{CallbackService: &service}, "route"))
+		require.NoError(t, put(w.ctx, w, w.catalog.MessageOutput, session, topics.Output{
+			SessionID: &session, Content: "hello", SourceAgent: w.agent, ReplyTo: reply,
+		}, "turn/0/output/0"))
+		var asked topics.Delivery
+		w.eventually(func() bool {
+			for _, r := range w.all(w.catalog.Deliveries.Name()) {
+				asked = w.catalog.Deliveries.Codec().Unmarshal(r.Value).Value
+			}
+			return asked.DeliveryID != ""
+		})
+		first.stop()
+		require.NoError(t, put(w.ctx, w, w.catalog.DeliveryReceipts, session, topics.Receipt{
+			DeliveryID: asked.DeliveryID, SessionID: session, Attempt: asked.Attempt, Outcome: topics.OutcomeDelivered, Route: asked.Route,
+		}, ""))
+		d.pass(time.Hour)
+		run()
+		var outcome topics.Outcome
+		w.eventually(func() bool {
+			for _, r := range w.all(w.catalog.DeliveryReceipts.Name()) {
+				if v := w.catalog.DeliveryReceipts.Codec().Unmarshal(r.Value).Value; v.Final {
+					outcome = v.Outcome
+				}
+			}
+			return outcome != ""
+		})
+		require.Equal(t, topics.OutcomeDelivered, outcome)
+		require.Empty(t, w.all(w.catalog.DeliveryDLQ.Name()))
 	})
 }

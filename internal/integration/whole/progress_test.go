@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -19,7 +21,7 @@ import (
 func TestProgressOfADeadline(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		r := newRig(t, guarantee, 1)
-		read := make(chan bool, 1)
+		now, read := &ahead{Clock: clock.System()}, make(chan bool, 1)
 		arm := func(c *processors.Context) error {
 			row := binary.BigEndian.AppendUint64(nil, uint64(c.Now().Add(20*time.Millisecond).UnixMilli()))
 			return c.SetValue(row)
@@ -27,18 +29,17 @@ func TestProgressOfADeadline(t *testing.T) {
 		r.deadline = func(c *processors.Context) error {
 			p := c.Progress()
 			assert.False(t, p.Since.IsZero())
-			assert.False(t, p.Through.After(c.Now()))
 			select {
 			case <-read:
 			default:
 			}
-			read <- p.Through.UnixMilli() >= c.Offset()
+			read <- !p.Through.Before(c.Now())
 			return arm(c)
 		}
 		r.run("one", func(c *processors.Context, _ codec.Decoded[string]) error {
 			assert.Zero(t, c.Progress(), "of a record")
 			return arm(c)
-		})
+		}, processors.WithClock(now))
 		becomes := func(want bool) {
 			t.Helper()
 			require.Eventually(t, func() bool { return <-read == want }, waitLimit, time.Millisecond)
@@ -63,6 +64,7 @@ func TestProgressOfADeadline(t *testing.T) {
 		}
 		for _, end := range []kgo.TransactionEndTry{kgo.TryAbort, kgo.TryCommit, kgo.TryAbort} {
 			write()
+			now.pass(cut.UnreadLimit) // until then, no deadline comes
 			becomes(false)
 			require.NoError(t, writer.EndTransaction(t.Context(), end))
 			becomes(true)
