@@ -67,8 +67,7 @@ func (c *Context) CauseID() string { return causeID(&c.record) }
 // Letter returns the record as a dead letter. A handler may keep it in the table and pass it to DeadLetterOther later.
 func (c *Context) Letter(reason string) Letter { return c.record.letter(reason) }
 
-// Now is the time on the runtime's clock (WithClock), or the system's time under a plain goka.NewProcessor. In the handler of a
-// deadline it is the time that Timed.OnDeadline documents.
+// Now is the time on the runtime's clock (WithClock), or the system's time under a plain goka.NewProcessor.
 func (c *Context) Now() (now time.Time) {
 	_ = c.locked(func(ctx goka.Context) error {
 		now = runtimeapi.Now(ctx)

@@ -32,15 +32,18 @@ type Ticker = interface {
 type Timed interface {
 	goka.Codec
 	// Deadline returns the earliest open deadline of an encoded row, in milliseconds since the epoch. ok is false if the
-	// row has none. A deadline of zero or less is due immediately. Deadline is called for every row that is written or
+	// row has none. A deadline of zero or less is due as soon as the inputs are read. Deadline is called for every row that is written or
 	// recovered: it must be cheap, must not keep row, and must not panic on bytes that it cannot decode.
 	Deadline(row []byte) (ms int64, ok bool)
 	// OnDeadline is called when the earliest deadline of a row is due, in the goroutine that handles the records of the
-	// row's partition. ctx.Key is the key of the row. ctx.Timestamp is a time on the runtime's clock that is the deadline or later:
-	// all records that were written to the inputs before it have been handled. OnDeadline handles only what is due then. After a
-	// downtime or a lag, a deadline waits until the records of before it are read, because one of them may end what the deadline
-	// would end. It waits 30 s at most, from when it is due or from when the partition began to be read if that is later: an input
-	// may never be read to its end. The row may have changed in the meantime.
+	// row's partition. ctx.Key is the key of the row. The row may have changed in the meantime: OnDeadline reads the row and handles
+	// only what is still due.
+	//
+	// After a downtime or a lag, a deadline waits until the records that were written before it are handled, because one of them may
+	// end what the deadline would end. ctx.Timestamp is the time through which they are, on the runtime's clock: the deadline or
+	// later. What is due after it may have such a record, and fires again. Records of Repartitioned inputs, and those that are on
+	// their way to the partition, do not count. A deadline waits for 30 s at most, from when it is due or, if that is later, from when
+	// this processor began to read the partition: an input may never be read to its end.
 	//
 	// A deadline fires once, and then not again until its row is written. If OnDeadline writes a row whose deadline is
 	// unchanged, the deadline fires again on the next tick (see WithTick).
@@ -57,7 +60,7 @@ type Due = struct{ At time.Time }
 // effects of h are carried out after it has returned nil, outputs first. If h returns an error, it is called again as the
 // handler of a record is. If it panics, or after the last attempt, its effects are dropped and a dead letter with the row's
 // key and a null value is sent; the deadline does not fire again until the row is written or recovered. Attempts at a
-// deadline are counted in the process only. Context.Timestamp and Context.Now are the time of Timed.OnDeadline, Context.Offset
+// deadline are counted in the process only. Context.Timestamp is the time through which the inputs have been read, Context.Offset
 // the deadline in milliseconds since the epoch.
 func OnDeadline(ctx goka.Context, h func(*Context) error) {
 	if hasEnded(ctx) {

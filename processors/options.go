@@ -75,8 +75,8 @@ func WithLogger(l *zap.Logger) Option {
 	}
 }
 
-// WithTick sets the interval at which due deadlines are checked. A deadline fires within one tick of its time. The
-// default is 250 ms; the period must be positive.
+// WithTick sets the interval at which due deadlines are checked. A deadline fires within one tick of its time, once the records of
+// before it are read (see Timed). The default is 250 ms; the period must be positive.
 func WithTick(period time.Duration) Option {
 	return func(o *options) {
 		if period <= 0 {

@@ -91,14 +91,7 @@ func (c *callbackContext) mayHaveEffects() {
 	}
 }
 
-// Now implements runtimeapi.Runtime. In the callback of a deadline, the inputs have been read through this time: what is due
-// later may wait for a record that is not read yet.
-func (c *callbackContext) Now() time.Time {
-	if string(c.Topic()) == c.wrap.Timer {
-		return c.Timestamp()
-	}
-	return c.wrap.Clock.Now()
-}
+func (c *callbackContext) Now() time.Time { return c.wrap.Clock.Now() }
 
 func (c *callbackContext) Owns(key string) bool {
 	return codec.PartitionOf(key, c.wrap.Partitions()) == c.Partition()

@@ -33,7 +33,7 @@ func (g *generation) repeats(p Partition, offset int64) bool {
 		return offset < c.found.Load()
 	}
 	r := g.readings[p.ID]
-	return r != nil && p.Topic == g.group.opts.Timers.Topic && !time.UnixMilli(offset).After(r.since)
+	return r != nil && p.Topic == g.group.opts.Timers.Topic && !time.UnixMilli(offset).After(r.begun())
 }
 
 // began adds a claim to those of the generation.

@@ -122,7 +122,9 @@ func (g *generation) startTimers(partitions []int32) {
 	g.readings = readings
 	g.mu.Unlock()
 	for _, p := range partitions {
-		c := &timerClaim{timers: g.group.opts.Timers, partition: p, out: make(chan *sarama.ConsumerMessage), progress: g.progress}
+		c := &timerClaim{
+			timers: g.group.opts.Timers, partition: p, out: make(chan *sarama.ConsumerMessage), progress: g.progress, log: g.group.opts.Log,
+		}
 		g.work.Go(func() { c.pump(g.series) })
 		g.work.Go(func() { g.consume(c) })
 	}

@@ -23,23 +23,24 @@ type Log struct {
 // end, and at each deadline it compares these offsets with the records whose callbacks have run: once all are reached, every
 // record that was written before that time has been handled.
 type reading struct {
-	since time.Time
-
 	mu      sync.Mutex
+	since   time.Time
 	through time.Time
 	at      time.Time            // when the brokers were asked for ends
 	ends    map[string]*inputEnd // by topic; nil: none are open
 	asking  bool                 // a request has not returned
 	retry   time.Time            // on the system's clock; no request before
+	reached map[string]*inputEnd // by topic: the ends that were reached last; nil: none
 }
 
-// inputEnd is the end of an input: high at first, and then the offset after its last committed record, once that is known.
+// inputEnd is the end of an input: its high watermark, and the offset after its last committed record before that, once it is
+// known.
 type inputEnd struct {
-	offset int64
-	known  bool
+	high, offset int64
+	known        bool
 }
 
-// The waits of a deadline's callback for the brokers. What is not known after askLimit counts as not read. After an error, or
+// The waits of deadlines for the brokers. What is not known after askLimit counts as not read. After an error, or
 // while a transaction is open, the brokers are not asked again for askAgain.
 const (
 	askLimit = 250 * time.Millisecond
@@ -52,6 +53,7 @@ type ask struct {
 	now       func() time.Time
 	partition int32
 	positions map[string]int64
+	reached   map[string]*inputEnd // reading.reached
 }
 
 // advance returns a time before which all records of the inputs were written that have been handled: at least due if
@@ -59,6 +61,7 @@ type ask struct {
 func (r *reading) advance(ctx context.Context, due time.Time, a ask) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.setBack(a.now())
 	for range 2 { // the ends of an earlier deadline may be reached now, and be too early for this one
 		r.reach(a.positions)
 		if !r.through.Before(due) || r.asking || r.complete() || time.Now().Before(r.retry) {
@@ -84,6 +87,23 @@ func (r *reading) advance(ctx context.Context, due time.Time, a ask) time.Time {
 	return r.through
 }
 
+// begun returns when the member began to read.
+func (r *reading) begun() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.since
+}
+
+// setBack forgets what is in the future because the clock was set back; r.mu is held.
+func (r *reading) setBack(now time.Time) {
+	if r.since.After(now) {
+		r.since = now
+	}
+	if r.through.After(now) || r.at.After(now) {
+		r.through, r.at, r.ends = time.Time{}, time.Time{}, nil
+	}
+}
+
 // reach notes that all ends are reached, if they are; r.mu is held.
 func (r *reading) reach(positions map[string]int64) {
 	if !r.complete() {
@@ -94,7 +114,7 @@ func (r *reading) reach(positions map[string]int64) {
 			return
 		}
 	}
-	r.through, r.ends = r.at, nil
+	r.through, r.ends, r.reached = r.at, nil, r.ends
 }
 
 // complete reports whether the ends are open and known; r.mu is held.
@@ -115,6 +135,7 @@ func (r *reading) request(ctx context.Context, a ask) {
 		known := *e
 		ends[topic] = &known
 	}
+	a.reached = r.reached
 	r.mu.Unlock()
 	if len(ends) == 0 {
 		at = a.now() // before the brokers are asked
@@ -159,22 +180,26 @@ func (a ask) findOne(ctx context.Context, p Partition, position int64, e *inputE
 		return nil
 	}
 	if !asked {
-		if e.offset, err = a.log.High(p); err != nil {
+		if e.high, err = a.log.High(p); err != nil {
 			return err
+		}
+		e.offset = e.high
+		if was := a.reached[p.Topic]; was != nil && was.high == e.high { // nothing was written since
+			e.offset = was.offset
 		}
 	}
 	if e.known = e.offset <= position; e.known {
 		return nil
 	}
-	last, settled, err := a.log.Data(ctx, p, position, e.offset)
+	last, settled, err := a.log.Data(ctx, p, position, e.high)
 	if err == nil && settled {
 		e.offset, e.known = last, true
 	}
 	return err
 }
 
-// Progress returns how far the inputs of a partition have been read. It must be called in the callback of a deadline: records
-// whose callbacks have run count as read. Repartitioned inputs do not count. It blocks for a short time.
+// Progress returns how far the inputs of a partition have been read, through due if possible. Records whose callbacks have begun
+// count as read. Repartitioned inputs do not count. It blocks for askLimit at most.
 func (g *Group) Progress(partition int32, due time.Time) runtimeapi.Progress {
 	h := g.cur.Load()
 	if h == nil || g.opts.Timers == nil {
@@ -190,7 +215,11 @@ func (g *generation) progress(partition int32, due time.Time) runtimeapi.Progres
 	if r == nil {
 		return runtimeapi.Progress{}
 	}
+	timers := g.group.opts.Timers
+	r.mu.Lock()
+	r.setBack(timers.Clock.Now())
 	p := runtimeapi.Progress{Since: r.since}
+	r.mu.Unlock()
 	positions := map[string]int64{}
 	for topic := range g.sess.Claims() {
 		c := claims[Partition{topic, partition}]
@@ -199,8 +228,9 @@ func (g *generation) progress(partition int32, due time.Time) runtimeapi.Progres
 		}
 		positions[topic] = g.series.position(Partition{topic, partition}, c)
 	}
-	timers := g.group.opts.Timers
-	p.Through = r.advance(g.series.Context(), due, ask{timers.Log, timers.Clock.Now, partition, positions})
+	p.Through = r.advance(g.series.Context(), due, ask{
+		log: timers.Log, now: timers.Clock.Now, partition: partition, positions: positions,
+	})
 	return p
 }
 

@@ -17,6 +17,7 @@ type fakeLog struct {
 	err        error
 	hang       chan struct{}
 	asked      int
+	looked     int // for the last record
 }
 
 func (l *fakeLog) log() Log {
@@ -29,6 +30,7 @@ func (l *fakeLog) log() Log {
 			return l.high, l.err
 		},
 		Data: func(_ context.Context, _ Partition, from, to int64) (int64, bool, error) {
+			l.looked++
 			return max(from, min(l.data, to)), !l.open, l.err
 		},
 	}
@@ -39,12 +41,17 @@ type readings struct {
 	t *testing.T
 	r reading
 	l *fakeLog
+
+	clock time.Time // the latest deadline
 }
 
 func (r *readings) at(now time.Time, position int64) (through time.Time) {
 	r.t.Helper()
+	if now.After(r.clock) {
+		r.clock = now
+	}
 	return r.r.advance(r.t.Context(), now, ask{
-		log: r.l.log(), now: func() time.Time { return now }, positions: map[string]int64{"in": position},
+		log: r.l.log(), now: func() time.Time { return r.clock }, positions: map[string]int64{"in": position},
 	})
 }
 
@@ -136,4 +143,35 @@ func TestPositionIsThatOfTheFirstRecordWhoseCallbackHasNotBegun(t *testing.T) {
 	require.Equal(t, int64(9), s.position(p, c))
 	s.Release()
 	s.Release()
+}
+
+// An input may end in the marker of a transaction for days.
+func TestEndIsNotLookedUpAgainWhileNothingIsWritten(t *testing.T) {
+	r := &readings{t: t, l: &fakeLog{high: 7, data: 6}}
+	now := time.UnixMilli(1_000_000)
+	require.Equal(t, now, r.at(now, 6))
+	r.l.err, r.l.data = nil, -1 // Data would say that a record is left
+	r.l.looked = 0
+	for range 3 {
+		now = now.Add(time.Second)
+		require.Equal(t, now, r.at(now, 6))
+	}
+	require.Zero(t, r.l.looked)
+	r.l.high, r.l.data = 9, 8
+	now = now.Add(time.Second)
+	require.True(t, r.at(now, 6).Before(now))
+	require.Equal(t, now, r.at(now, 8))
+}
+
+func TestClockThatIsSetBackIsAskedForAgain(t *testing.T) {
+	r := &readings{t: t, l: &fakeLog{high: 7, data: 7}}
+	now := time.UnixMilli(10_000_000)
+	r.r.since = now
+	require.Equal(t, now, r.at(now, 7))
+	r.l.high, r.l.data = 9, 9
+	back := now.Add(-time.Hour)
+	r.clock = back
+	require.Zero(t, r.at(back, 8), "a record of before the deadline is not read")
+	require.Equal(t, back, r.r.since)
+	require.Equal(t, back, r.at(back, 9))
 }

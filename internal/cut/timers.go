@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
@@ -39,8 +40,11 @@ type timerClaim struct {
 	timers    *Timers
 	partition int32
 	out       chan *sarama.ConsumerMessage
-	// progress tells how far the inputs have been read: through due if possible. It blocks for askLimit at most.
-	progress func(partition int32, due time.Time) runtimeapi.Progress
+	// progress tells how far the inputs have been read: through a time if possible. It blocks for askLimit at most. It is not
+	// called in a callback: a record whose callback has begun counts as read, because the deadline comes after it.
+	progress func(partition int32, through time.Time) runtimeapi.Progress
+	log      *zap.Logger
+	late     bool // deadlines no longer wait for unread records
 }
 
 func (c *timerClaim) Topic() string                            { return c.timers.Topic }
@@ -83,7 +87,7 @@ func (c *timerClaim) sweep(s *Series) (waits, ok bool) {
 		if !any || next > now.UnixMilli() {
 			return false, true
 		}
-		through := c.through(now, time.UnixMilli(next))
+		through := c.through(now)
 		if next > through.UnixMilli() {
 			return true, true
 		}
@@ -110,14 +114,17 @@ func (c *timerClaim) sweep(s *Series) (waits, ok bool) {
 	}
 }
 
-// through returns the time whose deadlines may fire, if the earliest is due at next: the time through which the inputs have
-// been read, or UnreadLimit ago.
-func (c *timerClaim) through(now, next time.Time) time.Time {
-	p := c.progress(c.partition, next)
-	if p.Through.After(now) { // the clock was set back
-		p.Through = now
+// through returns the time whose deadlines may fire: that through which the inputs have been read, or UnreadLimit ago.
+func (c *timerClaim) through(now time.Time) time.Time {
+	p := c.progress(c.partition, now)
+	last := now.Add(-UnreadLimit)
+	late := last.After(p.Through) && !last.Before(p.Since)
+	if late && !c.late {
+		c.log.Warn("the inputs of a partition are not read to their ends: its deadlines come late, and do not wait for records any longer",
+			zap.Int32("partition", c.partition), zap.Duration("late", UnreadLimit))
 	}
-	if last := now.Add(-UnreadLimit); last.After(p.Through) && !last.Before(p.Since) {
+	c.late = late
+	if late {
 		return last
 	}
 	return p.Through

@@ -1,6 +1,8 @@
 package cut
 
 import (
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,7 @@ import (
 // timed is a partition with deadlines, whose inputs have been read through a time.
 type timed struct {
 	index    *store.DueIndex
+	mu       sync.Mutex
 	progress runtimeapi.Progress
 	out      chan *sarama.ConsumerMessage
 }
@@ -35,9 +38,13 @@ func newTimed(t *testing.T, deadlines map[string]time.Duration) *timed {
 			Next: func(int32) (int64, bool) { return x.index.Next() },
 			Due:  func(_ int32, now int64, limit int) []store.DueEntry { return x.index.PopDue(now, limit) },
 		},
-		out: x.out, progress: func(int32, time.Time) runtimeapi.Progress { return x.progress },
+		out: x.out, log: zap.NewNop(), progress: func(int32, time.Time) runtimeapi.Progress {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			return x.progress
+		},
 	}
-	s := NewSeries(&fakeCloser{}, Policy{MaxRecords: 100, MaxBytes: 1 << 20}, nil, nil, nil, zap.NewNop())
+	s := NewSeries(&fakeCloser{}, Policy{MaxRecords: 1000, MaxBytes: 1 << 20}, nil, nil, nil, zap.NewNop())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -48,6 +55,13 @@ func newTimed(t *testing.T, deadlines map[string]time.Duration) *timed {
 		<-ended
 	})
 	return x
+}
+
+// read says how far the inputs have been read, and since when they are.
+func (x *timed) read(through, since time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.progress = runtimeapi.Progress{Through: through, Since: since}
 }
 
 // fired returns what is handed out in a time, by key.
@@ -67,14 +81,15 @@ func TestDeadlineWaitsUntilTheRecordsOfBeforeAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTimed(t, map[string]time.Duration{"a": 2 * time.Second, "b": 5 * time.Second})
 		begin := time.Now()
-		x.progress.Since = begin.Add(-time.Hour)
+		since := begin.Add(-time.Hour)
+		x.read(time.Time{}, since)
 		require.Empty(t, x.fired(6500*time.Millisecond), "nothing is known of the inputs")
-		x.progress.Through = begin.Add(2*time.Second - time.Millisecond)
+		x.read(begin.Add(2*time.Second-time.Millisecond), since)
 		require.Empty(t, x.fired(time.Second))
-		x.progress.Through = begin.Add(3 * time.Second)
-		require.Equal(t, map[string]time.Time{"a": x.progress.Through}, x.fired(2*askAgain), "it does not wait for a tick")
-		x.progress.Through = begin.Add(5 * time.Second)
-		require.Equal(t, map[string]time.Time{"b": x.progress.Through}, x.fired(2*askAgain))
+		x.read(begin.Add(3*time.Second), since)
+		require.Equal(t, map[string]time.Time{"a": begin.Add(3 * time.Second)}, x.fired(2*askAgain), "it does not wait for a tick")
+		x.read(begin.Add(5*time.Second), since)
+		require.Equal(t, map[string]time.Time{"b": begin.Add(5 * time.Second)}, x.fired(2*askAgain))
 	})
 }
 
@@ -87,7 +102,7 @@ func TestDeadlineWaitsForUnreadRecordsForALimitedTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newTimed(t, map[string]time.Duration{"a": 2 * time.Second})
 				begin := time.Now()
-				x.progress.Since = begin.Add(c.since)
+				x.read(time.Time{}, begin.Add(c.since))
 				require.Empty(t, x.fired(c.fires-time.Millisecond))
 				got := x.fired(2 * askAgain)["a"]
 				require.False(t, got.Before(begin.Add(2*time.Second)), got)
@@ -97,12 +112,18 @@ func TestDeadlineWaitsForUnreadRecordsForALimitedTime(t *testing.T) {
 	}
 }
 
-func TestClockThatIsSetBackDoesNotFireDeadlinesOfTheFuture(t *testing.T) {
+func TestDeadlinesThatAreDueTogetherAllFire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newTimed(t, map[string]time.Duration{"a": time.Second, "b": 10 * time.Second})
-		x.progress.Through = time.Now().Add(time.Hour)
-		got := x.fired(3 * time.Second)
-		require.Len(t, got, 1)
-		require.False(t, got["a"].After(time.Now()))
+		const n = 3*sweepBatch + 1
+		deadlines := map[string]time.Duration{"later": time.Hour}
+		for i := range n {
+			deadlines[strconv.Itoa(i)] = time.Duration(i) * time.Millisecond
+		}
+		x := newTimed(t, deadlines)
+		half := time.Now().Add(n / 2 * time.Millisecond)
+		x.read(half, time.Now())
+		require.Len(t, x.fired(2*time.Second), n/2+1)
+		x.read(time.Now(), time.Now())
+		require.Len(t, x.fired(2*time.Second), n/2)
 	})
 }

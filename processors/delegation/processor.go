@@ -2,6 +2,7 @@ package delegation
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -24,7 +25,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	}
 	agents := map[string]topics.Catalog{}
 	m := &machine.Machine[*delegationrow.State, event]{
-		Table: delegationrow.Table, Broken: reasonBroken, Purges: purges, Due: deadlineCame{},
+		Table: delegationrow.Table, Broken: reasonBroken, Purges: purges, Due: func(_ time.Time) event { return deadlineCame{} },
 		Apply: func(ctx *processors.Context, row *delegationrow.State, e event) (machine.Outcome[*delegationrow.State], error) {
 			config := c
 			config.RecordLimit = min(config.RecordLimit, max(ctx.MaxRecordBytes(), minRecord))

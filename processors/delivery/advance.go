@@ -10,21 +10,22 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// advance does what is due in the row: it emits attempts, and ends leases, waits and expired deliveries. It visits the
+// advance does what is due in the row: it emits attempts, and ends leases, waits and expired deliveries. Only a deadline ends
+// something: while a record is handled, one that would end it otherwise may not be read yet, for example a receipt. It visits the
 // deliveries in the order in which they were opened, because only the first delivery of an ordered route may be attempted.
 func (t *transition) advance() {
 	for _, d := range slices.Clone(t.row.Open) {
 		switch {
 		case d.Phase == deliveryrow.Phase_PHASE_IN_FLIGHT:
-			if d.DueMs <= t.nowMS() {
+			if d.DueMs <= t.due {
 				t.endLease(d)
 			}
 		case t.blocked(d):
-			if d.ExpiresMs <= t.nowMS() {
+			if d.ExpiresMs <= t.due {
 				t.markDead(d, reasonExpired)
 			}
 		case d.Phase == deliveryrow.Phase_PHASE_ROUTE:
-			if min(d.DueMs, d.ExpiresMs) <= t.nowMS() {
+			if min(d.DueMs, d.ExpiresMs) <= t.due {
 				t.markDead(d, reasonNoRoute)
 			}
 		default:
@@ -51,22 +52,24 @@ func (t *transition) blocked(d *deliveryrow.Delivery) bool {
 
 // attemptIfDue emits the next attempt of a pending delivery, if it is due and its route accepts attempts.
 func (t *transition) attemptIfDue(d *deliveryrow.Delivery) {
-	if d.ExpiresMs <= t.nowMS() {
+	if d.ExpiresMs <= t.due {
 		t.markDead(d, reasonExpired)
 		return
 	}
-	if d.DueMs > t.nowMS() {
+	if d.DueMs > t.nowMS() || d.ExpiresMs <= t.nowMS() {
 		return
 	}
-	t.changed = true
 	service := t.config.serviceOf(routeOf(d))
 	if d.StartedMs == 0 {
 		d.StartedMs = t.nowMS()
 	}
 	if t.nowMS() >= t.budgetEnd(d) {
-		t.markDead(d, budgetReason(d))
+		if t.due != 0 {
+			t.markDead(d, budgetReason(d))
+		}
 		return
 	}
+	t.changed = true
 	switch gate := t.routes(routeOf(d).Key()); {
 	case gate.OpenUntilMS > t.nowMS():
 		// The waiting deliveries are spread over as long again after the circuit half-opens, so that the first of them

@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"time"
+
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -35,8 +37,9 @@ type (
 		*machine.Record
 		Control topics.DeliveryControl
 	}
-	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct{}
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed. The inputs have been read through read; the
+	// zero time is now.
+	deadlineCame struct{ read time.Time }
 )
 
 // writtenMS is the timestamp of a record in milliseconds since the epoch, 0 if it has none.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -20,7 +21,7 @@ func Graph(agent string, cfg Config) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	m := &machine.Machine[*deliveryrow.State, event]{
-		Table: deliveryrow.Table, Broken: reasonBroken, Due: deadlineCame{},
+		Table: deliveryrow.Table, Broken: reasonBroken, Due: func(read time.Time) event { return deadlineCame{read} },
 		Apply: func(c *processors.Context, row *deliveryrow.State, e event) (machine.Outcome[*deliveryrow.State], error) {
 			config := cfg
 			config.RecordLimit = min(config.RecordLimit, c.MaxRecordBytes())

@@ -73,6 +73,28 @@ func TestSinkOutageSpendsNoBudget(t *testing.T) {
 	require.Len(t, machinetest.Values[topics.Receipt](p.Handle(p.receiptOf(last, topics.OutcomeDelivered))), 1)
 }
 
+// After a downtime, other records of the session are read before the receipt of the attempt, whose topic is another.
+func TestReceiptThatIsReadLateEndsTheDelivery(t *testing.T) {
+	for _, down := range []time.Duration{2 * time.Minute, 30 * time.Hour} {
+		t.Run(down.String(), func(t *testing.T) {
+			p := newHarness(t)
+			a := attempt(t, p.Handle(p.outputOf("t1", harbor)))
+			read := p.Now
+			p.Now = p.Now.Add(down)
+			p.Handle(p.outputOf("t2", harbor))
+			first := p.Read().Open[0]
+			require.Equal(t, a.DeliveryID, first.Id)
+			require.EqualValues(t, 1, first.Attempt, "a record ends no lease")
+			for _, d := range machinetest.Values[topics.Delivery](p.Handle(deadlineCame{read})) {
+				require.NotEqual(t, a.DeliveryID, d.DeliveryID, "what is due later waits")
+			}
+			r := machinetest.Only[topics.Receipt](t, p.Handle(p.receiptOf(a, topics.OutcomeDelivered)))
+			require.Equal(t, topics.OutcomeDelivered, r.Outcome)
+			require.Equal(t, a.DeliveryID, r.DeliveryID)
+		})
+	}
+}
+
 func TestLostAttemptsAreCounted(t *testing.T) {
 	p := newHarness(t, func(c *Config) { c.DefaultService.Attempts = 3 })
 	p.Handle(p.outputOf("t1", harbor))

@@ -35,6 +35,9 @@ func apply(
 	if t.row == nil {
 		t.row = &deliveryrow.State{Version: rowVersion}
 	}
+	if d, timer := e.(deadlineCame); timer {
+		t.due = machine.Through(d.read, now)
+	}
 	e.apply(t)
 	t.advance()
 	switch {
@@ -58,6 +61,7 @@ type transition struct {
 	key     string // the session ID
 	routes  routes
 	now     time.Time
+	due     int64 // what ends is due until then, in milliseconds since the epoch; 0 for records, which end nothing else
 	topics  topics.Catalog
 	config  Config
 	changed bool // the row must be written

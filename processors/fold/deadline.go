@@ -4,20 +4,22 @@ import (
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rows/foldrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
 func (d deadlineReached) apply(s *transition) {
+	due := machine.Through(d.read, s.now)
 	for _, t := range slices.Clone(s.row.Open) {
 		switch gapAt, graceAt := s.gapEnds(t), s.graceEnds(t); {
-		case gapAt != 0 && gapAt <= s.nowMS():
+		case gapAt != 0 && gapAt <= due:
 			s.close(t, gap)
-		case graceAt != 0 && graceAt <= s.nowMS():
+		case graceAt != 0 && graceAt <= due:
 			s.close(t, byEvents)
-		case s.silenceEnds(t) <= s.nowMS():
+		case s.silenceEnds(t) <= due:
 			s.close(t, silence)
 		}
 	}
-	if len(s.row.Open) == 0 && s.restEnds() <= s.nowMS() {
+	if len(s.row.Open) == 0 && s.restEnds() <= due {
 		for _, p := range s.row.Closed {
 			s.drop(p.Part)
 		}

@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"time"
+
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,6 +27,6 @@ type (
 		*machine.Record
 		Outcome topics.GateOutcome
 	}
-	// deadlineReached states that the row's earliest deadline is due.
-	deadlineReached struct{}
+	// deadlineReached states that the row's earliest deadline is due. The inputs have been read through read; the zero time is now.
+	deadlineReached struct{ read time.Time }
 )

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -23,7 +24,8 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	m := &machine.Machine[*foldrow.Row, input]{
-		Table: foldrow.Table, Broken: reasonBroken, Named: partsOf, PurgesAll: true, Due: deadlineReached{},
+		Table: foldrow.Table, Broken: reasonBroken, Named: partsOf, PurgesAll: true,
+		Due: func(read time.Time) input { return deadlineReached{read} },
 		Purges: func(in input) bool {
 			control, ok := in.(controlReceived)
 			return ok && control.purges()

@@ -60,7 +60,7 @@ func (t *transition) applyEarly(id string) {
 // expireEarly gives up records whose request did not arrive in time.
 func (t *transition) expireEarly() {
 	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *gaterow.Held) bool {
-		expired := h.ExpiresMs <= t.nowMS()
+		expired := h.ExpiresMs <= t.due
 		if expired {
 			t.giveUp(h, reasonNoRequest)
 		}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,6 +27,7 @@ type (
 		*machine.Record
 		Control topics.Control
 	}
-	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct{}
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed. The inputs have been read through read; the
+	// zero time is now.
+	deadlineCame struct{ read time.Time }
 )

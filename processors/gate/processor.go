@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -20,7 +21,7 @@ func Graph(agent string, cfg Config) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	m := &machine.Machine[*gaterow.State, event]{
-		Table: gaterow.Table, Broken: reasonBroken, Purges: purges, Due: deadlineCame{},
+		Table: gaterow.Table, Broken: reasonBroken, Purges: purges, Due: func(read time.Time) event { return deadlineCame{read} },
 		Apply: func(c *processors.Context, row *gaterow.State, e event) (machine.Outcome[*gaterow.State], error) {
 			config := cfg
 			config.RecordLimit = min(config.RecordLimit, max(c.MaxRecordBytes(), minRecord))

@@ -20,7 +20,7 @@ func TestPurgeThatPanicsKeepsTheRow(t *testing.T) {
 	require.NoError(t, err)
 	for _, all := range []bool{false, true} {
 		m := &machine.Machine[*gaterow.State, event]{
-			Table: gaterow.Table, Broken: reasonBroken, Purges: purges, PurgesAll: all, Due: deadlineCame{},
+			Table: gaterow.Table, Broken: reasonBroken, Purges: purges, PurgesAll: all, Due: func(time.Time) event { return deadlineCame{} },
 			Apply: func(_ *processors.Context, _ *gaterow.State, e event) (out machine.Outcome[*gaterow.State], _ error) {
 				if purges(e) {
 					panic("a bug")

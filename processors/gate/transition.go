@@ -31,6 +31,9 @@ func apply(
 	state *gaterow.State, session string, e event, standing grantsOf, now time.Time, catalog topics.Catalog, config Config,
 ) machine.Outcome[*gaterow.State] {
 	t := &transition{row: state, key: session, standing: standing, now: now, topics: catalog, config: config}
+	if d, timer := e.(deadlineCame); timer {
+		t.due = machine.Through(d.read, now)
+	}
 	if t.row == nil {
 		t.row = &gaterow.State{Version: rowVersion}
 	}
@@ -57,6 +60,7 @@ type transition struct {
 	key       string // the session ID
 	standing  grantsOf
 	now       time.Time
+	due       int64          // what is held is given up if it expires until then, in milliseconds since the epoch; 0 for records
 	topics    topics.Catalog // of the agent of requests that name none
 	config    Config
 	changed   bool          // the row must be written

@@ -1,15 +1,19 @@
 package memoir
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/internal/machine"
+)
 
 // apply ends the open passes whose time is over, and deletes a row that has nothing but digests. sendNext, which apply calls after
 // every event, sends the sessions whose wait is over.
-func (deadlineCame) apply(t *transition) {
+func (d deadlineCame) apply(t *transition) {
 	if t.row.Version == 0 {
 		return // there is no row
 	}
 	for _, p := range slices.Clone(t.row.Pending) {
-		if isOpen(p) && p.DueMs <= t.nowMS() {
+		if isOpen(p) && p.DueMs <= machine.Through(d.read, t.now) {
 			t.unanswered(p, failedTimeout)
 		}
 	}

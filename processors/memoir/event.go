@@ -1,6 +1,8 @@
 package memoir
 
 import (
+	"time"
+
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -24,6 +26,7 @@ type (
 	}
 	// passFailed is a record of memoir-dlq.
 	passFailed struct{ *machine.Record }
-	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
-	deadlineCame struct{}
+	// deadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed. The inputs have been read through read; the
+	// zero time is now.
+	deadlineCame struct{ read time.Time }
 )

@@ -3,6 +3,7 @@ package memoir
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
@@ -28,7 +29,7 @@ func Graph(agent string, cfg Config) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	m := &machine.Machine[*memoirrow.State, event]{
-		Table: memoirrow.Table, Broken: reasonBroken, Purges: forgets, Named: partsOf, Due: deadlineCame{},
+		Table: memoirrow.Table, Broken: reasonBroken, Purges: forgets, Named: partsOf, Due: func(read time.Time) event { return deadlineCame{read} },
 		Apply: func(c *processors.Context, row *memoirrow.State, e event) (machine.Outcome[*memoirrow.State], error) {
 			config, parts := cfg, readPart(c.Part)
 			config.RecordLimit = cfg.recordLimit(c)

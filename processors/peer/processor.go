@@ -3,6 +3,7 @@ package peer
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -25,7 +26,7 @@ func Graph(agent string, c Config) (*goka.GroupGraph, error) {
 	}
 	to := catalogs{agents: map[string]topics.Catalog{}, events: audit.PeerEvents}
 	m := &tasksMachine{
-		Table: peerrow.Table, Broken: reasonBroken, Purges: purges, Due: deadlineCame{},
+		Table: peerrow.Table, Broken: reasonBroken, Purges: purges, Due: func(_ time.Time) event { return deadlineCame{} },
 		Apply: func(ctx *processors.Context, row *peerrow.State, e event) (machine.Outcome[*peerrow.State], error) {
 			config := c
 			config.RecordLimit = min(config.RecordLimit, max(ctx.MaxRecordBytes(), minRecord))

@@ -125,8 +125,10 @@ type (
 	// deadlineCame states that the row's earliest deadline is due.
 	deadlineCame struct {
 		Session string
-		// Unread is nil if all records that were written before now have been applied, or if nothing is due that would wait
-		// for them.
+		// Read is the time through which the inputs have been read. The zero time is now.
+		Read time.Time
+		// Unread is nil if all records that were written before now have been applied, or if no session ends that would wait for
+		// them.
 		Unread *unread
 	}
 )

@@ -54,9 +54,6 @@ func (s *transition) receiveMessage(e messageArrived) {
 		} else if s.rules.SupersedeGates && !a.Result {
 			s.supersedeGates()
 		}
-		if s.rules.Policy == Supersede && s.thinking() && s.turnDeadline() <= s.nowMS() {
-			s.fail(thinkTimeout(s))
-		}
 	}
 }
 

@@ -164,5 +164,5 @@ func (s *transition) setClock() {
 
 // expireOthers no longer waits for gates whose outcome is overdue.
 func (s *transition) expireOthers() {
-	s.settleOthers(func(g *turnrow.OtherGate) bool { return g.ExpiresMs <= s.nowMS() })
+	s.settleOthers(func(g *turnrow.OtherGate) bool { return g.ExpiresMs <= s.due })
 }

@@ -97,7 +97,7 @@ func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Contr
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
-	return b.apply(c, deadlineCame{Session: c.Key()})
+	return b.apply(c, deadlineCame{Session: c.Key(), Read: c.Timestamp()})
 }
 
 func recordOf(c *processors.Context, raw []byte) *record {

@@ -18,6 +18,7 @@ type session struct {
 	isNew     bool // the session had no row
 	now       time.Time
 	instant   *string // now as text; nil until it is needed
+	due       int64   // timeouts until then are due, in milliseconds since the epoch; 0 for records, which time out nothing
 	rules     rules
 	delayed   int64     // when an end that is postponed is due again, in milliseconds since the epoch; 0 for none
 	spendings spendings // of users and tenants, nil if their budgets are not checked

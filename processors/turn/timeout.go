@@ -26,7 +26,7 @@ const (
 // timeOut ends what is due of the open turn: its step, its open calls, or its wait for a summary.
 func (s *transition) timeOut() {
 	s.expireOthers()
-	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.nowMS() {
+	if turn := s.row.Turn; turn == nil || s.turnDeadline() > s.due {
 		return
 	}
 	s.changed, s.row.TouchedMs = true, s.nowMS()
@@ -69,7 +69,7 @@ func (s *transition) timeOutCalls() {
 	text := fmt.Sprintf("async tool did not respond within %dms", ms)
 	for i, c := range turn.Calls {
 		switch {
-		case ended(c) || callDeadline(turn, c) > s.nowMS():
+		case ended(c) || callDeadline(turn, c) > s.due:
 		case c.Gate != nil:
 			s.endGatedCall(i, topics.CauseParentEnded, timedOutText, reasonOfTimeout)
 		default:
@@ -83,11 +83,11 @@ func (s *transition) timeOutCalls() {
 // waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends.
 func (s *transition) expireEarly() {
 	for _, h := range s.row.Early {
-		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
+		if h.ExpiresMs <= s.due && s.expects(h) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
 		}
 	}
-	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool { return h.ExpiresMs <= s.nowMS() })
+	s.giveUpEarly(reasonNotOpened, func(h *turnrow.Held) bool { return h.ExpiresMs <= s.due })
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
 // apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
@@ -94,6 +95,7 @@ func (s *transition) handle(event event) {
 	case controlled: // turns end, or the session
 		s.receiveControl(e)
 	case deadlineCame:
+		s.due = machine.Through(e.Read, s.now)
 		s.timeOut()
 		s.applyEarly() // before expiry: a record whose step opens now is not too late
 		e.expire(s)

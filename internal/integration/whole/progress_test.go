@@ -22,8 +22,8 @@ func TestProgressOfADeadline(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		r := newRig(t, guarantee, 1)
 		now, read := &ahead{Clock: clock.System()}, make(chan bool, 1)
-		arm := func(c *processors.Context) error {
-			row := binary.BigEndian.AppendUint64(nil, uint64(c.Now().Add(20*time.Millisecond).UnixMilli()))
+		arm := func(c *processors.Context, from time.Time) error {
+			row := binary.BigEndian.AppendUint64(nil, uint64(from.Add(20*time.Millisecond).UnixMilli()))
 			return c.SetValue(row)
 		}
 		r.deadline = func(c *processors.Context) error {
@@ -33,12 +33,12 @@ func TestProgressOfADeadline(t *testing.T) {
 			case <-read:
 			default:
 			}
-			read <- !p.Through.Before(c.Now())
-			return arm(c)
+			read <- !p.Through.Before(c.Timestamp())
+			return arm(c, c.Timestamp())
 		}
 		r.run("one", func(c *processors.Context, _ codec.Decoded[string]) error {
 			assert.Zero(t, c.Progress(), "of a record")
-			return arm(c)
+			return arm(c, c.Now())
 		}, processors.WithClock(now))
 		becomes := func(want bool) {
 			t.Helper()

@@ -28,7 +28,7 @@ type gates struct {
 	turns     map[string]*pausedTurn // by turn
 	decisions []topics.GateDecision
 	decided   map[string]bool // by gate
-	deaf      bool // decisions have no outcome
+	deaf      bool            // decisions have no outcome
 }
 
 // pausedTurn is a turn that asks, pauses, and goes on when all its gates are decided.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
@@ -44,8 +45,9 @@ type Machine[R rows.Message, E any] struct {
 	// Named returns the numbers of the parts that a row names, nil for no row. When a row is purged, all others are deleted, also
 	// those that a crash has left. Nil: rows have no parts.
 	Named func(R) []uint32
-	// Due is the event that the earliest deadline of a row has passed.
-	Due E
+	// Due is the event that the earliest deadline of a row has passed. All records that were written to the inputs before read have
+	// been handled (processors.Timed): what is due later may be ended by one that is not read yet.
+	Due func(read time.Time) E
 	// Apply applies an event to the row of c.Key, nil if there is none. It may change the row that it is given. Equal arguments,
 	// looked up rows and times give equal outcomes. An error stops the processor, or dead-letters the record.
 	Apply func(c *processors.Context, row R, e E) (Outcome[R], error)
@@ -54,7 +56,7 @@ type Machine[R rows.Message, E any] struct {
 // Graph returns the group: its inputs, its table, and the outputs and further edges.
 func (m *Machine[R, E]) Graph(group goka.Group, inputs []processors.Source, more ...goka.Edge) *goka.GroupGraph {
 	edges := append(processors.Edges(group, inputs...), goka.Persist(timed.Of(m.Table, func(c *processors.Context) error {
-		return m.apply(c, m.Due)
+		return m.apply(c, m.Due(c.Timestamp()))
 	})))
 	return goka.DefineGroup(group, append(edges, more...)...)
 }
@@ -70,6 +72,15 @@ func Input[T any, R rows.Message, E any](
 
 // Output is the edge of a topic that effects are for.
 func Output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
+
+// Through returns what a deadline may end, in milliseconds since the epoch, if the inputs have been read through a time: all that
+// was due then. The zero time is now.
+func Through(read, now time.Time) int64 {
+	if read.IsZero() || read.After(now) {
+		read = now
+	}
+	return read.UnixMilli()
+}
 
 // apply applies an event to the row of its key. A row with a newer version stops the processor: a newer build wrote the row, and
 // overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and the event's record is
