@@ -44,7 +44,9 @@ func WithReplication(n int16) EnsureOption { return func(o *ensureOptions) { o.r
 
 // WithSpecs makes Ensure create these topics too, whether their specs are marked as Created or not. Co-partitioned ones get the
 // number of partitions of those of the catalog. The catalog may be the zero Catalog: then Ensure creates only these.
-func WithSpecs(specs ...Spec) EnsureOption { return func(o *ensureOptions) { o.specs = append(o.specs, specs...) } }
+func WithSpecs(specs ...Spec) EnsureOption {
+	return func(o *ensureOptions) { o.specs = append(o.specs, specs...) }
+}
 
 // withPoll sets how often Ensure polls for a topic that it created.
 func withPoll(d time.Duration) EnsureOption { return func(o *ensureOptions) { o.poll = d } }
