@@ -25,6 +25,16 @@ func (s *session) thinkPlace(from *record, r *workerReply) (p place, ok bool) {
 	return p, true
 }
 
+// replyDigest identifies what a model's worker has written about a step. Equal bytes about the same step, or about none that is named,
+// are a repeat: a worker that crashes before it commits writes its record again. About two steps, a model can say the same.
+func replyDigest(domain string, from *record) digest {
+	n, named := namedStep(from, enriched{}.kind())
+	if !named {
+		return digests.Of(domain, from.Value)
+	}
+	return digests.Of(domain, from.Value, []byte(outputID(n.turn, n.step, enriched{}, 0)))
+}
+
 // echoPlace returns the place of the step that a response answers, judged by the input and the history that it echoes. It is for
 // responses whose id names no step.
 //

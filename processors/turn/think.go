@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -16,7 +15,7 @@ func (s *transition) receiveResponse(e thinkResponded) {
 		s.forgetConversation()
 		return
 	}
-	same, previous := digests.Of(ofResponse, e.Value), messages(r.PreviousMessages)
+	same, previous := replyDigest(ofResponse, e.record), messages(r.PreviousMessages)
 	switch {
 	case r.Known == 0:
 		s.deadLetter(reasonNoFields)
@@ -69,7 +68,7 @@ func (s *transition) receiveFailure(e thinkFailed) {
 		s.deadLetter(reasonTombstone)
 		return
 	}
-	same := digests.Of(ofFailure, e.Value)
+	same := replyDigest(ofFailure, e.record)
 	if s.knowsCause(same) {
 		s.deadLetter(reasonSameFailure)
 		return
