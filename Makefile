@@ -192,10 +192,19 @@ test-kafka-cluster: ## run the fault tests on a Kafka of three brokers (FAULTS=P
 	@$(call tests,test-kafka-cluster,$(GOTESTFLAGS) -count 1 -timeout 30m -tags kafka -run '$(CLUSTER)/$(FAULTS)',$(call declaring,$(CLUSTER)))
 
 .PHONY: test-node
-test-node: ## test that the ai package from npm can read the Vercel streams, and that topics/asyncapi.json is valid (needs Node 20)
+test-node: ## test that the ai package from npm can read the Vercel streams, topics/asyncapi.json, and the TypeScript workers (needs Node 20)
 	$(GO) build -o bin/ ./examples/invoke
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 	cd internal/testing/asyncapi && npm ci --ignore-scripts --no-audit --no-fund && npm test
+	cd examples/workers/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run check
+	TURNTABLE_NODE=node $(GO) test -vet=off -count 1 -run WorkersOfOtherLanguages $(call declaring,WorkersOfOtherLanguages)
+
+.PHONY: test-python
+test-python: ## test the Python workers against an agent (needs Python 3.9 with venv)
+	python3 -m venv bin/python
+	bin/python/bin/pip install --quiet --disable-pip-version-check -r examples/workers/python/requirements.txt
+	TURNTABLE_PYTHON=$(CURDIR)/bin/python/bin/python $(GO) test -vet=off -count 1 -run WorkersOfOtherLanguages \
+		$(call declaring,WorkersOfOtherLanguages)
 
 INSTALLED := processors/crew/host
 RUN_AGENT ?= Installed

@@ -36,6 +36,33 @@ The programs are the packages under [processors](../processors/README.md). "Your
 
 `
 
+const pageWorkers = `## Workers
+
+A worker reads enriched-message-input and answers each record on think-request-response, or on think-dlq if the model failed. Or it
+reads tool-use and answers each record on tool-use-result. [examples/workers](../examples/workers) has workers in Python and
+TypeScript.
+
+- The key of an answer is that of the record. Its partition is that of Java producers: KafkaJS and kafka-python choose it by
+  default, clients that are based on librdkafka with partitioner=murmur2_random.
+- Its turntable.id is that of the record, followed by a slash and a word of the worker: "/think", "/failure" and "/result" in the
+  workers of this library. So the turn knows which step or call is answered, and that a repeated answer is a repeat.
+- A record can come again, also with the same turntable.id at another offset. Answer it again, under the same ID. Commit the offset
+  of a record after its answer is acknowledged, and read a topic without committed offsets from its beginning.
+- Each step and each call needs an answer, also if the model or the tool failed: otherwise its turn waits until turntable.deadline.
+  A result with the status "error" goes to the model; a record on think-dlq ends the turn. A record whose deadline has passed needs
+  no answer.
+- A response without previous_messages continues the history of the session, and one without last_input_message answers the message
+  of its step. A response that repeats the bytes of an earlier one of its session is rejected, also under another ID: its timestamp
+  alone may be the same. The metadata of the message can tell them apart.
+- A response asks for tools with tool_uses and "end_turn":false, or has the answer as text in last_input_response and
+  "end_turn":true. turntable.events is none, unless the worker writes agent-events.
+- The content of a message is a text or an array of blocks: {"type":"text","text":...}, and in an assistant's message that calls
+  tools {"type":"tool_use","id":...,"name":...,"input":...}. The next step has the results as a message with the role "tool", whose
+  content is an array with {"tool_use_id":...,"name":...,"result":...,"status":...} for each call. The member agent of the metadata
+  of an assistant's message is the source_agent of the output.
+
+`
+
 const pageGroups = `## Topics that a group keeps for itself
 
 The name of a group begins with its agent, for example "{agent}-streams" of turns.
@@ -65,6 +92,7 @@ func page(t *testing.T) []byte {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, cell(records[0].source.header(name)))
 	}
 	b.WriteByte('\n')
+	b.WriteString(pageWorkers)
 	described := map[string]string{} // topics by their schema
 	for _, r := range records {
 		r.section(t, &b, described)

@@ -28,7 +28,7 @@ var (
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err == nil {
-		err = build("approval", "channels", "invoke", "minimal", "peers")
+		err = build("approval", "channels", "invoke", "minimal", "peers", "workers")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -42,23 +42,38 @@ func claude(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// minimal is the program of the README as a process.
-type minimal struct {
+// program is an agent as a process, such as that of the README.
+type program struct {
 	*exec.Cmd
 	url  string
 	errs *buffer
 }
 
 // startMinimal runs the program with the API of a model, and returns when it is healthy.
-func startMinimal(ctx context.Context, t *testing.T, api string, environ ...string) *minimal {
+func startMinimal(ctx context.Context, t *testing.T, api string, environ ...string) *program {
+	t.Helper()
+	addr := freeAddress(t)
+	m := &program{Cmd: exec.CommandContext(ctx, filepath.Join(bin, "minimal"))}
+	m.Env = append(environ, "LISTEN="+addr, "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+api)
+	m.start(t, addr)
+	return m
+}
+
+// freeAddress is an address that nothing listens on.
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	m := &minimal{Cmd: exec.CommandContext(ctx, filepath.Join(bin, "minimal")), url: "http://" + free.Addr().String(), errs: new(buffer)}
-	m.Env = append(environ, "LISTEN="+free.Addr().String(), "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+api)
+	require.NoError(t, free.Close())
+	return free.Addr().String()
+}
+
+// start starts the program and returns when it is healthy.
+func (m *program) start(t *testing.T, addr string) {
+	t.Helper()
+	m.url, m.errs = "http://"+addr, new(buffer)
 	m.Stderr, m.WaitDelay = m.errs, time.Minute
 	m.Cancel = func() error { return m.Process.Signal(os.Interrupt) }
-	require.NoError(t, free.Close())
 	require.NoError(t, m.Start())
 	require.Eventually(t, func() bool {
 		resp, err := http.Get(m.url + "/healthz")
@@ -68,11 +83,10 @@ func startMinimal(ctx context.Context, t *testing.T, api string, environ ...stri
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	}, time.Minute, 20*time.Millisecond, m.errs)
-	return m
 }
 
 // end stops the program as Ctrl-C does.
-func (m *minimal) end(t *testing.T, stop func()) {
+func (m *program) end(t *testing.T, stop func()) {
 	t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	stop()
