@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// PlaceholderUser is the user ID that a chat door of FlightDeck writes for a caller without one.
+// PlaceholderUser is the user ID that a chat door of FlightDeck, or turnhttp with Config.FlightDeck, writes for a caller without one.
 const PlaceholderUser = "user_42"
 
 // MemoryKey returns the key of the memory that a session's records belong to. It is the ID of the session's user, or the session

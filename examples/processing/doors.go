@@ -26,7 +26,7 @@ func (p *pipeline) door() auth.Door {
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
 	c := p.chat
-	c.Door, c.CallbackServices, c.PathPrefixes = p.door(), p.services.Known, true
+	c.Door, c.CallbackServices, c.PathPrefixes, c.FlightDeck = p.door(), p.services.Known, true, true
 	doors, err := turnhttp.New(p.agent, p.to, c)
 	if err != nil {
 		return err

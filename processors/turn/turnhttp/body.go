@@ -13,21 +13,28 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// errBody is the error about a body that is not valid JSON.
-var errBody = errors.New("turnhttp: body is not JSON")
+// What is wrong with a body, as the door answers it.
+var (
+	errBody  = errors.New("Request body is not JSON")
+	errDepth = errors.New("Request body is nested too deep")
+)
 
 // readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
 // ignores what follows the value. If ok is false, the request must be answered with rejection.
-func readBody(w http.ResponseWriter, v *entrance.Visit) (value topics.Raw, rejection answer, ok bool) {
+func (h *Handler) readBody(w http.ResponseWriter, v *entrance.Visit) (value topics.Raw, rejection answer, ok bool) {
 	raw, refusal := v.ReadBody(w)
 	if refusal != nil {
 		return nil, refusal.Answer(), false
 	}
 	value, err := firstValue(raw)
-	if err != nil {
+	switch {
+	case err == nil:
+		return value, answer{}, true
+	case h.config.FlightDeck:
 		return nil, entrance.Internal(), false
+	default:
+		return nil, entrance.Failed(http.StatusBadRequest, err.Error()), false
 	}
-	return value, answer{}, true
 }
 
 // maxBodyDepth is the limit of nesting in a body. It is below that of a record because the body is nested in records.
@@ -45,8 +52,11 @@ func firstValue(raw []byte) (topics.Raw, error) {
 		return nil, errBody
 	}
 	value := raw[:dec.InputOffset()]
-	if !utf8.Valid(value) || codec.Deeper(value, maxBodyDepth) {
+	switch {
+	case !utf8.Valid(value):
 		return nil, errBody
+	case codec.Deeper(value, maxBodyDepth):
+		return nil, errDepth
 	}
 	return value, nil
 }

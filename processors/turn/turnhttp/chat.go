@@ -19,9 +19,6 @@ import (
 // turnRoom is what the turn needs of a record and of a row besides a message, in bytes.
 const turnRoom = 80 << 10
 
-// defaultUser is the user_id of messages without one, as in FlightDeck.
-const defaultUser = topics.PlaceholderUser
-
 // Chat returns the handler for messages: POST a JSON object with session_id and content, and optionally user_id, reply (an
 // object with a callbackService) and request_id. After the route and the message are acknowledged, it answers 200 with
 // session_id and, if there is one, request_id. The answer to the message is written to message-output.
@@ -53,7 +50,7 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit
 	if refusal := v.Authenticate(auth.Write); refusal != nil {
 		return refusal.Answer()
 	}
-	body, rejection, ok := readBody(w, v)
+	body, rejection, ok := h.readBody(w, v)
 	if !ok {
 		return rejection
 	}
@@ -72,16 +69,37 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit
 		return h.send(r, v, q)
 	}
 	q.cause = derived("chat", h.topics.Agent, q.session, key)
-	same := fingerprintOf("chat body", q.user, string(body))
+	same := fingerprintOf("chat body", q.userText(), string(body))
 	return h.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return h.send(r, v, q) })
 }
 
 // question is a decoded chat request.
 type question struct {
-	session, user, content string
-	request                string     // empty: no request_id
-	reply                  topics.Raw // nil: no route
-	cause                  string     // prefix of the ids of its records; empty: no ids
+	session, content string
+	user             *string    // nil: none
+	request          string     // empty: no request_id
+	reply            topics.Raw // nil: no route
+	cause            string     // prefix of the ids of its records; empty: no ids
+}
+
+// userText returns the user, or an empty text for none.
+func (q question) userText() string {
+	if q.user == nil {
+		return ""
+	}
+	return *q.user
+}
+
+// userOf returns the user of a body by its user_id, which is nil if it is absent.
+func (h *Handler) userOf(id topics.Raw) *string {
+	text := textForm(id)
+	switch {
+	case h.config.FlightDeck && id == nil:
+		text = topics.PlaceholderUser
+	case !h.config.FlightDeck && (isNull(id) || blank(text)):
+		return nil
+	}
+	return &text
 }
 
 // readChat decodes a question. wrong is the reason to reject it, if any. The checks are in FlightDeck's order, followed by
@@ -89,13 +107,10 @@ type question struct {
 func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wrong string) {
 	m := members(body, "session_id", "content", "user_id", "reply", "request_id")
 	q = question{
-		session: textForm(m["session_id"]), content: textForm(m["content"]), user: defaultUser,
-	}
-	if user, ok := m["user_id"]; ok {
-		q.user = textForm(user)
+		session: textForm(m["session_id"]), content: textForm(m["content"]), user: h.userOf(m["user_id"]),
 	}
 	if caller.UserID != "" {
-		q.user = caller.UserID
+		q.user = &caller.UserID
 	}
 	if blank(q.session) {
 		return q, "Missing required field: session_id"
@@ -147,7 +162,7 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	now := h.config.Clock.Now().Format(time.RFC3339Nano)
 	if q.request == "" && q.reply != nil { // the IDs of the records bind the message to its route
 		pair := strconv.FormatUint(h.pairs.Add(1), 10)
-		q.cause = derived("pair", h.topics.Agent, q.session, now, r.RemoteAddr, pair, q.user, q.content, string(q.reply))
+		q.cause = derived("pair", h.topics.Agent, q.session, now, r.RemoteAddr, pair, q.userText(), q.content, string(q.reply))
 	}
 	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id(limits.MessageID))
 	if err != nil {
@@ -199,7 +214,7 @@ func (h *Handler) message(q question) topics.Message {
 		metadata = entrance.Object("locale", "en-US", "client", "web", "request_id", q.request)
 	}
 	return topics.Message{
-		SessionID: &q.session, UserID: &q.user, Role: &role, Content: jsonText(q.content), Timestamp: &at,
+		SessionID: &q.session, UserID: q.user, Role: &role, Content: jsonText(q.content), Timestamp: &at,
 		Metadata: metadata,
 	}
 }

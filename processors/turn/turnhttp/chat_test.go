@@ -167,7 +167,7 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newFixture(t)
+				s := newFixture(t, likeFlightDeck)
 				g := s.send(request{method: c.method, path: turnhttp.ChatPath, body: c.body})
 				require.Equal(t, c.status, g.status, g.body)
 				require.Equal(t, c.answer, g.body)

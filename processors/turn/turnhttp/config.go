@@ -51,6 +51,10 @@ type Config struct {
 	// bytes of memory.
 	RememberFor   time.Duration
 	RememberCount int
+	// FlightDeck answers and writes as FlightDeck's chat API where the door would not otherwise (default: it does not): a body that is
+	// not JSON is answered with 500, and a message without a user_id gets the user topics.PlaceholderUser; a user_id that is null, an
+	// object or an array becomes the text that Java makes of it.
+	FlightDeck bool
 	// PathPrefixes makes Handler.ServeHTTP serve every path that begins with ChatPath or ToolResponsePath, as FlightDeck does (default:
 	// exact paths). A proxy that protects exact paths does not protect the others: /api/chatterbox is a chat door.
 	PathPrefixes bool

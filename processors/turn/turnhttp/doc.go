@@ -1,5 +1,5 @@
 // Package turnhttp is the HTTP entrance of an agent: it accepts messages and the results of asynchronous tools, and writes
-// them to the agent's topics. It implements FlightDeck's chat API.
+// them to the agent's topics. It implements FlightDeck's chat API; with Config.FlightDeck also its peculiarities.
 //
 //	POST /api/chat            --> Chat ----------+--> {agent}-reply-to (if the message names a reply)
 //	                                             +--> {agent}-message-input
@@ -20,7 +20,7 @@
 //
 // Errors are JSON objects with the member "error":
 //
-//	400  a field is missing or not usable, or the Idempotency-Key is not usable
+//	400  the body is not JSON, a field is missing or not usable, or the Idempotency-Key is not usable
 //	401  the caller is not authenticated, or the callback token is not valid
 //	403  the caller may not write, or not to the session, or the request comes from a page of an origin that is not
 //	     trusted, or names another host
@@ -33,7 +33,7 @@
 //	422  the Idempotency-Key was used for another request
 //	429  the caller or the session exceeds Config.Limits; Retry-After says when to repeat the request
 //	431  a header is longer than 8 KiB (Authorization and Cookie: 16 KiB), or all together are longer than 48 KiB
-//	500  the body is not JSON, or the brokers did not acknowledge the records within 30 s; the records may be written later
+//	500  the brokers did not acknowledge the records within 30 s; the records may be written later
 //	503  too many requests, or too many bytes of bodies, at a time; Retry-After says when to repeat the request
 //
 // # Repeated requests

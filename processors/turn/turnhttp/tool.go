@@ -50,7 +50,7 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entran
 	if refusal := v.Admit(auth.Caller{Subject: "callback " + claims.SessionID}); refusal != nil {
 		return refusal.Answer()
 	}
-	body, rejection, ok := readBody(w, v)
+	body, rejection, ok := h.readBody(w, v)
 	if !ok {
 		return rejection
 	}

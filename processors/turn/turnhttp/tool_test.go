@@ -68,7 +68,7 @@ func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 
 func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newFixture(t)
+		s := newFixture(t, likeFlightDeck)
 		minted, err := token.Mint(secret, token.Claims{
 			SessionID: "s", ToolUseID: "t", Agent: text("pilot"), Expires: noon.Add(time.Second),
 		})
