@@ -72,7 +72,10 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	s := subscribe(ctx, t, screen, "s")
 	status, answer := post(ctx, t, doors+"/api/chat", `{"session_id":"s","content":"Which berth?"}`, "")
 	require.Equal(t, []any{200, `{"status":"ok","session_id":"s"}`}, []any{status, answer})
+	require.Contains(t, s.until(`"topic":"pilot-message-input"`), "user_42", "FlightDeck's user for a message without one")
 	require.Contains(t, s.until("chat_response"), `"content":"N4."`)
+	status, _ = post(ctx, t, doors+"/api/chat", "not JSON", "")
+	require.Equal(t, 500, status, "as in FlightDeck")
 	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, time.Minute, 20*time.Millisecond)
 
 	// A chat with a reply: out by the callback, and no token on any screen.

@@ -2,7 +2,6 @@ package turnhttp
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"unicode/utf8"
 
@@ -13,12 +12,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What is wrong with a body, as the door answers it.
-var (
-	errBody  = errors.New("Request body is not JSON")
-	errDepth = errors.New("Request body is nested too deep")
-)
-
 // readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
 // ignores what follows the value. If ok is false, the request must be answered with rejection.
 func (h *Handler) readBody(w http.ResponseWriter, v *entrance.Visit) (value topics.Raw, rejection answer, ok bool) {
@@ -26,39 +19,40 @@ func (h *Handler) readBody(w http.ResponseWriter, v *entrance.Visit) (value topi
 	if refusal != nil {
 		return nil, refusal.Answer(), false
 	}
-	value, err := firstValue(raw)
+	value, wrong := firstValue(raw)
 	switch {
-	case err == nil:
+	case wrong == "":
 		return value, answer{}, true
 	case h.config.FlightDeck:
 		return nil, entrance.Internal(), false
 	default:
-		return nil, entrance.Failed(http.StatusBadRequest, err.Error()), false
+		return nil, entrance.Failed(http.StatusBadRequest, wrong), false
 	}
 }
 
 // maxBodyDepth is the limit of nesting in a body. It is below that of a record because the body is nested in records.
 const maxBodyDepth = topics.MaxValueDepth - 4
 
-// firstValue returns the first JSON value of raw, or nil if raw is blank.
-func firstValue(raw []byte) (topics.Raw, error) {
+// firstValue returns the first JSON value of raw, or nil if raw is blank. wrong is the reason to reject raw, if any.
+func firstValue(raw []byte) (value topics.Raw, wrong string) {
+	const noJSON = "Request body is not JSON"
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 {
-		return nil, nil
+		return nil, ""
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(raw),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := dec.SkipValue(); err != nil {
-		return nil, errBody
+		return nil, noJSON
 	}
-	value := raw[:dec.InputOffset()]
+	value = raw[:dec.InputOffset()]
 	switch {
 	case !utf8.Valid(value):
-		return nil, errBody
+		return nil, noJSON
 	case codec.Deeper(value, maxBodyDepth):
-		return nil, errDepth
+		return nil, "Request body is nested too deep"
 	}
-	return value, nil
+	return value, ""
 }
 
 // members returns the members of an object with the given names. If a name is repeated, the last member counts. A value
