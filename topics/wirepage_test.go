@@ -52,8 +52,8 @@ TypeScript.
   A result with the status "error" goes to the model; a record on think-dlq ends the turn. A record whose deadline has passed needs
   no answer.
 - A response without previous_messages continues the history of the session, and one without last_input_message answers the message
-  of its step. A response that repeats the bytes of an earlier one of its session is rejected, also under another ID: its timestamp
-  alone may be the same. The metadata of the message can tell them apart.
+  of its step. A response whose ID names no step, and that repeats the bytes of an earlier one of its session, is rejected as
+  a repeat.
 - A response asks for tools with tool_uses and "end_turn":false, or has the answer as text in last_input_response and
   "end_turn":true. turntable.events is none, unless the worker writes agent-events.
 - The content of a message is a text or an array of blocks: {"type":"text","text":...}, and in an assistant's message that calls

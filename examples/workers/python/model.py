@@ -26,7 +26,7 @@ def answer(step, session, identity):
     uses = [{"tool_use_id": f"{identity}/{i}", "name": name, "input": arguments} for i, (name, arguments) in enumerate(calls)]
     blocks = [{"type": "text", "text": text}]
     blocks += [{"type": "tool_use", "id": use["tool_use_id"], "name": use["name"], "input": use["input"]} for use in uses]
-    metadata = {"agent": AGENT, "step": identity}  # the latter so that no two responses have the same bytes
+    metadata = {"agent": AGENT}
     return "think-request-response", "think", {
         "session_id": session, "user_id": step.get("user_id"), "think_input_tokens": 0, "think_output_tokens": 0,
         "last_input_response": [{"role": "assistant", "content": blocks, "timestamp": now(), "metadata": metadata}],

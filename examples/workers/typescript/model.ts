@@ -28,7 +28,7 @@ await run('models', 'enriched-message-input', async (step, session, id): Promise
   const timestamp = new Date().toISOString();
   const uses = reply.calls.map((call, i) => ({ tool_use_id: `${id}/${i}`, ...call }));
   const blocks = uses.map((use) => ({ type: 'tool_use', id: use.tool_use_id, name: use.name, input: use.input }));
-  const metadata = { agent, step: id }; // the latter so that no two responses have the same bytes
+  const metadata = { agent };
   return {
     topic: 'think-request-response', word: 'think', headers: { 'turntable.events': 'none' }, value: {
       session_id: session, user_id: step.user_id, think_input_tokens: 0, think_output_tokens: 0,
