@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +29,15 @@ var ErrNotRunning = errors.New("agent: the agent does not run: call Run, for exa
 // until ctx ends: the turn then continues. Messages of a session that ask at the same time are answered in order. A turn that
 // waits for a person's approval waits as long as its gate.
 func (a *Agent) Ask(ctx context.Context, session, message string) (answer string, err error) {
+	return a.AskOnce(ctx, session, "", message)
+}
+
+// AskOnce is Ask for callers that may repeat it, for example after a crash. The first call with a key in a session writes the
+// message; another one within an hour gets the answer of the first, also in another process, and waits for it if the turn has
+// not ended. An empty key is that of no other call.
+func (a *Agent) AskOnce(ctx context.Context, session, key, message string) (answer string, err error) {
 	f := folder.NewFolder()
-	for e, err := range a.Stream(ctx, session, message) {
+	for e, err := range a.stream(ctx, session, key, message) {
 		if err != nil {
 			return "", err
 		}
@@ -69,8 +78,12 @@ const Superseded = "superseded"
 // Stream is Ask with the events of the turn as they happen. Package folder describes their types; Superseded is a further one.
 // The sequence ends after the last event or the first error. A caller that stops reading does not end the turn.
 func (a *Agent) Stream(ctx context.Context, session, message string) iter.Seq2[folder.Event, error] {
+	return a.stream(ctx, session, "", message)
+}
+
+func (a *Agent) stream(ctx context.Context, session, key, message string) iter.Seq2[folder.Event, error] {
 	return func(yield func(folder.Event, error) bool) {
-		s, err := a.begin(ctx, session, message)
+		s, err := a.begin(ctx, session, cmp.Or(key, rand.Text()), message)
 		if err != nil {
 			yield(folder.Event{}, ended(err))
 			return
@@ -122,19 +135,12 @@ func failure(end folder.End) error {
 }
 
 // begin writes the message when the agent is ready.
-func (a *Agent) begin(ctx context.Context, session, message string) (invoke.Stream, error) {
+func (a *Agent) begin(ctx context.Context, session, key, message string) (invoke.Stream, error) {
 	if !a.config.Parts.has(Doors) {
 		return nil, ErrNoDoors
 	}
-	select {
-	case <-a.ready:
-	case <-a.ended:
-		return nil, ErrStopped
-	case <-ctx.Done():
-		if !a.begun.Load() {
-			return nil, fmt.Errorf("%w: %w", ErrNotRunning, context.Cause(ctx))
-		}
-		return nil, fmt.Errorf("agent: the agent is still starting; its health and its log say what it waits for: %w", context.Cause(ctx))
+	if err := a.wait(ctx); err != nil {
+		return nil, err
 	}
 	data, err := json.Marshal(map[string]any{
 		"inputs": map[string]any{"messages": []any{map[string]string{"role": "user", "content": message}}},
@@ -142,5 +148,20 @@ func (a *Agent) begin(ctx context.Context, session, message string) (invoke.Stre
 	if err != nil {
 		return nil, fmt.Errorf("agent: encode the message: %w", err)
 	}
-	return a.parts.Load().pipeline.Invoke(ctx, invoke.Request{SessionID: session, Data: data})
+	return a.parts.Load().pipeline.Invoke(ctx, invoke.Request{SessionID: session, IdempotencyKey: key, Data: data})
+}
+
+// wait blocks until the agent is ready. The error says why it will not be, or why it is not yet.
+func (a *Agent) wait(ctx context.Context) error {
+	select {
+	case <-a.ready:
+		return nil
+	case <-a.ended:
+		return ErrStopped
+	case <-ctx.Done():
+		if !a.begun.Load() {
+			return fmt.Errorf("%w: %w", ErrNotRunning, context.Cause(ctx))
+		}
+		return fmt.Errorf("agent: the agent is still starting; its health and its log say what it waits for: %w", context.Cause(ctx))
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"go.uber.org/zap"
+
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -47,6 +49,33 @@ func Example() {
 	stop()
 	fmt.Println(<-ran)
 	// Output:
+	// It is on its way. <nil>
+	// <nil>
+}
+
+// A caller that may repeat a question gives it a key.
+func ExampleAgent_AskOnce() {
+	a, err := agent.New("support", agent.Config{Model: think.StreamFunc(findThenAnswer), Tools: []tools.Tool{
+		tools.New("find_order", "Finds an order.", func(context.Context, struct{}) (string, error) {
+			fmt.Println("the tool runs")
+			return "on its way", nil
+		}),
+	}, Logger: zap.NewNop()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- a.Run(ctx) }()
+	for range 2 {
+		fmt.Println(a.AskOnce(ctx, "session-1", "question-1", "Where is order 7?"))
+	}
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// the tool runs
+	// It is on its way. <nil>
 	// It is on its way. <nil>
 	// <nil>
 }
