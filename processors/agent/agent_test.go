@@ -23,6 +23,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -107,10 +108,15 @@ func TestMistakesAreNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for want, c := range map[string]agent.Config{
-		"Model is missing":                                           {},
-		"Memory: Updater is missing":                                 {Memory: &agent.Memory{}},
-		"those of tenants need Tenant":                               {Budgets: turn.Budgets{Tenant: turn.Budget{Total: 1}}},
-		"Deliver: Services has none":                                 {Deliver: &agent.Deliver{}},
+		"Model is missing":             {},
+		"Memory: Updater is missing":   {Memory: &agent.Memory{}},
+		"those of tenants need Tenant": {Budgets: turn.Budgets{Tenant: turn.Budget{Total: 1}}},
+		"Deliver: Services has none":   {Deliver: &agent.Deliver{}},
+		"Channels: Accounts has none":  {Channels: &agent.Channels{}},
+		"account 0 has no adapter":     {Channels: &agent.Channels{Accounts: []channel.AccountAdapter{{}}}},
+		"two accounts are b/main": {Channels: &agent.Channels{Accounts: []channel.AccountAdapter{
+			{Name: "main", Adapter: doorBoard{newBoard("b")}}, {Name: "main", Adapter: doorBoard{newBoard("b")}},
+		}}},
 		`Listen: "8080" is not host:port`:                            {Listen: "8080"},
 		"other machines can reach 0.0.0.0:8080":                      {Listen: "0.0.0.0:8080"},
 		"other machines can reach :8080":                             {Listen: ":8080"},

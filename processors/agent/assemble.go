@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
@@ -36,6 +37,7 @@ type assembly struct {
 	mux      *http.ServeMux
 	handler  http.Handler // of all doors
 	pipeline *invoke.Pipeline
+	bridge   *channel.Bridge // nil without Channels
 	closing  []func()
 }
 
@@ -160,12 +162,21 @@ func functionsOf(list []tools.Tool) map[string]tools.Func {
 
 func (a *assembly) addSenders() error {
 	c := a.config
+	transports := map[string]sink.Transport{}
 	if c.Deliver != nil {
 		calls := sink.NewHTTP(c.Deliver.Services)
 		a.closing = append(a.closing, calls.Close)
-		s, err := sink.New(a.name, a.to, sink.Config{
-			Transports: map[string]sink.Transport{topics.KindHTTP: calls}, Config: worker.Config{Logger: c.Logger},
-		})
+		transports[topics.KindHTTP] = calls
+	}
+	if c.Channels != nil {
+		posts, err := c.Channels.transport(a.name)
+		if err != nil {
+			return fmt.Errorf("channels: %w", err)
+		}
+		transports[topics.KindChannel] = posts
+	}
+	if len(transports) > 0 {
+		s, err := sink.New(a.name, a.to, sink.Config{Transports: transports, Config: worker.Config{Logger: c.Logger}})
 		if err != nil {
 			return fmt.Errorf("deliveries: %w", err)
 		}

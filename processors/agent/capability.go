@@ -42,7 +42,7 @@ func run[C any](n *needs, of func(string, C) (*goka.GroupGraph, error), config C
 // needs returns what the capabilities that are on need. It is the only place that knows what belongs together. What Turn sets
 // overrides what a capability would set.
 func (c *Config) needs() (n needs) {
-	gated, peered, delegates := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0
+	gated, peered, delegates, channels := c.Approval != nil, c.Peers != nil, len(c.Delegates) > 0, c.Channels != nil
 	// The turn writes the stream also of turns that end before the model is asked. The fold group says how it ends.
 	n.catalog(topics.WithEvents())
 	n.turn = c.Turn
@@ -51,7 +51,7 @@ func (c *Config) needs() (n needs) {
 	if gated {
 		n.catalog(topics.WithGates())
 		n.turn.Approval, n.turn.Gates = cmp.Or(c.Turn.Approval, c.Approval), true
-		run(&n, gate.Graph, gate.Config{Policy: *c.Approval})
+		run(&n, gate.Graph, gate.Config{Policy: *c.Approval, Channels: channels})
 		run(&n, gate.GrantsGraph, gate.Config{Policy: *c.Approval})
 	}
 	if c.Compactor != nil {
@@ -79,18 +79,27 @@ func (c *Config) needs() (n needs) {
 		n.turn.Latencies = true
 		run(&n, latency.Graph, latency.Config{})
 	}
-	if c.Deliver != nil {
+	if c.Deliver != nil || channels {
 		n.catalog(topics.WithDeliveries())
-		n.turn.Delivery = true
-		config := c.Deliver.Config
-		config.PeerCallbacks = config.PeerCallbacks || peered
+		var config delivery.Config
+		if c.Deliver != nil {
+			n.turn.Delivery, config = true, c.Deliver.Config
+			config.PeerCallbacks = config.PeerCallbacks || peered
+		}
+		config.Channels = config.Channels || channels
 		run(&n, delivery.Graph, config)
 		run(&n, delivery.RoutesGraph, config)
 	}
-	if delegates {
+	if delegates || channels {
 		n.catalog(topics.WithChannels())
 		n.turn.Channels = true
-		run(&n, delegation.Graph, delegation.Config{Agents: c.Delegates, Peers: peered})
+	}
+	if delegates {
+		config := delegation.Config{Agents: c.Delegates, Peers: peered}
+		if channels && c.Channels.Settings != nil {
+			config.Prompts = c.Channels.Settings.Prompt
+		}
+		run(&n, delegation.Graph, config)
 		n.tools = append(n.tools, definitions(delegation.Tools(c.Delegates...)...)...)
 	}
 	if peered {

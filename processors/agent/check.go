@@ -30,6 +30,11 @@ func (c *Config) check(given []string) error {
 	wrong(c.Memory != nil && c.Memory.Updater == nil, "Memory: Updater is missing: nothing would be remembered")
 	wrong(c.Budgets.Tenant != turn.Budget{} && c.Tenant == nil, "Budgets: those of tenants need Tenant: no user would have one")
 	wrong(c.Deliver != nil && len(c.Deliver.Services.Names()) == 0, "Deliver: Services has none: see sink.ParseServices")
+	if c.Channels != nil {
+		wrong(len(c.Channels.Accounts) == 0, "Channels: Accounts has none: no one could write")
+		_, err := c.Channels.transport("")
+		wrong(err != nil, "Channels: %w", err)
+	}
 	if c.Listen != "" {
 		host, _, err := net.SplitHostPort(c.Listen)
 		wrong(err != nil, "Listen: %q is not host:port", c.Listen)

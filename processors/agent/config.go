@@ -52,6 +52,8 @@ type Config struct {
 	Latencies bool
 	// Deliver sends answers to the services that messages name in reply (default: such messages are refused).
 	Deliver *Deliver
+	// Channels are the platforms on which people write to the agent: Slack, Teams, mail and others (default none).
+	Channels *Channels
 	// Delegates are the agents of the same brokers that this one may give tasks to, and that may give it some (default none).
 	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool delegation.SendTool.
 	Delegates []string
@@ -112,8 +114,8 @@ type Part uint8
 const (
 	Groups  Part = 1 << iota // the groups with the tables: of turns, gates, batches, deliveries, memories, costs, tasks
 	Workers                  // the model, the tools, the compactor and the updater of memories
-	Senders                  // what sends answers to services, and tasks to peers
-	Doors                    // HTTP: /invoke, chat, callbacks, gates, WebSocket, tasks of peers and delegates, health
+	Senders                  // what sends answers to services and channels, and tasks to peers
+	Doors                    // HTTP: /invoke, chat, callbacks, gates, WebSocket, channels, tasks of peers and delegates, health
 )
 
 const allParts = Groups | Workers | Senders | Doors

@@ -1,4 +1,4 @@
-// Package agent assembles an agent from the parts of this module: turns, a model, tools, approvals, memory, budgets, deliveries,
+// Package agent assembles an agent from the parts of this module: turns, a model, tools, approvals, memory, budgets, deliveries, channels,
 // tasks of other agents and instances, and the doors. Each is switched on by one field of Config, and they agree by construction:
 // topics, groups, workers and doors follow from the same configuration. What New builds is public, and a program that needs
 // another arrangement builds it from the same packages (see Agent.Graphs, Agent.Handler and Config.Parts).
@@ -11,6 +11,7 @@
 //	/api/chat                messages, with the answer on {agent}-message-output or delivered (package turnhttp)
 //	/api/tools/response      results of tools that answer later (package turnhttp)
 //	/api/gates               what waits for a person, and decisions (Approval; package gatehttp)
+//	/channels/{channel}/{name}  what platforms send (Channels; package channel)
 //	/api/delegations         tasks of other agents (Delegates; package delegationhttp)
 //	/api/peer/               tasks of other instances (Peers; package peerhttp)
 //	/ws                      sessions as they happen (package delivery/websocket)

@@ -35,7 +35,7 @@ func (c *Config) door() auth.Door {
 }
 
 func (a *assembly) addDoors() error {
-	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addDelegations, a.addPeers} {
+	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addChannels, a.addDelegations, a.addPeers} {
 		if err := add(); err != nil {
 			return err
 		}
