@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -65,6 +66,8 @@ type Config struct {
 
 	// Listen is the address of the doors, for example "127.0.0.1:8080" (default: Handler serves them, or nothing does).
 	Listen string
+	// Pages serves the paths that no door has, to everyone, for example a page that uses the doors (default: they are not found).
+	Pages http.Handler
 	// Authenticate says who a caller of the doors is. Without it everyone who reaches the address may do everything: New refuses
 	// an address in Listen that other machines can reach, unless Open is set.
 	Authenticate auth.Authenticate

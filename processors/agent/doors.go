@@ -41,6 +41,9 @@ func (a *assembly) addDoors() error {
 		}
 	}
 	a.mux.HandleFunc("GET "+HealthPath, func(w http.ResponseWriter, r *http.Request) { a.health(w, r, true) })
+	if a.config.Pages != nil {
+		a.mux.Handle("/", a.config.Pages)
+	}
 	a.handler = httpserver.WithTrustedProxies(a.mux, a.config.TrustedProxies...)
 	return nil
 }

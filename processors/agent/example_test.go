@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -77,5 +78,43 @@ func ExampleAgent_AskOnce() {
 	// the tool runs
 	// It is on its way. <nil>
 	// It is on its way. <nil>
+	// <nil>
+}
+
+// The warehouse is a tool of the support.
+func ExampleAgent_Tool() {
+	warehouse, err := agent.New("warehouse", agent.Config{Logger: zap.NewNop(), Model: think.Func(
+		func(_ context.Context, s think.Step) (think.Reply, error) {
+			fmt.Println("the task is:", topics.Text(s.Input().Content))
+			return think.Say("12 lamps"), nil
+		})})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	support, err := agent.New("support", agent.Config{
+		Logger: zap.NewNop(), Tools: []tools.Tool{warehouse.Tool("ask_warehouse", "Knows what is in stock.")},
+		Model: think.Func(func(_ context.Context, s think.Step) (think.Reply, error) {
+			if *s.Input().Role == "tool" {
+				return think.Say("There are some."), nil
+			}
+			call := think.Call{Name: "ask_warehouse", Input: topics.Raw(`{"task":"Count the lamps."}`)}
+			return think.Reply{Blocks: []think.Block{{Call: &call}}}, nil
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return warehouse.Run(ctx) })
+	group.Go(func() error { return support.Run(ctx) })
+	fmt.Println(support.Ask(ctx, "session-1", "Are there lamps?"))
+	stop()
+	fmt.Println(group.Wait())
+	// Output:
+	// the task is: Count the lamps.
+	// There are some. <nil>
 	// <nil>
 }

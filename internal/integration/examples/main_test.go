@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ var (
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err == nil {
-		err = build("approval", "channels", "invoke", "minimal", "peers", "workers")
+		err = build("approval", "channels", "invoke", "minimal", "peers", "tutorial/...", "workers")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,6 +94,17 @@ func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// freePort returns a port on which no program listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	return port
 }
 
 func TestCommandLinesAreChecked(t *testing.T) {
