@@ -29,7 +29,7 @@ var (
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err == nil {
-		err = build("approval", "channels", "invoke", "minimal", "peers", "tutorial/...", "workers")
+		err = build("approval", "channels", "invoke", "minimal", "peers", "slack", "tutorial/...", "workers")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -29,6 +29,11 @@ func claude(w http.ResponseWriter, r *http.Request) {
 	if bytes.Contains(body, []byte("on its way")) {
 		block, delta, reason = `{"type":"text","text":""}`, `{"type":"text_delta","text":"Order 7 is on its way."}`, "end_turn"
 	}
+	stream(w, block, delta, reason)
+}
+
+// stream answers as Anthropic's API does, with one block.
+func stream(w http.ResponseWriter, block, delta, reason string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range [][2]string{
 		{"message_start", `"message":{"id":"m","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":9,"output_tokens":1}}`},

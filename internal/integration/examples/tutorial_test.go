@@ -149,7 +149,7 @@ func (s *shell) run(t *testing.T, commands, want string) {
 	require.Eventually(t, func() bool {
 		printed := s.out.String()[s.read:]
 		return strings.Contains(printed, prompt) && pattern.MatchString(strings.Replace(printed, prompt, "", 1))
-	}, waitLimit, 10*time.Millisecond, "%s\n%s\n%s", commands, s.out, s.errs)
+	}, time.Minute, 10*time.Millisecond, "%s\n%s\n%s", commands, s.out, s.errs)
 	s.read = len(s.out.String())
 	for line := range strings.Lines(s.errs.String()) {
 		require.Regexp(t, `set KAFKA_BOOTSTRAP_SERVERS|the doors are open|Killed`, line)

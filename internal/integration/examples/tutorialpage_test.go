@@ -51,10 +51,10 @@ func TestPageOfTheTutorial(t *testing.T) {
 		html, err := io.ReadAll(resp.Body)
 		return err == nil && resp.StatusCode == http.StatusOK && string(html) == source(t, "step4page", "index.html") &&
 			resp.Header.Get("Content-Type") == "text/html; charset=utf-8"
-	}, waitLimit, 20*time.Millisecond, errs)
+	}, time.Minute, 20*time.Millisecond, errs)
 
 	require.Equal(t, "One moment, please. It is refunded.", b.talk("approve"))
-	require.Equal(t, "One moment, please. That did not work: the call was refused", b.talk("deny"))
+	require.Equal(t, "One moment, please. That did not work: the call was refused by a person, who gave no reason", b.talk("deny"))
 	for _, m := range regexp.MustCompile(`case '(\w+)'`).FindAllStringSubmatch(source(t, "step4page", "index.html"), -1) {
 		require.True(t, b.seen[m[1]] || m[1] == "error", "%s: %v", m[1], b.seen)
 	}
@@ -84,8 +84,17 @@ func (b *browser) post(path, accept string, body any) *http.Response {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	require.NoError(b.t, err)
-	require.Equal(b.t, http.StatusOK, resp.StatusCode)
 	return resp
+}
+
+// decide presses a button until the door of the gates knows the gate: the stream can be ahead of it, by less than a person needs.
+func (b *browser) decide(path string, decision map[string]string) {
+	require.Eventually(b.t, func() bool {
+		resp := b.post(path, "*/*", decision)
+		defer func() { _ = resp.Body.Close() }()
+		require.Contains(b.t, []int{http.StatusOK, http.StatusNotFound}, resp.StatusCode)
+		return resp.StatusCode == http.StatusOK
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // talk sends the message of the page, decides when it is asked, and returns the text of the answer.
@@ -94,6 +103,7 @@ func (b *browser) talk(verdict string) (text string) {
 		"inputs": map[string]any{"messages": []any{map[string]string{"role": "user", "content": "Refund order 7, please."}}},
 	}})
 	defer func() { _ = resp.Body.Close() }()
+	require.Equal(b.t, http.StatusOK, resp.StatusCode)
 	b.seen = map[string]bool{}
 	lines, deltas := bufio.NewScanner(resp.Body), 0
 	for lines.Scan() {
@@ -129,8 +139,7 @@ func (b *browser) talk(verdict string) (text string) {
 			require.NotEmpty(b.t, e.Data.Output)
 		case "interaction_request":
 			require.Equal(b.t, "refund", e.Data.Payload.ToolCall.Name)
-			decided := b.post("/api/gates/"+e.Data.ID+"/decision", "*/*", map[string]string{"verdict": verdict, "args_sha256": e.Data.Payload.Digest})
-			require.NoError(b.t, decided.Body.Close())
+			b.decide("/api/gates/"+e.Data.ID+"/decision", map[string]string{"verdict": verdict, "args_sha256": e.Data.Payload.Digest})
 		}
 	}
 	require.NoError(b.t, lines.Err())
