@@ -69,7 +69,7 @@ func TestSDKsOfProvidersAreLinkedByTheirAdapterOnly(t *testing.T) {
 				if dep != sdk && !strings.HasPrefix(dep, sdk+"/") {
 					continue
 				}
-				require.True(t, p.name() == adapter || p.name() == "examples/multiagent" || p.name() == "examples/minimal", "%s links %s", p.name(), dep)
+				require.True(t, p.name() == adapter || p.name() == "examples/multiagent" || p.name() == "examples/minimal" || p.name() == "examples/slack", "%s links %s", p.name(), dep)
 				by = append(by, p.name())
 			}
 		}

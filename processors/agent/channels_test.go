@@ -104,3 +104,14 @@ func TestReceiveNeedsChannels(t *testing.T) {
 		require.ErrorIs(t, must(agent.New("support", c)).Receive(t.Context(), adapter.Inbound{}), agent.ErrNoChannels)
 	}
 }
+
+func TestChannelsNeedNoOtherCapability(t *testing.T) {
+	b := newBoard("b")
+	a := must(agent.New("support", agent.Config{
+		Model: think.StreamFunc(script), Tools: []tools.Tool{find}, Logger: zap.NewNop(),
+		Channels: &agent.Channels{Accounts: []channel.AccountAdapter{{Name: "main", Adapter: b}}},
+	}))
+	start(t, a)
+	require.NoError(t, a.Receive(t.Context(), b.mention("Where is order 7?")))
+	require.Equal(t, "It is on its way.", (<-b.sent).Text)
+}

@@ -35,7 +35,7 @@ func newWorkspace(t *testing.T) *workspace {
 	w := &workspace{posted: make(chan url.Values, 10)}
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "application/json")
-		if r.URL.Path != "/api/chat.postMessage" || r.Header.Get("Authorization") != "Bearer "+slackToken || r.ParseForm() != nil {
+		if r.ParseForm() != nil || r.URL.Path != "/api/chat.postMessage" || r.PostForm.Get("token") != slackToken {
 			_, _ = io.WriteString(rw, `{"ok":false,"error":"invalid_auth"}`)
 			return
 		}
