@@ -1,4 +1,4 @@
-// Step6delegate is two agents. One gives the other a task.
+// Step6delegate is two agents, one of which gives the other a task.
 package main
 
 import (
