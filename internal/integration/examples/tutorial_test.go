@@ -76,6 +76,7 @@ func TestCommandsOfTheTutorialPrintWhatItShows(t *testing.T) {
 	}
 	blocks := blocksOf(t)
 	require.Equal(t, "go mod init tutorial\n"+
+		"go get github.com/turntable-streams/turntable@latest\n"+
 		"go get github.com/turntable-streams/turntable/examples/tutorial/...\n"+
 		"go build -o . github.com/turntable-streams/turntable/examples/tutorial/...\n", blocks[0].text, "what TestMain builds")
 	commands := 0
