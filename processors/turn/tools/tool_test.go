@@ -31,7 +31,23 @@ func TestSchemaOfAToolIsThatOfItsInput(t *testing.T) {
 	require.Equal(t, map[string]int{"refunded": 7}, got)
 	_, err = refund.Func(t.Context(), tools.Call{Name: "refund", Input: topics.Raw(`{"order":"secret"}`)})
 	require.EqualError(t, err, "tools: input of refund does not fit *tools_test.refundInput")
+	for _, input := range []string{`{}`, `{"number":7}`, `{"order":7,"reason":"secret"}`, `{"order":null}`, `[]`, `null`} {
+		_, err = refund.Func(t.Context(), tools.Call{Name: "refund", Input: topics.Raw(input)})
+		require.Error(t, err, "%s: a misnamed argument would run the tool with zero values", input)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	_, err = refund.Func(t.Context(), tools.Call{Name: "refund", Input: topics.Raw(`{"number":7}`)})
+	require.EqualError(t, err, "tools: input of refund does not fit its schema: the members are order, why, required are order")
 	require.Zero(t, tools.CallOf(t.Context()))
+}
+
+func TestToolWithoutArgumentsTakesAnEmptyInput(t *testing.T) {
+	ping := tools.New("ping", "", func(context.Context, struct{}) (string, error) { return "pong", nil })
+	for _, input := range []topics.Raw{nil, topics.Raw(`{}`), topics.Raw(`null`)} {
+		got, err := ping.Func(t.Context(), tools.Call{Name: "ping", Input: input})
+		require.NoError(t, err, string(input))
+		require.Equal(t, "pong", got)
+	}
 }
 
 func TestToolWithoutASchemaPanics(t *testing.T) {
