@@ -12,11 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
-	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	peertransport "github.com/turntable-streams/turntable/processors/peer/transport"
-	"github.com/turntable-streams/turntable/processors/turn/compact"
-	"github.com/turntable-streams/turntable/processors/turn/think"
-	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -86,78 +82,6 @@ func (a *assembly) addGroups() error {
 		a.groups, errs = append(a.groups, p), append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-func (a *assembly) addWorkers() error {
-	c := a.config
-	model, err := a.model()
-	if err != nil {
-		return err
-	}
-	thinks, err := think.New(a.name, a.to, model, think.Config{Config: worker.Config{Logger: c.Logger}})
-	if err != nil {
-		return err
-	}
-	a.workers = append(a.workers, connected(thinks.Run, a.brokers, a.kafka))
-	if functions := functionsOf(c.Tools); len(functions) > 0 {
-		config := tools.Config{Config: worker.Config{Logger: c.Logger}, IgnoreUnknown: len(a.plan.given) > 0} // groups answer them
-		if c.CallbackSecret != "" {
-			config.TokenSecret, config.TokenTTL = c.CallbackSecret, tokenTTL
-		}
-		calls, err := tools.NewWorker(a.name, a.to, functions, config)
-		if err != nil {
-			return err
-		}
-		a.workers = append(a.workers, connected(calls.Run, a.brokers, a.kafka))
-	}
-	if c.Compactor != nil {
-		compacts, err := compact.New(a.name, a.to, c.Compactor, compact.Config{Config: worker.Config{Logger: c.Logger}})
-		if err != nil {
-			return err
-		}
-		a.workers = append(a.workers, connected(compacts.Run, a.brokers, a.kafka))
-	}
-	if c.Memory != nil {
-		updates, err := updater.New(a.name, a.to, c.Memory.Updater, updater.Config{Config: worker.Config{Logger: c.Logger}})
-		if err != nil {
-			return err
-		}
-		a.workers = append(a.workers, connected(updates.Run, a.brokers, a.kafka))
-	}
-	return nil
-}
-
-// model returns the model with its tools, which publishes the pieces of its replies if it streams.
-func (a *assembly) model() (think.Model, error) {
-	m := a.config.Model
-	if u, ok := m.(think.ToolUser); ok {
-		given := a.plan.given
-		for _, t := range a.config.Tools {
-			given = append(given, think.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
-		}
-		if len(given) > 0 {
-			var err error
-			if m, err = u.WithTools(given...); err != nil {
-				return nil, err
-			}
-			if closer, ok := m.(interface{ Close() }); ok {
-				a.closing = append(a.closing, closer.Close)
-			}
-		}
-	}
-	if s, ok := m.(think.Streamer); ok {
-		return think.Stream(a.name, a.to, s, think.WithStreamLogger(a.config.Logger))
-	}
-	return m, nil
-}
-
-// functionsOf returns the functions of tools by name.
-func functionsOf(list []tools.Tool) map[string]tools.Func {
-	functions := map[string]tools.Func{}
-	for _, t := range list {
-		functions[t.Name] = t.Func
-	}
-	return functions
 }
 
 func (a *assembly) addSenders() error {

@@ -266,7 +266,7 @@ func TestInvalidUseFailsTheTestWithAReason(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			tb := runFake(func(tb processortest.TB) { misuse.do(tb, processortest.New(tb, start, tallyGraph())) })
-			require.Contains(t, tb.errorText(), misuse.says)
+			require.Contains(t, tb.Errors(), misuse.says)
 		})
 	}
 }

@@ -67,7 +67,7 @@ func floorIsGrantedOnce(t processortest.TB) {
 
 func Example() {
 	tb := runFake(floorIsGrantedOnce)
-	fmt.Println("test errors:", tb.errorText())
+	fmt.Println("test errors:", tb.Errors())
 	// Output:
 	// granted to ann by conv-1/ann
 	// held by ann

@@ -10,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/internal/testing/failing"
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
@@ -19,9 +20,9 @@ func TestFailingCallbackFailsTheTestWithItsError(t *testing.T) {
 		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
 		tb.Errorf("continued")
 	})
-	require.Contains(t, tb.errorText(), "while group tally handled additions offset 0: processor stopped: group tally")
-	require.Contains(t, tb.errorText(), errRequested.Error())
-	require.NotContains(t, tb.errorText(), "continued")
+	require.Contains(t, tb.Errors(), "while group tally handled additions offset 0: processor stopped: group tally")
+	require.Contains(t, tb.Errors(), errRequested.Error())
+	require.NotContains(t, tb.Errors(), "continued")
 }
 
 func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
@@ -29,13 +30,13 @@ func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
 		d := processortest.New(tb, start, tallyGraph())
 		processortest.In(d, additions).Pipe("a", addition{Then: "panic"})
 	})
-	require.Contains(t, tb.errorText(), "requested panic")
+	require.Contains(t, tb.Errors(), "requested panic")
 }
 
 func TestStepsAfterAProcessorFailureFailTheTest(t *testing.T) {
-	tb := &fakeTB{}
+	tb := &failing.TB{}
 	var d *processortest.Driver
-	tb.goexit(func() {
+	tb.Step(func() {
 		d = processortest.New(tb, start, tallyGraph(), journalGraph())
 		processortest.In(d, additions).Pipe("a", addition{By: 1})
 		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
@@ -47,11 +48,9 @@ func TestStepsAfterAProcessorFailureFailTheTest(t *testing.T) {
 		func() { d.Advance(time.Minute) },
 		func() { _ = d.Replay() },
 	} {
-		tb.messages = nil
-		tb.goexit(step)
-		require.Contains(t, tb.errorText(), errRequested.Error())
+		require.Contains(t, tb.Step(step), errRequested.Error())
 	}
-	tb.goexit(tb.cleanups[0])
+	tb.End()
 }
 
 func TestBlockedCallbackFailsTheTestWithItsName(t *testing.T) {
@@ -65,7 +64,7 @@ func TestBlockedCallbackFailsTheTestWithItsName(t *testing.T) {
 			d.SetStepTimeout(20 * time.Millisecond)
 			processortest.InRaw(d, "work").Pipe("a", []byte("x"))
 		})
-		require.Contains(t, tb.errorText(), "while group stuck handled work offset 0: blocked for too long")
+		require.Contains(t, tb.Errors(), "while group stuck handled work offset 0: blocked for too long")
 	})
 }
 
@@ -78,8 +77,8 @@ func TestUnreadOutputsFailTheTest(t *testing.T) {
 		in.PipeRaw("a", []byte("?"))
 		require.Equal(t, []string{"counts", letters}, d.Unread())
 	})
-	require.Contains(t, tb.errorText(), "topic counts has 1 outputs that the test did not read")
-	require.Contains(t, tb.errorText(), "topic tally-dlq has 2 outputs that the test did not read")
+	require.Contains(t, tb.Errors(), "topic counts has 1 outputs that the test did not read")
+	require.Contains(t, tb.Errors(), "topic tally-dlq has 2 outputs that the test did not read")
 }
 
 func TestUnreadOutputsAreNotReportedInAFailedTest(t *testing.T) {
@@ -88,7 +87,7 @@ func TestUnreadOutputsAreNotReportedInAFailedTest(t *testing.T) {
 		processortest.In(d, additions).Pipe("a", addition{By: 1})
 		tb.Errorf("something else")
 	})
-	require.Equal(t, "something else", tb.errorText())
+	require.Equal(t, "something else", tb.Errors())
 }
 
 func TestTypedHandlersFailAndPanicAsInProduction(t *testing.T) {
@@ -108,7 +107,7 @@ func TestTypedHandlersFailAndPanicAsInProduction(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
 		processortest.In(processortest.New(tb, start, graph()), additions).Pipe("a", addition{Then: "fail"})
 	})
-	require.Contains(t, tb.errorText(), errRequested.Error())
+	require.Contains(t, tb.Errors(), errRequested.Error())
 }
 
 func BenchmarkPipe(b *testing.B) {

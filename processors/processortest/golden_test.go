@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/testing/failing"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -42,7 +43,7 @@ func TestGoldenFileDistinguishesNullFromEmpty(t *testing.T) {
 
 func TestGoldenFileIsWrittenWithTheFlagAndComparedWithout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "x.jsonl")
-	run := func(by ...int) *fakeTB {
+	run := func(by ...int) *failing.TB {
 		return runFake(func(tb processortest.TB) {
 			d := processortest.New(tb, start, tallyGraph())
 			for _, n := range by {
@@ -51,18 +52,18 @@ func TestGoldenFileIsWrittenWithTheFlagAndComparedWithout(t *testing.T) {
 			d.Golden(path)
 		})
 	}
-	require.Contains(t, run(1).errorText(), "-processortest.update writes it")
+	require.Contains(t, run(1).Errors(), "-processortest.update writes it")
 
 	undo := processortest.SetUpdate(true)
-	require.Empty(t, run(1, 2).errorText())
+	require.Empty(t, run(1, 2).Errors())
 	undo()
 	written, err := os.ReadFile(path)
 	require.NoError(t, err)
 
-	require.Empty(t, run(1, 2).errorText())
-	require.Contains(t, run(1).errorText(), "x.jsonl line 2")
-	require.Contains(t, run(1, 3).errorText(), "x.jsonl line 2")
-	require.Contains(t, run(1, 2, 3).errorText(), "x.jsonl line 3")
+	require.Empty(t, run(1, 2).Errors())
+	require.Contains(t, run(1).Errors(), "x.jsonl line 2")
+	require.Contains(t, run(1, 3).Errors(), "x.jsonl line 2")
+	require.Contains(t, run(1, 2, 3).Errors(), "x.jsonl line 3")
 	unchanged, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, written, unchanged)

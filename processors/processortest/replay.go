@@ -35,7 +35,7 @@ func (d *Driver) Replay() error {
 	if err != nil {
 		return err
 	}
-	written := d.enqueueAll()
+	written := d.enqueueSince(0)
 	if err := d.settle(); err != nil {
 		d.fail(err)
 		return err
@@ -47,8 +47,8 @@ func (d *Driver) Replay() error {
 	return errors.Join(append(d.compareRows(before, after), d.compareOutputs(written)...)...)
 }
 
-// enqueueAll queues every record for all its readers. It returns the current number of outputs of each topic.
-func (d *Driver) enqueueAll() map[string]int {
+// enqueueSince queues every record from a position on for all its readers. It returns the current number of outputs of each topic.
+func (d *Driver) enqueueSince(seq int64) map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	timers := make(map[string]bool)
@@ -63,7 +63,7 @@ func (d *Driver) enqueueAll() map[string]int {
 		}
 		for _, reader := range d.readers(topic) {
 			for _, r := range l.records {
-				if !r.held {
+				if !r.held && r.seq >= seq {
 					d.enqueue(reader, r)
 				}
 			}

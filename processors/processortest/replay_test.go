@@ -43,12 +43,12 @@ func TestReplayDetectsATopologyThatCountsTwice(t *testing.T) {
 		processortest.Out(d, counts).Drain()
 		err = d.Replay()
 	})
-	require.Empty(t, tb.errorText())
+	require.Empty(t, tb.Errors())
 	require.ErrorIs(t, err, processortest.ErrReplay)
 	require.ErrorContains(t, err, `group naive, row "a"`)
 	require.ErrorContains(t, err, `group naive, row "b"`)
 	require.ErrorContains(t, err, `topic counts, key "a", id "" does not repeat an earlier output`)
-	require.Contains(t, tb.log(), `{\"n\":2,\"timestamp\":\"\"}`)
+	require.Contains(t, tb.Log(), `{\"n\":2,\"timestamp\":\"\"}`)
 }
 
 // stamped emits one output per record, with the given value and headers.

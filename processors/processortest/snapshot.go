@@ -2,17 +2,22 @@ package processortest
 
 import "fmt"
 
-// Snapshot is the content of all tables of a driver.
-type Snapshot struct{ rows map[rowKey][]byte }
+// Snapshot is the content of all tables of a driver at one moment.
+type Snapshot struct {
+	rows map[rowKey][]byte
+	seq  int64 // of the next record
+}
 
-// Snapshot returns the content of all tables. Driver.Restore needs it.
+// Snapshot returns the content of all tables. Driver.Restore and Driver.Crash need it.
 func (d *Driver) Snapshot() *Snapshot {
 	d.tb.Helper()
 	rows, err := d.readTables()
 	if err != nil {
 		d.fail(err)
 	}
-	return &Snapshot{rows}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Snapshot{rows: rows, seq: d.seq}
 }
 
 // Restore gives all tables a content that they had, as after a crash that lost their last changes; no callback runs. Input.PipeAt then
@@ -20,6 +25,19 @@ func (d *Driver) Snapshot() *Snapshot {
 func (d *Driver) Restore(s *Snapshot) {
 	d.tb.Helper()
 	if err := d.writeTables(s.rows); err != nil {
+		d.fail(err)
+	}
+}
+
+// Crash lets the graphs continue as after a crash that lost what was not committed since s: it restores the tables and
+// delivers every record again that was written since, in order, whether a test or a graph wrote it. It returns when every
+// graph is idle. Outputs that are written again are outputs of their own, with the same turntable.id; the test must read
+// them. A deadline that fired since fires again at the next Advance, also at Advance(0).
+func (d *Driver) Crash(s *Snapshot) {
+	d.tb.Helper()
+	d.Restore(s)
+	d.enqueueSince(s.seq)
+	if err := d.settle(); err != nil {
 		d.fail(err)
 	}
 }

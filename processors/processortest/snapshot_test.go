@@ -82,3 +82,35 @@ func TestPartsAreNoRows(t *testing.T) {
 	d.Advance(time.Hour) // the part has no deadline
 	require.NotNil(t, rows.Part("a", 7))
 }
+
+func TestCrashDeliversAgainWhatWasNotCommitted(t *testing.T) {
+	d := processortest.New(t, start, tallyGraph(), journalGraph())
+	in, rows := processortest.In(d, additions), processortest.Table(d, tally, newRowCodec())
+	out := processortest.Out(d, lines)
+	in.Pipe("a", addition{By: 1})
+	snapshot := d.Snapshot()
+	in.Pipe("a", addition{By: 2})
+	in.Pipe("b", addition{By: 4})
+	require.Len(t, out.Drain(), 3)
+	d.Crash(snapshot)
+	a, _ := rows.Get("a")
+	b, _ := rows.Get("b")
+	require.Equal(t, []int{3, 4}, []int{a.N, b.N}, "the first addition was committed")
+	// Journal reads its two records again, and those that tally writes again.
+	require.Len(t, out.Drain(), 4)
+}
+
+func TestNextDeadlineIsWhereAdvanceFiresFirst(t *testing.T) {
+	d := processortest.New(t, start, tallyGraph())
+	_, ok := d.NextDeadline()
+	require.False(t, ok)
+	processortest.In(d, additions).Pipe("a", addition{By: 1})
+	d.Advance(time.Second)
+	processortest.In(d, additions).Pipe("b", addition{By: 1})
+	at, ok := d.NextDeadline()
+	require.True(t, ok)
+	require.Equal(t, start.Add(rest), at)
+	d.Advance(at.Sub(d.Now()))
+	require.Equal(t, []string{"b"}, processortest.Table(d, tally, newRowCodec()).Keys())
+	require.Len(t, processortest.Out(d, counts).Drain(), 3)
+}

@@ -2,6 +2,7 @@ package processortest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
@@ -57,6 +58,17 @@ func (d *Driver) Advance(by time.Duration) {
 		}
 	}
 	d.setNow(end)
+}
+
+// NextDeadline returns when the next deadline of a row fires, and false if no row has one. It is Now if one is overdue. A test
+// that plays what is outside of the graphs advances from one deadline to the next, so that it can react to each.
+func (d *Driver) NextDeadline() (at time.Time, ok bool) {
+	d.tb.Helper()
+	next, ok, err := d.nextDue(time.UnixMilli(math.MaxInt64))
+	if err != nil {
+		d.fail(err)
+	}
+	return next.at, ok
 }
 
 // nextDue returns the deadline that fires next and not after end. It reads every row, because tables in tests are small.

@@ -134,13 +134,13 @@ func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
 			ctx.SetValue(r)
 		}).Advance(24 * time.Hour)
 	})
-	require.Contains(t, tb.errorText(), "a deadline of group alarm fired 1001 times and was never moved")
+	require.Contains(t, tb.Errors(), "a deadline of group alarm fired 1001 times and was never moved")
 }
 
 func TestFailingDeadlineFailsTheTest(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
 		alarmDriver(tb, func(ctx goka.Context, _ processors.Due) { ctx.Fail(errRequested) }).Advance(time.Minute)
 	})
-	require.Contains(t, tb.errorText(), "alarm-timer offset 0: processor stopped: group alarm")
-	require.Contains(t, tb.errorText(), errRequested.Error())
+	require.Contains(t, tb.Errors(), "alarm-timer offset 0: processor stopped: group alarm")
+	require.Contains(t, tb.Errors(), errRequested.Error())
 }

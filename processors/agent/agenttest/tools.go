@@ -1,0 +1,110 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+)
+
+// tool is a tool of the agent.
+type tool struct {
+	run   tools.Func
+	held  bool
+	calls []tools.Call
+}
+
+// held is a call of a tool that has run, and whose result the test holds.
+type held struct {
+	name    string
+	release chan struct{}
+}
+
+// Replace runs a function instead of the agent's for the calls of a tool from now on: the test answers in its place.
+func (s *Agent) Replace(name string, f tools.Func) {
+	s.tb.Helper()
+	s.named(name).run = f
+}
+
+// Hold lets the calls of a tool run from now on, but holds their results: what the function does is done, and the agent has
+// not been told. With Crash and Release a test shows that a call that was interrupted is made again, with the same tools.Call.Key, and
+// does no harm; with Advance that a turn goes on without the result.
+func (s *Agent) Hold(name string) {
+	s.tb.Helper()
+	s.named(name).held = true
+}
+
+// Release ends Hold: the held calls end in the order in which they began.
+func (s *Agent) Release(name string) {
+	s.tb.Helper()
+	s.named(name).held = false
+	s.work()
+}
+
+// Calls returns the calls of a tool so far, in the order in which they began. A call that was made again after a crash is in
+// it again, with the same Key.
+func (s *Agent) Calls(name string) []tools.Call {
+	s.tb.Helper()
+	return s.named(name).calls
+}
+
+func (s *Agent) named(name string) *tool {
+	s.tb.Helper()
+	t := s.tools[name]
+	if t == nil {
+		s.tb.Fatalf("agenttest: agent %s has no tool %s in its Config.Tools", s.catalog.Agent, name)
+	}
+	return t
+}
+
+// tool returns the function that the worker runs for a tool.
+func (s *Agent) tool(name string, own tools.Func) tools.Func {
+	t := &tool{run: own}
+	s.tools[name] = t
+	return func(ctx context.Context, c tools.Call) (any, error) {
+		t.calls = append(t.calls, c)
+		value, err := s.run(ctx, t.run, c)
+		if t.held {
+			release := make(chan struct{})
+			callFrom(ctx).park(wait{tool: &held{name, release}})
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		return value, err
+	}
+}
+
+// run runs a function in a goroutine of its own, which t.FailNow ends. The worker makes a result of a panic, which hides it from
+// the test: it is logged.
+func (s *Agent) run(ctx context.Context, f tools.Func, c tools.Call) (value any, err error) {
+	err = errExited
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				s.tb.Logf("agenttest: tool %s panicked: %v", c.Name, p)
+				err = errPanic
+			}
+		}()
+		value, err = f(ctx, c)
+	}()
+	<-ended
+	if errors.Is(err, errExited) {
+		callFrom(ctx).events <- event{exited: c.Name}
+	}
+	return value, err
+}
+
+var (
+	errExited = errors.New("the tool ended its goroutine")
+	errPanic  = errors.New("the tool panicked")
+)
+
+func callFrom(ctx context.Context) *call {
+	c, _ := ctx.Value(callOf{}).(*call)
+	return c
+}
