@@ -138,7 +138,7 @@ var layers = []layer{
 	{is: under("processors/worker"), own: true},
 	{is: answering, own: true},
 	{is: func(n string) bool { return under("processors")(n) && !assembly(n) }, own: true}, // of one capability: see below
-	{is: assembly},
+	{is: assembly, own: true},
 	{is: bench, own: true},
 	{is: under("examples"), own: true},
 }
@@ -146,8 +146,8 @@ var layers = []layer{
 // embedded is the broker for development and tests. It knows nothing of this library.
 const embedded = "processors/embedded"
 
-// assembly makes an agent of all capabilities.
-var assembly = equal("processors/agent")
+// assembly makes an agent of all capabilities, and tests it.
+var assembly = under("processors/agent")
 
 // bench is the load harness, which runs all of this library.
 var bench = under("internal/bench")

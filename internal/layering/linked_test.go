@@ -51,6 +51,25 @@ func TestCapabilityLinksNothingForTests(t *testing.T) {
 	}
 }
 
+// A program with an agent links its embedded broker, and nothing else that only tests need.
+func TestAgentLinksNothingForTests(t *testing.T) {
+	for line := range strings.Lines(string(run(t, root, "go", "list", "-deps", "./processors/agent"))) {
+		for _, name := range append(slices.Clone(unlinked), "agenttest") {
+			require.False(t, name != "kfake" && strings.Contains(line, name), "processors/agent links %s", line)
+		}
+	}
+}
+
+// The tests of a capability that run on the harness link no other one, and no worker.
+func TestHarnessLinksNoCapability(t *testing.T) {
+	for line := range strings.Lines(string(run(t, root, "go", "list", "-deps", "./processors/processortest"))) {
+		name := strings.TrimSpace(nameOf(line))
+		require.NotContains(t, name, shareGroups)
+		require.Contains(t, []string{"", "processortest"}, capabilityOf(name), "processortest links %s", name)
+		require.False(t, assembly(name), "processortest links %s", name)
+	}
+}
+
 // sdks are the SDKs of model providers and the package that links each.
 var sdks = map[string]string{
 	"github.com/anthropics/anthropic-sdk-go": "processors/turn/think/anthropic",

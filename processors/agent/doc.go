@@ -23,6 +23,12 @@
 // one, or the same after a restart, continues what it has begun; a paid call of a model is not made again if its answer was
 // written. See packages turn and think.
 //
+// # Tests
+//
+// Package agenttest (processors/agent/agenttest) tests an agent without a broker, a model or a wait: the test scripts the
+// replies of the model, speaks for the user and for the people who approve, moves the clock and crashes the agent, and the
+// agent's own tools run.
+//
 // # Several processes
 //
 // Processes with the same name, capabilities and brokers are one agent. Config.Parts divides it: for example Groups and Doors

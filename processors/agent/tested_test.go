@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -121,6 +122,26 @@ func TestToolThatIsTooSlowIsAnsweredForAtItsDeadline(t *testing.T) {
 	require.Equal(t, "I cannot find it.", s.Answer("s-1").Content)
 	require.Contains(t, input(s), "timeout")
 	s.Release("find_order") // the result is too late
+}
+
+// Timeouts that pass by the system's clock while the test runs end nothing.
+func TestShortTimeoutsAreThoseOfTheTestsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const short = 5 * time.Millisecond
+		s := agenttest.New(t, must(agent.New("support", agent.Config{
+			Model: think.StreamFunc(script), Tools: []tools.Tool{find}, Turn: turn.Config{ToolTimeout: short, ThinkTimeout: short},
+		})))
+		s.Hold("find_order")
+		s.Say("s-1", "Where is order 7?")
+		<-time.After(time.Second)
+		s.Model(agenttest.Call("find_order", `{"number":7}`))
+		<-time.After(time.Second)
+		require.Equal(t, s.Now().Add(short), s.Asked()[0].Deadline.UTC())
+		require.Equal(t, s.Now().Add(short), s.Calls("find_order")[0].Deadline.UTC())
+		s.Release("find_order")
+		s.Model(think.Say("It is on its way."))
+		require.Equal(t, "It is on its way.", s.Answer("s-1").Content)
+	})
 }
 
 func TestModelThatIsTooSlowEndsTheTurn(t *testing.T) {

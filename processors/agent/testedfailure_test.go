@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,7 +63,7 @@ func TestWhatTheTestDidNotExpectFailsItWithTheReason(t *testing.T) {
 		`topic support-streams-dlq has a dead letter of topic support-tool-use-result offset 0, key "s-1": `: func(s *agenttest.Agent) {
 			processortest.InRaw(s.Driver(), "support-tool-use-result").Pipe("s-1", []byte("{not json"))
 		},
-		"session s-1 has 0 open gates": func(s *agenttest.Agent) { s.Approve("s-1") },
+		"session s-1 has 0 open gates":  func(s *agenttest.Agent) { s.Approve("s-1") },
 		"agent support has no tool fly": func(s *agenttest.Agent) { s.Calls("fly") },
 		"the function of tool find_order ended its goroutine": func(s *agenttest.Agent) {
 			s.Replace("find_order", func(context.Context, tools.Call) (any, error) {
@@ -113,4 +114,19 @@ func BenchmarkTest(b *testing.B) {
 			b.Fatal(tb.Errors())
 		}
 	}
+}
+
+func TestToolThatWaitsFailsTheTest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the limit passes only when all goroutines are blocked
+		tb := failing.Run(func(tb *failing.TB) {
+			s := agenttest.New(tb, newShop().Agent)
+			s.Replace("find_order", func(ctx context.Context, _ tools.Call) (any, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+			s.Model(agenttest.Call("find_order", `{"number":7}`))
+			s.Say("s-1", "Where is order 7?")
+		})
+		require.Contains(t, tb.Errors(), "the handler of support-tool-use offset 0 has not returned for 30s: if a tool waits")
+	})
 }

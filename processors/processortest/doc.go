@@ -5,8 +5,14 @@
 // OutRaw do the same with bytes. Table reads and seeds the rows of a group table. Advance moves the clock and fires the
 // deadlines that become due. Replay delivers every record again, as after a crash, and reports what changed. Snapshot and
 // Restore lose the last changes of tables, as a crash does, and HoldOutputs lets the test order what graphs tell each other. Golden
-// compares the outputs with a file. Outputs that the test did not read fail the test when it ends, so every test detects
+// compares the outputs with a file. Crash is Restore with the records since. Outputs that the test did not read fail the test when it ends, so every test detects
 // an unexpected record, such as a dead letter.
+//
+// # Agents
+//
+// Package agenttest (processors/agent/agenttest) tests an agent of package agent in ten lines. It plays the model, the user and
+// the people who approve, and runs the agent's own tools, on a driver of this package. Package gates (processortest/gates)
+// answers the gates of a topology. Both are packages of their own, so that other tests do not link what they need.
 //
 // # Determinism
 //

@@ -18,17 +18,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Start is the time at which the clock of a test begins.
-var Start = time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
-
 // Agent is an agent in a test. New returns one. Only the test's goroutine may use it. A mistake fails the test at once with
 // Fatalf of its TB.
 type Agent struct {
 	tb        processortest.TB
 	driver    *processortest.Driver
 	catalog   topics.Catalog
-	read      []string     // the topics that the graphs read
-	written   []string     // and those that they write
+	written   []string     // the topics that the graphs write
 	gates     *gates.Gates // nil without approvals
 	committed *processortest.Snapshot
 
@@ -37,8 +33,7 @@ type Agent struct {
 	open      []*call // calls that wait for the test, in the order in which they began
 	current   *call   // the one whose goroutine runs
 	published []processors.Outbound
-	strays    []processors.Outbound // published and read by no graph
-	patience  time.Duration         // how long a worker may run, by the system's clock
+	patience  time.Duration // how long a worker may run, by the system's clock
 
 	script  []scripted
 	asked   []think.Step
@@ -47,7 +42,8 @@ type Agent struct {
 }
 
 // New runs an agent until the test ends. It does not call Agent.Run, and needs neither brokers nor a Config.Model that
-// works. The same agent can be passed to several tests, also at a time, as far as its tools allow it.
+// works. The clock begins at the same time in each test. The same agent can be passed to several tests, also to parallel ones
+// if its tools are safe for that.
 func New(tb processortest.TB, a *agent.Agent) *Agent {
 	tb.Helper()
 	graphs, err := a.Graphs()
@@ -55,11 +51,10 @@ func New(tb processortest.TB, a *agent.Agent) *Agent {
 		tb.Fatalf("agenttest: %v", err)
 	}
 	s := &Agent{
-		tb: tb, driver: processortest.New(tb, Start, graphs...), catalog: a.Topics(),
+		tb: tb, driver: processortest.New(tb, start, graphs...), catalog: a.Topics(),
 		tools: map[string]*tool{}, patience: patience,
 	}
 	for _, g := range graphs {
-		s.read = append(s.read, g.InputStreams().Topics()...)
 		s.written = append(s.written, g.OutputStreams().Topics()...)
 	}
 	made, err := parts.Of(a, parts.Options{
@@ -115,36 +110,3 @@ func (s *Agent) Write(session string, m topics.Message) {
 	processortest.In(s.driver, s.catalog.MessageInput).Pipe(session, m)
 	s.work()
 }
-
-// Advance moves the clock forward. What becomes due meanwhile happens at its time and in its order: timeouts of turns, tools
-// and gates, and repeated calls of a model that was unavailable. What has happened then is committed, see Crash.
-func (s *Agent) Advance(by time.Duration) {
-	s.tb.Helper()
-	s.work()
-	end := s.Now().Add(by)
-	for {
-		at, ok := s.next()
-		if !ok || at.After(end) {
-			break
-		}
-		s.driver.Advance(max(at.Sub(s.Now()), 0))
-		s.wake()
-		s.work()
-		s.interrupt(func(c *call) bool { return !c.deadline.IsZero() && !c.deadline.After(s.Now()) })
-		s.work()
-	}
-	s.driver.Advance(end.Sub(s.Now()))
-	s.Commit()
-}
-
-// next returns when the clock is waited for next.
-func (s *Agent) next() (at time.Time, ok bool) {
-	at, ok = s.driver.NextDeadline()
-	for _, c := range s.open {
-		if c.wait.ticker != nil && (!ok || c.wait.ticker.at.Before(at)) {
-			at, ok = c.wait.ticker.at, true
-		}
-	}
-	return at, ok
-}
-

@@ -59,10 +59,12 @@ func Together(replies ...think.Reply) (all think.Reply) {
 
 // think is the model of the agent.
 func (s *Agent) think(ctx context.Context, step think.Step) (think.Reply, error) {
+	c := callFrom(ctx)
+	step.Deadline = c.due(step.Deadline)
 	s.asked = append(s.asked, step)
 	if len(s.script) == 0 {
 		answered := make(chan struct{})
-		callFrom(ctx).park(wait{model: answered})
+		c.park(wait{model: answered})
 		select {
 		case <-answered:
 		case <-ctx.Done():

@@ -62,11 +62,13 @@ func (s *Agent) tool(name string, own tools.Func) tools.Func {
 	t := &tool{run: own}
 	s.tools[name] = t
 	return func(ctx context.Context, c tools.Call) (any, error) {
+		of := callFrom(ctx)
+		c.Deadline = of.due(c.Deadline)
 		t.calls = append(t.calls, c)
 		value, err := s.run(ctx, t.run, c)
 		if t.held {
 			release := make(chan struct{})
-			callFrom(ctx).park(wait{tool: &held{name, release}})
+			of.park(wait{tool: &held{name, release}})
 			select {
 			case <-release:
 			case <-ctx.Done():
