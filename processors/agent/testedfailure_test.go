@@ -100,22 +100,6 @@ func TestPanicOfAToolIsLogged(t *testing.T) {
 	require.Contains(t, tb.Log(), "tool find_order panicked: no map")
 }
 
-// Each iteration is a test: the agent is made, and its turn needs a tool and a person.
-func BenchmarkTest(b *testing.B) {
-	for b.Loop() {
-		tb := failing.Run(func(tb *failing.TB) {
-			s := agenttest.New(tb, newShop().Agent)
-			askRefund(s)
-			s.Approve("s-1")
-			s.Model(think.Say("Done."))
-			s.Answer("s-1")
-		})
-		if tb.Failed() {
-			b.Fatal(tb.Errors())
-		}
-	}
-}
-
 func TestToolThatWaitsFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the limit passes only when all goroutines are blocked
 		tb := failing.Run(func(tb *failing.TB) {

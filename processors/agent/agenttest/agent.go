@@ -41,8 +41,7 @@ type Agent struct {
 	outputs []*output
 }
 
-// New runs an agent until the test ends. It does not call Agent.Run, and needs neither brokers nor a Config.Model that
-// works. The clock begins at the same time in each test. The same agent can be passed to several tests, also to parallel ones
+// New runs an agent until the test ends. It does not call its Run, and needs neither brokers nor a Config.Model that works. The clock begins at the same time in each test. The same agent can be passed to several tests, also to parallel ones
 // if its tools are safe for that.
 func New(tb processortest.TB, a *agent.Agent) *Agent {
 	tb.Helper()
