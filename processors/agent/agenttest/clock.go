@@ -69,6 +69,7 @@ func (s *Agent) wake() {
 		if t == nil || t.at.After(s.Now()) {
 			return false
 		}
+		s.turnTo(c)
 		t.ticks <- s.Now()
 		return true
 	})

@@ -111,9 +111,9 @@ func (s *Agent) resume() bool {
 	for _, c := range s.open {
 		switch {
 		case c.wait.model != nil && len(s.script) > 0:
-			close(c.wait.model)
+			close(s.turnTo(c).model)
 		case c.wait.tool != nil && !s.tools[c.wait.tool.name].held:
-			close(c.wait.tool.release)
+			close(s.turnTo(c).tool.release)
 		default:
 			continue
 		}
@@ -136,13 +136,22 @@ func (s *Agent) begin() bool {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), callOf{}, c))
 	c.cancel = cancel
 	s.open = append(s.open, c)
+	s.turnTo(c)
+	in := c.delivered(s.Now())
 	go func() {
 		defer cancel()
-		_ = c.worker.Handle(ctx, c.delivered(s.Now())) // an error says that ctx ended
+		_ = c.worker.Handle(ctx, in) // an error says that ctx ended
 		c.events <- event{ended: true}
 	}()
 	s.await(c)
 	return true
+}
+
+// turnTo makes a call the one that runs next, and returns what it has waited for.
+func (s *Agent) turnTo(c *call) (waited wait) {
+	waited, c.wait = c.wait, wait{}
+	s.current = c
+	return waited
 }
 
 // delivered returns the record of a call as its worker gets it.
@@ -170,7 +179,6 @@ func (c *call) due(other time.Time) time.Time {
 // await blocks while a call runs, and passes on what it has published.
 func (s *Agent) await(c *call) {
 	s.tb.Helper()
-	s.current, c.wait = c, wait{}
 	limit := time.NewTimer(s.patience)
 	defer limit.Stop()
 	var e event
@@ -205,6 +213,7 @@ func (s *Agent) interrupt(which func(*call) bool) []*call {
 		if !which(c) {
 			return false
 		}
+		s.turnTo(c)
 		c.cancel()
 		return true
 	})
