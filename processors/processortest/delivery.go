@@ -26,6 +26,8 @@ func (d *Driver) received(to *runner, topic string, offset int64) {
 }
 
 func (d *Driver) enqueue(to *runner, r *record) {
+	r.delivered = d.queued
+	d.queued++
 	d.pending = append(d.pending, delivery{to: to, record: r, marked: make(chan struct{})})
 }
 

@@ -53,6 +53,7 @@ type Driver struct {
 	mu      sync.Mutex // guards the fields that callbacks use too
 	now     time.Time
 	seq     int64
+	queued  int64 // deliveries so far
 	logs    map[string]*topicLog
 	pending []delivery
 	hold    bool

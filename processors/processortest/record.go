@@ -52,7 +52,7 @@ func WithNullKey() RecordOption {
 	return func(r *record) { r.key, r.nullKey = "", true }
 }
 
-// record is a record in a topic's log. It is immutable once it is in the log, except held.
+// record is a record in a topic's log. It is immutable once it is in the log, except held and delivered.
 type record struct {
 	seq     int64 // position among all records of the driver
 	topic   string
@@ -63,6 +63,8 @@ type record struct {
 	headers goka.Headers
 	at      time.Time
 	held    bool // guarded by Driver.mu, see Driver.HoldOutputs
+	// delivered is the position of its last delivery among all deliveries of the driver; guarded by Driver.mu.
+	delivered int64
 }
 
 func (r *record) id() string { return string(r.headers[topics.HeaderID]) }

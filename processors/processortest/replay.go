@@ -47,8 +47,8 @@ func (d *Driver) Replay() error {
 	return errors.Join(append(d.compareRows(before, after), d.compareOutputs(written)...)...)
 }
 
-// enqueueSince queues every record from a position on for all its readers. It returns the current number of outputs of each topic.
-func (d *Driver) enqueueSince(seq int64) map[string]int {
+// enqueueSince queues every record for all its readers that was delivered from a position on. It returns the current number of outputs of each topic.
+func (d *Driver) enqueueSince(position int64) map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	timers := make(map[string]bool)
@@ -63,7 +63,7 @@ func (d *Driver) enqueueSince(seq int64) map[string]int {
 		}
 		for _, reader := range d.readers(topic) {
 			for _, r := range l.records {
-				if !r.held && r.seq >= seq {
+				if !r.held && r.delivered >= position {
 					d.enqueue(reader, r)
 				}
 			}

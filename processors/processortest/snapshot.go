@@ -4,8 +4,8 @@ import "fmt"
 
 // Snapshot is the content of all tables of a driver at one moment.
 type Snapshot struct {
-	rows map[rowKey][]byte
-	seq  int64 // of the next record
+	rows   map[rowKey][]byte
+	queued int64 // deliveries before it
 }
 
 // Snapshot returns the content of all tables. Driver.Restore and Driver.Crash need it.
@@ -17,7 +17,7 @@ func (d *Driver) Snapshot() *Snapshot {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return &Snapshot{rows: rows, seq: d.seq}
+	return &Snapshot{rows: rows, queued: d.queued}
 }
 
 // Restore gives all tables a content that they had, as after a crash that lost their last changes; no callback runs. Input.PipeAt then
@@ -30,13 +30,13 @@ func (d *Driver) Restore(s *Snapshot) {
 }
 
 // Crash lets the graphs continue as after a crash that lost what was not committed since s: it restores the tables and
-// delivers every record again that was written since, in order, whether a test or a graph wrote it. It returns when every
-// graph is idle. Outputs that are written again are outputs of their own, with the same turntable.id; the test must read
+// delivers every record again that was delivered since, in the order in which the records were written, whether a test or a
+// graph wrote them. It returns when every graph is idle. Outputs that are written again are outputs of their own, with the same turntable.id; the test must read
 // them. A deadline that fired since fires again at the next Advance, also at Advance(0).
 func (d *Driver) Crash(s *Snapshot) {
 	d.tb.Helper()
 	d.Restore(s)
-	d.enqueueSince(s.seq)
+	d.enqueueSince(s.queued)
 	if err := d.settle(); err != nil {
 		d.fail(err)
 	}

@@ -100,6 +100,22 @@ func TestCrashDeliversAgainWhatWasNotCommitted(t *testing.T) {
 	require.Len(t, out.Drain(), 4)
 }
 
+func TestCrashDeliversAgainWhatWasHeldBackBefore(t *testing.T) {
+	d := processortest.New(t, start, tallyGraph(), journalGraph())
+	d.HoldOutputs()
+	processortest.In(d, additions).Pipe("a", addition{By: 1})
+	snapshot := d.Snapshot()
+	out := processortest.Out(d, lines)
+	processortest.In(d, counts).PipeAt(0)
+	require.Len(t, out.Drain(), 1)
+	for range 2 {
+		d.Crash(snapshot)
+		require.Len(t, out.Drain(), 1, "it was written before the snapshot, and delivered after it")
+	}
+	d.Crash(d.Snapshot())
+	require.Zero(t, out.Len())
+}
+
 func TestNextDeadlineIsWhereAdvanceFiresFirst(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph())
 	_, ok := d.NextDeadline()
