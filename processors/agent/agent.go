@@ -50,11 +50,7 @@ func New(name string, c Config) (*Agent, error) {
 	if a.plan, err = c.plan(name); err != nil {
 		errs = append(errs, err)
 	}
-	var given []string
-	for _, t := range a.plan.given {
-		given = append(given, t.Name)
-	}
-	errs = append(errs, c.check(given))
+	errs = append(errs, c.check(a.plan.names()))
 	if errors.Join(errs...) == nil {
 		errs = append(errs, a.try())
 	}

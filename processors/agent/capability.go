@@ -125,6 +125,14 @@ type plan struct {
 	given   []think.Tool       // tools that groups answer
 }
 
+// names returns the names of the tools that groups answer.
+func (p plan) names() (names []string) {
+	for _, t := range p.given {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 func (c *Config) plan(agent string) (p plan, err error) {
 	n := c.needs()
 	p.given = n.tools

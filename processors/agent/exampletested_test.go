@@ -37,13 +37,11 @@ func support(model think.Model, p payments) *agent.Agent {
 	return a
 }
 
-// unused is a model that no test calls: the test scripts the replies.
-var unused = think.Func(func(context.Context, think.Step) (think.Reply, error) { panic("is not called") })
-
 // refundsNeedAPerson is the body of a test function, whose t would be a *testing.T.
 func refundsNeedAPerson(t processortest.TB) {
 	shop := payments{}
-	s := agenttest.New(t, support(unused, shop))
+	// The test scripts the replies: the model is not called.
+	s := agenttest.New(t, support(think.Func(nil), shop))
 	s.Model(agenttest.Call("refund", `{"order":7}`))
 	s.Say("session-1", "Refund order 7")
 	fmt.Println(len(shop), "refunds before the approval of", s.Gate("session-1").Tool)

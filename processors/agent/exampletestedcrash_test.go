@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/agent"
@@ -21,7 +20,7 @@ func booker(seats map[string]bool) *agent.Agent {
 		return "booked", nil
 	})
 	a, err := agent.New("booker", agent.Config{
-		Model: think.Func(func(context.Context, think.Step) (think.Reply, error) { panic("is not called") }),
+		Model: think.Func(nil), // no test calls it
 		Tools: []tools.Tool{book}, Turn: turn.Config{ToolTimeout: time.Minute},
 	})
 	if err != nil {
@@ -55,29 +54,11 @@ func slowToolIsAnsweredFor(t processortest.TB) {
 
 // A test shows what a crash in the middle of a call does, and what a tool that does not answer does.
 func Example_testOfCrashesAndTimeouts() {
-	t := &terminal{}
+	t := &console{}
 	seatIsBookedOnce(t)
 	slowToolIsAnsweredFor(t)
 	t.end()
 	// Output:
 	// You have a seat. 2 calls, 1 seat
 	// I do not know whether you have a seat.
-}
-
-// terminal is what a *testing.T is in a test.
-type terminal struct {
-	processortest.TB
-	ends []func()
-}
-
-func (c *terminal) Helper()                   {}
-func (c *terminal) Failed() bool              { return false }
-func (c *terminal) Errorf(f string, a ...any) { fmt.Printf(f+"\n", a...) }
-func (c *terminal) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (c *terminal) Cleanup(end func())        { c.ends = append(c.ends, end) }
-
-func (c *terminal) end() {
-	for _, end := range slices.Backward(c.ends) {
-		end()
-	}
 }

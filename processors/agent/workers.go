@@ -10,9 +10,10 @@ import (
 )
 
 func init() {
-	parts.Of = func(agent any, o parts.Options) ([]parts.Worker, error) {
+	parts.Of = func(agent any, o parts.Options) ([]parts.Worker, []string, error) {
 		a := agent.(*Agent)
-		return a.config.workers(a.name, a.plan, o)
+		made, err := a.config.workers(a.name, a.plan, o)
+		return made, a.plan.names(), err
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/rows/turnrow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/agent/internal/parts"
@@ -26,6 +27,7 @@ type Agent struct {
 	catalog   topics.Catalog
 	written   []string     // the topics that the graphs write
 	gates     *gates.Gates // nil without approvals
+	turns     *processortest.GroupTable[*turnrow.State]
 	committed *processortest.Snapshot
 
 	workers   []*handler
@@ -33,16 +35,20 @@ type Agent struct {
 	open      []*call // calls that wait for the test, in the order in which they began
 	current   *call   // the one whose goroutine runs
 	published []processors.Outbound
-	patience  time.Duration // how long a worker may run, by the system's clock
+	ended     bool // the test has ended: what the workers publish is dropped
+	crashes   int
 
 	script  []scripted
 	asked   []think.Step
 	tools   map[string]*tool
+	given   []string        // the tools that the groups answer
+	looked  map[string]bool // the IDs of the gates that the test has seen
 	outputs []*output
 }
 
-// New runs an agent until the test ends. It does not call its Run, and needs neither brokers nor a Config.Model that works. The clock begins at the same time in each test. The same agent can be passed to several tests, also to parallel ones
-// if its tools are safe for that.
+// New runs an agent until the test ends. It does not call Agent.Run and does not connect to brokers. Config.Model must not be
+// nil, but is not called: think.Func(nil) is enough. The clock begins at the same time in each test. The same agent can be
+// passed to several tests, also to parallel ones if its tools are safe for that.
 func New(tb processortest.TB, a *agent.Agent) *Agent {
 	tb.Helper()
 	graphs, err := a.Graphs()
@@ -51,12 +57,13 @@ func New(tb processortest.TB, a *agent.Agent) *Agent {
 	}
 	s := &Agent{
 		tb: tb, driver: processortest.New(tb, start, graphs...), catalog: a.Topics(),
-		tools: map[string]*tool{}, patience: patience,
+		tools: map[string]*tool{}, looked: map[string]bool{},
 	}
+	s.turns = processortest.Table(s.driver, s.catalog.Group(), turnrow.Table.Codec())
 	for _, g := range graphs {
 		s.written = append(s.written, g.OutputStreams().Topics()...)
 	}
-	made, err := parts.Of(a, parts.Options{
+	made, given, err := parts.Of(a, parts.Options{
 		To: publisher{s}, Model: think.Func(s.think), Tool: s.tool,
 		Config: worker.Config{
 			Logger: zap.NewNop(), Clock: clock{s}, Concurrency: 1 << 10, Limiter: worker.NewLimiterAt(&unlimited{}),
@@ -65,6 +72,7 @@ func New(tb processortest.TB, a *agent.Agent) *Agent {
 	if err != nil {
 		tb.Fatalf("agenttest: %v", err)
 	}
+	s.given = given
 	for _, w := range made {
 		s.workers = append(s.workers, &handler{Worker: w})
 	}
@@ -77,7 +85,8 @@ func New(tb processortest.TB, a *agent.Agent) *Agent {
 }
 
 // Driver returns the driver that runs the groups of the agent, for tests that write or read records of their own, or that
-// look at tables. After a record was written, the next method of Agent lets the agent work on.
+// look at tables. The agent handles a record that was written there at the next call of a method of Agent. Do not call
+// Driver.Crash, Driver.Restore or Driver.Replay: without Agent.Crash, a repeated output or call of a tool fails the test.
 func (s *Agent) Driver() *processortest.Driver { return s.driver }
 
 // Now returns the time of the test's clock.

@@ -1,9 +1,7 @@
 package agenttest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
@@ -14,20 +12,26 @@ type output struct {
 	id      string
 	session string
 	value   topics.Output
+	crashes int // before it was last written
 	read    bool
 }
 
-// observe takes an output. After a crash it may be a repeat.
+// observe takes an output. It may be a repeat only if the agent has crashed since.
 func (s *Agent) observe(r processortest.Record[topics.Output]) {
 	s.tb.Helper()
 	i := slices.IndexFunc(s.outputs, func(o *output) bool { return o.id == r.ID() })
 	if i < 0 {
-		s.outputs = append(s.outputs, &output{id: r.ID(), session: r.Key, value: r.Value})
+		s.outputs = append(s.outputs, &output{id: r.ID(), session: r.Key, value: r.Value, crashes: s.crashes})
 		return
 	}
-	if was := s.outputs[i].value; was.Content != r.Value.Content || codeOf(was) != codeOf(r.Value) {
+	o := s.outputs[i]
+	if o.value.Content != r.Value.Content || codeOf(o.value) != codeOf(r.Value) {
 		s.tb.Errorf("agenttest: session %s has two different outputs with ID %s", r.Key, r.ID())
 	}
+	if o.crashes == s.crashes {
+		s.tb.Errorf("agenttest: session %s: output %s was written again without a crash", r.Key, r.ID())
+	}
+	o.crashes = s.crashes
 }
 
 func codeOf(o topics.Output) topics.Code {
@@ -70,35 +74,4 @@ func (s *Agent) output(session string) topics.Output {
 	}
 	s.tb.Fatalf("agenttest: session %s has no answer%s", session, s.reasons(session))
 	return topics.Output{}
-}
-
-// reasons says what a session waits for.
-func (s *Agent) reasons(session string) string {
-	var b strings.Builder
-	for _, c := range s.open {
-		if string(c.record.Key) == session {
-			b.WriteString(": " + s.reason(c))
-		}
-	}
-	if s.gates != nil {
-		for _, v := range s.gates.Open(session) {
-			fmt.Fprintf(&b, ": a %s of %s waits for a person until %s (Approve, Deny, Expire)", v.Kind, v.Tool, v.ExpiresAt)
-		}
-	}
-	for _, topic := range s.unexpected() {
-		fmt.Fprintf(&b, ": topic %s has an output that the test did not read", topic)
-	}
-	return b.String()
-}
-
-// reason says what a call waits for.
-func (s *Agent) reason(c *call) string {
-	switch {
-	case c.wait.tool != nil:
-		return fmt.Sprintf("the result of tool %s is held (Release)", c.wait.tool.name)
-	case c.wait.ticker != nil:
-		return fmt.Sprintf("the model is asked again at %s (Advance)", topics.Timestamp(c.wait.ticker.at))
-	default:
-		return "the model was asked and has no scripted reply (Model)"
-	}
 }

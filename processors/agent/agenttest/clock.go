@@ -49,6 +49,7 @@ func (c clock) Now() time.Time { return c.s.Now() }
 
 func (c clock) NewTicker(period time.Duration) processors.Ticker {
 	t := &ticker{at: c.s.Now().Add(period), ticks: make(chan time.Time, 1)}
+	c.s.current.pauses++
 	c.s.current.park(wait{ticker: t})
 	return t
 }
@@ -62,7 +63,7 @@ type ticker struct {
 func (t *ticker) C() <-chan time.Time { return t.ticks }
 func (t *ticker) Stop()               {}
 
-// wake lets the calls go on that have waited for the current time.
+// wake continues the calls that have waited for the current time.
 func (s *Agent) wake() {
 	s.settle(func(c *call) bool {
 		t := c.wait.ticker

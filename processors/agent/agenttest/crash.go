@@ -8,8 +8,8 @@ func (s *Agent) Commit() {
 }
 
 // Crash kills the agent and starts it again. What was not committed is lost from the tables, and its records are delivered
-// again, see "Crashes" in the package documentation. Open calls of the model and of tools are interrupted and made again. A
-// repeated output counts once; the test fails if it differs from the one before.
+// again, see "Crashes" in the package documentation. Open calls of the model and of tools are interrupted and made again. An
+// output that is repeated after the crash counts once; the test fails if it differs from the one before.
 func (s *Agent) Crash() {
 	s.tb.Helper()
 	s.work()
@@ -17,6 +17,7 @@ func (s *Agent) Crash() {
 	for _, c := range interrupted {
 		s.waiting = append(s.waiting, s.newCall(c.worker, c.record))
 	}
+	s.crashes++
 	s.driver.Crash(s.committed)
 	s.work()
 }

@@ -11,13 +11,26 @@ import (
 // Gate returns the only open gate of a session, and fails the test if there is none or more than one.
 func (s *Agent) Gate(session string) gate.View {
 	s.tb.Helper()
-	return s.doors().Only(session)
+	open := s.Gates(session)
+	switch len(open) {
+	case 1:
+	case 0:
+		s.tb.Fatalf("agenttest: session %s has 0 open gates, want 1%s", session, s.reasons(session))
+	default:
+		s.tb.Fatalf("agenttest: session %s has %d open gates, want 1: choose one of Gates, and decide about it with Decide", session,
+			len(open))
+	}
+	return open[0]
 }
 
 // Gates returns the open gates of a session, in the order in which they were opened.
 func (s *Agent) Gates(session string) []gate.View {
 	s.tb.Helper()
-	return s.doors().Open(session)
+	open := s.doors().Open(session)
+	for _, v := range open {
+		s.looked[v.GateID] = true
+	}
+	return open
 }
 
 // Approve approves the only open gate of a session, as a person does who has seen it: the call runs.

@@ -17,8 +17,8 @@ import (
 // these goroutines runs at a time, and the test's goroutine waits meanwhile: until the handler returns, or waits for what
 // only the test can do. So the order is always the same, and the goroutines share the fields of Agent without a lock.
 
-// patience is how long a worker may run before the test fails, by the system's clock.
-const patience = 30 * time.Second
+// limit is how long a worker may run before the test fails, by the system's clock.
+const limit = 30 * time.Second
 
 // leeway is how long a call may wait for the test at least, by the system's clock. A worker ends the context of a call by that
 // clock: a shorter timeout, which is meant for the test's, would pass while the test runs.
@@ -34,6 +34,7 @@ type call struct {
 	id       string    // turntable.id of the record
 	deadline time.Time // zero if it has none
 	cancel   context.CancelFunc
+	pauses   int // how often it has waited before its function was called again
 	events   chan event
 	wait     wait // what it waits for, if it is open
 }
@@ -42,7 +43,7 @@ type call struct {
 type event struct {
 	ended  bool
 	wait   wait
-	exited string // the tool whose function ended its goroutine
+	exited string // whose function ended its goroutine
 }
 
 // wait is what a call waits for: one of the fields is set.
@@ -54,7 +55,7 @@ type wait struct {
 
 type callOf struct{}
 
-// work lets the agent work until all that is left waits for the test.
+// work lets the agent work until everything that is open waits for the test.
 func (s *Agent) work() {
 	s.tb.Helper()
 	for {
@@ -106,7 +107,7 @@ func inboundOf[T any](r processortest.Record[T]) processors.Inbound {
 	return in
 }
 
-// resume lets the first call go on that the test has answered. It reports whether there was one.
+// resume continues the first call that the test has answered. It reports whether there was one.
 func (s *Agent) resume() bool {
 	for _, c := range s.open {
 		switch {
@@ -140,8 +141,10 @@ func (s *Agent) begin() bool {
 	in := c.delivered(s.Now())
 	go func() {
 		defer cancel()
-		_ = c.worker.Handle(ctx, in) // an error says that ctx ended
-		c.events <- event{ended: true}
+		e := event{ended: true, exited: "the worker of " + in.Topic}
+		defer func() { c.events <- e }() // also if a function of the agent ends the goroutine
+		_ = c.worker.Handle(ctx, in)     // an error says that ctx ended
+		e.exited = ""
 	}()
 	s.await(c)
 	return true
@@ -179,25 +182,25 @@ func (c *call) due(other time.Time) time.Time {
 // await blocks while a call runs, and passes on what it has published.
 func (s *Agent) await(c *call) {
 	s.tb.Helper()
-	limit := time.NewTimer(s.patience)
-	defer limit.Stop()
+	late := time.NewTimer(limit)
+	defer late.Stop()
 	var e event
 	select {
 	case e = <-c.events:
-	case <-limit.C:
+	case <-late.C:
 		s.tb.Fatalf("agenttest: the handler of %s offset %d has not returned for %v: if a tool waits for the end of its context or for another service, use Hold or Replace",
-			c.record.Topic, c.record.Offset, s.patience)
-	}
-	if e.exited != "" {
-		s.tb.Fatalf("agenttest: the function of tool %s ended its goroutine, as t.FailNow does", e.exited)
+			c.record.Topic, c.record.Offset, limit)
 	}
 	c.wait = e.wait
 	if e.ended {
 		s.open = slices.DeleteFunc(s.open, func(o *call) bool { return o == c })
 	}
+	if e.exited != "" && !s.ended {
+		s.tb.Fatalf("agenttest: the function of %s ended its goroutine, as t.FailNow does", e.exited)
+	}
 	for _, out := range s.published {
-		if s.tb.Failed() {
-			break // the story has ended
+		if s.ended {
+			break
 		}
 		processortest.InRaw(s.driver, out.Topic).PipeRaw(out.Key, out.Value, processortest.WithHeaders(out.Headers))
 	}

@@ -32,6 +32,6 @@ type Options struct {
 	Tool func(name string, f tools.Func) tools.Func
 }
 
-// Of returns the workers of an agent, an *agent.Agent. Package agent sets it. The agent has no method for it, because only
-// tests need the workers alone.
-var Of func(agent any, o Options) ([]Worker, error)
+// Of returns the workers of an agent, an *agent.Agent, and the names of the tools that its groups answer. Package agent sets it.
+// The agent has no method for it, because only tests need the workers alone.
+var Of func(agent any, o Options) (workers []Worker, given []string, err error)
