@@ -4,9 +4,10 @@
 // New starts the given graphs on github.com/lovoo/goka/tester. In writes and Out reads typed records of a topic, InRaw and
 // OutRaw do the same with bytes. Table reads and seeds the rows of a group table. Advance moves the clock and fires the
 // deadlines that become due. Replay delivers every record again, as after a crash, and reports what changed. Snapshot and
-// Restore lose the last changes of tables, as a crash does, and HoldOutputs lets the test order what graphs tell each other. Golden
-// compares the outputs with a file. Crash is Restore with the records since. Outputs that the test did not read fail the test when it ends, so every test detects
-// an unexpected record, such as a dead letter.
+// Restore lose the last changes of tables, as a crash does; Crash also delivers the records since the snapshot again.
+// HoldOutputs lets the test choose the order in which graphs read the records of each other. Golden compares the outputs with a
+// file. Outputs that the test did not read fail the test when it ends, so every test detects an unexpected record, such as a dead
+// letter.
 //
 // # Agents
 //

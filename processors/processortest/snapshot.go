@@ -20,8 +20,8 @@ func (d *Driver) Snapshot() *Snapshot {
 	return &Snapshot{rows: rows, queued: d.queued}
 }
 
-// Restore gives all tables a content that they had, as after a crash that lost their last changes; no callback runs. Input.PipeAt then
-// delivers the records again that were not committed. A deadline that is in a row fires at the next Advance that reaches it.
+// Restore gives all tables a content that they had, as after a crash that lost their last changes; no callback runs. Input.PipeAt
+// then delivers the records again that were not committed. A deadline that is in a row fires at the next Advance that reaches it.
 func (d *Driver) Restore(s *Snapshot) {
 	d.tb.Helper()
 	if err := d.writeTables(s.rows); err != nil {
@@ -31,8 +31,8 @@ func (d *Driver) Restore(s *Snapshot) {
 
 // Crash lets the graphs continue as after a crash that lost what was not committed since s: it restores the tables and
 // delivers every record again that was delivered since, in the order in which the records were written, whether a test or a
-// graph wrote them. It returns when every graph is idle. Outputs that are written again are outputs of their own, with the same turntable.id; the test must read
-// them. A deadline that fired since fires again at the next Advance, also at Advance(0).
+// graph wrote them. It returns when every graph is idle. Outputs that are written again are outputs of their own, with the same
+// turntable.id; the test must read them. A deadline that fired since fires again at the next Advance, also at Advance(0).
 func (d *Driver) Crash(s *Snapshot) {
 	d.tb.Helper()
 	d.Restore(s)

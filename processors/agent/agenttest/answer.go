@@ -47,7 +47,8 @@ func (s *Agent) Answer(session string) topics.Output {
 	s.tb.Helper()
 	o := s.output(session)
 	if o.Error != nil {
-		s.tb.Fatalf("agenttest: a turn of session %s has no answer but the error %s: %s (Failure reads it)", session, o.Error.Code, o.Error.Message)
+		s.tb.Fatalf("agenttest: a turn of session %s has no answer but the error %s: %s (Failure reads it)", session, o.Error.Code,
+			o.Error.Message)
 	}
 	return o
 }
