@@ -3,12 +3,15 @@ package agent_test
 import (
 	"context"
 	"testing"
+	"time"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/testing/failing"
 	"github.com/turntable-streams/turntable/processors/agent/agenttest"
+	"github.com/turntable-streams/turntable/processors/memoir/updater"
+	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
@@ -32,19 +35,30 @@ func TestCallWhoseToolEndsItsGoroutineDoesNothingMore(t *testing.T) {
 }
 
 func TestEndInterruptsAllCallsAlsoIfOneDoesNotReturn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
-		tb, stuck := &failing.TB{}, make(chan struct{})
-		s := agenttest.New(tb, newShop().Agent)
-		s.Replace("find_order", func(context.Context, tools.Call) (any, error) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		var held context.Context
+		tb := &failing.TB{}
+		s := agenttest.New(tb, everything(t, func(context.Context, updater.Ended) (updater.Memory, error) {
 			<-stuck
-			return tools.Pending{}, nil
-		})
+			return updater.Memory{}, nil
+		}))
 		require.Contains(t, tb.Step(func() {
-			s.Model(agenttest.Call("find_order", `{"number":7}`))
-			s.Say("s-1", "Where is order 7?")
+			s.Model(think.Say("Hi."))
+			s.Say("s-1", "Hello")
+			s.Answer("s-1")
+			s.Advance(time.Hour)
 		}), "has not returned for 30s")
-		s.Say("s-2", "Hello")
+		s.Replace("find_order", func(ctx context.Context, _ tools.Call) (any, error) {
+			held = ctx
+			return "", nil
+		})
+		s.Hold("find_order")
+		s.Model(agenttest.Call("find_order", `{"number":7}`))
+		s.Say("s-2", "Where is order 7?")
+		require.NoError(t, held.Err())
 		tb.End()
+		require.ErrorIs(t, held.Err(), context.Canceled)
 		close(stuck)
 	})
 }

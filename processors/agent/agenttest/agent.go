@@ -46,7 +46,7 @@ type Agent struct {
 	outputs []*output
 }
 
-// New runs an agent until the test ends. It does not call Agent.Run and does not connect to brokers. Config.Model must not be
+// New runs an agent until the test ends. It does not call agent.Agent.Run and does not connect to brokers. Config.Model must not be
 // nil, but is not called: think.Func(nil) is enough. The clock begins at the same time in each test. The same agent can be
 // passed to several tests, also to parallel ones if its tools are safe for that.
 func New(tb processortest.TB, a *agent.Agent) *Agent {

@@ -3,7 +3,7 @@
 // New runs the groups of an agent of package agent, its own tools (the functions of Config.Tools) and a model whose replies
 // the test scripts, in one order and with a clock that only the test moves. This is a complete test file:
 //
-//	package shop
+//	package main
 //
 //	import (
 //		"context"
@@ -22,7 +22,7 @@
 //		Number int `json:"order"`
 //	}
 //
-//	func TestRefundNeedsAPerson(t *testing.T) {
+//	func TestRefund(t *testing.T) {
 //		var refunded []int
 //		refund := tools.New("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
 //			refunded = append(refunded, o.Number)
