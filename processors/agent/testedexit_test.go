@@ -3,8 +3,8 @@ package agent_test
 import (
 	"context"
 	"testing"
-	"time"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 

@@ -22,7 +22,7 @@
 //		Number int `json:"order"`
 //	}
 //
-//	func TestRefund(t *testing.T) {
+//	func Test(t *testing.T) {
 //		var refunded []int
 //		refund := tools.New("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
 //			refunded = append(refunded, o.Number)
