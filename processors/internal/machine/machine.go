@@ -46,7 +46,8 @@ type Machine[R rows.Message, E any] struct {
 	// those that a crash has left. Nil: rows have no parts.
 	Named func(R) []uint32
 	// Due is the event that the earliest deadline of a row has passed. All records that were written to the inputs before read have
-	// been handled (processors.Timed): what is due later may be ended by one that is not read yet.
+	// been handled (processors.Timed): what is due later may be ended by one that is not read yet. Nil:
+	// the event is the zero E.
 	Due func(read time.Time) E
 	// Apply applies an event to the row of c.Key, nil if there is none. It may change the row that it is given. Equal arguments,
 	// looked up rows and times give equal outcomes. An error stops the processor, or dead-letters the record.
@@ -56,7 +57,11 @@ type Machine[R rows.Message, E any] struct {
 // Graph returns the group: its inputs, its table, and the outputs and further edges.
 func (m *Machine[R, E]) Graph(group goka.Group, inputs []processors.Source, more ...goka.Edge) *goka.GroupGraph {
 	edges := append(processors.Edges(group, inputs...), goka.Persist(timed.Of(m.Table, func(c *processors.Context) error {
-		return m.apply(c, m.Due(c.Timestamp()))
+		var due E
+		if m.Due != nil {
+			due = m.Due(c.Timestamp())
+		}
+		return m.apply(c, due)
 	})))
 	return goka.DefineGroup(group, append(edges, more...)...)
 }
