@@ -64,3 +64,22 @@ func TestMissingOrSuperfluousTLSIsNamed(t *testing.T) {
 		require.NoError(t, p.Close())
 	}
 }
+
+func TestConnectNamesTheCauseAndEndsWithItsContext(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	free := listener.Addr().String()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	_, err = processors.Connect(ctx, []string{free}) // accepts connections and never answers
+	require.ErrorIs(t, err, stopped)
+	require.ErrorContains(t, err, free)
+	require.NoError(t, listener.Close())
+
+	_, err = processors.Connect(t.Context(), []string{free})
+	require.ErrorContains(t, err, free)
+	require.ErrorContains(t, err, "nothing listens there")
+	_, err = processors.Connect(t.Context(), []string{"no port"})
+	require.ErrorIs(t, err, processors.ErrConfig)
+}

@@ -24,6 +24,7 @@ const (
 var errorHeaders = []string{
 	topics.HeaderErrorReason, topics.HeaderErrorSourceTopic, topics.HeaderErrorSourcePartition,
 	topics.HeaderErrorSourceOffset, topics.HeaderErrorGroup, topics.HeaderErrorTruncated,
+	topics.HeaderErrorRequeued,
 }
 
 // shrink truncates a dead letter to the limit, which Sarama applies before compression: the value first, then it drops

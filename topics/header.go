@@ -120,4 +120,7 @@ const (
 	// HeaderErrorTruncated is present if the value was truncated or withheld. It contains the original length of the value
 	// in bytes.
 	HeaderErrorTruncated = "error.truncated"
+	// HeaderErrorRequeued is present if the record is no dead letter but says that the one with the same error.source headers was
+	// written back to its topic. It contains when, in milliseconds since the epoch. The record has no value of use.
+	HeaderErrorRequeued = "error.requeued"
 )

@@ -69,7 +69,7 @@ The name of a group begins with its agent, for example "{agent}-streams" of turn
 
 | topic | contents |
 |---|---|
-| {group}-dlq | dead letters: the key, the value and the headers of a record that could not be used, and the headers error.* |
+| {group}-dlq | dead letters: the key, the value and the headers of a record that could not be used, and the headers error.*; a record with error.requeued is none |
 | {group}-loop | records that were written under another key than their session, on their way to the right partition |
 | {group}-table | the changelog of the group's table, in Protobuf. It is no interface: a new version may change it. |
 `
@@ -111,7 +111,7 @@ func headers(records []*wireRecord) []string {
 			}
 		}
 	}
-	return append(names, topics.HeaderErrorGroup, topics.HeaderErrorTruncated)
+	return append(names, topics.HeaderErrorGroup, topics.HeaderErrorTruncated, topics.HeaderErrorRequeued)
 }
 
 // header describes a header.

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/processors/delivery"
+)
+
+// requeueCommand tries dead deliveries again and writes dead letters back to their topics.
+type requeueCommand struct {
+	ID    []string `arg:"" optional:"" help:"IDs of dead deliveries and dead letters, as turntable dead lists them."`
+	All   bool     `help:"All dead deliveries, and all dead letters that were not requeued."`
+	Group string   `help:"With --all: only letters of this group, for example streams, and no deliveries."`
+	Yes   bool     `short:"y" help:"Do not ask for confirmation."`
+}
+
+// requeueResult is the JSON of the command requeue. It is written also if the command fails.
+type requeueResult struct {
+	Agent    string    `json:"agent"`
+	Requeued []string  `json:"requeued"`
+	Skipped  []skipped `json:"skipped"`
+}
+
+// skipped is a letter that is not written back.
+type skipped struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+func (c *requeueCommand) Run(ctx context.Context, o *operator) error {
+	if c.All == (len(c.ID) > 0) || !c.All && c.Group != "" {
+		return usageError{errors.New("requeue: give IDs of turntable dead, or --all, which --group can restrict")}
+	}
+	if _, err := o.connect(ctx); err != nil {
+		return err
+	}
+	if c.All {
+		if err := o.confirm(c.Yes, "Requeue all that is dead of %s?", o.agent+map[bool]string{true: ", group " + c.Group}[c.Group != ""]); err != nil {
+			return err
+		}
+	}
+	result := requeueResult{Agent: o.agent, Requeued: []string{}, Skipped: []skipped{}}
+	err := c.requeue(ctx, o, &result)
+	if err == nil {
+		err = c.missing(result)
+	}
+	return errors.Join(o.print(result, func(t *columns) {
+		for _, s := range result.Skipped {
+			t.line("skipped", s.ID, s.Reason)
+		}
+		t.line(fmt.Sprintf("%d requeued, %d skipped", len(result.Requeued), len(result.Skipped)))
+	}), err)
+}
+
+func (c *requeueCommand) wants(id string) bool { return c.All || slices.Contains(c.ID, id) }
+
+// missing fails if an ID was not found.
+func (c *requeueCommand) missing(r requeueResult) error {
+	for _, id := range c.ID {
+		if !slices.Contains(r.Requeued, id) && !slices.ContainsFunc(r.Skipped, func(s skipped) bool { return s.ID == id }) {
+			return fmt.Errorf("there is no dead delivery and no dead letter %q: see turntable dead", id)
+		}
+	}
+	return nil
+}
+
+func (c *requeueCommand) requeue(ctx context.Context, o *operator, result *requeueResult) error {
+	if c.Group == "" && o.cluster.has("deliveries") {
+		if err := c.deliveries(ctx, o, result); err != nil {
+			return err
+		}
+	}
+	groups, err := o.letterTopics(c.Group)
+	if err != nil {
+		return err
+	}
+	if !c.All {
+		groups = slices.DeleteFunc(groups, func(g goka.Group) bool { return !slices.ContainsFunc(c.ID, isOf(g)) })
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	w, err := o.writeBack(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for _, g := range groups {
+		if err := c.letters(ctx, o, w, g, result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliveries requeues dead deliveries. A repeat has no effect: the record has the ID of this death.
+func (c *requeueCommand) deliveries(ctx context.Context, o *operator, result *requeueResult) error {
+	dead, err := o.deliveries(ctx, func(v delivery.View) bool { return isDead(v) && c.wants(v.DeliveryID) })
+	if err != nil {
+		return err
+	}
+	for _, v := range dead {
+		if err := v.Requeue(ctx, o.cluster.to, o.agent); err != nil {
+			return publishFailed(err)
+		}
+		result.Requeued = append(result.Requeued, v.DeliveryID)
+	}
+	return nil
+}
+
+// letters writes the letters of a group back.
+func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack, g goka.Group, result *requeueResult) error {
+	letters, err := o.letters(ctx, g)
+	if err != nil {
+		return err
+	}
+	done := newMarks()
+	for _, l := range letters {
+		if !c.wants(l.ID) || c.All && l.RequeuedAt != "" {
+			continue
+		}
+		reason := o.unfit(l)
+		if at := done.of(l); at != "" { // a copy of one that this run has written back
+			reason = "is a copy of one that was requeued"
+		}
+		if reason != "" {
+			result.Skipped = append(result.Skipped, skipped{l.ID, reason})
+			continue
+		}
+		mark, err := w.write(ctx, l)
+		if err != nil {
+			return fmt.Errorf("%d requeued, then %s failed and was not written: %w; run the command again for the rest",
+				len(result.Requeued), l.ID, err)
+		}
+		done.add(mark)
+		result.Requeued = append(result.Requeued, l.ID)
+		o.waiting("requeued %s", l.ID)
+	}
+	return nil
+}
+
+// unfit says why a letter cannot be written back, "" if it can.
+func (o *operator) unfit(l *letter) string {
+	known := slices.ContainsFunc(o.cluster.catalog.Specs(), isNamed(l.Source.Topic))
+	switch {
+	case l.RequeuedAt != "":
+		return "was requeued at " + l.RequeuedAt
+	case l.Truncated:
+		return "its value was truncated or withheld: the original may still be at " + l.Source.String()
+	case l.Source.Topic == "":
+		return "it does not say where it is from"
+	case !known || !o.cluster.names[l.Source.Topic]:
+		return "the agent has no topic " + clean(l.Source.Topic)
+	}
+	return ""
+}
