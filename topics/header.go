@@ -121,6 +121,6 @@ const (
 	// in bytes.
 	HeaderErrorTruncated = "error.truncated"
 	// HeaderErrorRequeued is present if the record is no dead letter but says that the one with the same error.source headers was
-	// written back to its topic. It contains when, in milliseconds since the epoch. The record has no value of use.
+	// written back to its topic. It contains when, in milliseconds since the epoch. The value says where: topic/partition/offset.
 	HeaderErrorRequeued = "error.requeued"
 )

@@ -154,7 +154,9 @@ func (c control) run(ctx context.Context, o *operator) error {
 		}
 		result.Done = true
 	}
-	return o.print(result, func(t *columns) { t.line(c.record.Action, c.session, map[bool]string{true: "done", false: "written"}[result.Done]) })
+	return o.print(result, func(t *columns) {
+		t.line(c.record.Action, c.session, map[bool]string{true: "done", false: "written"}[result.Done])
+	})
 }
 
 // lateGroup explains that a group has not handled a record, which stays in its topic.

@@ -50,9 +50,16 @@ func (c *deadCommand) Run(ctx context.Context, o *operator) error {
 		t.line(" ")
 		t.line("LETTER", "KEY", "SOURCE", "BYTES", "AT", "REQUEUED", "REASON")
 		for _, l := range list.Letters {
-			t.line(l.ID, l.Key, l.Source, l.Bytes, t.at(l.At), t.at(l.RequeuedAt), l.Reason)
+			t.line(l.ID, l.Key, l.Source, l.Bytes, t.at(l.At), requeuedOf(t, l), l.Reason)
 		}
 	})
+}
+
+func requeuedOf(t *columns, l *letter) string {
+	if l.FailedAgain {
+		return "failed again"
+	}
+	return t.at(l.RequeuedAt)
 }
 
 func isDead(v delivery.View) bool { return v.Status == delivery.StatusDead }

@@ -114,7 +114,9 @@ func (c *cluster) graphs(agent string) (graphs []*goka.GroupGraph, err error) {
 			add(cost.SpendingGraph(agent, cost.Config{}))
 		}},
 		{"latencies", func() { add(latency.Graph(agent, latency.Config{})) }},
-		{"channels", func() { add(delegation.Graph(agent, delegation.Config{Agents: []string{agent}, Peers: c.has("peers")})) }},
+		{"channels", func() {
+			add(delegation.Graph(agent, delegation.Config{Agents: []string{agent}, Peers: c.has("peers")}))
+		}},
 		{"peers", func() {
 			add(peer.Graph(agent, peer.Config{Settings: func() *peer.Settings { return nil }, Gates: c.has("gates")}))
 			add(peer.ChainGraph(agent))

@@ -29,6 +29,8 @@ type letter struct {
 	Truncated bool `json:"truncated"`
 	// RequeuedAt is when it was written back, empty if it was not.
 	RequeuedAt string `json:"requeued_at,omitempty"`
+	// FailedAgain says that the record of the letter is one that was written back before.
+	FailedAgain bool `json:"failed_again"`
 
 	record processors.Inbound
 }
@@ -92,6 +94,7 @@ func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, er
 	}
 	for _, l := range list {
 		l.RequeuedAt = done.of(l)
+		l.FailedAgain = l.RequeuedAt == "" && done.again(l)
 	}
 	slices.SortStableFunc(list, func(a, b *letter) int { return cmp.Compare(a.At, b.At) })
 	return list, nil
@@ -101,6 +104,7 @@ func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, er
 type marks struct {
 	bySource map[place]string // when
 	byID     map[string]mark  // the last one of a turntable.id
+	written  map[string]bool  // the places of the records that were written back
 }
 
 type mark struct {
@@ -109,11 +113,12 @@ type mark struct {
 	offset    int64
 }
 
-func newMarks() marks { return marks{map[place]string{}, map[string]mark{}} }
+func newMarks() marks { return marks{map[place]string{}, map[string]mark{}, map[string]bool{}} }
 
 // add adds a mark.
 func (m marks) add(r processors.Inbound) {
 	at := topics.Timestamp(r.Timestamp)
+	m.written[string(r.Value)] = true
 	if source, ok := sourceOf(r); ok {
 		m.bySource[source] = at
 	}
@@ -122,9 +127,8 @@ func (m marks) add(r processors.Inbound) {
 	}
 }
 
-// of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was, and if an
-// earlier copy with the same turntable.id was. A letter that follows the mark of its turntable.id, and whose record is another
-// one, is not: the record that was written back has failed again.
+// of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was written back, or a
+// copy of it with the same turntable.id. A later letter of another record with this turntable.id is not done: it has failed again.
 func (m marks) of(l *letter) string {
 	if at, ok := m.bySource[l.Source]; ok && l.Source.Topic != "" {
 		return at
@@ -135,4 +139,10 @@ func (m marks) of(l *letter) string {
 		}
 	}
 	return ""
+}
+
+// again reports whether the record of a letter that is not done is one that was written back.
+func (m marks) again(l *letter) bool {
+	_, known := m.byID[string(l.record.Header(topics.HeaderID))]
+	return known || m.written[l.Source.String()]
 }

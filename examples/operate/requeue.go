@@ -16,6 +16,7 @@ type requeueCommand struct {
 	ID    []string `arg:"" optional:"" help:"IDs of dead deliveries and dead letters, as turntable dead lists them."`
 	All   bool     `help:"All dead deliveries, and all dead letters that were not requeued."`
 	Group string   `help:"With --all: only letters of this group, for example streams, and no deliveries."`
+	Again bool     `help:"With --all: also letters of records that failed again after they were requeued."`
 	Yes   bool     `short:"y" help:"Do not ask for confirmation."`
 }
 
@@ -33,8 +34,8 @@ type skipped struct {
 }
 
 func (c *requeueCommand) Run(ctx context.Context, o *operator) error {
-	if c.All == (len(c.ID) > 0) || !c.All && c.Group != "" {
-		return usageError{errors.New("requeue: give IDs of turntable dead, or --all, which --group can restrict")}
+	if c.All == (len(c.ID) > 0) || !c.All && (c.Group != "" || c.Again) {
+		return usageError{errors.New("requeue: give IDs of turntable dead, or --all, with --group and --again if you like")}
 	}
 	if _, err := o.connect(ctx); err != nil {
 		return err
@@ -125,8 +126,11 @@ func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack,
 			continue
 		}
 		reason := o.unfit(l)
-		if at := done.of(l); at != "" { // a copy of one that this run has written back
-			reason = "is a copy of one that was requeued"
+		switch {
+		case done.of(l) != "":
+			reason = "it is a copy of one that was requeued"
+		case c.All && !c.Again && l.FailedAgain:
+			reason = "it failed again after it was requeued: give its ID, or --again"
 		}
 		if reason != "" {
 			result.Skipped = append(result.Skipped, skipped{l.ID, reason})
@@ -149,7 +153,7 @@ func (o *operator) unfit(l *letter) string {
 	known := slices.ContainsFunc(o.cluster.catalog.Specs(), isNamed(l.Source.Topic))
 	switch {
 	case l.RequeuedAt != "":
-		return "was requeued at " + l.RequeuedAt
+		return "it was requeued at " + l.RequeuedAt
 	case l.Truncated:
 		return "its value was truncated or withheld: the original may still be at " + l.Source.String()
 	case l.Source.Topic == "":

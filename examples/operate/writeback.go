@@ -56,10 +56,13 @@ func (w *writeBack) write(ctx context.Context, l *letter) (mark processors.Inbou
 		if err := w.producer.BeginTxn(); err != nil {
 			return struct{}{}, err
 		}
-		for _, m := range []*sarama.ProducerMessage{record, marking} {
-			if _, _, err := w.producer.SendMessage(m); err != nil {
-				return struct{}{}, errors.Join(err, w.producer.AbortTxn())
-			}
+		partition, offset, err := w.producer.SendMessage(record)
+		if err == nil {
+			marking.Value = sarama.StringEncoder(place{record.Topic, partition, offset}.String())
+			_, _, err = w.producer.SendMessage(marking)
+		}
+		if err != nil {
+			return struct{}{}, errors.Join(err, w.producer.AbortTxn())
 		}
 		return struct{}{}, w.producer.CommitTxn()
 	})
@@ -70,6 +73,7 @@ func (w *writeBack) write(ctx context.Context, l *letter) (mark processors.Inbou
 		return mark, err
 	}
 	mark = processors.Inbound{Partition: marking.Partition, Offset: marking.Offset, Timestamp: time.Now()}
+	mark.Value, _ = marking.Value.Encode() // a text
 	for _, h := range marking.Headers {
 		mark.Headers = append(mark.Headers, processors.Header{Name: string(h.Key), Value: h.Value})
 	}
@@ -87,11 +91,10 @@ func (l *letter) original() *sarama.ProducerMessage {
 	return m
 }
 
-// mark is the record that says that the letter was written back. It has a value, so that it deletes nothing from a topic that
-// somebody compacts.
+// mark is the record that says that the letter was written back. Its value, which write sets, is where.
 func (l *letter) mark() *sarama.ProducerMessage {
 	m := &sarama.ProducerMessage{
-		Topic: letterTopic(goka.Group(l.Group)), Key: encoded(l.record.Key), Value: sarama.StringEncoder("requeued"),
+		Topic: letterTopic(goka.Group(l.Group)), Key: encoded(l.record.Key),
 		Headers: []sarama.RecordHeader{{
 			Key: []byte(topics.HeaderErrorRequeued), Value: strconv.AppendInt(nil, time.Now().UnixMilli(), 10),
 		}},

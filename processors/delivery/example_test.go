@@ -85,3 +85,19 @@ func ExampleDescribeCircuit() {
 	}
 	fmt.Print(text)
 }
+
+// An operator requeues what is dead of a session. The row is that of a processor or a view.
+func ExampleDeliveries() {
+	views, err := delivery.Deliveries("session-1", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range views {
+		if v.Status == delivery.StatusDead {
+			fmt.Println(v.DeliveryID, v.Requeue(context.Background(), printer{}, "quay"))
+		}
+	}
+	fmt.Println(len(views))
+	// Output: 0
+}

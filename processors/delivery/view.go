@@ -81,7 +81,7 @@ func viewOf(session string, d *deliveryrow.Delivery) View {
 }
 
 // Requeue is the function Requeue for a dead delivery that an operator has seen, once: the ID of the record is that of this death,
-// so repeats of the call have no effect, also after the delivery was delivered or has died again.
+// so repeats of the call have no effect while the session remembers it (Config.RememberFor), also after the delivery has died again.
 func (v View) Requeue(ctx context.Context, to processors.Publisher, agent string) error {
 	return requeue(ctx, to, agent, v.SessionID, v.DeliveryID, fmt.Sprintf("%s/requeue/%d", v.DeliveryID, v.round))
 }

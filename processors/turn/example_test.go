@@ -43,3 +43,29 @@ func ExampleDescribe() {
 	}
 	fmt.Print(text)
 }
+
+// Inspect is Describe for programs.
+func ExampleInspect() {
+	view, err := turn.Inspect("harbor-s19", nil) // the row of a processor or a view
+	fmt.Println(view.SessionID, view.Messages, view.Turn == nil, err)
+	// Output: harbor-s19 0 true <nil>
+}
+
+// A large history is in parts of the row, which the table's topic has as records of their own.
+func ExampleHistory() {
+	records := map[string][]byte{} // of the table's topic, by key
+	parts := map[uint32][]byte{}
+	for key, value := range records {
+		if session, n, isPart := processors.TableKey(key); isPart && session == "harbor-s19" {
+			parts[n] = value
+		}
+	}
+	row, err := turn.TableCodec().Decode(records["harbor-s19"])
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	history, err := turn.History(row, func(n uint32) ([]byte, error) { return parts[n], nil })
+	fmt.Println(len(history), err)
+	// Output: 0 <nil>
+}

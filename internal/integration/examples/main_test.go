@@ -29,7 +29,7 @@ var (
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err == nil {
-		err = build("approval", "channels", "invoke", "minimal", "peers", "slack", "tutorial/...", "workers")
+		err = build("approval", "channels", "invoke", "minimal", "operate", "peers", "slack", "tutorial/...", "workers")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -112,6 +112,7 @@ func TestCommandLinesAreChecked(t *testing.T) {
 		"approval": {{"-no-such"}, {"question"}},
 		"channels": {{"extra"}, {"-adapters", "a.yaml"}, {"-settings", "s.yaml"}, {"-unknown"}},
 		"invoke":   {{"serve", "x"}, {"-nonsense"}, {"fold", "file"}},
+		"operate":  {{}, {"nonsense"}, {"sessions"}, {"sessions", "--agent", "no agent"}, {"sessions", "--agent", "quay", "--timeout", "0s"}},
 		"peers":    {{"-no-such"}, {"question"}},
 	} {
 		for _, args := range wrong {
