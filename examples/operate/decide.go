@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/user"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/topics"
@@ -37,7 +39,7 @@ type decideResult struct {
 
 func (c *decideCommand) Run(ctx context.Context, o *operator) error {
 	for flag, value := range map[string]string{"--answer": c.Answer, "--edit": c.Edit} {
-		if value != "" && !json.Valid([]byte(value)) {
+		if value != "" && !jsontext.Value(value).IsValid() {
 			return usageError{fmt.Errorf("%s is not JSON", flag)}
 		}
 	}

@@ -56,7 +56,7 @@ func (o *operator) deliveries(ctx context.Context, wants func(delivery.View) boo
 		}
 	}
 	slices.SortFunc(list, func(a, b delivery.View) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.DeliveryID, b.DeliveryID))
+		return cmp.Or(compareTimes(a.CreatedAt, b.CreatedAt), cmp.Compare(a.DeliveryID, b.DeliveryID))
 	})
 	return list, nil
 }

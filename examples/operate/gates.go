@@ -39,7 +39,7 @@ func (c *gatesCommand) Run(ctx context.Context, o *operator) error {
 		}
 	}
 	slices.SortFunc(list.Gates, func(a, b gate.View) int {
-		return cmp.Or(cmp.Compare(a.RequestedAt, b.RequestedAt), cmp.Compare(a.GateID, b.GateID))
+		return cmp.Or(compareTimes(a.RequestedAt, b.RequestedAt), cmp.Compare(a.GateID, b.GateID))
 	})
 	return o.print(list, func(t *columns) {
 		t.line("GATE", "SESSION", "KIND", "TOOL", "DANGEROUS", "STATUS", "REQUESTED", "EXPIRES")

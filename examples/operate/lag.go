@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ type lagList struct {
 // groupLag is a group with committed offsets.
 type groupLag struct {
 	Group string `json:"group"`
-	// State is the broker's: Stable, PreparingRebalance, CompletingRebalance or Empty. Members are its processes.
+	// State is the state that the broker reports, for example Stable, or Empty without members. Members are its processes.
 	State      string         `json:"state"`
 	Members    int            `json:"members"`
 	Lag        int64          `json:"lag"`
@@ -110,6 +111,9 @@ func (c *lagCommand) read(cluster *cluster, o *operator) (lagList, error) {
 // committed returns the partitions of a group with a committed offset, in order.
 func (c *cluster) committed(group string) (list []partitionLag, err error) {
 	answer, err := c.admin.ListConsumerGroupOffsets(group, nil)
+	if errors.Is(err, sarama.ErrGroupIDNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -96,7 +95,7 @@ func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, er
 		l.RequeuedAt = done.of(l)
 		l.FailedAgain = l.RequeuedAt == "" && done.again(l)
 	}
-	slices.SortStableFunc(list, func(a, b *letter) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(list, func(a, b *letter) int { return a.record.Timestamp.Compare(b.record.Timestamp) })
 	return list, nil
 }
 

@@ -2,21 +2,26 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // print writes value as JSON, or calls text to write it for people.
 func (o *operator) print(value any, text func(*columns)) error {
 	if o.json {
-		e := json.NewEncoder(o.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(value)
+		// Texts of models and tools may repeat members, or not be UTF-8.
+		raw, err := json.Marshal(value, jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return err
+		}
+		_, err = o.out.Write(append(raw, '\n'))
+		return err
 	}
 	t := &columns{w: tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0), now: o.now()}
 	text(t)
@@ -74,6 +79,13 @@ func (t *columns) at(iso string) string {
 	default:
 		return fmt.Sprintf("%s (%s ago)", absolute, rounded(d))
 	}
+}
+
+// compareTimes orders times of the JSON format.
+func compareTimes(a, b string) int {
+	first, _ := time.Parse(time.RFC3339Nano, a) // one that is missing is the first
+	second, _ := time.Parse(time.RFC3339Nano, b)
+	return first.Compare(second)
 }
 
 // rounded writes a duration with one unit.

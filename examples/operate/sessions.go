@@ -42,7 +42,7 @@ func (c *sessionsCommand) Run(ctx context.Context, o *operator) error {
 	}
 	list.Total = len(list.Sessions)
 	slices.SortFunc(list.Sessions, func(a, b turn.View) int {
-		return cmp.Or(cmp.Compare(b.ChangedAt, a.ChangedAt), cmp.Compare(a.SessionID, b.SessionID))
+		return cmp.Or(compareTimes(b.ChangedAt, a.ChangedAt), cmp.Compare(a.SessionID, b.SessionID))
 	})
 	if c.Limit > 0 && len(list.Sessions) > c.Limit {
 		list.Sessions = list.Sessions[:c.Limit]

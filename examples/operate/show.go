@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -29,7 +30,7 @@ type sessionPage struct {
 	Gates      []gate.View     `json:"gates"`
 	Deliveries []delivery.View `json:"deliveries"`
 	Stream     string          `json:"stream"` // what fold.Describe says
-	History    json.RawMessage `json:"history,omitempty"`
+	History    topics.Raw      `json:"history,omitzero"`
 
 	texts []string // what the packages say
 }
@@ -125,11 +126,9 @@ func (c *showCommand) readTurn(ctx context.Context, o *operator, page *sessionPa
 	}
 	page.Session = &view
 	if c.Payload {
-		history, err := turn.History(row, func(n uint32) ([]byte, error) { return parts[n], nil })
-		if err != nil {
+		if page.History, err = turn.History(row, func(n uint32) ([]byte, error) { return parts[n], nil }); err != nil {
 			return false, err
 		}
-		page.History = json.RawMessage(history)
 	}
 	return true, page.say("turn", row, nil, turn.Describe)
 }
@@ -197,7 +196,7 @@ func (c *showCommand) write(o *operator, page sessionPage) {
 	for _, d := range page.Deliveries {
 		w("delivery %s: %s", d.DeliveryID, indented(d.Body))
 	}
-	w("history: %s", indented(topics.Raw(page.History)))
+	w("history: %s", indented(page.History))
 }
 
 // indented writes JSON for people. Control characters are escaped in JSON.
@@ -205,9 +204,11 @@ func indented(value topics.Raw) string {
 	if len(value) == 0 {
 		return "none"
 	}
-	text, err := json.MarshalIndent(json.RawMessage(value), "  ", "  ")
+	text := jsontext.Value(slices.Clone(value))
+	err := text.Indent(jsontext.WithIndentPrefix("  "), jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return clean(string(value))
 	}
-	return string(text)
+	return strings.ToValidUTF8(string(text), "?")
 }

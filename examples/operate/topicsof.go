@@ -35,9 +35,9 @@ type topicView struct {
 	Problem string `json:"problem,omitempty"`
 	// Partitions, Replication and InSync are the numbers of partitions, of replicas of each, and of those of them that are in sync,
 	// in the worst partition.
-	Partitions  int    `json:"partitions,omitempty"`
-	Replication int    `json:"replication,omitempty"`
-	InSync      int    `json:"in_sync,omitempty"`
+	Partitions  int    `json:"partitions,omitzero"`
+	Replication int    `json:"replication,omitzero"`
+	InSync      int    `json:"in_sync,omitzero"`
 	Cleanup     string `json:"cleanup,omitempty"`
 	RetentionMS *int64 `json:"retention_ms,omitempty"` // -1: unlimited; absent where nothing is deleted by age
 }

@@ -243,6 +243,7 @@ var confined = []struct {
 	{"github.com/IBM/sarama", []string{
 		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/",
 		"processors/turn/migrate", // transactions with offsets of a group of its own
+		"examples/operate",        // the requests of operators, and transactions
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{

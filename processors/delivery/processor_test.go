@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/rows/deliveryrow"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/processortest"
@@ -142,6 +145,55 @@ func TestControlRecordRequeuesDeadDelivery(t *testing.T) {
 	b.removed.Next()
 	b.controls.Pipe("s1", topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id})
 	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "no dead delivery")
+}
+
+// written are the records that a Publisher of a test got.
+type written []processors.Outbound
+
+func (w *written) Publish(_ context.Context, records ...processors.Outbound) error {
+	*w = append(*w, records...)
+	return nil
+}
+
+func TestDeathThatAnOperatorHasSeenIsRequeuedOnce(t *testing.T) {
+	b := newFixture(t, delivery.Config{})
+	b.writeRouteAndOutput("s1")
+	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
+	table := processortest.Table(b.Driver, b.topics.DeliveryGroup(), deliveryrow.Table.Codec())
+	seen := func() delivery.View {
+		row, ok := table.Get("s1")
+		require.True(t, ok)
+		views, err := delivery.Deliveries("s1", row)
+		require.NoError(t, err)
+		require.Len(t, views, 1)
+		return views[0]
+	}
+	v := seen()
+	require.Equal(t, delivery.StatusDead, v.Status)
+	require.Equal(t, 1, v.Attempt)
+	require.Equal(t, "status 404", v.Failures[0].Reason)
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), secret)
+	requeue := func() {
+		var w written
+		require.NoError(t, v.Requeue(t.Context(), &w, "quay"))
+		require.Len(t, w, 1)
+		require.Equal(t, b.topics.DeliveryControl.Name(), w[0].Topic)
+		b.controls.PipeRaw(w[0].Key, w[0].Value, processortest.WithHeaders(w[0].Headers))
+	}
+	requeue()
+	again := b.attempts.Next().Value
+	requeue()
+	b.report(again, topics.OutcomeRefused, "status 404")
+	requeue()
+	require.Zero(t, b.attempts.Len(), "the second death was not seen")
+	require.Zero(t, b.letters.Len())
+	v = seen()
+	requeue()
+	require.EqualValues(t, 3, b.attempts.Next().Value.Attempt)
+	b.dead.Drain()
+	b.finals.Drain()
 }
 
 func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {

@@ -24,11 +24,11 @@ func TestViewSaysWhatTheTurnWaitsFor(t *testing.T) {
 		turn           *turnrow.OpenTurn
 		want, deadline string
 	}{
-		{open(), WaitModel, "1970-01-01T00:00:01.000Z"},
-		{compacting, WaitCompactor, "1970-01-01T00:00:01.000Z"},
+		{open(), WaitModel, "1970-01-01T00:00:01Z"},
+		{compacting, WaitCompactor, "1970-01-01T00:00:01Z"},
 		{open(ended, gated), WaitGates, ""},
-		{open(&turnrow.Call{Name: &name}, gated), WaitTools, "1970-01-01T00:00:01.000Z"},
-		{open(ended), WaitTools, "1970-01-01T00:00:01.000Z"},
+		{open(&turnrow.Call{Name: &name}, gated), WaitTools, "1970-01-01T00:00:01Z"},
+		{open(ended), WaitTools, "1970-01-01T00:00:01Z"},
 	} {
 		v, err := Inspect("s-1", &turnrow.State{
 			Version: 2, Turn: tc.turn, History: []byte(`["secret"]`), HistoryLength: 1, TouchedMs: 500,
