@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,17 +79,15 @@ func operate(t *testing.T, receiver http.HandlerFunc) *operated {
 	ctx, end := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- a.Run(ctx) }()
-	o := &operated{t, deadline(t), broker, a, nil}
-	o.stop = func() {
-		if ctx.Err() == nil {
-			end()
-			require.NoError(t, <-ran)
-		}
-	}
+	o := &operated{t, deadline(t), broker, a, sync.OnceFunc(func() {
+		end()
+		require.NoError(t, <-ran)
+	})}
 	t.Cleanup(o.stop)
 	select {
 	case <-a.Ready():
 	case err := <-ran:
+		ran <- err
 		require.NoError(t, errors.Join(err, errors.New("the agent has ended")))
 	}
 	return o

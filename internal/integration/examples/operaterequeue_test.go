@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -102,23 +103,27 @@ func TestDeadLetterIsRequeuedOnceAlthoughTheCommandIsKilled(t *testing.T) {
 	o := operate(t, http.NotFound)
 	client := o.poison(n)
 	o.stop()
-	commits, hold, held := 0, make(chan struct{}), make(chan struct{}, 10)
+	commits, hold, held := 0, make(chan struct{}), make(chan struct{})
 	o.broker.Cluster().ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
 		o.broker.Cluster().KeepControl()
-		if commits++; commits == 3 {
-			held <- struct{}{}
-			o.broker.Cluster().SleepControl(func() { <-hold })
-			return nil, fmt.Errorf("the connection of the killed command"), true
+		if commits++; commits != 2 && commits != 5 {
+			return nil, nil, false
 		}
-		return nil, nil, false
+		o.broker.Cluster().SleepControl(func() {
+			held <- struct{}{}
+			<-hold
+		})
+		return nil, errors.New("the command was killed"), true
 	})
-	c := exec.CommandContext(o.ctx, filepath.Join(bin, "operate"), o.args([]string{"requeue", "--all", "--yes"})...)
-	c.WaitDelay = time.Minute
-	require.NoError(t, c.Start())
-	<-held
-	require.NoError(t, c.Process.Kill())
-	require.Error(t, c.Wait())
-	close(hold)
+	for range 2 {
+		c := exec.CommandContext(o.ctx, filepath.Join(bin, "operate"), o.args([]string{"requeue", "--all", "--yes"})...)
+		c.WaitDelay = time.Minute
+		require.NoError(t, c.Start())
+		<-held
+		require.NoError(t, c.Process.Kill())
+		require.Error(t, c.Wait())
+		hold <- struct{}{}
+	}
 
 	o.object("requeue", "--all", "--yes")
 	require.Empty(t, o.object("requeue", "--all", "--yes")["requeued"], "a second run has nothing to do")
