@@ -45,6 +45,8 @@ var capabilities = []capability{
 
 // connect connects and reads which topics exist. It fails with a line that names cause and remedy.
 func (o *operator) connect(ctx context.Context) (*cluster, error) {
+	stop := o.slow("the brokers %s", strings.Join(o.brokers, ","))
+	defer stop()
 	client, err := processors.Connect(ctx, o.brokers, o.options...)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -82,6 +82,12 @@ func (o *operator) close() {
 	}
 }
 
+// slow says what the command waits for if that takes longer than a moment. The caller calls stop when it has come.
+func (o *operator) slow(format string, args ...any) (stop func()) {
+	timer := time.AfterFunc(3*time.Second, func() { o.waiting("waiting for "+format, args...) })
+	return func() { timer.Stop() }
+}
+
 // waiting says what the command waits for.
 func (o *operator) waiting(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.errs, "turntable: "+format+"\n", args...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lovoo/goka"
 
+	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/fold"
@@ -120,6 +121,11 @@ func (c *cluster) graphs(agent string) (graphs []*goka.GroupGraph, err error) {
 		{"peers", func() {
 			add(peer.Graph(agent, peer.Config{Settings: func() *peer.Settings { return nil }, Gates: c.has("gates")}))
 			add(peer.ChainGraph(agent))
+		}},
+		{"crews", func() {
+			groups, failed := crew.Graphs(agent, crew.Config{})
+			err = errors.Join(err, failed)
+			graphs = append(graphs, groups...)
 		}},
 	} {
 		if c.has(of.capability) {

@@ -50,8 +50,8 @@ func (c *lagCommand) Run(ctx context.Context, o *operator) error {
 		return err
 	}
 	if c.Group != "" && len(list.Groups) == 0 {
-		return fmt.Errorf("the group %s has no committed offsets: it is none of %s, has never run, or is a share group, which has none; see turntable describe",
-			c.Group, o.agent)
+		return fmt.Errorf("the group %s has no committed offsets: it is none of %s, has never run, or is a share group, which has none; "+
+			"see turntable describe", c.Group, o.agent)
 	}
 	return o.print(list, func(t *columns) {
 		t.line("GROUP", "STATE", "MEMBERS", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG")

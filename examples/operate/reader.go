@@ -15,6 +15,7 @@ type reader struct {
 	topic    string
 	next     map[int32]int64
 	stop     func()
+	slow     func() (stop func())
 }
 
 // reader returns a reader of a topic, which the caller closes.
@@ -28,7 +29,9 @@ func (o *operator) reader(ctx context.Context, topic string) (*reader, error) {
 	}
 	running, stop := context.WithCancel(ctx)
 	go func() { _ = f.Run(running) }() // returns nil when running ends
-	r := &reader{follower: f, topic: topic, next: map[int32]int64{}, stop: stop}
+	r := &reader{follower: f, topic: topic, next: map[int32]int64{}, stop: stop, slow: func() func() { return o.slow("the records of %s", topic) }}
+	quiet := r.slow()
+	defer quiet()
 	select {
 	case <-f.Ready():
 		return r, nil
@@ -47,6 +50,8 @@ func (r *reader) late(ctx context.Context) error {
 
 // all passes the records of all partitions to take that were not passed before.
 func (r *reader) all(ctx context.Context, take func(processors.Inbound)) error {
+	quiet := r.slow()
+	defer quiet()
 	partitions, err := r.follower.Partitions(r.topic)
 	if err != nil {
 		return err

@@ -41,7 +41,11 @@ func (c *requeueCommand) Run(ctx context.Context, o *operator) error {
 		return err
 	}
 	if c.All {
-		if err := o.confirm(c.Yes, "Requeue all that is dead of %s?", o.agent+map[bool]string{true: ", group " + c.Group}[c.Group != ""]); err != nil {
+		what := o.agent
+		if c.Group != "" {
+			what += ", group " + c.Group
+		}
+		if err := o.confirm(c.Yes, "Requeue all that is dead of %s?", what); err != nil {
 			return err
 		}
 	}

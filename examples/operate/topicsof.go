@@ -110,17 +110,17 @@ func (c *cluster) topicViews(specs []topics.Spec) (list []topicView, err error) 
 			described[m.Name] = m
 		}
 	}
+	configs, err := c.configs(names)
+	if err != nil {
+		return nil, err
+	}
 	list = []topicView{}
 	common := commonPartitions(specs, described)
 	for _, s := range specs {
 		m := described[s.Name]
 		switch {
 		case m != nil:
-			v, err := c.topicView(s, m, common)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+			list = append(list, viewOfTopic(s, m, configs[s.Name], common))
 		case s.Created:
 			list = append(list, topicView{Topic: s.Name, Problem: "missing"})
 		}
@@ -144,22 +144,49 @@ func commonPartitions(specs []topics.Spec, described map[string]*sarama.TopicMet
 	return common
 }
 
-func (c *cluster) topicView(s topics.Spec, m *sarama.TopicMetadata, common int) (topicView, error) {
+// configs returns the settings of topics by their names.
+func (c *cluster) configs(names []string) (map[string][]sarama.ConfigEntry, error) {
+	var resources []*sarama.ConfigResource
+	for _, name := range names {
+		resources = append(resources, &sarama.ConfigResource{
+			Type: sarama.TopicResource, Name: name, ConfigNames: []string{cleanupPolicy, retentionMS},
+		})
+	}
+	settings := map[string][]sarama.ConfigEntry{}
+	if len(resources) == 0 {
+		return settings, nil
+	}
+	results, err := c.admin.DescribeConfigs(resources, sarama.DescribeConfigsOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		if r.ErrorCode != sarama.ErrNoError {
+			return nil, fmt.Errorf("configuration of %s: %w: the principal needs DESCRIBE_CONFIGS on it", r.Name, r.ErrorCode)
+		}
+		settings[r.Name] = r.Configs
+	}
+	return settings, nil
+}
+
+// The settings of a topic that are shown.
+const (
+	cleanupPolicy = "cleanup.policy"
+	retentionMS   = "retention.ms"
+)
+
+func viewOfTopic(s topics.Spec, m *sarama.TopicMetadata, settings []sarama.ConfigEntry, common int) topicView {
 	v := topicView{Topic: s.Name, Exists: true, Partitions: len(m.Partitions)}
 	for i, p := range m.Partitions {
 		if i == 0 || len(p.Isr) < v.InSync {
 			v.Replication, v.InSync = len(p.Replicas), len(p.Isr)
 		}
 	}
-	entries, err := c.admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: s.Name})
-	if err != nil {
-		return v, fmt.Errorf("configuration of %s: %w", s.Name, err)
-	}
-	for _, e := range entries {
+	for _, e := range settings {
 		switch e.Name {
-		case "cleanup.policy":
+		case cleanupPolicy:
 			v.Cleanup = e.Value
-		case "retention.ms":
+		case retentionMS:
 			if ms, err := strconv.ParseInt(e.Value, 10, 64); err == nil {
 				v.RetentionMS = &ms
 			}
@@ -179,7 +206,7 @@ func (c *cluster) topicView(s topics.Spec, m *sarama.TopicMetadata, common int) 
 		problems = append(problems, fmt.Sprintf("%d of %d replicas are in sync", v.InSync, v.Replication))
 	}
 	v.Problem = strings.Join(problems, "; ")
-	return v, nil
+	return v
 }
 
 func samePolicy(a, b string) bool {
