@@ -69,6 +69,9 @@ func (c *describeCommand) Run(ctx context.Context, o *operator) error {
 			for _, lookup := range g.Lookups {
 				t.line("  looks up", lookup)
 			}
+			if g.Loop != "" {
+				t.line("  loop", g.Loop)
+			}
 			t.line("  table", g.Table)
 			for _, out := range g.Outputs {
 				t.line("  writes", out)
