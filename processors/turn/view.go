@@ -37,7 +37,7 @@ type TurnView struct {
 	// Step is the number of the step, from 1.
 	Step int `json:"step"`
 	// WaitsFor is one of the Wait constants, and DeadlineAt is when the turn stops waiting. It is empty while the turn waits for gates
-	// only, which have deadlines of their own.
+	// only, those of its calls or of its think step, which have deadlines of their own.
 	WaitsFor   string     `json:"waits_for"`
 	DeadlineAt string     `json:"deadline_at,omitempty"`
 	Calls      []CallView `json:"calls,omitempty"`
@@ -47,7 +47,7 @@ type TurnView struct {
 const (
 	WaitModel     = "model"
 	WaitTools     = "tools"
-	WaitGates     = "gates" // all open calls wait for a person
+	WaitGates     = "gates" // all open calls, or the think step, wait for a person
 	WaitCompactor = "compactor"
 )
 
@@ -111,7 +111,7 @@ func viewOfTurn(t *turnrow.OpenTurn) *TurnView {
 		v.Calls = append(v.Calls, call)
 	}
 	switch {
-	case open > 0 && open == gates:
+	case open > 0 && open == gates, t.StoppedMs != 0:
 		v.WaitsFor, v.DeadlineAt = WaitGates, ""
 	case len(t.Calls) > 0:
 		v.WaitsFor = WaitTools

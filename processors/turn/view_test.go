@@ -18,6 +18,8 @@ func TestViewSaysWhatTheTurnWaitsFor(t *testing.T) {
 			Message: &turnrow.Accepted{TurnId: "t-1", RequestId: &request, Input: []byte("secret")}, Step: 2, DeadlineMs: 1000, Calls: calls,
 		}
 	}
+	stopped := open()
+	stopped.StoppedMs = 700
 	compacting := open()
 	compacting.Compaction = &turnrow.Compacting{}
 	for _, tc := range []struct {
@@ -27,6 +29,7 @@ func TestViewSaysWhatTheTurnWaitsFor(t *testing.T) {
 		{open(), WaitModel, "1970-01-01T00:00:01Z"},
 		{compacting, WaitCompactor, "1970-01-01T00:00:01Z"},
 		{open(ended, gated), WaitGates, ""},
+		{stopped, WaitGates, ""},
 		{open(&turnrow.Call{Name: &name}, gated), WaitTools, "1970-01-01T00:00:01Z"},
 		{open(ended), WaitTools, "1970-01-01T00:00:01Z"},
 	} {
