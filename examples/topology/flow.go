@@ -119,6 +119,9 @@ func show[T any](t topics.Topic[T], colour string, say func(T) string) shown {
 // dead describes the records of a dead-letter topic by the reason in their headers.
 func dead(s topics.Spec) shown {
 	return shown{s, red, func(r processors.Inbound) string {
+		if r.Header(topics.HeaderErrorRequeued) != nil {
+			return "(requeued)"
+		}
 		return "dead-lettered: " + string(r.Header(topics.HeaderErrorReason))
 	}}
 }
