@@ -42,6 +42,7 @@ type operator struct {
 	brokers []string
 	options []processors.Option
 	timeout time.Duration
+	timer   *time.Timer // ends the command, see limit
 	json    bool
 	now     func() time.Time
 	in      io.Reader
@@ -90,5 +91,5 @@ func (o *operator) slow(format string, args ...any) (stop func()) {
 
 // waiting says what the command waits for.
 func (o *operator) waiting(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.errs, "turntable: "+format+"\n", args...)
+	_, _ = fmt.Fprintln(o.errs, clean(fmt.Sprintf("turntable: "+format, args...)))
 }

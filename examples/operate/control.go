@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"slices"
 
@@ -43,12 +43,14 @@ type controlResult struct {
 }
 
 func (c *cancelCommand) Run(ctx context.Context, o *operator) error {
-	var turnID string // of the message that is to end
+	var turnID, requestID string // of the message that is to end
 	return control{
-		session: c.Session, record: topics.Control{Action: topics.ActionCancel, RequestID: text(c.Request), Reason: text(c.Reason)},
+		session: c.Session, record: topics.Control{Action: topics.ActionCancel, Reason: text(c.Reason)},
 		noWait: c.NoWait,
-		check: func(v turn.View) (string, error) {
-			if turnID = c.target(v); turnID == "" && c.Request != "" {
+		check: func(v turn.View, record *topics.Control) (string, error) {
+			turnID, requestID = c.target(v)
+			record.RequestID = text(requestID) // so that the record ends no later turn
+			if turnID == "" && c.Request != "" {
 				return "", fmt.Errorf("session %s has no open or waiting message with the request ID %q: it has ended; see turntable show", c.Session, c.Request)
 			} else if turnID == "" {
 				return "", fmt.Errorf("session %s has no open turn, so there is nothing to cancel; see turntable show", c.Session)
@@ -62,24 +64,24 @@ func (c *cancelCommand) Run(ctx context.Context, o *operator) error {
 	}.run(ctx, o)
 }
 
-// target returns the turn of the message that the command names.
-func (c *cancelCommand) target(v turn.View) string {
+// target returns the turn of the message that the command names, and the message's request ID, if it has one.
+func (c *cancelCommand) target(v turn.View) (turnID, requestID string) {
 	if v.Turn != nil && (c.Request == "" || v.Turn.RequestID == c.Request) {
-		return v.Turn.TurnID
+		return v.Turn.TurnID, v.Turn.RequestID
 	}
 	for _, w := range v.Waiting {
 		if c.Request != "" && w.RequestID == c.Request {
-			return w.TurnID
+			return w.TurnID, w.RequestID
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func (c *purgeCommand) Run(ctx context.Context, o *operator) error {
 	return control{
 		session: c.Session, record: topics.Control{Action: topics.ActionPurge, Reason: text(c.Reason)}, noWait: c.NoWait,
-		check: func(turn.View) (string, error) {
-			return "", o.confirm(c.Yes, "Purge the session %s of %s? Its conversation cannot be restored.", clean(c.Session), o.agent)
+		check: func(turn.View, *topics.Control) (string, error) {
+			return "", o.confirm(ctx, c.Yes, "Purge the session %s of %s? Its conversation cannot be restored.", c.Session, o.agent)
 		},
 		done: empty,
 	}.run(ctx, o)
@@ -88,7 +90,7 @@ func (c *purgeCommand) Run(ctx context.Context, o *operator) error {
 func (c *endCommand) Run(ctx context.Context, o *operator) error {
 	return control{
 		session: c.Session, record: topics.Control{Action: topics.ActionEnd}, noWait: c.NoWait,
-		check: func(v turn.View) (string, error) {
+		check: func(v turn.View, _ *topics.Control) (string, error) {
 			switch {
 			case !o.cluster.has("memoir"):
 				return "", fmt.Errorf("the agent %s has no memory, so its sessions do not end: turntable purge deletes one", o.agent)
@@ -106,8 +108,9 @@ type control struct {
 	session string
 	record  topics.Control
 	noWait  bool
-	check   func(turn.View) (turnID string, err error) // whether the record would have an effect
-	done    func(turn.View) bool
+	// check returns whether the record would have an effect, and the turn that it is about. It may complete the record.
+	check func(turn.View, *topics.Control) (turnID string, err error)
+	done  func(turn.View) bool
 }
 
 func (c control) run(ctx context.Context, o *operator) error {
@@ -133,15 +136,15 @@ func (c control) run(ctx context.Context, o *operator) error {
 		return fmt.Errorf("%s has no session %q: see turntable sessions; it may have been purged", o.agent, c.session)
 	}
 	result := controlResult{Agent: o.agent, SessionID: c.session, Action: c.record.Action}
-	if result.TurnID, err = c.check(view); err != nil {
+	if result.TurnID, err = c.check(view, &c.record); err != nil {
 		return err
 	}
-	out, err := processors.OutboundOf(cluster.catalog.SessionControl, c.session, c.record, "")
+	out, err := processors.OutboundOf(cluster.catalog.SessionControl, c.session, c.record, c.id(result.TurnID))
 	if err != nil {
 		return err
 	}
 	if err := cluster.to.Publish(ctx, out); err != nil {
-		return publishFailed(err)
+		return publishFailed(ctx, err)
 	}
 	if !c.noWait {
 		o.waiting("waiting until %s has done it", cluster.catalog.Group())
@@ -159,18 +162,27 @@ func (c control) run(ctx context.Context, o *operator) error {
 	})
 }
 
+// id returns the turntable.id of the record: if it is dead-lettered and requeued, the group knows that it has handled it. All
+// cancellations of a turn have the same, so that the second of two commands at the same time does not end the next turn.
+func (c control) id(turnID string) string {
+	if turnID == "" {
+		turnID = rand.Text()
+	}
+	return "operate/" + c.record.Action + "/" + turnID
+}
+
 // lateGroup explains that a group has not handled a record, which stays in its topic.
 func lateGroup(ctx context.Context, err error, group string) error {
 	if ctx.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("the record is written, but its effect was not seen: %w; check that a process with the group %s runs, and turntable lag; "+
-		"the group will still handle the record", context.Cause(ctx), group)
+		"the group will still handle the record, or has refused it: see turntable dead", context.Cause(ctx), group)
 }
 
-func publishFailed(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: whether the record is written is not known: look before you try again", err)
+func publishFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: whether the record is written is not known: look before you try again", context.Cause(ctx))
 	}
 	return err
 }

@@ -23,6 +23,9 @@ func (c *deadCommand) Run(ctx context.Context, o *operator) error {
 	if _, err := o.connect(ctx); err != nil {
 		return err
 	}
+	if err := o.cluster.need(o.cluster.catalog.Table()); err != nil {
+		return err
+	}
 	list := deadList{Agent: o.agent, Deliveries: []delivery.View{}, Letters: []*letter{}}
 	var err error
 	if c.Group == "" && o.cluster.has("deliveries") {

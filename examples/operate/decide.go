@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -52,7 +53,10 @@ func (c *decideCommand) Run(ctx context.Context, o *operator) error {
 		return err
 	}
 	defer reads.close()
-	all := newRows(gate.TableCodec(), gate.Gates)
+	all := newRows(gate.TableCodec(), func(session string, row any) ([]gate.View, error) {
+		views, err := gate.Gates(session, row)
+		return slices.DeleteFunc(views, func(v gate.View) bool { return v.GateID != c.Gate }), err
+	})
 	if err := reads.all(ctx, all.take); err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (c *decideCommand) Run(ctx context.Context, o *operator) error {
 		return err
 	}
 	if err := gate.Decide(ctx, cluster.to, o.agent, d); err != nil {
-		return publishFailed(err)
+		return publishFailed(ctx, err)
 	}
 	if c.NoWait {
 		return c.write(o, nil)

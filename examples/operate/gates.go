@@ -26,7 +26,13 @@ func (c *gatesCommand) Run(ctx context.Context, o *operator) error {
 	}
 	list := gateList{Agent: o.agent, Gates: []gate.View{}}
 	table := tableOf(o.cluster.catalog.GateGroup())
-	all := newRows(gate.TableCodec(), gate.Gates)
+	all := newRows(gate.TableCodec(), func(session string, row any) ([]gate.View, error) { // arguments of all gates can be much
+		views, err := gate.Gates(session, row)
+		for i, v := range views {
+			views[i] = withoutTexts(v)
+		}
+		return views, err
+	})
 	if err := readAll(ctx, o, table, all); err != nil {
 		return err
 	}
@@ -34,7 +40,7 @@ func (c *gatesCommand) Run(ctx context.Context, o *operator) error {
 	for session, views := range all.byKey {
 		for _, v := range views {
 			if (c.Session == "" || session == c.Session) && (c.All || v.Outcome == nil) {
-				list.Gates = append(list.Gates, withoutTexts(v))
+				list.Gates = append(list.Gates, v)
 			}
 		}
 	}

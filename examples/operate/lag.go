@@ -45,6 +45,9 @@ func (c *lagCommand) Run(ctx context.Context, o *operator) error {
 	if err != nil {
 		return err
 	}
+	if err := cluster.need(cluster.catalog.Table()); err != nil {
+		return err
+	}
 	list, err := within(ctx, "offsets", func() (lagList, error) { return c.read(cluster, o) })
 	if err != nil {
 		return err

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lovoo/goka"
 
@@ -31,7 +33,12 @@ type letter struct {
 	// FailedAgain says that the record of the letter is one that was written back before.
 	FailedAgain bool `json:"failed_again"`
 
-	record processors.Inbound
+	partition int32
+	offset    int64
+	at        time.Time
+	key       []byte             // nil for null
+	headers   processors.Inbound // only those that name the record
+	tombstone bool
 }
 
 // place is where a record is.
@@ -69,12 +76,38 @@ func letterTopic(g goka.Group) string { return processors.DeadLetters(g).Topic()
 
 // letters returns the dead letters of a group in the order of their times.
 func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, error) {
-	topic := letterTopic(group)
-	reads, err := o.reader(ctx, topic)
+	reads, err := o.reader(ctx, letterTopic(group))
 	if err != nil {
 		return nil, err
 	}
 	defer reads.close()
+	return lettersOf(ctx, reads, group)
+}
+
+// letterOf returns the letter of a record. It does not keep the record, whose value can be large.
+func letterOf(group goka.Group, r processors.Inbound) *letter {
+	source, _ := sourceOf(r)
+	l := &letter{
+		ID: place{letterTopic(group), r.Partition, r.Offset}.String(), Group: string(group), At: topics.Timestamp(r.Timestamp),
+		Key: string(r.Key), Source: source, Reason: string(r.Header(topics.HeaderErrorReason)), Bytes: len(r.Value),
+		Truncated: r.Header(topics.HeaderErrorTruncated) != nil,
+		partition: r.Partition, offset: r.Offset, at: r.Timestamp, key: bytes.Clone(r.Key), tombstone: r.Value == nil,
+	}
+	for _, name := range identity {
+		if v := r.Header(name); v != nil {
+			l.headers.Headers = append(l.headers.Headers, processors.Header{Name: name, Value: bytes.Clone(v)})
+		}
+	}
+	return l
+}
+
+// identity are the headers that name the record of a letter. Its mark has them too.
+var identity = []string{
+	topics.HeaderID, topics.HeaderErrorSourceTopic, topics.HeaderErrorSourcePartition, topics.HeaderErrorSourceOffset,
+	topics.HeaderErrorGroup,
+}
+
+func lettersOf(ctx context.Context, reads *reader, group goka.Group) ([]*letter, error) {
 	var list []*letter
 	done := newMarks()
 	if err := reads.all(ctx, func(r processors.Inbound) {
@@ -82,12 +115,7 @@ func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, er
 			done.add(r)
 			return
 		}
-		source, _ := sourceOf(r)
-		list = append(list, &letter{
-			ID: place{topic, r.Partition, r.Offset}.String(), Group: string(group), At: topics.Timestamp(r.Timestamp), Key: string(r.Key),
-			Source: source, Reason: string(r.Header(topics.HeaderErrorReason)), Bytes: len(r.Value),
-			Truncated: r.Header(topics.HeaderErrorTruncated) != nil, record: r,
-		})
+		list = append(list, letterOf(group, r))
 	}); err != nil {
 		return nil, err
 	}
@@ -95,53 +123,6 @@ func (o *operator) letters(ctx context.Context, group goka.Group) ([]*letter, er
 		l.RequeuedAt = done.of(l)
 		l.FailedAgain = l.RequeuedAt == "" && done.again(l)
 	}
-	slices.SortStableFunc(list, func(a, b *letter) int { return a.record.Timestamp.Compare(b.record.Timestamp) })
+	slices.SortStableFunc(list, func(a, b *letter) int { return a.at.Compare(b.at) })
 	return list, nil
-}
-
-// marks are the records of a dead-letter topic that say which letters were written back.
-type marks struct {
-	bySource map[place]string // when
-	byID     map[string]mark  // the last one of a turntable.id
-	written  map[string]bool  // the places of the records that were written back
-}
-
-type mark struct {
-	at        string
-	partition int32
-	offset    int64
-}
-
-func newMarks() marks { return marks{map[place]string{}, map[string]mark{}, map[string]bool{}} }
-
-// add adds a mark.
-func (m marks) add(r processors.Inbound) {
-	at := topics.Timestamp(r.Timestamp)
-	m.written[string(r.Value)] = true
-	if source, ok := sourceOf(r); ok {
-		m.bySource[source] = at
-	}
-	if id := r.Header(topics.HeaderID); len(id) > 0 {
-		m.byID[string(id)] = mark{at, r.Partition, r.Offset}
-	}
-}
-
-// of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was written back, or a
-// copy of it with the same turntable.id. A later letter of another record with this turntable.id is not done: it has failed again.
-func (m marks) of(l *letter) string {
-	if at, ok := m.bySource[l.Source]; ok && l.Source.Topic != "" {
-		return at
-	}
-	if id := l.record.Header(topics.HeaderID); len(id) > 0 {
-		if mark, ok := m.byID[string(id)]; ok && (mark.partition != l.record.Partition || l.record.Offset < mark.offset) {
-			return mark.at
-		}
-	}
-	return ""
-}
-
-// again reports whether the record of a letter that is not done is one that was written back.
-func (m marks) again(l *letter) bool {
-	_, known := m.byID[string(l.record.Header(topics.HeaderID))]
-	return known || m.written[l.Source.String()]
 }

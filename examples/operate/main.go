@@ -56,8 +56,8 @@ func run(ctx context.Context, args, environ []string, in io.Reader, out, errs io
 		return exitUsage
 	}
 	defer o.close()
-	ctx, cancel := context.WithTimeoutCause(ctx, line.Timeout, fmt.Errorf("not done within %s (--timeout)", line.Timeout))
-	defer cancel()
+	ctx, stop := o.limit(ctx)
+	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(o); err != nil {
 		return failed(errs, err)

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,7 +22,7 @@ func (o *operator) print(value any, text func(*columns)) error {
 		if err != nil {
 			return err
 		}
-		_, err = o.out.Write(append(raw, '\n'))
+		_, err = io.WriteString(o.out, printable(raw)+"\n")
 		return err
 	}
 	t := &columns{w: tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0), now: o.now()}
@@ -59,6 +61,33 @@ func clean(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// printable escapes what terminals do not print as it is: JSON has C1 control characters and those that change the direction of text
+// verbatim. The value stays the same, except where it is not UTF-8.
+func printable(value []byte) string {
+	var b strings.Builder
+	for _, r := range string(value) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// cleanLines is clean for a text of several lines.
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // oneLine is the text of an error on one line.
@@ -100,17 +129,4 @@ func rounded(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%ds", d/time.Second)
 	}
-}
-
-// confirm asks before something that cannot be undone.
-func (o *operator) confirm(yes bool, format string, args ...any) error {
-	if yes {
-		return nil
-	}
-	_, _ = fmt.Fprintf(o.errs, format+" Type yes to continue: ", args...)
-	line, _ := bufio.NewReader(o.in).ReadString('\n')
-	if strings.TrimSpace(line) != "yes" {
-		return fmt.Errorf("not confirmed, nothing was changed: type yes, or give --yes")
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,7 @@ func (r *reader) late(ctx context.Context) error {
 func (r *reader) all(ctx context.Context, take func(processors.Inbound)) error {
 	quiet := r.slow()
 	defer quiet()
-	partitions, err := r.follower.Partitions(r.topic)
+	partitions, err := r.partitions(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,17 +67,24 @@ func (r *reader) all(ctx context.Context, take func(processors.Inbound)) error {
 
 // of is all for the partition of a key.
 func (r *reader) of(ctx context.Context, key string, take func(processors.Inbound)) error {
-	partitions, err := r.follower.Partitions(r.topic)
+	partitions, err := r.partitions(ctx)
 	if err != nil {
 		return err
 	}
 	return r.partition(ctx, codec.PartitionOf(key, int32(len(partitions))), take)
 }
 
+func (r *reader) partitions(ctx context.Context) ([]int32, error) {
+	return within(ctx, "the partitions of "+r.topic, func() ([]int32, error) { return r.follower.Partitions(r.topic) })
+}
+
 func (r *reader) partition(ctx context.Context, p int32, take func(processors.Inbound)) error {
-	next, err := r.follower.ReplayFrom(ctx, r.topic, p, r.next[p], func(_ context.Context, in processors.Inbound) bool {
-		take(in)
-		return true
+	begin := r.next[p]
+	next, err := within(ctx, r.topic, func() (int64, error) { // the requests for offsets do not end with ctx
+		return r.follower.ReplayFrom(ctx, r.topic, p, begin, func(_ context.Context, in processors.Inbound) bool {
+			take(in)
+			return ctx.Err() == nil
+		})
 	})
 	if ctx.Err() != nil {
 		return r.late(ctx)
@@ -84,8 +92,29 @@ func (r *reader) partition(ctx context.Context, p int32, take func(processors.In
 	if err != nil {
 		return fmt.Errorf("read %s/%d: %w", r.topic, p, err)
 	}
-	r.next[p] = max(next, r.next[p])
+	r.next[p] = max(next, begin)
 	return nil
+}
+
+// record returns a record that was passed before.
+func (r *reader) record(ctx context.Context, p int32, offset int64) (found processors.Inbound, err error) {
+	ok, err := within(ctx, r.topic, func() (ok bool, err error) {
+		_, err = r.follower.ReplayRange(ctx, r.topic, p, offset, offset+1, func(_ context.Context, in processors.Inbound) bool {
+			found, ok = in, in.Offset == offset
+			return !ok
+		})
+		return ok, err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return processors.Inbound{}, r.late(ctx)
+	case err == nil && !ok:
+		err = errors.New("the topic no longer has it")
+	}
+	if err != nil {
+		return processors.Inbound{}, fmt.Errorf("read %s/%d/%d: %w", r.topic, p, offset, err)
+	}
+	return found, nil
 }
 
 // poll is how often a command looks for the effect of its record.

@@ -14,7 +14,7 @@ import (
 // requeueCommand tries dead deliveries again and writes dead letters back to their topics.
 type requeueCommand struct {
 	ID    []string `arg:"" optional:"" help:"IDs of dead deliveries and dead letters, as turntable dead lists them."`
-	All   bool     `help:"All dead deliveries, and all dead letters that were not requeued."`
+	All   bool     `help:"All dead deliveries, and all dead letters of failures that were not requeued. Refused records need their IDs."`
 	Group string   `help:"With --all: only letters of this group, for example streams, and no deliveries."`
 	Again bool     `help:"With --all: also letters of records that failed again after they were requeued."`
 	Yes   bool     `short:"y" help:"Do not ask for confirmation."`
@@ -40,12 +40,16 @@ func (c *requeueCommand) Run(ctx context.Context, o *operator) error {
 	if _, err := o.connect(ctx); err != nil {
 		return err
 	}
+	if err := o.cluster.need(o.cluster.catalog.Table()); err != nil {
+		return err
+	}
 	if c.All {
 		what := o.agent
 		if c.Group != "" {
 			what += ", group " + c.Group
 		}
-		if err := o.confirm(c.Yes, "Requeue all that is dead of %s?", what); err != nil {
+		if err := o.confirm(ctx, c.Yes, "Requeue all that failed of %s? Receivers get the deliveries again, messages run turns, and results count "+
+			"where a call still waits. Records that a group refused are left out.", what); err != nil {
 			return err
 		}
 	}
@@ -64,12 +68,16 @@ func (c *requeueCommand) Run(ctx context.Context, o *operator) error {
 
 func (c *requeueCommand) wants(id string) bool { return c.All || slices.Contains(c.ID, id) }
 
-// missing fails if an ID was not found.
+// missing fails if an ID was not found or not requeued.
 func (c *requeueCommand) missing(r requeueResult) error {
 	for _, id := range c.ID {
-		if !slices.Contains(r.Requeued, id) && !slices.ContainsFunc(r.Skipped, func(s skipped) bool { return s.ID == id }) {
+		if slices.Contains(r.Requeued, id) {
+			continue
+		}
+		if !slices.ContainsFunc(r.Skipped, func(s skipped) bool { return s.ID == id }) {
 			return fmt.Errorf("there is no dead delivery and no dead letter %q: see turntable dead", id)
 		}
+		return fmt.Errorf("%s was not requeued: the output says why", id)
 	}
 	return nil
 }
@@ -96,11 +104,12 @@ func (c *requeueCommand) requeue(ctx context.Context, o *operator, result *reque
 	}
 	defer w.close()
 	for _, g := range groups {
-		if err := c.letters(ctx, o, w, g, result); err != nil {
+		err = errors.Join(err, c.letters(ctx, o, w, g, result))
+		if ctx.Err() != nil || errors.Is(err, errLast) {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // deliveries requeues dead deliveries. A repeat has no effect: the record has the ID of this death.
@@ -111,7 +120,7 @@ func (c *requeueCommand) deliveries(ctx context.Context, o *operator, result *re
 	}
 	for _, v := range dead {
 		if err := v.Requeue(ctx, o.cluster.to, o.agent); err != nil {
-			return publishFailed(err)
+			return publishFailed(ctx, err)
 		}
 		result.Requeued = append(result.Requeued, v.DeliveryID)
 	}
@@ -120,11 +129,17 @@ func (c *requeueCommand) deliveries(ctx context.Context, o *operator, result *re
 
 // letters writes the letters of a group back.
 func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack, g goka.Group, result *requeueResult) error {
-	letters, err := o.letters(ctx, g)
+	reads, err := o.reader(ctx, letterTopic(g))
+	if err != nil {
+		return err
+	}
+	defer reads.close()
+	letters, err := lettersOf(ctx, reads, g)
 	if err != nil {
 		return err
 	}
 	done := newMarks()
+	failed := 0
 	for _, l := range letters {
 		if !c.wants(l.ID) || c.All && l.RequeuedAt != "" {
 			continue
@@ -135,19 +150,32 @@ func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack,
 			reason = "it is a copy of one that was requeued"
 		case c.All && !c.Again && l.FailedAgain:
 			reason = "it failed again after it was requeued: give its ID, or --again"
+		case c.All && reason == "":
+			reason = o.refused(l)
 		}
 		if reason != "" {
 			result.Skipped = append(result.Skipped, skipped{l.ID, reason})
 			continue
 		}
-		mark, err := w.write(ctx, l)
+		record, err := reads.record(ctx, l.partition, l.offset)
 		if err != nil {
-			return fmt.Errorf("%d requeued, then %s failed and was not written: %w; run the command again for the rest",
-				len(result.Requeued), l.ID, err)
+			return fmt.Errorf("%d requeued, then %s was not written: %w; run the command again for the rest", len(result.Requeued), l.ID, err)
+		}
+		mark, err := w.write(ctx, l, record)
+		if errors.Is(err, errNotWritten) {
+			failed++
+			result.Skipped = append(result.Skipped, skipped{l.ID, oneLine(err)})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%d requeued, then %s failed: %w; run the command again for the rest", len(result.Requeued), l.ID, err)
 		}
 		done.add(mark)
 		result.Requeued = append(result.Requeued, l.ID)
 		o.waiting("requeued %s", l.ID)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d dead letters of %s could not be written back: the output says why", failed, g)
 	}
 	return nil
 }

@@ -185,21 +185,21 @@ func (c *showCommand) write(o *operator, page sessionPage) {
 	w := func(format string, args ...any) { _, _ = fmt.Fprintf(o.out, format+"\n", args...) }
 	w("session %s of %s", clean(c.Session), o.agent)
 	for _, text := range page.texts {
-		w("%s", text)
+		w("%s", cleanLines(text))
 	}
 	if !c.Payload {
 		return
 	}
 	for _, g := range page.Gates {
-		w("gate %s asks about %s: %s %s\n  args_sha256 %s", g.GateID, clean(g.Tool), indented(g.Args), clean(g.Message), g.ArgsSHA256)
+		w("gate %s asks about %s: %s %s\n  args_sha256 %s", clean(g.GateID), clean(g.Tool), indented(g.Args), clean(g.Message), clean(g.ArgsSHA256))
 	}
 	for _, d := range page.Deliveries {
-		w("delivery %s: %s", d.DeliveryID, indented(d.Body))
+		w("delivery %s: %s", clean(d.DeliveryID), indented(d.Body))
 	}
 	w("history: %s", indented(page.History))
 }
 
-// indented writes JSON for people. Control characters are escaped in JSON.
+// indented writes JSON for people.
 func indented(value topics.Raw) string {
 	if len(value) == 0 {
 		return "none"
@@ -210,5 +210,5 @@ func indented(value topics.Raw) string {
 	if err != nil {
 		return clean(string(value))
 	}
-	return strings.ToValidUTF8(string(text), "?")
+	return printable(text)
 }

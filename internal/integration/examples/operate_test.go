@@ -41,11 +41,19 @@ type operated struct {
 // secretText is what no command may print without --payload.
 const secretText = "the-prompt-of-a-person"
 
+// hostileText is what JSON has verbatim and a terminal obeys: CSI, and a change of the direction of text. escapes are in names.
+const (
+	hostileText = "\u009b31m\u202e"
+	escapes     = "\x1b]0;OWNED\x07"
+)
+
 // playModel calls a tool, does not answer, or answers.
 func playModel(ctx context.Context, s think.Step) (think.Reply, error) {
 	switch text := topics.Text(s.Input().Content); {
 	case strings.HasPrefix(text, "pay"):
-		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "call-1", Name: "pay", Input: topics.Raw(`{"note":"` + secretText + `"}`)}}}}, nil
+		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "call-1", Name: "pay", Input: topics.Raw(`{"note":"` + secretText + hostileText + `"}`)}}}}, nil
+	case strings.HasPrefix(text, "odd"):
+		return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "call-1", Name: "slow" + escapes, Input: topics.Raw(`{}`)}}}}, nil
 	case strings.HasPrefix(text, "hang"):
 		<-ctx.Done()
 		return think.Reply{}, ctx.Err()
@@ -257,7 +265,11 @@ func TestOperatorDecidesAGate(t *testing.T) {
 	_, said := o.run(1, "decide", id, "approve")
 	require.Contains(t, said, "--args-sha256")
 	out, _ = o.run(0, "show", "s-pay", "--payload")
-	require.Contains(t, out, secretText)
+	require.Contains(t, out, secretText+`\u009b31m\u202e`)
+	require.NotContains(t, out, "\u009b")
+	asJSON, _ := o.run(0, "show", "s-pay", "--payload", "-o", "json")
+	require.Contains(t, asJSON, secretText+`\u009b31m\u202e`)
+	require.NotContains(t, asJSON, "\u202e")
 	digest := regexp.MustCompile(`args_sha256 (\w+)`).FindStringSubmatch(out)
 	require.Len(t, digest, 2)
 	approve := []string{"decide", id, "approve", "--args-sha256", digest[1], "--by", "mira"}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// marks are the records of a dead-letter topic that say which letters were written back.
+type marks struct {
+	bySource map[place][]mark
+	byID     map[string][]mark // by turntable.id
+	written  map[string]bool   // the places of the records that were written back
+}
+
+type mark struct {
+	at        time.Time
+	partition int32
+	offset    int64
+}
+
+func newMarks() marks { return marks{map[place][]mark{}, map[string][]mark{}, map[string]bool{}} }
+
+// add adds a mark.
+func (m marks) add(r processors.Inbound) {
+	this := mark{r.Timestamp, r.Partition, r.Offset}
+	m.written[string(r.Value)] = true
+	if source, ok := sourceOf(r); ok {
+		m.bySource[source] = append(m.bySource[source], this)
+	}
+	if id := r.Header(topics.HeaderID); len(id) > 0 {
+		m.byID[string(id)] = append(m.byID[string(id)], this)
+	}
+}
+
+// after reports whether the mark is later than a letter. It is in the partition of its own letter; copies with another key may be in
+// another one, where only the times tell.
+func (k mark) after(l *letter) bool {
+	if k.partition == l.partition {
+		return k.offset > l.offset
+	}
+	return !k.at.Before(l.at)
+}
+
+// of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was written back later, or
+// a copy of it with the same turntable.id. A letter that is later than the mark is not done: the record has failed again, or another
+// one has its place, because its topic was deleted and created again.
+func (m marks) of(l *letter) string {
+	for _, known := range [][]mark{m.bySource[l.Source], m.byID[string(l.headers.Header(topics.HeaderID))]} {
+		if i := slices.IndexFunc(known, func(k mark) bool { return k.after(l) }); i >= 0 {
+			return topics.Timestamp(known[i].at)
+		}
+	}
+	return ""
+}
+
+// again reports whether the record of a letter that is not done is one that was written back, as far as its place and ID tell.
+func (m marks) again(l *letter) bool {
+	return len(m.bySource[l.Source]) > 0 || len(m.byID[string(l.headers.Header(topics.HeaderID))]) > 0 || m.written[l.Source.String()]
+}
