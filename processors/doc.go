@@ -123,7 +123,8 @@
 //	option                           default                  meaning
 //	WithTopics                       off                      create missing topics, reject partition counts that differ
 //	WithTopicSpecs                   none                     topics of an own graph, created like those of WithTopics
-//	WithPartitions, WithReplication  the broker's             of topics that are created
+//	WithPartitions                   12                       of topics that are created, if no topic of the catalog exists
+//	WithReplication                  the broker's             of topics that are created
 //	WithStorage                      Memory()                 LevelDB(dir): a start reads only what was written after the last flush
 //	WithGuarantee                    AtLeastOnce              ExactlyOnce requires WithInstance
 //	WithInstance                     dynamic member           static membership; unique in the group

@@ -153,7 +153,7 @@ func WithStorage(s Storage) Option {
 }
 
 // WithPartitions sets the number of partitions of the topics that WithTopics creates, at least 1. It is an error without
-// WithTopics. The default is the broker's.
+// WithTopics. If topics of the catalog exist, the number must be theirs. The default is theirs, or DefaultPartitions (12).
 func WithPartitions(n int32) Option {
 	return func(o *options) {
 		if n < 1 {

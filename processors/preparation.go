@@ -50,7 +50,7 @@ func (o *options) preparation(c instance.Config) func(context.Context, func(erro
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
 			conf := c.Sarama()
 			kafka.LimitGreeting(conf)
-			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, catalog, ensure...), c.Brokers...)
+			err := kafka.Explain(conf, o.ensureTopics(ctx, c, conf, catalog, ensure), c.Brokers...)
 			switch {
 			case err == nil:
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
@@ -70,6 +70,51 @@ func (o *options) preparation(c instance.Config) func(context.Context, func(erro
 		}
 		return nil
 	}
+}
+
+// DefaultPartitions is the number of partitions of the topics that WithTopics creates, unless WithPartitions sets it or topics of the
+// catalog exist: as many processes can share the sessions of an agent. On the broker of package embedded, which is one process, it
+// is that of its configuration.
+const DefaultPartitions = 12
+
+// ensureTopics creates the missing topics, and logs how many partitions they have.
+func (o *options) ensureTopics(ctx context.Context, c instance.Config, conf *sarama.Config, catalog topics.Catalog,
+	ensure []topics.EnsureOption,
+) (err error) {
+	client, err := sarama.NewClient(c.Brokers, conf)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() {
+		if failed := client.Close(); failed != nil && !errors.Is(failed, sarama.ErrClosedClient) {
+			err = errors.Join(err, fmt.Errorf("disconnect: %w", failed))
+		}
+	}()
+	if o.partitions == 0 {
+		embedded, err := kafka.Embedded(client, catalog.Table())
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		if !embedded {
+			ensure = append(ensure[:len(ensure):len(ensure)], topics.WithDefaultPartitions(DefaultPartitions))
+		}
+	}
+	created, partitions := 0, int32(0)
+	ensure = append(ensure[:len(ensure):len(ensure)], topics.WithCreated(func(_ string, n int32) { created, partitions = created+1, n }))
+	admin, err := sarama.NewClusterAdminFromClient(client) // closing it would close the client
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	err = topics.Ensure(ctx, admin, catalog, ensure...)
+	if created > 0 {
+		of := zap.Int32("partitions", partitions)
+		if partitions < 1 {
+			of = zap.String("partitions", "the broker's default")
+		}
+		c.Logger.Info("topics were created: as many processes as partitions can share the sessions, and it cannot be changed "+
+			"later without losing the tables (WithPartitions)", zap.String("agent", catalog.Agent), zap.Int("topics", created), of)
+	}
+	return err
 }
 
 // The restart policy of a running processor.

@@ -25,6 +25,8 @@ type EnsureOption func(*ensureOptions)
 
 type ensureOptions struct {
 	partitions  int32
+	usual       int32 // without partitions and co-partitioned topics
+	created     func(topic string, partitions int32)
 	replication int16
 	poll        time.Duration
 	specs       []Spec
@@ -37,6 +39,16 @@ const brokerDefault = -1
 // broker's default. If co-partitioned topics of the catalog exist, n must be their number of partitions; with -1, new
 // topics get that number.
 func WithPartitions(n int32) EnsureOption { return func(o *ensureOptions) { o.partitions = n } }
+
+// WithDefaultPartitions sets the number of partitions of the topics that Ensure creates if WithPartitions does not and no
+// co-partitioned topic of the catalog exists: at least 1, or -1, the default, for the broker's default.
+func WithDefaultPartitions(n int32) EnsureOption { return func(o *ensureOptions) { o.usual = n } }
+
+// WithCreated sets a function that Ensure calls for each topic that it has created, with its number of partitions, or -1 for the
+// broker's default. Topics that another process creates at the same time are not reported.
+func WithCreated(report func(topic string, partitions int32)) EnsureOption {
+	return func(o *ensureOptions) { o.created = report }
+}
 
 // WithReplication sets the replication factor of the topics that Ensure creates: at least 1, or -1, the default, for the
 // broker's default. Existing topics are not changed.
@@ -59,13 +71,17 @@ func withPoll(d time.Duration) EnsureOption { return func(o *ensureOptions) { o.
 // visible on the cluster or ctx ends; single requests are bounded by the timeouts of admin. It may be called again after
 // an error.
 func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) error {
-	o := ensureOptions{partitions: brokerDefault, replication: brokerDefault, poll: 100 * time.Millisecond}
+	o := ensureOptions{
+		partitions: brokerDefault, usual: brokerDefault, replication: brokerDefault, poll: 100 * time.Millisecond,
+		created: func(string, int32) {},
+	}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.partitions < 1 && o.partitions != brokerDefault {
-		return fmt.Errorf("topics: %d partitions configured, want at least 1, or -1 for the broker's default",
-			o.partitions)
+	for _, n := range []int32{o.partitions, o.usual} {
+		if n < 1 && n != brokerDefault {
+			return fmt.Errorf("topics: %d partitions configured, want at least 1, or -1 for the broker's default", n)
+		}
 	}
 	if o.replication < 1 && o.replication != brokerDefault {
 		return fmt.Errorf("topics: replication %d configured, want at least 1, or -1 for the broker's default",
@@ -81,7 +97,7 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 	if err != nil {
 		return err
 	}
-	count, err := commonCount(wanted, existing, c, o.partitions)
+	count, err := commonCount(wanted, existing, c, o)
 	if err != nil {
 		return err
 	}
@@ -98,7 +114,7 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 			return err
 		}
 		// Another process that created topics at the same time may have a different configuration.
-		if count, err = commonCount(phase, existing, c, o.partitions); err != nil {
+		if count, err = commonCount(phase, existing, c, o); err != nil {
 			return err
 		}
 	}
@@ -155,7 +171,10 @@ func create(
 		err := admin.CreateTopic(s.Name, &sarama.TopicDetail{
 			NumPartitions: count, ReplicationFactor: o.replication, ConfigEntries: config,
 		}, false)
-		if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		switch {
+		case err == nil:
+			o.created(s.Name, count)
+		case !errors.Is(err, sarama.ErrTopicAlreadyExists):
 			return fmt.Errorf("topics: create %s: %w", s.Name, err)
 		}
 	}

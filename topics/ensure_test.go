@@ -185,6 +185,27 @@ func TestEnsureFailsIfExistingTopicsHaveAnotherPartitionCount(t *testing.T) {
 	require.NoError(t, Ensure(t.Context(), f, harbor(t), WithPartitions(4)))
 }
 
+func TestDefaultPartitionsAreThoseOfAnAgentWithoutTopics(t *testing.T) {
+	created := map[string]int32{}
+	report := WithCreated(func(topic string, partitions int32) { created[topic] = partitions })
+	f := empty()
+	require.NoError(t, Ensure(t.Context(), f, harbor(t), WithDefaultPartitions(12), report))
+	require.EqualValues(t, 12, f.counts["harbor-message-input"])
+	require.EqualValues(t, 12, f.counts["harbor-streams-table"])
+	require.Len(t, created, len(f.created))
+	require.EqualValues(t, 12, created["harbor-message-input"])
+
+	f = empty()
+	f.counts["harbor-message-input"], f.counts["harbor-streams-dlq"] = 4, 7
+	require.NoError(t, Ensure(t.Context(), f, harbor(t), WithDefaultPartitions(12)))
+	require.EqualValues(t, 4, f.counts["harbor-streams-table"], "topics that exist decide")
+
+	f = empty()
+	require.NoError(t, Ensure(t.Context(), f, harbor(t), WithDefaultPartitions(12), WithPartitions(2)))
+	require.EqualValues(t, 2, f.counts["harbor-streams-table"])
+	require.Error(t, Ensure(t.Context(), empty(), harbor(t), WithDefaultPartitions(0)))
+}
+
 func TestEnsureAcceptsTopicsThatAnotherProcessCreates(t *testing.T) {
 	f := empty()
 	f.onCreate = func(topic string) error {

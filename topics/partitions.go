@@ -60,13 +60,17 @@ func (p partitionCounts) firstMissing(specs []Spec) string {
 }
 
 // commonCount returns the number of partitions for new topics: that of the existing co-partitioned topics, otherwise the
-// configured one.
-func commonCount(specs []Spec, existing partitionCounts, c Catalog, configured int32) (int32, error) {
+// configured one, otherwise the default.
+func commonCount(specs []Spec, existing partitionCounts, c Catalog, o ensureOptions) (int32, error) {
+	configured := o.partitions
 	byCount := map[int32][]string{}
 	for _, s := range specs {
 		if n, ok := existing[s.Name]; ok && s.CoPartitioned {
 			byCount[n] = append(byCount[n], s.Name)
 		}
+	}
+	if len(byCount) == 0 && configured == brokerDefault {
+		return o.usual, nil
 	}
 	if len(byCount) == 0 {
 		return configured, nil

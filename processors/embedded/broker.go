@@ -10,6 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
+// clusterID is how processors know this broker (kafka.EmbeddedCluster). Directories keep it.
+const clusterID = "kfake"
+
 // minSessionTimeout allows tests a session timeout of one second; a broker's default minimum is six.
 const minSessionTimeout = time.Second
 
@@ -18,7 +21,8 @@ type Config struct {
 	// Directory keeps topics, records, committed offsets and static group members. It is created if it is missing. One broker at a
 	// time can use it: see ErrLocked. Empty: they are in memory.
 	Directory string
-	// Partitions is the number of partitions of topics that are created with the broker's default. Less than 1 is 1.
+	// Partitions is the number of partitions of topics that are created with the broker's default, as processors do here: the
+	// broker is one process, on which more partitions only take time. Less than 1 is 1.
 	Partitions int
 	// RecordLock is how long a record of a share group is locked without a renewal, in whole milliseconds. The broker has one lock for
 	// all groups and ignores the setting of a group. 0 is Kafka's default, 30 s.
@@ -66,6 +70,7 @@ func (c Config) options() []kfake.Opt {
 		configs["share.record.lock.sweep.interval.ms"] = "50"
 	}
 	opts := []kfake.Opt{
+		kfake.ClusterID(clusterID),
 		kfake.NumBrokers(1),
 		kfake.DefaultNumPartitions(max(c.Partitions, 1)),
 		kfake.GroupMinSessionTimeout(minSessionTimeout),
