@@ -59,7 +59,11 @@ func ExampleAgent_AskOnce() {
 	a, err := agent.New("support", agent.Config{Model: think.StreamFunc(findThenAnswer), Tools: []tools.Tool{
 		tools.New("find_order", "Finds an order.", func(context.Context, struct {
 			Number int `json:"number"`
-		}) (string, error) { fmt.Println("the tool runs"); return "on its way", nil }),
+		},
+		) (string, error) {
+			fmt.Println("the tool runs")
+			return "on its way", nil
+		}),
 	}, Logger: zap.NewNop()})
 	if err != nil {
 		fmt.Println(err)
