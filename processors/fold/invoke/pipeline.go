@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -126,8 +127,11 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 		}
 	}
 	id := r.Trace.TraceID + "-" + r.Trace.SpanID
-	if r.IdempotencyKey != "" {
+	switch {
+	case r.IdempotencyKey != "":
 		id = derived(p.topics.Agent, r.SessionID, r.IdempotencyKey)
+	case r.Trace == (Trace{}): // of the program itself: nothing else tells two requests of a session apart
+		id = rand.Text()
 	}
 	out, err := p.outbound(r, id)
 	if err != nil {

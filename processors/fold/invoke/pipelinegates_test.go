@@ -94,6 +94,18 @@ func TestMessageDuringAPauseOfAPipelineCanBeRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrConfig)
 }
 
+func TestRequestsWithoutAKeyOrATraceAreDifferent(t *testing.T) {
+	t.Parallel()
+	g := newGates(t, (*broker).write)
+	p := g.pipeline()
+	for range 2 {
+		s, err := p.Invoke(t.Context(), Request{SessionID: "s-1", Data: topics.Raw(`{"inputs":{"messages":[{"role":"user","content":"Pay."}]}}`)})
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+	require.EqualValues(t, 2, g.messagesWritten())
+}
+
 // The events before and after the pause are those of the batch, with continuous IDs, also for a client that resumes.
 func TestPausedTurnIsReadAcrossThePause(t *testing.T) {
 	t.Parallel()
