@@ -299,6 +299,24 @@ func TestHealthRevealsNoSessionAndNoContent(t *testing.T) {
 	require.Contains(t, get(processors.DetailedHealthHandler(p)), "the content")
 }
 
+// topicsOf runs a processor until it is running, and returns the topics that there are then.
+func topicsOf(t *testing.T, b *embedded.Broker, p *processors.Processor) kadm.TopicDetails {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ran)
+
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
+	require.NoError(t, err)
+	defer client.Close()
+	listed, err := kadm.NewClient(client).ListTopics(t.Context())
+	require.NoError(t, err)
+	return listed
+}
+
 // The outputs of a graph of one's own exist before its first record, which may come a day later.
 func TestRunCreatesTheTopicsOfSpecs(t *testing.T) {
 	b, err := embedded.Start(embedded.Config{})
@@ -312,21 +330,10 @@ func TestRunCreatesTheTopicsOfSpecs(t *testing.T) {
 	graph := goka.DefineGroup("words",
 		append(edges, goka.Output(out.Stream(), out.Codec()), goka.Output(forgotten.Stream(), forgotten.Codec()))...)
 	core, logs := observer.New(zap.WarnLevel)
-	p, err := processors.New(b.Addrs(), graph, processors.WithTopicSpecs(in.Spec(), out.Spec()), processors.WithPartitions(3), processors.WithReplication(1),
-		processors.WithLogger(zap.New(core)))
+	p, err := processors.New(b.Addrs(), graph, processors.WithTopicSpecs(in.Spec(), out.Spec()), processors.WithPartitions(3),
+		processors.WithReplication(1), processors.WithLogger(zap.New(core)))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- p.Run(ctx) }()
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-	cancel()
-	require.NoError(t, <-ran)
-
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
-	require.NoError(t, err)
-	defer client.Close()
-	listed, err := kadm.NewClient(client).ListTopics(t.Context())
-	require.NoError(t, err)
+	listed := topicsOf(t, b, p)
 	require.Len(t, listed["lines"].Partitions, 3)
 	require.Len(t, listed["words"].Partitions, 3)
 	missing := logs.FilterMessageSnippet("an output does not exist").All()
@@ -346,18 +353,7 @@ func TestRunCreatesTheTopicsOfACatalog(t *testing.T) {
 	p, err := processors.New(b.Addrs(), graph, processors.WithTopics(catalog), processors.WithPartitions(3),
 		processors.WithReplication(1))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- p.Run(ctx) }()
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
-	cancel()
-	require.NoError(t, <-ran)
-
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
-	require.NoError(t, err)
-	defer client.Close()
-	listed, err := kadm.NewClient(client).ListTopics(t.Context())
-	require.NoError(t, err)
+	listed := topicsOf(t, b, p)
 	require.Len(t, listed["pilot-message-input"].Partitions, 3)
 	require.Len(t, listed["pilot-streams-loop"].Partitions, 3)
 

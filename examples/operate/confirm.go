@@ -22,7 +22,7 @@ func (o *operator) limit(ctx context.Context) (_ context.Context, stop func()) {
 // errNotConfirmed says that nothing was done.
 var errNotConfirmed = errors.New("not confirmed, nothing was changed: type yes, or give --yes")
 
-// confirm asks before something that cannot be undone. The timeout begins anew with the answer.
+// confirm asks before something that cannot be undone. The timeout starts again when the answer is given.
 func (o *operator) confirm(ctx context.Context, yes bool, format string, args ...any) error {
 	if yes {
 		return nil

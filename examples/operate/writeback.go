@@ -36,7 +36,7 @@ var (
 // transactionLimit is how long a killed run keeps readers of committed records waiting, unless the next run ends it.
 const transactionLimit = 10 * time.Second
 
-// writeBack returns the writer, which has ended the earlier ones. The caller closes it before it reads the letters anew.
+// writeBack returns the writer, which has ended the earlier ones. The caller closes it before it reads the letters again.
 func (o *operator) writeBack(ctx context.Context) (*writeBack, error) {
 	conf, _, err := processors.ClientConfig(o.brokers, o.options...)
 	if err != nil {

@@ -169,24 +169,28 @@ func (t *tables) layers() []cut.Layer {
 	return layers
 }
 
-func (t *tables) next(partition int32) (ms int64, ok bool) {
+// index returns the deadlines of a partition, nil if it is not open.
+func (t *tables) index(partition int32) *store.DueIndex {
 	t.mu.Lock()
-	s := t.open[partition]
-	t.mu.Unlock()
-	if s == nil {
-		return 0, false
+	defer t.mu.Unlock()
+	if s := t.open[partition]; s != nil {
+		return s.Due()
 	}
-	return s.Due().Next()
+	return nil
+}
+
+func (t *tables) next(partition int32) (ms int64, ok bool) {
+	if x := t.index(partition); x != nil {
+		return x.Next()
+	}
+	return 0, false
 }
 
 func (t *tables) due(partition int32, now int64, limit int) []store.DueEntry {
-	t.mu.Lock()
-	s := t.open[partition]
-	t.mu.Unlock()
-	if s == nil {
-		return nil
+	if x := t.index(partition); x != nil {
+		return x.PopDue(now, limit)
 	}
-	return s.Due().PopDue(now, limit)
+	return nil
 }
 
 // rows returns the store of a recovered partition, or nil if it is not open.
