@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +43,7 @@ func New(name string, c Config) (*Agent, error) {
 	}
 	a := &Agent{name: name, config: c, brokers: c.Brokers, kafka: c.Kafka, ready: make(chan struct{}), ended: make(chan struct{})}
 	var errs []error
-	if _, set := os.LookupEnv("KAFKA_BOOTSTRAP_SERVERS"); set && len(c.Brokers) == 0 {
+	if strings.TrimSpace(os.Getenv("KAFKA_BOOTSTRAP_SERVERS")) != "" && len(c.Brokers) == 0 { // compose files set it to nothing
 		env, err := processors.FromEnviron(os.Environ())
 		a.brokers, a.kafka, errs = env.Brokers, append(env.Options, c.Kafka...), append(errs, err)
 	}

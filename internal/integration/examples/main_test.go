@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/program"
 	_ "github.com/turntable-streams/turntable/internal/testing/wirecheck" // validates what graphs write
 )
 
@@ -29,26 +28,13 @@ var (
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "examples"); err == nil {
-		err = build("approval", "channels", "invoke", "minimal", "operate", "peers", "slack", "tutorial/...", "workers")
+		err = program.Build(module, bin, "approval", "channels", "invoke", "operate", "peers", "slack", "tutorial/...", "workers")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(cleaned{m}, leaktest.Libraries()...)
-}
-
-func build(programs ...string) error {
-	args := []string{"build", "-o", bin + string(filepath.Separator)}
-	for _, p := range programs {
-		args = append(args, "./examples/"+p)
-	}
-	c := exec.Command("go", args...)
-	c.Dir = module
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return nil
 }
 
 // cleaned removes the programs after the tests.
@@ -71,23 +57,7 @@ func run(ctx context.Context, program string, args []string, in io.Reader, out, 
 	return c.ProcessState.ExitCode()
 }
 
-// buffer is what a program writes while a test reads it.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type buffer = program.Output
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()

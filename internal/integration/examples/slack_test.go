@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/testing/program"
 )
 
 const slackToken, slackSecret = "xoxb-test", "8f742231b10e8888abcd99yyyzzz85a5"
@@ -84,7 +85,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 			text = "This is the " + word + "."
 		}
 	}
-	stream(w, `{"type":"text","text":""}`, `{"type":"text_delta","text":"`+text+`"}`, "end_turn")
+	program.Stream(w, `{"type":"text","text":""}`, `{"type":"text_delta","text":"`+text+`"}`, "end_turn")
 }
 
 func TestSlackAgentAnswersInTheThreadOfTheQuestion(t *testing.T) {
@@ -92,24 +93,15 @@ func TestSlackAgentAnswersInTheThreadOfTheQuestion(t *testing.T) {
 	t.Cleanup(api.Close)
 	w := newWorkspace(t)
 	ctx, stop := context.WithCancel(deadline(t))
-	listen, errs := "127.0.0.1:"+freePort(t), new(buffer)
+	listen := program.Address(t)
 	w.events = "http://" + listen + "/channels/slack/main"
-	program := exec.CommandContext(ctx, filepath.Join(bin, "slack"))
-	program.Env = []string{
+	c := exec.CommandContext(ctx, filepath.Join(bin, "slack"))
+	c.Env = []string{
 		"LISTEN=" + listen, "SLACK_BOT_TOKEN=" + slackToken, "SLACK_SIGNING_SECRET=" + slackSecret, "SLACK_URL=" + w.server.URL + "/api",
 		"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + api.URL,
 	}
-	program.Stderr, program.WaitDelay = errs, time.Minute
-	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
-	require.NoError(t, program.Start())
-	require.Eventually(t, func() bool {
-		resp, err := http.Get("http://" + listen + "/healthz")
-		if err != nil {
-			return false
-		}
-		defer func() { _ = resp.Body.Close() }()
-		return resp.StatusCode == http.StatusOK
-	}, time.Minute, 20*time.Millisecond, errs)
+	agent := program.Serve(t, c, listen)
+	errs := agent.Errs
 
 	status, answer := w.send(t, slackSecret, `{"type":"url_verification","challenge":"c-1"}`, time.Now())
 	require.Equal(t, http.StatusOK, status)
@@ -141,10 +133,7 @@ func TestSlackAgentAnswersInTheThreadOfTheQuestion(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "the other doors are closed")
 
-	http.DefaultClient.CloseIdleConnections()
-	stop()
-	_ = program.Wait() // the context has ended
-	require.Zero(t, program.ProcessState.ExitCode(), errs)
+	agent.End(t, stop)
 	require.Empty(t, w.posted, "each question has one answer")
 	require.NotContains(t, errs.String(), slackToken)
 	require.NotContains(t, errs.String(), slackSecret)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/testing/program"
 )
 
 var tutorial = filepath.Join(module, "examples", "tutorial")
@@ -171,10 +173,10 @@ func TestRealModelsOfTheTutorial(t *testing.T) {
 		}
 		provider := regexp.MustCompile(`= (\w+)\.New`).FindStringSubmatch(b.text)[1]
 		const path = `"github.com/turntable-streams/turntable/processors/turn/think`
-		program := strings.Replace(step, "\tmodel, err := scripted.New()\n", b.text, 1)
-		program = strings.Replace(program, `"github.com/turntable-streams/turntable/examples/tutorial/scripted"`, path+"\"\n\t"+path+"/"+provider+`"`, 1)
+		code := strings.Replace(step, "\tmodel, err := scripted.New()\n", b.text, 1)
+		code = strings.Replace(code, `"github.com/turntable-streams/turntable/examples/tutorial/scripted"`, path+"\"\n\t"+path+"/"+provider+`"`, 1)
 		file := filepath.Join(dir, provider+".go")
-		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(code), 0o600))
 		overlay["Replace"][filepath.Join(abs, "examples", "tutorial", provider, "main.go")] = file
 		args = append(args, "./examples/tutorial/"+provider)
 	}
@@ -187,10 +189,10 @@ func TestRealModelsOfTheTutorial(t *testing.T) {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	api := httptest.NewServer(http.HandlerFunc(claude))
+	api := httptest.NewServer(http.HandlerFunc(program.Claude))
 	t.Cleanup(api.Close)
-	program, said := exec.CommandContext(t.Context(), filepath.Join(dir, "anthropic")), new(bytes.Buffer)
-	program.Env, program.Stdout = []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + api.URL}, said
-	require.NoError(t, program.Run())
+	agent, said := exec.CommandContext(t.Context(), filepath.Join(dir, "anthropic")), new(bytes.Buffer)
+	agent.Env, agent.Stdout = []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + api.URL}, said
+	require.NoError(t, agent.Run())
 	require.Equal(t, "Order 7 is on its way. <nil>\n", said.String())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/testing/program"
 	"github.com/turntable-streams/turntable/processors/embedded"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -55,12 +56,12 @@ func startWorkers(t *testing.T, language, interpreter string) *workers {
 	require.NoError(t, err)
 	t.Cleanup(w.client.Close)
 	ctx, stop := context.WithCancel(w.ctx)
-	addr := freeAddress(t)
-	agent := &program{Cmd: exec.CommandContext(ctx, filepath.Join(bin, "workers"), "-listen", addr, "-partitions", strconv.Itoa(partitions))}
-	agent.Env = append(os.Environ(), "KAFKA_BOOTSTRAP_SERVERS="+w.broker)
-	agent.start(t, addr)
-	t.Cleanup(func() { agent.end(t, stop) })
-	w.url = agent.url + "/invoke"
+	addr := program.Address(t)
+	c := exec.CommandContext(ctx, filepath.Join(bin, "workers"), "-listen", addr, "-partitions", strconv.Itoa(partitions))
+	c.Env = append(os.Environ(), "KAFKA_BOOTSTRAP_SERVERS="+w.broker)
+	agent := program.Serve(t, c, addr)
+	t.Cleanup(func() { agent.End(t, stop) })
+	w.url = agent.URL + "/invoke"
 	w.tool, w.model = w.start(t, "tool"), w.start(t, "model")
 	return w
 }
