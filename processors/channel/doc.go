@@ -85,7 +85,9 @@
 //	/approve [code] [reason]  approves the request with the code, or the only open one
 //	/deny [code] [reason]     denies it
 //
-// Any other text is a message, also one that begins with a slash. Commands are read only from what a person typed.
+// Any other text is a message, also one that begins with a slash. Commands are read only from what a person typed. Messages and
+// commands are on different topics: a message that follows /new or /stop within moments can be read first, and be answered from
+// the old conversation or stopped.
 //
 // # Delivery
 //

@@ -35,6 +35,7 @@ func TestResultIsNotACommand(t *testing.T) {
 	d.say(o, "/new")
 	want = append(want, "This is a new conversation. Tasks that I handed off continue.")
 	d.gets(o, want...)
+	d.turnsHaveRead(d.catalog.ThinkRequestResponse.Name()) // a message that is read before the command has the old conversation
 	d.say(o, "who am I?")
 	d.gets(o, append(want, "heard: who am I?")...)
 	steps = d.seen()

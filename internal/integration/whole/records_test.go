@@ -3,6 +3,7 @@ package whole
 import (
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -69,4 +70,23 @@ func headerOf(r *kgo.Record, name string) string {
 		}
 	}
 	return ""
+}
+
+// turnsHaveRead waits until the agent's turns have read a topic up to its current end.
+func (w *world) turnsHaveRead(topic string) {
+	w.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.brokers...))
+	require.NoError(w.t, err)
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	ends, err := admin.ListEndOffsets(w.ctx, topic)
+	require.NoError(w.t, err)
+	require.EventuallyWithT(w.t, func(c *assert.CollectT) {
+		read, err := admin.FetchOffsets(w.ctx, string(w.catalog.Group()))
+		require.NoError(c, err)
+		ends.Each(func(end kadm.ListedOffset) {
+			at, _ := read.Lookup(topic, end.Partition)
+			require.GreaterOrEqual(c, at.At, end.Offset)
+		})
+	}, waitLimit, tick)
 }
