@@ -35,6 +35,7 @@ type Source struct{ in source }
 
 type source interface {
 	name() string
+	spec() topics.Spec
 	confidential() bool
 	screened() bool
 	// repartition returns the function for the records of an input that may have any number of partitions, or nil.
@@ -73,6 +74,7 @@ type input[T any] struct {
 }
 
 func (in *input[T]) name() string       { return in.topic.Name() }
+func (in *input[T]) spec() topics.Spec  { return in.topic.Spec() }
 func (in *input[T]) confidential() bool { return in.secret }
 func (in *input[T]) screened() bool     { return in.known != nil }
 

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/lovoo/goka"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery"
@@ -17,27 +19,29 @@ import (
 	"github.com/turntable-streams/turntable/processors/memoir/latency"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// describeCommand describes the groups of the agent.
-type describeCommand struct{}
+// describeCommand describes the groups of the agent, and the programs beside them.
+type describeCommand struct {
+	Mermaid     bool   `xor:"form" help:"Print a Mermaid flowchart of the groups."`
+	ACLs        string `name:"acls" xor:"form" placeholder:"PRINCIPAL" help:"Print the commands that give User:name, for example, what processes of all groups and programs need."`
+	ExactlyOnce bool   `help:"With --acls and -o json: the groups have the guarantee exactly_once."`
+}
 
-// groupList is the JSON of the command describe.
+// groupList is the JSON of the command describe: that of processors.Topology, with what the brokers say.
 type groupList struct {
 	Agent  string      `json:"agent"`
 	Groups []groupView `json:"groups"`
+
+	Programs []topics.Program           `json:"programs"`
+	Topics   []processors.TopologyTopic `json:"topics"`
+	ACLs     []processors.ACL           `json:"acls"`
 }
 
-// groupView is a group as its graph says. Lookups are tables of other groups that it reads.
 type groupView struct {
-	Group       string   `json:"group"`
-	Inputs      []string `json:"inputs"`
-	Loop        string   `json:"loop,omitempty"`
-	Table       string   `json:"table"`
-	Lookups     []string `json:"lookups"`
-	Outputs     []string `json:"outputs"`
-	DeadLetters string   `json:"dead_letters"`
-	Running     bool     `json:"running"` // it has members
+	processors.TopologyGroup
+	Running bool `json:"running"` // it has members
 }
 
 func (c *describeCommand) Run(ctx context.Context, o *operator) error {
@@ -49,34 +53,43 @@ func (c *describeCommand) Run(ctx context.Context, o *operator) error {
 	if err != nil {
 		return err
 	}
-	list := groupList{Agent: o.agent, Groups: []groupView{}}
-	for _, g := range graphs {
-		list.Groups = append(list.Groups, viewOf(g))
+	groups := processors.Describe(graphs...)
+	all := groups.WithCatalog(cluster.catalog, cluster.catalog.Programs()...)
+	list := groupList{
+		Agent: o.agent, Groups: []groupView{}, Programs: all.Programs, Topics: all.Topics,
+		ACLs: all.ACLs(processors.ACLConfig{ExactlyOnce: c.ExactlyOnce}),
+	}
+	if c.Mermaid || c.ACLs != "" {
+		text := groups.Mermaid()
+		if c.ACLs != "" {
+			text = strings.Join(processors.ACLCommands(c.ACLs, list.ACLs), "\n") + "\n"
+		}
+		_, err := io.WriteString(o.out, text)
+		return err
 	}
 	running, err := within(ctx, "the groups", func() (map[string]bool, error) { return cluster.running(graphs) })
 	if err != nil {
 		return err
 	}
-	for i := range list.Groups {
-		list.Groups[i].Running = running[list.Groups[i].Group]
+	for _, g := range all.Groups {
+		list.Groups = append(list.Groups, groupView{g, running[g.Group]})
 	}
 	return o.print(list, func(t *columns) {
+		each := func(what string, names ...string) {
+			for _, name := range names {
+				if name != "" {
+					t.line(what, name)
+				}
+			}
+		}
 		for _, g := range list.Groups {
 			t.line("group", g.Group, map[bool]string{true: "running", false: "no members"}[g.Running])
-			for _, in := range g.Inputs {
-				t.line("  reads", in)
-			}
-			for _, lookup := range g.Lookups {
-				t.line("  looks up", lookup)
-			}
-			if g.Loop != "" {
-				t.line("  loop", g.Loop)
-			}
-			t.line("  table", g.Table)
-			for _, out := range g.Outputs {
-				t.line("  writes", out)
-			}
-			t.line("  dead letters", g.DeadLetters)
+			each("  reads", g.Inputs...)
+			each("  looks up", append(g.Lookups, g.Joins...)...)
+			each("  loop", g.Loop)
+			each("  table", g.Table)
+			each("  writes", g.Outputs...)
+			each("  dead letters", g.DeadLetters)
 		}
 	})
 }
@@ -136,34 +149,6 @@ func (c *cluster) graphs(agent string) (graphs []*goka.GroupGraph, err error) {
 		}
 	}
 	return graphs, err
-}
-
-func viewOf(g *goka.GroupGraph) groupView {
-	v := groupView{
-		Group: string(g.Group()), Inputs: named(g.InputStreams()), Lookups: append(named(g.LookupTables()), named(g.JointTables())...),
-		Outputs: []string{}, DeadLetters: letterTopic(g.Group()),
-	}
-	for _, out := range named(g.OutputStreams()) {
-		if out != v.DeadLetters {
-			v.Outputs = append(v.Outputs, out)
-		}
-	}
-	if loop := g.LoopStream(); loop != nil {
-		v.Loop = loop.Topic()
-	}
-	if t := g.GroupTable(); t != nil {
-		v.Table = t.Topic()
-	}
-	return v
-}
-
-// named returns the topics of edges.
-func named(edges goka.Edges) []string {
-	names := []string{}
-	for _, e := range edges {
-		names = append(names, strings.Split(e.Topic(), ",")...)
-	}
-	return names
 }
 
 // running returns the groups that have members.

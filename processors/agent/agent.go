@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,25 @@ func (a *Agent) Topics() topics.Catalog { return a.plan.catalog }
 func (a *Agent) Graphs() ([]*goka.GroupGraph, error) {
 	p, err := a.config.plan(a.name)
 	return p.graphs, err
+}
+
+// Describe describes the groups, programs and topics of the Parts that run in this process: as data, as a diagram, and with the ACLs
+// that the process needs. Another process of the agent, with other Parts, has a description of its own.
+func (a *Agent) Describe() processors.Topology {
+	c := &a.config
+	var graphs []*goka.GroupGraph
+	if c.Parts.has(Groups) {
+		graphs = a.plan.graphs
+	}
+	part := map[topics.ProgramKind]Part{topics.KindWorker: Workers, topics.KindSender: Senders, topics.KindDoor: Doors}
+	// The topics of these can exist for other reasons.
+	off := map[string]bool{
+		"tool worker": len(c.Tools) == 0, "channel bridge": c.Channels == nil, "delegationhttp": len(c.Delegates) == 0,
+	}
+	programs := slices.DeleteFunc(a.plan.catalog.Programs(), func(p topics.Program) bool {
+		return !c.Parts.has(part[p.Kind]) || off[p.Name]
+	})
+	return processors.Describe(graphs...).WithCatalog(a.plan.catalog, programs...)
 }
 
 // ErrStarted is returned by the second call of Run.
