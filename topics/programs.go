@@ -22,10 +22,10 @@ type ProgramKind string
 
 // The kinds of programs.
 const (
-	KindWorker ProgramKind = "worker" // calls models, tools and compactors
-	KindSender ProgramKind = "sender" // sends answers and tasks to other services
-	KindDoor   ProgramKind = "door"   // receives requests of users and services
-	KindHost   ProgramKind = "host"   // runs coding agents
+	ProgramWorker ProgramKind = "worker" // calls models, tools and compactors
+	ProgramSender ProgramKind = "sender" // sends answers and tasks to other services
+	ProgramDoor   ProgramKind = "door"   // receives requests of users and services
+	ProgramHost   ProgramKind = "host"   // runs coding agents
 )
 
 // Programs returns the programs of this module that serve the agent: those whose topics Ensure creates. Their Reads and Writes have
@@ -51,36 +51,36 @@ func (c Catalog) Programs() []Program {
 func (c Catalog) allPrograms() []Program {
 	table := func(g goka.Group) named { return named(goka.GroupTable(g)) }
 	program := func(name string, kind ProgramKind, group string, reads, writes []namer) Program {
-		return Program{Name: name, Kind: kind, Group: group, Reads: namesOf(reads), Writes: namesOf(writes)}
+		return Program{Name: name, Kind: kind, Group: group, Reads: topicNames(reads), Writes: topicNames(writes)}
 	}
 	type list = []namer
 	return []Program{
 		// A worker reads what it has written: a call that has settled is not made again.
-		program("model worker", KindWorker, c.ThinkGroup(),
+		program("model worker", ProgramWorker, c.ThinkGroup(),
 			list{c.EnrichedMessageInput, c.MessageOutput, c.ThinkRequestResponse, c.ThinkDLQ}, list{c.ThinkRequestResponse, c.ThinkDLQ, c.AgentEvents}),
-		program("tool worker", KindWorker, c.ToolGroup(),
+		program("tool worker", ProgramWorker, c.ToolGroup(),
 			list{c.ToolUse, c.MessageOutput, c.ToolUseResult}, list{c.ToolUseResult, c.ToolUseDLQ}),
-		program("compactor", KindWorker, c.CompactGroup(), list{c.CompactionRequest, c.MessageOutput, c.CompactionResult}, list{c.CompactionResult}),
-		program("memoir updater", KindWorker, c.MemoirGroup(),
+		program("compactor", ProgramWorker, c.CompactGroup(), list{c.CompactionRequest, c.MessageOutput, c.CompactionResult}, list{c.CompactionResult}),
+		program("memoir updater", ProgramWorker, c.MemoirGroup(),
 			list{c.MemoirContextSessionEnd, c.MessageOutput, c.MemoirContext, c.MemoirDLQ}, list{c.MemoirContext, c.MemoirDLQ}),
-		program("delivery sink", KindSender, c.SinkGroup(), list{c.Deliveries}, list{c.DeliveryReceipts}),
-		program("peer sink", KindSender, c.PeerSinkGroup(), list{c.PeerAttempts}, list{c.PeerReceipts}),
-		program("turnhttp", KindDoor, "", nil, list{c.MessageInput, c.ReplyTo, c.ToolUseResult}),
-		program("invoke", KindDoor, "",
+		program("delivery sink", ProgramSender, c.SinkGroup(), list{c.Deliveries}, list{c.DeliveryReceipts}),
+		program("peer sink", ProgramSender, c.PeerSinkGroup(), list{c.PeerAttempts}, list{c.PeerReceipts}),
+		program("turnhttp", ProgramDoor, "", nil, list{c.MessageInput, c.ReplyTo, c.ToolUseResult}),
+		program("invoke", ProgramDoor, "",
 			list{c.AgentEvents, c.MessageInput, c.MessageOutput, c.BatchMessages, c.GateRequests, c.GateOutcomes}, list{c.MessageInput, c.GateDecisions}),
-		program("websocket", KindDoor, "", list{
+		program("websocket", ProgramDoor, "", list{
 			c.MessageInput, c.EnrichedMessageInput, c.ThinkRequestResponse, c.ToolUse, c.ToolUseDLQ, c.ToolUseResult, c.ToolUseAllComplete,
 			c.ToolUseLatency, c.MessageOutput, c.SessionContext,
 		}, nil),
-		program("gatehttp", KindDoor, "", list{table(c.GateGroup()), named(c.GateGrantTable())}, list{c.GateDecisions, c.GateGrants}),
-		program("delegationhttp", KindDoor, "", list{c.DelegationStatus}, nil),
-		program("peerhttp", KindDoor, "", list{c.PeerReplies}, list{c.PeerCommands, c.PeerEvents}),
-		program("channel bridge", KindDoor, "", nil,
+		program("gatehttp", ProgramDoor, "", list{table(c.GateGroup()), named(c.GateGrantTable())}, list{c.GateDecisions, c.GateGrants}),
+		program("delegationhttp", ProgramDoor, "", list{c.DelegationStatus}, nil),
+		program("peerhttp", ProgramDoor, "", list{c.PeerReplies}, list{c.PeerCommands, c.PeerEvents}),
+		program("channel bridge", ProgramDoor, "", nil,
 			list{c.ChannelMessages, c.MessageInput, c.SessionControl, c.ThinkRequestResponse, c.GateDecisions}),
-		program("crewhttp", KindDoor, "", list{
+		program("crewhttp", ProgramDoor, "", list{
 			c.CrewEvents, c.GateRequests, table(c.CrewAgentsGroup()), table(c.CrewsGroup()), table(c.CrewRepositoriesGroup()),
 		}, list{c.CrewAgentInputs, c.CrewInputs, c.CrewRepositoryInputs, c.GateDecisions, c.GateGrants}),
-		program("crew host", KindHost, "", list{c.CrewActions, table(c.CrewAgentsGroup()), table(c.CrewRepositoriesGroup())},
+		program("crew host", ProgramHost, "", list{c.CrewActions, table(c.CrewAgentsGroup()), table(c.CrewRepositoriesGroup())},
 			list{c.CrewAgentInputs, c.CrewInputs, c.CrewRepositoryInputs, c.CrewActions}),
 	}
 }
@@ -92,7 +92,7 @@ type named string
 
 func (n named) Name() string { return string(n) }
 
-func namesOf(list []namer) []string {
+func topicNames(list []namer) []string {
 	names := make([]string, len(list))
 	for i, t := range list {
 		names[i] = t.Name()

@@ -247,11 +247,7 @@ func (r *wireRecord) created(t *testing.T) string {
 	if r.spec.Created {
 		return "always"
 	}
-	for name, option := range map[string]topics.CatalogOption{
-		"WithDeliveries": topics.WithDeliveries(), "WithEvents": topics.WithEvents(), "WithCompaction": topics.WithCompaction(),
-		"WithGates": topics.WithGates(), "WithPeers": topics.WithPeers(), "WithChannels": topics.WithChannels(),
-		"WithMemoir": topics.WithMemoir(), "WithCosts": topics.WithCosts(), "WithCrews": topics.WithCrews(),
-	} {
+	for name, option := range withCapabilities {
 		c, err := topics.For(agent, option)
 		require.NoError(t, err)
 		if slices.ContainsFunc(c.Specs(), func(s topics.Spec) bool { return s.Name == r.spec.Name && s.Created }) {

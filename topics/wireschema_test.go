@@ -3,6 +3,7 @@ package topics_test
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -40,6 +41,9 @@ func wireRecords(t testing.TB) (all []*wireRecord) {
 	t.Helper()
 	c, err := topics.For(agent)
 	require.NoError(t, err)
+	whole, err := topics.For(agent, slices.Collect(maps.Values(withCapabilities))...)
+	require.NoError(t, err)
+	programs := whole.Programs()
 	parsed := parse(t)
 	golden := map[string][]topics.Raw{} // by the type of the record
 	catalog := reflect.ValueOf(c)
@@ -56,6 +60,15 @@ func wireRecords(t testing.TB) (all []*wireRecord) {
 		at := slices.IndexFunc(wireTopics, func(w wireTopic) bool { return w.name == r.name })
 		require.GreaterOrEqual(t, at, 0, "wireTopics lacks %s", r.name)
 		r.wireTopic = wireTopics[at]
+		r.writers, r.readers = slices.Clone(r.writers), slices.Clone(r.readers)
+		for _, p := range programs {
+			if slices.Contains(p.Writes, r.spec.Name) {
+				r.writers = append(r.writers, p.Name)
+			}
+			if slices.Contains(p.Reads, r.spec.Name) {
+				r.readers = append(r.readers, p.Name)
+			}
+		}
 		r.codec = catalog.Field(i).MethodByName("Codec").Call(nil)[0]
 		r.typ = r.codec.MethodByName("Marshal").Type().In(0)
 		if file, err := os.ReadFile("testdata/golden/" + r.name + ".jsonl"); err == nil {

@@ -2,7 +2,8 @@ package topics_test
 
 import "github.com/turntable-streams/turntable/topics"
 
-// wireTopic is what the catalog does not say about a topic.
+// wireTopic is what the catalog does not say about a topic. Its writers and readers are groups and programs of users; wireRecords adds
+// those of Catalog.Programs.
 type wireTopic struct {
 	name             string
 	writers, readers []string
@@ -12,36 +13,29 @@ type wireTopic struct {
 	needs []string
 }
 
-// The programs that write and read topics.
+// The groups that write and read topics, and programs that are not in Catalog.Programs.
 const (
 	user       = "your programs"
 	turn       = "turn"
-	model      = "model worker"
-	tool       = "tool worker"
-	compactor  = "compactor"
-	chat       = "turnhttp"
 	fold       = "fold"
-	invoke     = "invoke"
 	gate       = "gate"
-	gates      = "gatehttp"
 	deliveries = "delivery"
-	sink       = "delivery sink"
 	websocket  = "websocket"
 	peer       = "peer"
-	peers      = "peerhttp"
 	chain      = "peer chain"
-	peerSink   = "peer sink"
 	delegation = "delegation"
-	board      = "delegationhttp"
-	channel    = "channel bridge"
 	memoir     = "memoir"
-	updater    = "memoir updater"
 	costs      = "memoir/cost"
 	latencies  = "memoir/latency"
 	crew       = "crew"
-	crewDoor   = "crewhttp"
-	host       = "crew host"
 )
+
+// withCapabilities are the options with which a catalog has more topics.
+var withCapabilities = map[string]topics.CatalogOption{
+	"WithDeliveries": topics.WithDeliveries(), "WithEvents": topics.WithEvents(), "WithCompaction": topics.WithCompaction(),
+	"WithGates": topics.WithGates(), "WithPeers": topics.WithPeers(), "WithChannels": topics.WithChannels(),
+	"WithMemoir": topics.WithMemoir(), "WithCosts": topics.WithCosts(), "WithCrews": topics.WithCrews(),
+}
 
 // letters are the headers of what a worker gave up.
 var letters = []string{
@@ -51,79 +45,79 @@ var letters = []string{
 var wireTopics = []wireTopic{
 	{
 		name: "message-input", headers: []string{topics.HeaderRoute}, needs: []string{"session_id"},
-		writers: []string{user, chat, invoke, channel, delegation, peer, turn}, readers: []string{turn, invoke, websocket},
+		writers: []string{user, delegation, peer, turn}, readers: []string{turn},
 	},
 	{
 		name: "enriched-message-input", headers: []string{topics.HeaderDeadline, topics.HeaderAnswersFrom},
-		writers: []string{turn, memoir}, readers: []string{model, websocket},
+		writers: []string{turn, memoir},
 	},
 	{
 		name: "think-request-response", headers: []string{topics.HeaderEvents},
-		writers: []string{model, fold, turn, channel}, readers: []string{turn, websocket},
+		writers: []string{fold, turn}, readers: []string{turn},
 	},
 	{
 		name: "think-dlq", headers: append([]string{topics.HeaderReason, topics.HeaderCost}, letters...),
-		writers: []string{model, fold}, readers: []string{turn},
+		writers: []string{fold}, readers: []string{turn},
 	},
 	{
 		name: "tool-use", headers: []string{topics.HeaderDeadline, topics.HeaderAnswersFrom},
-		writers: []string{turn}, readers: []string{tool, delegation, peer, websocket},
+		writers: []string{turn}, readers: []string{delegation, peer},
 	},
-	{name: "tool-use-dlq", headers: letters, writers: []string{tool, turn}, readers: []string{turn, websocket}},
+	{name: "tool-use-dlq", headers: letters, writers: []string{turn}, readers: []string{turn}},
 	{
 		name: "tool-use-result", needs: []string{"tool_use_id"},
-		writers: []string{tool, chat, delegation, peer}, readers: []string{turn, websocket},
+		writers: []string{delegation, peer}, readers: []string{turn},
 	},
-	{name: "tool-use-all-complete", writers: []string{turn}, readers: []string{user, websocket}},
-	{name: "tool-use-latency", writers: []string{turn}, readers: []string{latencies, websocket}},
-	{name: "message-output", writers: []string{turn}, readers: []string{user, model, tool, deliveries, delegation, peer, invoke, websocket}},
-	{name: "reply-to", writers: []string{user, chat, deliveries}, readers: []string{turn, deliveries}},
+	{name: "tool-use-all-complete", writers: []string{turn}, readers: []string{user}},
+	{name: "tool-use-latency", writers: []string{turn}, readers: []string{latencies}},
+	{name: "message-output", writers: []string{turn}, readers: []string{user, deliveries, delegation, peer}},
+	{name: "reply-to", writers: []string{user, deliveries}, readers: []string{turn, deliveries}},
 	{
-		name: "session-control", writers: []string{user, channel, delegation, peer},
+		name: "session-control", writers: []string{user, delegation, peer},
 		readers: []string{turn, fold, gate, delegation, peer},
 	},
-	{name: "deliveries", writers: []string{deliveries}, readers: []string{sink}},
-	{name: "delivery-receipts", writers: []string{sink, deliveries}, readers: []string{deliveries}},
+	{name: "deliveries", writers: []string{deliveries}},
+	{name: "delivery-receipts", writers: []string{deliveries}, readers: []string{deliveries}},
 	{name: "delivery-dlq", writers: []string{deliveries}, readers: []string{user}},
 	{name: "delivery-control", writers: []string{user}, readers: []string{deliveries}},
-	{name: "compaction-request", writers: []string{turn}, readers: []string{compactor}},
-	{name: "compaction-result", writers: []string{compactor}, readers: []string{turn}},
-	{name: "agent-events", writers: []string{turn, model, user}, readers: []string{fold, invoke}},
-	{name: "batch-messages", writers: []string{fold}, readers: []string{user, invoke}},
-	{name: "gate-requests", writers: []string{turn, fold, crew, peer}, readers: []string{gate, turn, peer, invoke, crewDoor}},
+	{name: "compaction-request", writers: []string{turn}},
+	{name: "compaction-result", readers: []string{turn}},
+	{name: "agent-events", writers: []string{turn, user}, readers: []string{fold}},
+	{name: "batch-messages", writers: []string{fold}, readers: []string{user}},
+	{name: "gate-requests", writers: []string{turn, fold, crew, peer}, readers: []string{gate, turn, peer}},
 	{
-		name: "gate-decisions", writers: []string{gates, invoke, channel, crewDoor, peer, gate, user}, readers: []string{gate},
+		name: "gate-decisions", writers: []string{peer, gate, user}, readers: []string{gate},
 	},
-	{name: "gate-outcomes", writers: []string{gate}, readers: []string{turn, fold, crew, peer, invoke}},
-	{name: "gate-grants", writers: []string{gates, gate, crewDoor, user}, readers: []string{gate}},
-	{name: "peer-commands", writers: []string{peers, peer, delegation}, readers: []string{peer}},
-	{name: "peer-replies", writers: []string{peer}, readers: []string{peers, delegation}},
-	{name: "peer-attempts", writers: []string{peer}, readers: []string{peerSink}},
-	{name: "peer-receipts", writers: []string{peerSink}, readers: []string{peer}},
+	{name: "gate-outcomes", writers: []string{gate}, readers: []string{turn, fold, crew, peer}},
+	{name: "gate-grants", writers: []string{gate, user}, readers: []string{gate}},
+	{name: "peer-commands", writers: []string{peer, delegation}, readers: []string{peer}},
+	{name: "peer-replies", writers: []string{peer}, readers: []string{delegation}},
+	{name: "peer-attempts", writers: []string{peer}},
+	{name: "peer-receipts", readers: []string{peer}},
 	{name: "peer-callbacks", writers: []string{peer}, readers: []string{deliveries}},
-	{name: "peer-events", writers: []string{peer, peers}, readers: []string{chain}},
+	{name: "peer-events", writers: []string{peer}, readers: []string{chain}},
 	{name: "peer-audit", writers: []string{chain}, readers: []string{user}},
 	{name: "delegation-replies", writers: []string{delegation}, readers: []string{delegation}},
-	{name: "delegation-status", writers: []string{delegation}, readers: []string{board, user}},
-	{name: "channel-messages", writers: []string{channel, gate}, readers: []string{deliveries}},
+	{name: "delegation-status", writers: []string{delegation}, readers: []string{user}},
+	{name: "channel-messages", writers: []string{gate}, readers: []string{deliveries}},
 	{name: "session-end", writers: []string{turn}, readers: []string{user}},
 	{name: "memoir-sessions", writers: []string{turn}, readers: []string{memoir}},
 	{name: "memoir-lookups", headers: []string{topics.HeaderDeadline}, writers: []string{turn}, readers: []string{memoir}},
 	{
 		name: "memoir-context-session-end", headers: []string{topics.HeaderDeadline, topics.HeaderMemoirVersion},
-		writers: []string{memoir}, readers: []string{updater},
+		writers: []string{memoir},
 	},
-	{name: "memoir-context", headers: []string{topics.HeaderMemoirVersion}, writers: []string{updater, user}, readers: []string{memoir}},
-	{name: "memoir-dlq", headers: letters, writers: []string{updater}, readers: []string{memoir}},
+	{name: "memoir-context", headers: []string{topics.HeaderMemoirVersion}, writers: []string{user}, readers: []string{memoir}},
+	{name: "memoir-dlq", headers: letters, readers: []string{memoir}},
 	{name: "model-costs", writers: []string{turn}, readers: []string{costs}},
 	{name: "session-cost", writers: []string{costs}, readers: []string{user}},
 	{name: "scope-costs", writers: []string{costs}, readers: []string{costs}},
 	{name: "spending", writers: []string{costs}, readers: []string{turn, user}},
-	{name: "crew-agent-inputs", writers: []string{crewDoor, host, crew}, readers: []string{crew}},
-	{name: "crew-inputs", writers: []string{crewDoor, host, crew}, readers: []string{crew}},
-	{name: "crew-repository-inputs", writers: []string{crewDoor, host, crew}, readers: []string{crew}},
-	{name: "crew-actions", writers: []string{crew, host}, readers: []string{host}},
-	{name: "crew-events", writers: []string{crew}, readers: []string{crewDoor, user}},
+	{name: "crew-agent-inputs", writers: []string{crew}, readers: []string{crew}},
+	{name: "crew-inputs", writers: []string{crew}, readers: []string{crew}},
+	{name: "crew-repository-inputs", writers: []string{crew}, readers: []string{crew}},
+	{name: "crew-actions", writers: []string{crew}},
+	{name: "crew-events", writers: []string{crew}, readers: []string{user}},
 	{name: "session-context", readers: []string{websocket}},
 }
 

@@ -116,7 +116,7 @@ func (a *Agent) Describe() processors.Topology {
 	if c.Parts.has(Groups) {
 		graphs = a.plan.graphs
 	}
-	part := map[topics.ProgramKind]Part{topics.KindWorker: Workers, topics.KindSender: Senders, topics.KindDoor: Doors}
+	part := map[topics.ProgramKind]Part{topics.ProgramWorker: Workers, topics.ProgramSender: Senders, topics.ProgramDoor: Doors}
 	// The topics of these can exist for other reasons.
 	off := map[string]bool{
 		"tool worker": len(c.Tools) == 0, "channel bridge": c.Channels == nil, "delegationhttp": len(c.Delegates) == 0,
