@@ -12,6 +12,9 @@
 //	                                                                                  v
 //	                                                                  deliveries to the origin
 //
+// Graph answers the calls on tool-use-result. It reads purges of sessions from session-control, and cancels the turns of targets
+// there. With Config.Peers, tasks for other instances go to peer-commands, and their results come from peer-replies.
+//
 // Topics are named "{agent}-..." and keyed by session. Every agent that delegates, or is delegated to, has a Graph. The turns
 // need turn.Config.Channels. Package processors/delegation/delegationhttp shows delegations and their results over HTTP.
 //

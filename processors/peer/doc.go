@@ -16,6 +16,10 @@
 //
 //	both: Graph -- peer-events --> ChainGraph -- peer-audit
 //
+// Graph also reads session-control (an operator cancels or purges). With Config.Gates it asks for approvals on gate-requests, closes
+// their gates on gate-decisions, and reads gate-requests and gate-outcomes. It cancels turns on session-control, and passes the
+// outcome of a run that names a callback to the deliveries, on peer-callbacks.
+//
 // An instance that delegates, and accepts tasks too, runs the same graphs once. Topics are named "{agent}-..." and keyed by
 // session; peer-events is keyed by instance and peer-audit by task.
 //

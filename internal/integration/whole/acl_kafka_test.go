@@ -1,11 +1,12 @@
 //go:build kafka
 
-package agent_test
+package whole
 
 import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,15 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/agent"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/memoir/updater"
+	"github.com/turntable-streams/turntable/processors/peer"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/compact"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // A Kafka with an authorizer allows the agent what its description says, and nothing else. An administrator has created the topics of
@@ -43,8 +53,8 @@ func TestAgentNeedsNoOtherACLsThanItsDescriptionHas(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			core, logs := observer.New(zap.InfoLevel)
-			c := whole()
-			c.Logger, c.Brokers, c.Memory.After = zap.New(core), cluster.OAuthBootstrap(), time.Second
+			c := withAll(t)
+			c.Logger, c.Brokers, c.Delegates = zap.New(core), cluster.OAuthBootstrap(), []string{name}
 			c.Kafka = append(options, processors.WithProperties(map[string]string{
 				"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER",
 				"sasl.oauthbearer.token.endpoint.url": "file://" + tokenOf(t, name),
@@ -56,7 +66,13 @@ func TestAgentNeedsNoOtherACLsThanItsDescriptionHas(t *testing.T) {
 				processors.WithPartitions(2)))
 			allow(ctx, t, kadm.NewClient(client), "User:"+name, topology.ACLs(processors.ACLConfig{ExactlyOnce: name == "exact"}))
 
-			start(t, a)
+			running, stop := context.WithCancel(ctx)
+			ran := make(chan error, 1)
+			go func() { ran <- a.Run(running) }()
+			defer func() {
+				stop()
+				require.NoError(t, <-ran)
+			}()
 			denied := func() (lines []string) {
 				for _, l := range logs.All() {
 					if text := fmt.Sprint(l.Message, l.ContextMap()); strings.Contains(strings.ToLower(text), "authoriz") ||
@@ -86,6 +102,31 @@ func TestAgentNeedsNoOtherACLsThanItsDescriptionHas(t *testing.T) {
 			}
 			require.Empty(t, denied())
 		})
+	}
+}
+
+// withAll returns the configuration of an agent with a tool and nearly all capabilities. Sessions end after a second.
+func withAll(t *testing.T) agent.Config {
+	services, err := sink.ParseServices("orders:http://127.0.0.1:1")
+	require.NoError(t, err)
+	model := func(_ context.Context, s think.Step) iter.Seq2[think.Delta, error] {
+		return func(yield func(think.Delta, error) bool) {
+			if *s.Input().Role == "user" {
+				yield(think.Delta{Call: &think.Call{ID: s.Key, Name: "find_order", Input: topics.Raw(`{"number":7}`)}}, nil)
+				return
+			}
+			yield(think.Delta{Text: "It is on its way."}, nil)
+		}
+	}
+	return agent.Config{
+		Model:     think.StreamFunc(model),
+		Tools:     []tools.Tool{tools.New("find_order", "Finds an order.", func(context.Context, struct{}) (string, error) { return "on its way", nil })},
+		Approval:  &approval.Policy{Default: approval.Allow},
+		Compactor: compact.Func(func(context.Context, compact.Conversation) (compact.Summary, error) { return compact.Summary{}, nil }),
+		Memory:    &agent.Memory{Updater: updater.Scripted(func(text string) string { return text }), After: time.Second},
+		Costs:     true, Latencies: true, Budgets: turn.Budgets{User: turn.Budget{Day: 1}},
+		Deliver: &agent.Deliver{Services: services},
+		Peers:   func() *peer.Settings { return new(peer.Settings) },
 	}
 }
 
