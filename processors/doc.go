@@ -64,6 +64,8 @@
 //	identity           optional; for quick restarts              required (WithInstance), unique in the group
 //	choose it if       readers deduplicate by ID                 answers are counted or paid for
 //
+// Topology.ACLs lists them all for a graph (Describe), and Agent.Describe for an agent.
+//
 // A hop is the processing of one record by one group, from the input to its outputs.
 //
 // An instance that was cut off from its brokers, stopped, or suspended with its machine stops sending before its group

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -58,115 +57,22 @@ func ExampleNew() {
 	// Output: notes
 }
 
-func ExampleDescribe() {
-	catalog, err := topics.For("harbor")
+// What serves an agent with deliveries beside its groups.
+func ExampleCatalog_Programs() {
+	catalog, err := topics.For("harbor", topics.WithDeliveries())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := topics.Describe(os.Stdout, catalog); err != nil {
-		fmt.Println(err)
+	for _, p := range catalog.Programs() {
+		if p.Kind != topics.ProgramDoor {
+			fmt.Println(p.Kind, p.Group, p.Reads, p.Writes)
+		}
 	}
 	// Output:
-	// TOPIC                              VALUE              KEY          CLEANUP         RETENTION       CREATED
-	// harbor-message-input               Message            session_id   delete          broker default  yes, co-partitioned
-	// harbor-enriched-message-input      EnrichedMessage    session_id   delete          broker default  yes, co-partitioned
-	// harbor-think-request-response      ThinkResponse      session_id   delete          broker default  yes, co-partitioned
-	// harbor-think-dlq                   ThinkFailure       session_id   delete          broker default  yes
-	// harbor-tool-use                    ToolUseItem        session_id   delete          broker default  yes, co-partitioned
-	// harbor-tool-use-dlq                ToolUseItem        session_id   delete          broker default  yes, co-partitioned
-	// harbor-tool-use-result             ToolUseResult      session_id   delete          broker default  yes, co-partitioned
-	// harbor-tool-use-all-complete       ToolResults        session_id   delete          broker default  yes, co-partitioned
-	// harbor-tool-use-latency            ToolLatency        tool_name    delete          broker default  yes
-	// harbor-message-output              Output             session_id   delete          broker default  yes, co-partitioned
-	// harbor-reply-to                    Route              session_id   compact,delete  1d              yes, co-partitioned
-	// harbor-session-control             Control            session_id   delete          broker default  yes, co-partitioned
-	// harbor-streams-dlq                 raw                source key   delete          broker default  yes
-	// harbor-streams-loop                raw                session_id   delete          as inputs       yes, co-partitioned
-	// harbor-streams-table               session row        session_id   compact         unlimited       yes, co-partitioned
-	// harbor-compaction-request          CompactionRequest  session_id   delete          broker default  no
-	// harbor-compaction-result           CompactionResult   session_id   delete          broker default  no
-	// harbor-deliveries                  Delivery           session_id   delete          broker default  no
-	// harbor-delivery-receipts           Receipt            session_id   delete          broker default  no
-	// harbor-delivery-dlq                DeadDelivery       session_id   delete          broker default  no
-	// harbor-delivery-control            DeliveryControl    session_id   delete          broker default  no
-	// harbor-delivery-streams-dlq        raw                source key   delete          broker default  no
-	// harbor-delivery-streams-loop       raw                session_id   delete          broker default  no
-	// harbor-delivery-streams-table      delivery row       session_id   compact         unlimited       no
-	// harbor-delivery-routes-dlq         raw                source key   delete          broker default  no
-	// harbor-delivery-routes-loop        raw                route        delete          broker default  no
-	// harbor-delivery-routes-table       route row          route        compact         unlimited       no
-	// harbor-agent-events                AgentEvent         session_id   delete          broker default  no
-	// harbor-batch-messages              BatchMessage       session_id   delete          broker default  no
-	// harbor-fold-streams-dlq            raw                source key   delete          broker default  no
-	// harbor-fold-streams-loop           raw                session_id   delete          broker default  no
-	// harbor-fold-streams-table          fold row           session_id   compact         unlimited       no
-	// harbor-gate-requests               GateRequest        session_id   delete          broker default  no
-	// harbor-gate-decisions              GateDecision       session_id   delete          broker default  no
-	// harbor-gate-outcomes               GateOutcome        session_id   delete          broker default  no
-	// harbor-gate-grants                 GateGrant          agent        delete          broker default  no
-	// harbor-gate-streams-dlq            raw                source key   delete          broker default  no
-	// harbor-gate-streams-loop           raw                session_id   delete          broker default  no
-	// harbor-gate-streams-table          gate row           session_id   compact         unlimited       no
-	// harbor-gate-grant-streams-dlq      raw                source key   delete          broker default  no
-	// harbor-gate-grant-streams-loop     raw                agent        delete          broker default  no
-	// harbor-gate-grant-streams-table    grant row          agent        compact         unlimited       no
-	// harbor-peer-commands               PeerCommand        session_id   delete          broker default  no
-	// harbor-peer-replies                PeerReply          session_id   delete          broker default  no
-	// harbor-peer-attempts               Delivery           session_id   delete          broker default  no
-	// harbor-peer-receipts               Receipt            session_id   delete          broker default  no
-	// harbor-peer-callbacks              Output             session_id   delete          broker default  no
-	// harbor-peer-events                 PeerAudit          instance_id  delete          broker default  no
-	// harbor-peer-audit                  PeerAudit          task_id      delete          broker default  no
-	// harbor-peer-tasks-dlq              raw                source key   delete          broker default  no
-	// harbor-peer-tasks-loop             raw                session_id   delete          broker default  no
-	// harbor-peer-tasks-table            peer row           session_id   compact         unlimited       no
-	// harbor-peer-chain-dlq              raw                source key   delete          broker default  no
-	// harbor-peer-chain-loop             raw                instance_id  delete          broker default  no
-	// harbor-peer-chain-table            chain row          instance_id  compact         unlimited       no
-	// harbor-delegation-replies          DelegationReply    session_id   delete          broker default  no
-	// harbor-delegation-status           Delegation         session_id   delete          broker default  no
-	// harbor-channel-messages            Output             session_id   delete          broker default  no
-	// harbor-delegations-dlq             raw                source key   delete          broker default  no
-	// harbor-delegations-loop            raw                session_id   delete          broker default  no
-	// harbor-delegations-table           delegations row    session_id   compact         unlimited       no
-	// harbor-session-end                 SessionEnd         session_id   delete          broker default  no
-	// harbor-memoir-sessions             MemoirSnapshot     user_id      delete          broker default  no
-	// harbor-memoir-lookups              EnrichedMessage    user_id      delete          broker default  no
-	// harbor-memoir-context-session-end  MemoirSnapshot     user_id      delete          broker default  no
-	// harbor-memoir-context              string             user_id      compact         unlimited       no
-	// harbor-memoir-dlq                  MemoirSnapshot     user_id      delete          broker default  no
-	// harbor-memories-dlq                raw                source key   delete          broker default  no
-	// harbor-memories-loop               raw                user_id      delete          broker default  no
-	// harbor-memories-table              memory row         user_id      compact         unlimited       no
-	// harbor-model-costs                 ModelCost          session_id   delete          broker default  no
-	// harbor-session-cost                SessionCost        session_id   compact         unlimited       no
-	// harbor-scope-costs                 ModelCost          scope        delete          broker default  no
-	// harbor-spending                    Spending           scope        compact         unlimited       no
-	// harbor-session-costs-dlq           raw                source key   delete          broker default  no
-	// harbor-session-costs-loop          raw                session_id   delete          broker default  no
-	// harbor-session-costs-table         cost row           session_id   compact         unlimited       no
-	// harbor-spending-totals-dlq         raw                source key   delete          broker default  no
-	// harbor-spending-totals-loop        raw                scope        delete          broker default  no
-	// harbor-spending-totals-table       spending row       scope        compact         unlimited       no
-	// harbor-latencies-dlq               raw                source key   delete          broker default  no
-	// harbor-latencies-loop              raw                tool_name    delete          broker default  no
-	// harbor-latencies-table             latency row        tool_name    compact         unlimited       no
-	// harbor-crew-agent-inputs           CrewInput          agent        delete          broker default  no
-	// harbor-crew-inputs                 CrewInput          crew_id      delete          broker default  no
-	// harbor-crew-repository-inputs      CrewInput          repository   delete          broker default  no
-	// harbor-crew-actions                CrewAction         subject      delete          broker default  no
-	// harbor-crew-events                 CrewEvent          subject      delete          broker default  no
-	// harbor-crew-agents-dlq             raw                source key   delete          broker default  no
-	// harbor-crew-agents-loop            raw                agent        delete          broker default  no
-	// harbor-crew-agents-table           crew agent row     agent        compact         unlimited       no
-	// harbor-crews-dlq                   raw                source key   delete          broker default  no
-	// harbor-crews-loop                  raw                crew_id      delete          broker default  no
-	// harbor-crews-table                 crew row           crew_id      compact         unlimited       no
-	// harbor-crew-repositories-dlq       raw                source key   delete          broker default  no
-	// harbor-crew-repositories-loop      raw                repository   delete          broker default  no
-	// harbor-crew-repositories-table     repository row     repository   compact         unlimited       no
-	// harbor-session-context             Raw                session_id   delete          broker default  no
+	// worker harbor-think-consumer [harbor-enriched-message-input harbor-message-output harbor-think-request-response harbor-think-dlq] [harbor-think-request-response harbor-think-dlq]
+	// worker harbor-tool-execution [harbor-tool-use harbor-message-output harbor-tool-use-result] [harbor-tool-use-result harbor-tool-use-dlq]
+	// sender harbor-delivery-sink [harbor-deliveries] [harbor-delivery-receipts]
 }
 
 func ExamplePeerAuditHash() {

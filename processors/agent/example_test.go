@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -120,4 +121,23 @@ func ExampleAgent_Tool() {
 	// the task is: Count the lamps.
 	// There are some. <nil>
 	// <nil>
+}
+
+// What a process that runs the workers only needs of a Kafka with an authorizer.
+func ExampleAgent_Describe() {
+	a, err := agent.New("support", agent.Config{Model: think.StreamFunc(findThenAnswer), Parts: agent.Workers})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, acl := range a.Describe().ACLs(processors.ACLConfig{}) {
+		fmt.Println(acl.Resource, acl.Name, acl.Operations)
+	}
+	// Output:
+	// group support-think-consumer [AlterConfigs Describe DescribeConfigs Read]
+	// topic support-agent-events [Describe Write]
+	// topic support-enriched-message-input [Describe Read]
+	// topic support-message-output [Describe Read]
+	// topic support-think-dlq [Describe Read Write]
+	// topic support-think-request-response [Describe Read Write]
 }
