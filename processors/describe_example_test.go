@@ -133,16 +133,16 @@ func ExampleTopology_WithCatalog() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	reports := topics.Program{Name: "reports", Reads: []string{catalog.MessageOutput.Name()}}
+	reports := topics.Program{Name: "reports", Kind: "reader", Reads: []string{catalog.MessageOutput.Name()}}
 	t := processors.Describe().WithCatalog(catalog, append(catalog.Programs(), reports)...)
 	for _, p := range t.Programs {
-		fmt.Println(p.Kind, p.Name, p.Group)
+		fmt.Printf("%s %q in group %q\n", p.Kind, p.Name, p.Group)
 	}
 	// Output:
-	// worker model worker support-think-consumer
-	// worker tool worker support-tool-execution
-	// sender delivery sink support-delivery-sink
-	// door turnhttp
-	// door websocket
-	//  reports
+	// worker "model worker" in group "support-think-consumer"
+	// worker "tool worker" in group "support-tool-execution"
+	// sender "delivery sink" in group "support-delivery-sink"
+	// door "turnhttp" in group ""
+	// door "websocket" in group ""
+	// reader "reports" in group ""
 }

@@ -132,21 +132,26 @@ func TestREADMEDrawsTheInputsAndOutputsOfTheTurn(t *testing.T) {
 	_, diagram, found := strings.Cut(file(t, "README.md"), "```mermaid\n")
 	require.True(t, found)
 	diagram, _, _ = strings.Cut(strings.ReplaceAll(diagram, "{agent}", "support"), "```")
-	require.Contains(t, diagram, `["`+g.Group+":")
+	require.Contains(t, diagram, `[["`+g.Group+":")
 	var inputs []string
-	for _, arrow := range regexp.MustCompile(`(\S+) -- "?(.+?)"? --> (\w+)`).FindAllStringSubmatch(diagram, -1) {
-		for label := range strings.SplitSeq(arrow[2], "<br/>") {
-			name, _, _ := strings.Cut(label, " (")
-			if !strings.HasPrefix(name, "support-") {
-				name = "support-" + name
+	title := regexp.MustCompile(`\["(.+?)(?:<br/>.*)?"\]`)
+	for line := range strings.Lines(diagram) {
+		path := strings.Split(strings.TrimSpace(line), " --> ")
+		if len(path) < 2 {
+			continue
+		}
+		for name := range strings.SplitSeq(path[1], " & ") {
+			if titled := title.FindStringSubmatch(name); titled != nil {
+				name = titled[1]
 			}
-			if arrow[3] == "turn" {
-				require.Contains(t, g.Inputs, name)
-				inputs = append(inputs, name)
+			name = "support-" + strings.TrimPrefix(name, "support-")
+			if path[0] == "turn" {
+				require.Contains(t, append(g.Outputs, g.DeadLetters), name)
 				continue
 			}
-			require.Equal(t, "turn", arrow[1])
-			require.Contains(t, append(g.Outputs, g.DeadLetters), name)
+			require.Equal(t, "turn", path[2])
+			require.Contains(t, g.Inputs, name)
+			inputs = append(inputs, name)
 		}
 	}
 	require.ElementsMatch(t, g.Inputs, inputs)

@@ -35,7 +35,7 @@ import (
 )
 
 // A Kafka with an authorizer allows the agent what its description says, and nothing else. An administrator has created the topics of
-// the description. Every group, worker, sender and door starts without a denied request, and a turn, the memory and the costs of a
+// the description, except where the agent creates them. Every group, worker, sender and door starts without a denied request, and a turn, the memory and the costs of a
 // session reach their ends.
 func TestAgentNeedsNoOtherACLsThanItsDescriptionHas(t *testing.T) {
 	cluster := kafkatest.New(t, kafkatest.Options{OAuth: true, Properties: map[string]string{
@@ -45,26 +45,28 @@ func TestAgentNeedsNoOtherACLsThanItsDescriptionHas(t *testing.T) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.Bootstrap()...))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	for name, options := range map[string][]processors.Option{
-		"least": nil,
-		"exact": {processors.WithGuarantee(processors.ExactlyOnce), processors.WithInstance("i-1")},
-	} {
+	for name, config := range map[string]processors.ACLConfig{"least": {}, "exact": {ExactlyOnce: true}, "creates": {CreateTopics: true}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			core, logs := observer.New(zap.InfoLevel)
 			c := withAll(t)
 			c.Logger, c.Brokers, c.Delegates = zap.New(core), cluster.OAuthBootstrap(), []string{name}
-			c.Kafka = append(options, processors.WithProperties(map[string]string{
+			if config.ExactlyOnce {
+				c.Kafka = append(c.Kafka, processors.WithGuarantee(processors.ExactlyOnce), processors.WithInstance("i-1"))
+			}
+			c.Kafka = append(c.Kafka, processors.WithProperties(map[string]string{
 				"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER",
 				"sasl.oauthbearer.token.endpoint.url": "file://" + tokenOf(t, name),
 			}))
 			a, err := agent.New(name, c)
 			require.NoError(t, err)
 			topology := a.Describe()
-			require.NoError(t, processors.EnsureTopics(ctx, cluster.Bootstrap(), processors.WithTopicSpecs(topology.Specs()...),
-				processors.WithPartitions(2)))
-			allow(ctx, t, kadm.NewClient(client), "User:"+name, topology.ACLs(processors.ACLConfig{ExactlyOnce: name == "exact"}))
+			if !config.CreateTopics {
+				require.NoError(t, processors.EnsureTopics(ctx, cluster.Bootstrap(), processors.WithTopicSpecs(topology.Specs()...),
+					processors.WithPartitions(2)))
+			}
+			allow(ctx, t, kadm.NewClient(client), "User:"+name, topology.ACLs(config))
 
 			running, stop := context.WithCancel(ctx)
 			ran := make(chan error, 1)
