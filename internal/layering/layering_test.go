@@ -248,7 +248,7 @@ var confined = []struct {
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{
 		"processors/processortest", "codec/codectest", "processors/turn/think/internal/providertest",
-		"processors/channel/internal/platform/platformtest", "processors/internal/machine/machinetest",
+		"processors/channel/internal/platform/platformtest", "processors/internal/machine/machinetest", "internal/testing/program",
 	}},
 	{module + "/processors/channel/internal/platform/platformtest", nil},
 	{module + "/processors/internal/machine/machinetest", nil},
@@ -281,6 +281,7 @@ var confined = []struct {
 	{module + "/internal/testing/leaktest", nil},
 	{module + "/internal/testing/memnet", nil},
 	{module + "/internal/testing/kill", nil},
+	{module + "/internal/testing/program", nil},
 	{module + "/processors/embedded", []string{"internal/testing/testbroker", "internal/bench", "internal/bench/", "examples/", "processors/agent"}},
 }
 
