@@ -13,30 +13,16 @@ import (
 const (
 	// rowWait is how long a request waits for rows that are behind what clients have seen.
 	rowWait = 5 * time.Second
-	// maxExpected is how many rows are expected at once because of the door's own answers.
-	maxExpected = 2000
+	// maxAnnounced is how many rows are expected at once because of the door's own answers.
+	maxAnnounced = 2000
 )
-
-// expected is a row that an answer of the door has promised: of an agent that is asked for, or of a crew that is configured.
-type expected struct {
-	crew  string
-	until time.Time
-}
 
 // expect remembers that a row comes into being.
 func (x *Index) expect(subject, crew string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now := x.config.Clock.Now()
-	if len(x.expected) >= maxExpected {
-		for s, e := range x.expected {
-			if !now.Before(e.until) {
-				delete(x.expected, s)
-			}
-		}
-	}
-	if len(x.expected) < maxExpected && x.rowSeq(subject) < 0 {
-		x.expected[subject] = expected{crew, now.Add(rowWait)}
+	if x.rowSeq(subject) < 0 {
+		x.announced.Add(subject, crew, x.config.Clock.Now(), rowWait)
 	}
 }
 
@@ -53,15 +39,6 @@ func (x *Index) rowSeq(subject string) int64 {
 		return repository.GetMailbox().GetSeq()
 	}
 	return -1
-}
-
-// rowSet tells those that wait for rows that one has changed. The caller holds the lock.
-func (x *Index) rowSet(subject string) {
-	delete(x.expected, subject)
-	if x.moved != nil {
-		close(x.moved)
-		x.moved = nil
-	}
 }
 
 // look blocks until found returns true, or until the index has the rows that an answer of "unknown" depends on: all that are
@@ -107,9 +84,9 @@ func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error
 		changed := false
 		x.mu.Lock()
 		for subject, w := range wanted {
-			_, expected := x.expected[subject]
+			_, announced := x.announced.Of(subject, x.config.Clock.Now())
 			switch has := x.rowSeq(subject); {
-			case has >= w.needs || w.needs == 0 && !expected:
+			case has >= w.needs || w.needs == 0 && !announced:
 				delete(wanted, subject)
 				changed = true
 			case has != w.has:
@@ -121,10 +98,7 @@ func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error
 			x.mu.Unlock()
 			return nil
 		}
-		if x.moved == nil {
-			x.moved = make(chan struct{})
-		}
-		moved := x.moved
+		moved := x.announced.Moved()
 		x.mu.Unlock()
 		select {
 		case <-moved:
@@ -161,8 +135,8 @@ func (x *Index) behind(c auth.Caller, of func(subject string) bool) map[string]w
 			}
 		}
 	}
-	for subject, e := range x.expected {
-		if _, known := wanted[subject]; !known && !x.full && of(subject) && now.Before(e.until) && mayUse(c, e.crew) {
+	for subject, crew := range x.announced.All(now) {
+		if _, known := wanted[subject]; !known && !x.full && of(subject) && mayUse(c, crew) {
 			wanted[subject] = wantedRow{has: -1} // whatever the row is
 		}
 	}

@@ -2,6 +2,7 @@ package crewhttp
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 func (r *rig) waits() bool {
 	r.index.mu.Lock()
 	defer r.index.mu.Unlock()
-	return r.index.moved != nil
+	return r.index.announced.Awaited()
 }
 
 // whileWaiting does a request, and does something once the request waits for rows.
@@ -98,7 +99,7 @@ func TestAgentOfAnAcceptedRequestIsKnownAtOnce(t *testing.T) {
 	id := asked.members(t)["id"].(string)
 	a := r.whileWaiting("POST", "/api/agents/"+id+"/message", `{"text":"go"}`, func() { r.agent(id, "c", "") })
 	require.Equal(t, http.StatusAccepted, a.status, a.body)
-	require.Empty(t, r.index.expected)
+	require.Empty(t, r.announced())
 }
 
 // An unknown agent is one at once: also one whose row is removed some time after its last event, and one of a crew that the caller
@@ -186,13 +187,16 @@ func TestLockIsWaitedForAlsoIfAnotherCrewHasTheNewestEvent(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, a.status, a.body)
 }
 
+// announced returns the subjects of the rows that are expected.
+func (r *rig) announced() map[string]string { return maps.Collect(r.index.announced.All(r.clock.Now())) }
+
 func TestExpectedRowsAreLimited(t *testing.T) {
 	r := newRig(t)
-	for n := range maxExpected + 10 {
+	for n := range maxAnnounced + 10 {
 		r.index.expect(fmt.Sprint("crew/", n), "c")
 	}
-	require.LessOrEqual(t, len(r.index.expected), maxExpected)
+	require.Len(t, r.announced(), maxAnnounced)
 	r.clock.Advance(rowWait)
 	r.index.expect("crew/c", "c")
-	require.Len(t, r.index.expected, 1)
+	require.Len(t, r.announced(), 1)
 }

@@ -133,12 +133,15 @@ func (f *field) publish(out processors.Outbound, err error) {
 }
 
 // door is a door as a process has it.
-func (f *field) door() (r *rig, stop func()) {
+func (f *field) door(change ...func(*Index)) (r *rig, stop func()) {
 	f.t.Helper()
 	r = &rig{t: f.t}
 	var err error
 	r.index, err = NewIndex(f.topics.Agent, Config{})
 	require.NoError(f.t, err)
+	for _, c := range change {
+		c(r.index)
+	}
 	r.door, err = New(r.index, f.to, Config{DecisionWait: maxWait})
 	require.NoError(f.t, err)
 	r.http = httptest.NewServer(r.door)
@@ -240,4 +243,28 @@ func (b *browser) lastOf(kind string) (last frame) {
 			return last
 		}
 	}
+}
+
+// A client can have seen an event of another process's door that this one has not read.
+func TestIndexCatchesUpWithTheEventsThatAnnounceRows(t *testing.T) {
+	t.Parallel()
+	f := newField(t, processors.AtLeastOnce)
+	hold := make(chan struct{})
+	r, _ := f.door(func(x *Index) {
+		handle := x.events.Handle
+		x.events.Handle = func(in processors.Inbound) {
+			<-hold
+			handle(in)
+		}
+	})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	require.NoError(t, r.index.catchUp(t.Context()))
+	out, err := processors.OutboundOf(f.topics.CrewEvents, "agent/a", topics.CrewEvent{Subject: "agent/a", Seq: 1, Type: "status"}, "e")
+	f.publish(out, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, r.index.catchUp(ctx), ErrNotReady)
+	release()
+	require.Eventually(t, func() bool { return r.index.catchUp(t.Context()) == nil }, waitLimit, time.Millisecond)
 }

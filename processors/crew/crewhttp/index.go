@@ -39,7 +39,7 @@ type Index struct {
 
 	follows        *tableindex.Index
 	events, tables *tableindex.Source
-	catchUp        func(context.Context) error // with the tables: see tableindex.Source
+	catchUp        func(context.Context) error // with the events and the tables: see tableindex.Index
 	requests       requestReader
 	late           chan struct{} // capacity 1: text waits to be shown
 
@@ -48,9 +48,8 @@ type Index struct {
 	gone         *simplelru.LRU[string, struct{}] // agents that have ended; the oldest is the one that was changed first
 	crews        map[string]*team.State
 	repositories map[string]*repository.State
-	full         bool                // rows were left out
-	expected     map[string]expected // by subject
-	moved        chan struct{}       // closed when a row is set; nil if no one waits
+	full         bool                  // rows were left out
+	announced    *tableindex.Announced // by the door's answers: of an agent that is asked for, or of a crew; by subject, of crews
 	streams      *streams
 	unshown      []*stream // with text that waits to be shown
 	bus          newestMessages
@@ -105,7 +104,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x := &Index{
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, crews: map[string]*team.State{}, repositories: map[string]*repository.State{},
-		expected: map[string]expected{},
+		announced: tableindex.NewAnnounced(maxAnnounced),
 		streams:  &streams{limits: c.History, text: c.TextBuffer, bySubject: map[string]*stream{}, used: list.New()}, clients: map[*client]struct{}{},
 		shown: seen.NewLog(), outcomes: outcomes{byID: map[string]outcome{}, waiting: map[string]map[chan outcome]struct{}{}},
 	}
@@ -115,7 +114,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x.events = &tableindex.Source{Topics: []string{catalog.CrewEvents.Name()}, Handle: p.onEvent, New: true, Then: p.read}
 	x.tables = &tableindex.Source{Topics: x.tableTopics(), Handle: x.onRow}
 	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.events, x.tables)
-	x.follows.Stop, x.catchUp, x.requests = x.stop, x.tables.CatchUp, x.tables
+	x.follows.Stop, x.catchUp, x.requests = x.stop, x.follows.CatchUp, x.tables
 	return x, nil
 }
 
@@ -143,7 +142,7 @@ func (x *Index) room() bool {
 func (x *Index) setAgent(id string, r *agentRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	defer x.rowSet(mailbox.Agent(id))
+	defer x.announced.Read(mailbox.Agent(id))
 	x.gone.Remove(id)
 	delete(x.agents, id)
 	if r == nil || !x.room() {
@@ -165,7 +164,7 @@ func (x *Index) setRepository(name string, s *repository.State) {
 func setRow[R any](x *Index, in map[string]*R, key, subject string, row *R) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	defer x.rowSet(subject)
+	defer x.announced.Read(subject)
 	delete(in, key)
 	if row != nil && x.room() {
 		in[key] = row
@@ -210,7 +209,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 		s.applied = x.config.Clock.Now()
 	}
 	if e.Type == spawnErrorEvent && e.about != "" { // the agent does not come into being
-		x.rowSet(mailbox.Agent(e.about))
+		x.announced.Read(mailbox.Agent(e.about))
 	}
 	if e.Type == textEvent {
 		x.delay(s, e)

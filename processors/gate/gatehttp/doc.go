@@ -8,7 +8,9 @@
 //
 // The door does not run the gate group, and communicates with it through topics only, so it can run in any process and in
 // any number of processes. An Index follows the table of the gate group: a gate is visible after its row is committed, so a
-// person never answers a gate that a crash takes back, and every process sees the same gates, also after a restart.
+// person never answers a gate that a crash takes back, and every process sees the same gates, also after a restart. It follows
+// {agent}-gate-requests too: events can show a gate before its row is written, and a request about such a gate waits for the row, 5 s
+// at most. A request about an unknown gate waits half a second.
 //
 // # Routes
 //
@@ -82,7 +84,8 @@
 //	415  the content type is not JSON
 //	429  the caller or the session exceeds Config.Limits; Retry-After says when to repeat the request
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
-//	503  the index has not caught up or is incomplete, or too many requests at a time; Retry-After says when to repeat it
+//	503  the index has not caught up or is incomplete, the gate group has not read the request of the gate yet, or too many requests
+//	     at a time; Retry-After says when to repeat it
 //
 // # Security
 //

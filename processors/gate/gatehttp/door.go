@@ -111,17 +111,18 @@ func (h *Handler) check(r *request) (rejection answer, ok bool) {
 // not use is answered like one that does not exist, after the same work.
 func (h *Handler) find(r *request, id string) (session string, rejection answer, ok bool) {
 	session, known := h.index.sessionOf(id)
+	var requested bool
 	if !known || !r.Caller.Allowed(session) {
-		if err := h.index.rows.CatchUp(r.Context()); err != nil {
+		var err error
+		if session, known, requested, err = h.index.look(r.Context(), id, r.Caller.Allowed); err != nil {
 			return "", h.unreadable(err), false
 		}
-		session, known = h.index.sessionOf(id)
 	}
 	if allowed := known && r.Caller.Allowed(session); !allowed {
 		if known {
 			r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: "the gate is of a session that the caller may not use"})
 		}
-		if !h.index.complete() {
+		if requested || !h.index.complete() {
 			return "", notReady(), false
 		}
 		return "", notFound(), false

@@ -36,7 +36,7 @@ const (
 )
 
 // Index knows the gates of an agent: it follows the table of the gate group, so that a gate is seen after its row is
-// committed, in every process. Run fills it; the doors of New and the sockets of package delivery/websocket read it. Its
+// committed, in every process, and gate-requests, to know which rows will be written. Run fills it; the doors of New and the sockets of package delivery/websocket read it. Its
 // methods are safe for concurrent use.
 //
 // The index keeps a small entry for each gate, and the rows that were written or read last (Config.RowMemory). Other rows are
@@ -48,11 +48,13 @@ type Index struct {
 	follows        *tableindex.Index
 	rows, standing *tableindex.Source // standing: the table of grants may not exist
 	shown          *seen.Log          // of whole requests
+	unknownWait    time.Duration      // see there
 
-	mu       sync.Mutex
-	table    *table
-	watchers map[string]map[*watcher]struct{}
-	approved map[string][]*gaterow.Grant // the standing approvals, by the agent that asks: the row's key
+	mu        sync.Mutex
+	table     *table
+	requested *tableindex.Announced // gates by ID, of sessions
+	watchers  map[string]map[*watcher]struct{}
+	approved  map[string][]*gaterow.Grant // the standing approvals, by the agent that asks: the row's key
 }
 
 // NewIndex returns the index of an agent's gates. It opens no connection. The error wraps ErrConfig.
@@ -69,10 +71,12 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x := &Index{
 		agent: agent, config: c, shown: seen.NewLog(), table: newTable(c.GateLimit, c.RowMemory),
 		watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
+		requested: tableindex.NewAnnounced(maxRequested), unknownWait: unknownWait,
 	}
 	x.rows = &tableindex.Source{Topics: []string{string(goka.GroupTable(catalog.GateGroup()))}, Handle: x.onRow}
 	x.standing = &tableindex.Source{Topics: []string{string(catalog.GateGrantTable())}, Handle: x.onGrants, Optional: true}
-	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.rows, x.standing)
+	requests := &tableindex.Source{Topics: []string{catalog.GateRequests.Name()}, Handle: x.onRequest, New: true}
+	x.follows = tableindex.New(ErrConfig, ErrNotReady, requests, x.rows, x.standing)
 	return x, nil
 }
 
@@ -112,9 +116,10 @@ func (x *Index) onRow(r processors.Inbound) {
 	}
 }
 
-// show passes changes to the watchers. The caller holds the lock.
+// show passes changes to the watchers, and to requests that wait for a gate. The caller holds the lock.
 func (x *Index) show(changes []change) {
 	for _, c := range changes {
+		x.requested.Read(c.id)
 		for w := range x.watchers[c.session] {
 			w.changed(c)
 		}

@@ -159,6 +159,22 @@ func (s *Source) Replay(
 	return 0, s.index.notReady
 }
 
+// CatchUp is that of every source that is not optional, in their order, for 5 s at most in all. Sources of records that announce rows
+// precede those of the rows: then a row that is neither announced nor read does not exist.
+func (x *Index) CatchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for _, s := range x.sources {
+		if s.Optional {
+			continue
+		}
+		if err := s.CatchUp(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CatchUp blocks until the index has every record of the source that was committed when CatchUp was called, for 5 s at most.
 func (s *Source) CatchUp(ctx context.Context) error {
 	from := s.Follower()

@@ -1,0 +1,75 @@
+package gatehttp
+
+import (
+	"context"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// An event can show a gate to a client before the group has written its row, and an agent's runner can even show it before the
+// request is written. A client that decides at once is not told that the gate is unknown.
+const (
+	// unknownWait is how long a request about a gate waits that is in no row and in no request.
+	unknownWait = 500 * time.Millisecond
+	// requestedFor is how long the row of a requested gate is expected. Until then the gate is not unknown: it gets 503.
+	requestedFor = 10 * time.Minute
+	// maxRequested bounds the gates that are requested and have no row. Any more are unknown.
+	maxRequested = 10_000
+)
+
+// onRequest is called for each record of gate-requests.
+func (x *Index) onRequest(r processors.Inbound) {
+	if r.Value == nil {
+		return
+	}
+	fields := topics.LookupAll(r.Value, "gate_id", "session_id", "withdrawn")
+	id, session := topics.TextOf(fields[0]), topics.TextOf(fields[1])
+	withdrawn := topics.TextOf(fields[2])
+	if id == nil || session == nil || *session != string(r.Key) || len(*id) > maxID || withdrawn != nil && *withdrawn != "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.table.byID[*id] == nil {
+		x.requested.Add(*id, *session, x.config.Clock.Now(), requestedFor)
+	}
+}
+
+// look returns the session of a gate that the caller may use, and otherwise that of a gate that the caller may not use. ok is false if
+// there is no row of the gate. Before that it catches up with the brokers, and waits for a row: for rowTimeout in all if the gate is
+// requested, which may be true then, and for unknownWait otherwise.
+func (x *Index) look(ctx context.Context, id string, may func(session string) bool) (session string, ok, requested bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	if err := x.follows.CatchUp(ctx); err != nil {
+		return "", false, false, err
+	}
+	timer := time.NewTimer(x.unknownWait)
+	defer timer.Stop()
+	over := timer.C
+	for {
+		x.mu.Lock()
+		of, requested := x.requested.Of(id, x.config.Clock.Now())
+		session, ok = "", false
+		if k := x.table.byID[id]; k != nil {
+			session, ok = k.session, true
+		}
+		moved := x.requested.Moved()
+		x.mu.Unlock()
+		requested = requested && may(of)
+		if ok && may(session) || over == nil && !requested {
+			return session, ok, false, nil
+		}
+		select {
+		case <-moved:
+		case <-over:
+			over = nil
+		case <-ctx.Done():
+			return session, ok, requested, nil
+		case <-x.follows.Ended:
+			return session, ok, requested, nil
+		}
+	}
+}
