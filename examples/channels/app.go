@@ -130,6 +130,7 @@ func newApp(f flags, logger *zap.Logger) (a *app, err error) {
 	if err := a.addSink(accounts); err != nil {
 		return nil, err
 	}
+	a.parts = append(a.parts, channel.NewChecks(accounts, channel.CheckConfig{Logger: logger}).Run) // a wrong token would be silent
 	return a, a.addDoor()
 }
 

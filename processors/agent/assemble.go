@@ -34,6 +34,7 @@ type assembly struct {
 	handler  http.Handler // of all doors
 	pipeline *invoke.Pipeline
 	bridge   *channel.Bridge // nil without Channels
+	accounts *channel.Checks // nil without Channels
 	closing  []func()
 }
 

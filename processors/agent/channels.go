@@ -15,7 +15,8 @@ import (
 type Channels struct {
 	// Accounts are the adapters of the accounts, for example that of slack.New. Required. An adapter with the method Run of package
 	// adapter is run with the doors. Another one with the method Handler gets what its platform sends to ChannelsPath +
-	// "{channel}/{name}". For all others see Agent.Receive. The program closes the adapters after Agent.Run.
+	// "{channel}/{name}". For all others see Agent.Receive. An adapter.Checker is asked at the start whether its platform accepts the
+	// account: if not, a warning and HealthPath say why. The program closes the adapters after Agent.Run.
 	Accounts []channel.AccountAdapter
 	// Settings say whom the accounts answer, and how. Default: each account answers direct messages and mentions; a mention in a room
 	// is answered in its thread, or in one that it starts.
@@ -53,7 +54,7 @@ func (a *assembly) addChannels() error {
 	if err != nil {
 		return err
 	}
-	a.bridge = bridge
+	a.bridge, a.accounts = bridge, channel.NewChecks(c.Channels.Accounts, channel.CheckConfig{Logger: c.Logger})
 	for _, account := range c.Channels.Accounts {
 		switch to := account.Adapter.(type) {
 		case interface {

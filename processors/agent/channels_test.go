@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
@@ -114,4 +115,30 @@ func TestChannelsNeedNoOtherCapability(t *testing.T) {
 	start(t, a)
 	require.NoError(t, a.Receive(t.Context(), b.mention("Where is order 7?")))
 	require.Equal(t, "It is on its way.", (<-b.sent).Text)
+}
+
+// refusedBoard is a board that does not know the token of its account.
+type refusedBoard struct{ board }
+
+func (refusedBoard) Check(context.Context) error {
+	return &adapter.Failure{Reason: "invalid_auth", Status: http.StatusUnauthorized}
+}
+
+func TestHealthSaysWhichPlatformRefusesItsAccount(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:0": `"channels":{"b/main":"the platform refuses the account: invalid_auth; check the token or password of the account and restart"}`,
+		"":            `"channels":{"b/main":"not accepted by the platform; the log says why"}`,
+	} {
+		core, logs := observer.New(zap.WarnLevel)
+		a := must(agent.New("support", agent.Config{
+			Model: think.StreamFunc(script), Logger: zap.New(core), Listen: listen, Open: true,
+			Channels: &agent.Channels{Accounts: []channel.AccountAdapter{{Name: "main", Adapter: refusedBoard{newBoard("b")}}}},
+		}))
+		start(t, a)
+		w := httptest.NewRecorder()
+		a.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, agent.HealthPath, nil))
+		require.Equal(t, http.StatusOK, w.Code, "the other doors work")
+		require.Contains(t, w.Body.String(), want)
+		require.Len(t, logs.FilterField(zap.String("reason", "invalid_auth")).All(), 1)
+	}
 }

@@ -184,7 +184,17 @@ func (a *assembly) health(w http.ResponseWriter, r *http.Request, ready bool) {
 			status = http.StatusServiceUnavailable
 		}
 	}
+	body := map[string]any{"groups": states, "ready": ready}
+	if a.accounts != nil {
+		failed := a.accounts.Failed()
+		for name := range failed {
+			if !loopback.Is(host) {
+				failed[name] = "not accepted by the platform; the log says why"
+			}
+		}
+		body["channels"] = failed
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, map[string]any{"groups": states, "ready": ready}, json.Deterministic(true))
+	_ = json.MarshalWrite(w, body, json.Deterministic(true))
 }

@@ -26,6 +26,9 @@ func (a *assembly) run(ctx context.Context, h http.Handler, ready func()) error 
 			return err
 		}
 	}
+	if a.accounts != nil {
+		s.begin(a.accounts.Run) // whether or not there are brokers
+	}
 	for _, g := range a.groups {
 		s.begin(g.Run)
 	}

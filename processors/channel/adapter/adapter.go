@@ -20,6 +20,13 @@ type Adapter interface {
 	Send(ctx context.Context, c Chunk) (Sent, error)
 }
 
+// Checker is an Adapter that can ask its platform about the account. It is optional: see channel.Checks.
+type Checker interface {
+	// Check returns nil if the platform accepts the credentials of the account. It changes nothing there and returns soon after ctx
+	// ends. The error is a *Failure, with the HTTP status or another number of the platform if it answered.
+	Check(ctx context.Context) error
+}
+
 // Traits are what a platform can show.
 type Traits struct {
 	// Format is the format of texts unless the settings name another one.
@@ -74,7 +81,7 @@ type Failure struct {
 	// Reason says why in a few words, such as "channel_not_found" or "status 503". It must not quote the text, an address or a
 	// secret. Error codes of the platform are fine if they are from a fixed list: Code makes any text one.
 	Reason string
-	// Status is the HTTP status, 0 if there was none.
+	// Status is the HTTP status, or that of another protocol, 0 if there was none.
 	Status int
 	// Final says that the platform refused the chunk, or cannot reach the recipient: it is not sent again.
 	Final bool

@@ -80,3 +80,9 @@ func (a *Adapter) pause() time.Duration {
 	defer a.mu.Unlock()
 	return max(a.paused.Sub(a.config.Clock.Now()), 0)
 }
+
+// Check implements adapter.Checker with https://discord.com/developers/docs/resources/user#get-current-user.
+func (a *Adapter) Check(ctx context.Context) error {
+	_, err := a.call(ctx, http.MethodGet, discordgo.EndpointUser("@me"), nil)
+	return err
+}

@@ -234,3 +234,18 @@ func answerSubject(s string) string {
 	}
 	return strings.TrimSpace("Re: " + s)
 }
+
+// Check implements adapter.Checker: it connects to the submission server and logs in.
+func (a *Adapter) Check(ctx context.Context) error {
+	client, dialed, err := a.client(ctx)
+	if err != nil {
+		return &adapter.Failure{Reason: "configuration cannot be used"}
+	}
+	defer dialed.close()
+	connection, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return connecting(ctx, err)
+	}
+	_ = client.CloseWithSMTPClient(connection)
+	return nil
+}

@@ -221,7 +221,9 @@ func TestConnectionIsEncryptedAndLoggedIn(t *testing.T) {
 
 	wrong := submit(t, func(s *submission) { s.TLSConfig, s.user, s.password = serverTLS, "agent", "other" })
 	_, err = sender25(t, wrong, login).Send(t.Context(), chunkTo(to, "x"))
-	require.Equal(t, adapter.Failure{Reason: "mail server refused the connection: status 535"}, platformtest.Failure(t, err), "retried: the operator mends it")
+	require.Equal(t, adapter.Failure{Reason: "mail server refused the connection: status 535", Status: 535}, platformtest.Failure(t, err), "retried: the operator mends it")
+	require.Equal(t, platformtest.Failure(t, err), platformtest.Failure(t, sender25(t, wrong, login).Check(t.Context())))
+	require.NoError(t, sender25(t, s, login).Check(t.Context()))
 	require.Empty(t, wrong.received())
 
 	plain := submit(t, func(s *submission) { s.user, s.password = "agent", "secret" }) // offers no STARTTLS

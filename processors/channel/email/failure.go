@@ -19,7 +19,7 @@ import (
 func connecting(ctx context.Context, err error) *adapter.Failure {
 	var protocol *textproto.Error
 	if errors.As(err, &protocol) {
-		return &adapter.Failure{Reason: "mail server refused the connection: status " + strconv.Itoa(protocol.Code)}
+		return &adapter.Failure{Reason: "mail server refused the connection: status " + strconv.Itoa(protocol.Code), Status: protocol.Code}
 	}
 	if strings.HasSuffix(err.Error(), "target host does not support STARTTLS") { // the library has no error value for it
 		return &adapter.Failure{Reason: reasonNoStartTLS}

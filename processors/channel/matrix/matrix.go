@@ -114,3 +114,9 @@ func (a *Adapter) call(ctx context.Context, client *http.Client, method, path st
 	}
 	return answer, err
 }
+
+// Check implements adapter.Checker with https://spec.matrix.org/latest/client-server-api/#get_matrixclientv3accountwhoami.
+func (a *Adapter) Check(ctx context.Context) error {
+	_, err := a.call(ctx, a.client, http.MethodGet, "/account/whoami", nil)
+	return err
+}

@@ -101,3 +101,9 @@ func (a *Adapter) call(ctx context.Context, method, path string, body any) (plat
 	}
 	return answer, err
 }
+
+// Check implements adapter.Checker.
+func (a *Adapter) Check(ctx context.Context) error {
+	_, err := a.me(ctx)
+	return err
+}

@@ -160,3 +160,25 @@ func refused(code string, wait time.Duration) *adapter.Failure {
 	}
 	return f
 }
+
+// Check implements adapter.Checker with auth.test (https://docs.slack.dev/reference/methods/auth.test).
+func (a *Adapter) Check(ctx context.Context) error {
+	answer, err := platform.Do(ctx, a.client, http.MethodPost, a.config.URL+"/auth.test", a.config.Token, nil)
+	if err != nil {
+		return err
+	}
+	var r struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	}
+	f := platform.StatusFailure(answer.Status, answer.Header, a.now())
+	switch {
+	case f != nil:
+		return f
+	case platform.Decode(answer.Body, &r) != nil:
+		return &adapter.Failure{Reason: reasonUnclear, Status: answer.Status}
+	case !r.OK:
+		return refused(r.Error, platform.RetryAfter(answer.Header.Get("Retry-After"), a.now()))
+	}
+	return nil
+}

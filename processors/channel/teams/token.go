@@ -87,3 +87,11 @@ func (t *tokens) forget(token string) {
 		t.current = nil
 	}
 }
+
+// Check implements adapter.Checker: it gets a token.
+func (a *Adapter) Check(ctx context.Context) error {
+	if _, f := a.tokens.get(ctx); f != nil {
+		return f
+	}
+	return nil
+}

@@ -78,3 +78,9 @@ func reason(otherwise string, r response) string {
 	}
 	return otherwise
 }
+
+// Check implements adapter.Checker with getMe (https://core.telegram.org/bots/api#getme).
+func (a *Adapter) Check(ctx context.Context) error {
+	_, err := a.call(ctx, a.client, "getMe", nil)
+	return err
+}

@@ -188,7 +188,9 @@ func TestLockIsWaitedForAlsoIfAnotherCrewHasTheNewestEvent(t *testing.T) {
 }
 
 // announced returns the subjects of the rows that are expected.
-func (r *rig) announced() map[string]string { return maps.Collect(r.index.announced.All(r.clock.Now())) }
+func (r *rig) announced() map[string]string {
+	return maps.Collect(r.index.announced.All(r.clock.Now()))
+}
 
 func TestExpectedRowsAreLimited(t *testing.T) {
 	r := newRig(t)

@@ -61,7 +61,9 @@ func TestRequestedGateWithoutARowIsNotUnknown(t *testing.T) {
 	const mira, otto = as("mira read,answer {user}:*"), as("otto read,answer {user}:*")
 	stop()
 	f.ask("mira:1", "g")
-	withdraw := func(r *topics.GateRequest) { *r = topics.GateRequest{GateID: "w", SessionID: r.SessionID, Withdrawn: topics.CausePurged} }
+	withdraw := func(r *topics.GateRequest) {
+		*r = topics.GateRequest{GateID: "w", SessionID: r.SessionID, Withdrawn: topics.CausePurged}
+	}
 	f.ask("mira:1", "w", withdraw)
 	began := time.Now()
 	require.Equal(t, 404, d.do("GET", "/api/gates/g", "", otto).status)
