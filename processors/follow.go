@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/retry"
 )
 
 // NewFollower returns a follower of topics. It validates the options and connects only in Run. It accepts the options of
@@ -55,14 +56,18 @@ func (f *Follower) Ready() <-chan struct{} { return f.ready }
 func (f *Follower) Run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second
+	warning := retry.NewWarning(f.logger, nil, "follower cannot read its topics yet, trying again", "follower reads its topics")
 	at := positions{}
 	for {
-		err := f.serve(ctx, at, wait.Reset)
+		err := f.serve(ctx, at, func() {
+			wait.Reset()
+			warning.Over(zap.Strings("topics", f.topics))
+		})
 		if ctx.Err() != nil {
 			return nil
 		}
 		pause := wait.NextBackOff()
-		f.logger.Warn("follower failed, restarting", zap.Strings("topics", f.topics), zap.Duration("wait", pause), zap.Error(err))
+		warning.Failed(err, zap.Strings("topics", f.topics))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -105,7 +110,7 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 		handled := f.progress.of(p)
 		handled.advance(offset)
 		readers.Go(func() {
-			next, err := f.read(inner, claim, offset, handled)
+			next, err := f.read(inner, p, claim, offset, handled)
 			mu.Lock()
 			at[p] = next
 			mu.Unlock()
@@ -181,13 +186,14 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 
 // read passes the records of a partition to the handler until ctx ends or the partition fails. It returns the next offset.
 func (f *Follower) read(
-	ctx context.Context, claim sarama.PartitionConsumer, next int64, handled *handled,
+	ctx context.Context, p place, claim sarama.PartitionConsumer, next int64, handled *handled,
 ) (int64, error) {
 	var errs sync.WaitGroup
+	warning := retry.NewWarning(f.logger, nil, "follower cannot read a partition, trying again", "follower reads a partition again")
+	where := []zap.Field{zap.String("topic", p.topic), zap.Int32("partition", p.partition)}
 	errs.Go(func() {
 		for err := range claim.Errors() {
-			f.logger.Warn("follower cannot read",
-				zap.String("topic", err.Topic), zap.Int32("partition", err.Partition), zap.Error(err.Err))
+			warning.Failed(err.Err, where...)
 		}
 	})
 	defer errs.Wait()
@@ -198,6 +204,7 @@ func (f *Follower) read(
 			if !ok {
 				return next, errors.New("processors: follow: the partition's consumer stopped")
 			}
+			warning.Over(where...)
 			f.handle(inboundOf(m))
 			next = m.Offset + 1
 			handled.advance(next)

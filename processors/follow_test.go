@@ -3,13 +3,17 @@ package processors_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -226,4 +230,39 @@ func TestTableFollowerReadsFromTheBeginningAndIsReadyWhenItHasCaughtUp(t *testin
 	require.NoError(t, follower.CatchUpTopic(t.Context(), "answers"))
 	require.Equal(t, int64(21), handled.Load())
 	require.ErrorIs(t, follower.CatchUpTopic(t.Context(), "none"), processors.ErrNoTopic)
+}
+
+// A program that starts before its brokers, or its topics, waits: it says so once, not at each attempt.
+func TestFollowerSaysOnceWhatItWaitsFor(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	tried := make(chan struct{}, 1000)
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+			tried <- struct{}{}
+		}
+	})
+	core, logs := observer.New(zap.WarnLevel)
+	f, err := processors.NewFollower([]string{listener.Addr().String()}, []string{"answers"}, func(processors.Inbound) {},
+		processors.WithLogger(zap.New(core)))
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- f.Run(ctx) }()
+	began := time.Now()
+	for range 10 {
+		<-tried
+	}
+	stop()
+	require.NoError(t, <-ran)
+	require.NoError(t, listener.Close())
+	accepting.Wait()
+	require.LessOrEqual(t, logs.Len(), 2+int(time.Since(began)/(5*time.Second)), logs.All())
+	require.Equal(t, "follower cannot read its topics yet, trying again", logs.All()[0].Message)
 }

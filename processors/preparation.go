@@ -1,7 +1,6 @@
 package processors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -44,24 +43,20 @@ func (o *options) preparation(c instance.Config) func(context.Context, func(erro
 		wait.InitialInterval, wait.MaxInterval = c.Restart.Initial, c.Restart.Max
 	}
 	return func(ctx context.Context, waits func(error)) error {
-		var warned string
-		var warnedAt time.Time
-		clock := cmp.Or(c.Clock, clock.System())
+		warning := retry.NewWarning(c.Logger, c.Clock, "topics cannot be created yet, retrying", "topics can be created now")
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
 			conf := c.Sarama()
 			kafka.LimitGreeting(conf)
 			err := kafka.Explain(conf, o.ensureTopics(ctx, c, conf, catalog, ensure), c.Brokers...)
 			switch {
 			case err == nil:
+				warning.Over()
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
 				err = backoff.Permanent(err)
 			case ctx.Err() != nil: // the processor stops, and there is no retry
 			default:
 				waits(err)
-				if text := err.Error(); text != warned || clock.Now().Sub(warnedAt) >= sameWarning {
-					warned, warnedAt = text, clock.Now()
-					c.Logger.Warn("topics cannot be created yet, retrying", zap.Error(err))
-				}
+				warning.Failed(err)
 			}
 			return struct{}{}, err
 		}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
@@ -123,9 +118,6 @@ const (
 	defaultRestartInitial = 100 * time.Millisecond
 	defaultRestartMax     = 15 * time.Second
 )
-
-// sameWarning is how long a warning is not repeated while its cause is the same.
-const sameWarning = 10 * time.Second
 
 // EnsureTopics creates the topics of WithTopics and WithTopicSpecs as Processor.Run does before it joins the group, for a program that writes to
 // them earlier. It retries while brokers are unavailable, up to the limit of WithRestartLimit, and blocks until the topics exist.

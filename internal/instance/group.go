@@ -83,6 +83,7 @@ func (r *run) groupEvents() cut.Events {
 			r.tables.running()
 			log.Info("running", zap.Int32("generation", generation))
 			inst.health.enter(Running)
+			inst.warning.Over()
 		},
 		Ended: func(generation int32, cuts int64) {
 			log.Info("generation ended", zap.Int32("generation", generation), zap.Int64("cuts", cuts))

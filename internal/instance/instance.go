@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
@@ -36,8 +37,9 @@ type Instance struct {
 	// silence is shared by the connections of Goka's clients. It times out brokers that hang.
 	silence *kafka.Silence
 
-	kill   chan struct{}
-	killed sync.Once
+	warning *retry.Warning // while it fails
+	kill    chan struct{}
+	killed  sync.Once
 
 	mu   sync.Mutex
 	ran  bool
@@ -68,6 +70,7 @@ func New(cfg Config) (*Instance, error) {
 	inst.health.now, inst.health.hook = cfg.Clock.Now, cfg.Hooks.State
 	inst.health.since = cfg.Clock.Now()
 	inst.cfg.Logger = cfg.Logger.With(zap.String("group", inst.group))
+	inst.warning = retry.NewWarning(inst.cfg.Logger, cfg.Clock, "the instance failed and restarts after the wait", "the instance runs again")
 	return inst, nil
 }
 

@@ -55,8 +55,7 @@ func (inst *Instance) supervise(ctx context.Context) error {
 		}
 		d := wait.NextBackOff()
 		inst.health.enter(Degraded)
-		inst.cfg.Logger.Warn("the instance failed and restarts after the wait", zap.Int("restart", restarts), zap.Duration("wait", d),
-			zap.Error(err))
+		inst.warning.Failed(err, zap.Int("restart", restarts), zap.Duration("wait", d))
 		if inst.cfg.Hooks.Restart != nil {
 			inst.cfg.Hooks.Restart(err, d)
 		}

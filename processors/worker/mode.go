@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer"
 	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
@@ -87,15 +88,16 @@ func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, err
 	defer client.Close()
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	warning := retry.NewWarning(c.Logger, nil, "worker cannot ask the brokers for share groups, retrying", "the brokers have answered")
 	for {
 		found, err := share.Probe(ctx, client, c.Group)
 		if err == nil || ctx.Err() != nil {
+			warning.Over(zap.String("group", c.Group))
 			return found, nil
 		}
 		pause := wait.NextBackOff()
 		w.note(err)
-		c.Logger.Warn("worker cannot ask the brokers for share groups, retrying", zap.String("group", c.Group),
-			zap.Duration("wait", pause), zap.Error(err))
+		warning.Failed(err, zap.String("group", c.Group))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -228,9 +228,11 @@ func (h *Host) claim(ctx context.Context, to processors.Publisher, epoch int64) 
 		Body: crewbody.Encode(body),
 	}, h.claims.id)
 	if err == nil {
-		err = retry.Until(ctx, func() error { return to.Publish(ctx, out) }, func(err error) {
-			h.config.Logger.Warn("host cannot say that it begins, retrying", zap.Error(err))
-		})
+		warning := retry.NewWarning(h.config.Logger, nil, "host cannot say that it begins, retrying", "host has said that it begins")
+		err = retry.Until(ctx, func() error { return to.Publish(ctx, out) }, func(err error) { warning.Failed(err) })
+		if err == nil {
+			warning.Over()
+		}
 	}
 	if err != nil {
 		return 0, false

@@ -232,9 +232,13 @@ func (o *outbox) write(subject string, it item) {
 			InputID: id, Kind: body.Kind(), From: o.from, Number: n, Body: crewbody.Encode(body),
 		}, id)
 		if err == nil {
+			warning := retry.NewWarning(o.logger, nil, "host cannot write a record, retrying", "host has written the record")
 			err = retry.Until(o.ctx, func() error { return o.to.Publish(o.ctx, r) }, func(err error) {
-				o.logger.Warn("host cannot write a record, retrying", zap.String("subject", subject), zap.Error(err))
+				warning.Failed(err, zap.String("subject", subject))
 			}, processors.ErrTooLarge, processors.ErrPublisherClosed)
+			if err == nil {
+				warning.Over(zap.String("subject", subject))
+			}
 		}
 		if err == nil {
 			o.sent(subject, n, item{body: body, size: it.size})

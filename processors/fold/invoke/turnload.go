@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/retry"
@@ -19,6 +18,7 @@ const loadedAtOnce = 8
 // load adds the records since the look-back to the index, and then closes ready. The follower adds those that are written
 // from now on. After a failure, load retries with backoff until ctx is done.
 func (p *Pipeline) load(ctx context.Context) error {
+	warning := retry.NewWarning(p.logger, p.config.Clock, "invoke: cannot index the turns, retrying", "invoke: the turns are indexed")
 	err := retry.Until(ctx, func() error {
 		select {
 		case <-p.follower.Ready():
@@ -26,8 +26,9 @@ func (p *Pipeline) load(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}, func(err error) { p.logger.Warn("invoke: cannot index the turns, retrying", zap.Error(err)) })
+	}, func(err error) { warning.Failed(err) })
 	if err == nil {
+		warning.Over()
 		close(p.ready)
 	}
 	return nil

@@ -22,6 +22,7 @@ type Lookup struct {
 	results, turns *Published
 	output         string
 	logger         *zap.Logger
+	warning        *retry.Warning
 }
 
 // Sought is a record that settles a step or a call.
@@ -44,6 +45,7 @@ func StartLookup(
 	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
 	l = &Lookup{
 		follower: f, output: output, logger: logger,
+		warning: retry.NewWarning(logger, nil, "cannot look for an earlier result, trying again", "earlier results can be looked for"),
 		results: NewPublished(f, func(id string) string { return id }), turns: NewPublished(f, TurnOf),
 	}
 	return l, func() {
@@ -133,10 +135,12 @@ func (l *Lookup) look(ctx context.Context, topic string, key []byte, f func(part
 		return err
 	}, func(err error) {
 		if !errors.Is(err, processors.ErrNotFollowing) { // not yet connected
-			l.logger.Warn("cannot look for an earlier result, trying again", zap.String("topic", topic), zap.Error(err))
+			l.warning.Failed(err, zap.String("topic", topic))
 		}
 	})
-	if err != nil {
+	if err == nil {
+		l.warning.Over()
+	} else {
 		return fmt.Errorf("look for an earlier result on %s: %w", topic, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -38,6 +39,7 @@ type member struct {
 	wake     chan struct{}   // asks for a commit
 	lease    *cut.Lease      // renewed by heartbeats before a call
 	status   *status
+	warning  *retry.Warning // while the group is not available
 
 	committing chan struct{} // a send begins a commit: one at a time, and none across the end of a generation
 
@@ -211,6 +213,7 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 	s.notes.saved = -1 // the commits that had them may be replaced by another owner's
 	s.mu.Unlock()
 	s.status.joined(true)
+	s.warning.Over()
 	return nil
 }
 
@@ -261,7 +264,7 @@ func (s *session) committed(ctx context.Context, where at, claims map[string][]i
 	fetched := <-s.fetched
 	defer func() { s.fetched <- fetched }()
 	if fetched == nil {
-		got, err := retry(ctx, s.status, func() (map[at]progress.Commit, error) { return s.group.fetch(claims) })
+		got, err := repeat(ctx, s.status, func() (map[at]progress.Commit, error) { return s.group.fetch(claims) })
 		if err != nil {
 			return progress.Commit{}, err
 		}
@@ -276,13 +279,13 @@ func (s *session) committed(ctx context.Context, where at, claims map[string][]i
 		return commit, nil
 	}
 	// Nothing says which records were started.
-	end, err := retry(ctx, s.status, func() (int64, error) { return s.group.end(where) })
+	end, err := repeat(ctx, s.status, func() (int64, error) { return s.group.end(where) })
 	commit.End = end
 	return commit, err
 }
 
-// retry repeats a request until it succeeds or ctx ends.
-func retry[T any](ctx context.Context, s *status, request func() (T, error)) (T, error) {
+// repeat repeats a request until it succeeds or ctx ends.
+func repeat[T any](ctx context.Context, s *status, request func() (T, error)) (T, error) {
 	for {
 		got, err := request()
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
@@ -68,6 +69,7 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 		slots: make(chan struct{}, s.config.Concurrency+s.config.Waiting), wake: make(chan struct{}, 1), partitions: map[at]*partition{},
 		committing: make(chan struct{}, 1), lease: cut.NewLease(s.config.leaseLimit(), cut.Now),
 	}
+	m.warning = retry.NewWarning(m.log(), nil, "the consumer group is not available; the member tries again", "the member has joined its consumer group")
 	s.member.Store(m)
 	// The membership lasts until the running calls have returned.
 	joined, leave := context.WithCancel(context.WithoutCancel(ctx))
@@ -113,13 +115,14 @@ func (m *member) run(ctx context.Context) error {
 	}
 }
 
+func (m *member) log() *zap.Logger { return m.config.Logger.With(zap.String("group", m.config.Group)) }
+
 // restart waits after an error.
 func (m *member) restart(ctx context.Context, wait *backoff.ExponentialBackOff, err error) {
 	m.status.fail(err)
 	m.status.joined(false)
 	d := wait.NextBackOff()
-	m.config.Logger.Warn("the consumer group is not available; the member tries again", zap.String("group", m.config.Group),
-		zap.Duration("wait", d), zap.Error(err))
+	m.warning.Failed(err)
 	pause(ctx, d)
 }
 
@@ -136,9 +139,10 @@ func (m *member) serve(ctx context.Context, wait *backoff.ExponentialBackOff) er
 	inner, stop := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() {
+		warning := retry.NewWarning(m.log(), nil, "consumer group", "")
 		for err := range group.Errors() {
 			m.status.fail(err)
-			m.config.Logger.Warn("consumer group", zap.String("group", m.config.Group), zap.Error(err))
+			warning.Failed(err)
 		}
 	})
 	loops.Go(func() { m.tick(inner) })

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
@@ -27,6 +28,8 @@ const flushLimit = 5 * time.Second
 type Source struct {
 	config Config
 	logger *zap.Logger
+	// joining and requests warn while the group cannot be joined, and of requests that fail.
+	joining, requests *retry.Warning
 
 	mu     sync.Mutex
 	status source.Status
@@ -34,7 +37,12 @@ type Source struct {
 
 // New returns a source. It does not connect.
 func New(c Config) *Source {
-	return &Source{config: c, logger: c.Logger.With(zap.String("group", c.Group))}
+	log := c.Logger.With(zap.String("group", c.Group))
+	return &Source{
+		config: c, logger: log,
+		joining:  retry.NewWarning(log, nil, "worker cannot join its share group, retrying", "worker can join its share group"),
+		requests: retry.NewWarning(log, nil, "share group request failed, retrying", ""),
+	}
 }
 
 // Status implements source.Source.
@@ -85,11 +93,12 @@ func (s *Source) prepare(ctx context.Context, client *kgo.Client) (limit int, er
 			}
 		}
 		if err == nil {
+			s.joining.Over()
 			return limit, nil
 		}
 		if ctx.Err() == nil {
 			s.failed(err)
-			s.logger.Warn("worker cannot join its share group, retrying", zap.Error(err))
+			s.joining.Failed(err)
 		}
 		wait.sleep(ctx)
 	}
