@@ -95,7 +95,7 @@ func (c *Config) needs() (n needs) {
 		n.turn.Channels = true
 	}
 	if delegates {
-		config := delegation.Config{Agents: c.Delegates, Peers: peered}
+		config := delegation.Config{Agents: c.Delegates, Peers: peered, Sessions: true}
 		if channels && c.Channels.Settings != nil {
 			config.Prompts = c.Channels.Settings.Prompt
 		}

@@ -56,7 +56,8 @@ type Config struct {
 	// Channels are the platforms on which people write to the agent: Slack, Teams, mail and others (default none).
 	Channels *Channels
 	// Delegates are the agents of the same brokers that this one may give tasks to, and that may give it some (default none).
-	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool delegation.SendTool.
+	// Each needs Delegates, too. The agent itself may be among them. The model calls the tool delegation.SendTool. The result of a task
+	// is announced where it was asked for: on the platform, or in the session (delegation.Config.Sessions).
 	Delegates []string
 	// Peers returns the other instances to exchange tasks with, for example peer.SettingsFile.Settings (default: none). It is
 	// called for each task. The model calls the tool of peer.Tool.

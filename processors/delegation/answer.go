@@ -31,11 +31,11 @@ func (t *transition) failCall(e called, reason, text string) {
 }
 
 // dispatched is the result of a call that began a delegation.
-func dispatched(x *delegationrow.Task) topics.Raw {
+func (t *transition) dispatched(x *delegationrow.Task) topics.Raw {
 	text := "The task was handed off to " + x.Target + " and is under way. Tell the user so now. Its result will be announced in this " +
 		"conversation later."
 	announced := "true"
-	if len(x.Origin) == 0 {
+	if !t.announces(x.Origin) {
 		announced = "false"
 		text = "The task was handed off to " + x.Target + " and is under way. This turn belongs to no conversation of a channel, so its result " +
 			"will not be announced. It can be read at GET " + readAt(x.CallbackId) + "."

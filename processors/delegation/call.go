@@ -48,7 +48,7 @@ func (t *transition) called(e called) {
 		return
 	}
 	t.row.Tasks, t.changed = append(t.row.Tasks, task), true
-	t.answerCall(e, resultSuccess, dispatched(task))
+	t.answerCall(e, resultSuccess, t.dispatched(task))
 	t.writeStatus(task, "/open", t.statusOf(task))
 	t.send(task, in)
 	t.endEarly(task)

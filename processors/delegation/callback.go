@@ -56,11 +56,14 @@ func (t *transition) takeAnswered(request string) bool {
 	return i >= 0
 }
 
-// message returns the message that announces a result. Its origin is that of the call, so its answer goes there.
+// message returns the message that announces a result. Its origin is that of the call, so its answer goes there; without one it stays
+// in the session.
 func (t *transition) message(c *delegationrow.Callback, request string) topics.Message {
 	origin := originOf(c.Origin)
 	metadata := append([]byte(`{"request_id":`), textValue(request)...)
-	metadata = append(append(metadata, `,"`+topics.MetaOrigin+`":`...), c.Origin...)
+	if len(c.Origin) > 0 {
+		metadata = append(append(metadata, `,"`+topics.MetaOrigin+`":`...), c.Origin...)
+	}
 	metadata = append(append(metadata, `,"`+topics.MetaResult+`":`...), topics.EncodeDelegationNote(topics.DelegationNote{
 		CallbackID: c.CallbackId, Status: topics.DelegationStatus(c.Status), Sender: senderMark + c.Target, Name: c.Target,
 		Depth: c.Depth,

@@ -113,6 +113,34 @@ func TestCallbackWithNoActiveSession(t *testing.T) {
 		require.Empty(t, callbacks(es), "no turn that nobody sees")
 		require.Equal(t, "42 boats", machinetest.Only[topics.Delegation](t, es).Result, "it can be read")
 	})
+	t.Run("no channel, announced in the session", func(t *testing.T) {
+		p := newHarness(t, func(c *Config) { c.Sessions = true })
+		es := p.Handle(p.callOf(SendTool, "a", asking))
+		_, result := answerOf(t, es)
+		require.Equal(t, "true", string(memberOf(t, result, "announced")))
+		es = p.Handle(p.completed(sent(t, es), "42 boats"))
+		m := callbacks(es)
+		require.Len(t, m, 1)
+		require.Equal(t, p.key, *m[0].SessionID)
+		require.Contains(t, topics.Text(m[0].Content), "42 boats")
+		_, has := topics.Lookup(m[0].Metadata, topics.MetaOrigin)
+		require.False(t, has, "its answer goes nowhere else")
+		_, has = topics.Lookup(m[0].Metadata, topics.MetaResult)
+		require.True(t, has)
+		es = p.Handle(p.callOf(SendTool, "purged", asking))
+		p.Handle(p.control(topics.ActionPurge))
+		require.Empty(t, callbacks(p.Handle(p.completed(sent(t, es), "x"))))
+	})
+	t.Run("session of a task", func(t *testing.T) {
+		for _, session := range []string{"delegated-0123", "peer:0123"} {
+			p := newHarness(t, func(c *Config) { c.Sessions = true })
+			p.key = session
+			es := p.Handle(p.callOf(SendTool, "a", asking))
+			_, result := answerOf(t, es)
+			require.Equal(t, "false", string(memberOf(t, result, "announced")))
+			require.Empty(t, callbacks(p.Handle(p.completed(sent(t, es), "x"))), session)
+		}
+	})
 	t.Run("origin that cannot be read", func(t *testing.T) {
 		p := newHarness(t)
 		es := p.Handle(p.callOf(SendTool, "a", asking, func(i *topics.ToolUseItem) { i.Origin = topics.Raw(`{"channel":"slack"}`) }))

@@ -36,6 +36,11 @@ type Config struct {
 	// announces a result gets it, followed by the callback prompt. The function is called in the goroutines of partitions when a
 	// result is announced, so it must be fast and must not block.
 	Prompts func(topics.Origin) string
+	// Sessions announces results also in sessions whose messages have no origin, such as those of /invoke: the announcement is a
+	// message of the session, and its turn is a turn of the session as any other. A WebSocket shows it, the next request of the session
+	// has it in its history, and no request waits for it. Default: such results can only be read. The sessions of tasks, which another
+	// agent or a peer has given, are left out: what they say after the output of the task reaches no one.
+	Sessions bool
 	// CallbackPrompt is the section of the system prompt of a turn that announces a result (default: the constant CallbackPrompt; at
 	// most 8 KiB).
 	CallbackPrompt string

@@ -23,9 +23,10 @@
 // The message of a conversation has an origin (topics.Origin). The turn copies it to the tool calls of that turn, and Graph stores
 // it with the delegation. The message that announces the result has this origin again, so the answer goes there, and nowhere
 // else. Nothing is looked up by agent, session or "last used": a second user of the agent, or a call from a program meanwhile,
-// changes nothing. A call without an origin is run too, but its result is not announced: the tool's answer says so, and the
-// result can be read. So it is for the calls of a delegated task, which has no origin: its output goes to the agent that
-// delegated it.
+// changes nothing. Without an origin, as after a request of /invoke, the result is announced in the session itself with Config.Sessions:
+// no request waits for it, so its turn is seen on the WebSocket, in agent-events and in the history. Otherwise, and for the calls of a
+// delegated task, whose output goes to the agent that delegated it, nothing is announced: the tool's answer says so, and the result
+// can be read.
 //
 // A purge of the session ends its open delegations, and nothing is announced any more. IDs of delegations stay in the row for an
 // hour after their ends, without texts and origins, so that late results are recognised.

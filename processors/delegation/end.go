@@ -31,7 +31,7 @@ func (t *transition) replied(e replied) {
 }
 
 // end ends a delegation: the result is written, the target is cancelled if it was not the one that ended it, and the result
-// is announced if there is an origin.
+// is announced if there is a place for it.
 func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at time.Time) {
 	t.changed = true
 	task.Phase, task.DueMs, task.EndedMs = delegationrow.Task_ENDED, 0, max(at.UnixMilli(), task.OpenedMs, 1)
@@ -53,7 +53,7 @@ func (t *transition) end(task *delegationrow.Task, r topics.DelegationReply, at 
 	if r.Status == topics.DelegationTimedOut || r.Status == topics.DelegationCancelled {
 		t.cancelTask(task)
 	}
-	if len(origin) > 0 {
+	if !task.Purged && t.announces(origin) {
 		t.announce(task, origin, status)
 	}
 	t.forgetOldest()

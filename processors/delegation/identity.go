@@ -2,6 +2,7 @@ package delegation
 
 import (
 	"encoding/hex"
+	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/delegationrow"
@@ -19,6 +20,9 @@ const (
 	maxCallbackID  = 128
 	callbackPrefix = "callback/" // of the request_id of a message that announces a result
 	taskPrefix     = "dlg-"      // of the ID by which replies name a delegation
+
+	delegatedPrefix = "delegated-" // of the sessions of delegated tasks
+	peerPrefix      = "peer:"      // of the sessions of the tasks of peers
 )
 
 // callbackID returns the ID of the delegation of a call: its tool_use_id, unless another call of the session has it. Some
@@ -55,7 +59,14 @@ func (t *transition) requestID(x *delegationrow.Task) string {
 
 // taskSession is the session in which the target runs the task.
 func (t *transition) taskSession(x *delegationrow.Task) string {
-	return "delegated-" + t.digest(ofSession, x.CallKey)
+	return delegatedPrefix + t.digest(ofSession, x.CallKey)
+}
+
+// announces reports whether the result of a delegation of the session is announced: in the place that its call came from, or in the
+// session itself.
+func (t *transition) announces(origin []byte) bool {
+	ofTask := strings.HasPrefix(t.key, delegatedPrefix) || strings.HasPrefix(t.key, peerPrefix)
+	return len(origin) > 0 || t.config.Sessions && !ofTask
 }
 
 // callbackRequest is the request_id of the message that announces a result.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/agent"
+	"github.com/turntable-streams/turntable/processors/delegation/delegationhttp"
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
 	"github.com/turntable-streams/turntable/topics"
@@ -39,6 +40,9 @@ func (c *combined) play() {
 	}
 	if c.on.has(delegates) {
 		c.handsOff()
+	}
+	if c.on.has(hasChannels) {
+		c.isWrittenTo()
 	}
 	if c.on.has(hasPeers) {
 		require.Contains(c.t, c.invoke("peer", "peer do it", "application/json"), "the peer did it")
@@ -218,20 +222,16 @@ func (c *combined) say(session, user, text, want string) string {
 	return c.frame(frames, want)
 }
 
-// handsOff hands a task off. The conversation belongs to no channel, so the result is not announced: the door shows it.
+// handsOff hands a task off. The conversation belongs to no channel, so the result is announced in the session, where its page sees
+// it, and the door shows it.
 func (c *combined) handsOff() {
 	c.t.Helper()
-	said := c.invoke("front", "delegate it", "application/json")
-	_, id, found := strings.Cut(said, "GET ")
-	require.True(c.t, found, said)
-	path, _, _ := strings.Cut(id, ".")
-	var body string
-	c.eventually(func() bool {
-		r, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.url+path, nil)
-		require.NoError(c.t, err)
-		_, body = c.do(r)
-		return strings.Contains(body, "N4 at 18:00")
-	}, "the result of the task")
+	seen := c.subscribe("front")
+	require.Contains(c.t, c.invoke("front", "delegate it", "application/json"), "will be announced in this conversation")
+	require.Contains(c.t, c.frame(seen, "announced: "), "N4 at 18:00")
+	r, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.url+delegationhttp.DelegationsPath+"?session_id=front", nil)
+	require.NoError(c.t, err)
+	_, body := c.do(r)
 	require.Contains(c.t, body, `"completed"`)
 }
 
