@@ -27,9 +27,10 @@ const (
 	ordered                             // O: the outputs of a step are ordered
 	keepsTables                         // T: tables are on disk
 	inTwoProcesses                      // 2: the doors run apart from the rest
+	hasChannels                         // N: people write on a platform
 )
 
-const letters = "ESCADMUHPKLFOT2"
+const letters = "ESCADMUHPKLFOT2N"
 
 func (s switches) String() string {
 	var b strings.Builder

@@ -23,6 +23,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/channel"
 	"github.com/turntable-streams/turntable/processors/delegation"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
@@ -41,6 +42,8 @@ type combined struct {
 	url      string // of the doors
 	service  *httptest.Server
 	callback chan string // answers that the service got
+	doors    *agent.Agent
+	lounge   lounge
 
 	mu    sync.Mutex
 	calls map[string]int // of tools, by key of the call
@@ -58,7 +61,7 @@ func newCombined(t *testing.T, on switches) *combined {
 	if on.has(exactlyOnce) {
 		guarantee = processors.ExactlyOnce
 	}
-	c := &combined{on: on, world: newWorld(t, guarantee), calls: map[string]int{}, callback: make(chan string, 16)}
+	c := &combined{on: on, world: newWorld(t, guarantee), calls: map[string]int{}, callback: make(chan string, 16), lounge: make(lounge, 64)}
 	c.service = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		c.callback <- string(body)
@@ -82,6 +85,7 @@ func newCombined(t *testing.T, on switches) *combined {
 		config.Parts = agent.Doors
 		whole = must(agent.New(c.agent, config))
 	}
+	c.doors = whole
 	doors.set(whole.Handler())
 	c.runAgent(whole)
 	return c
@@ -152,6 +156,9 @@ func (c *combined) config() agent.Config {
 	}
 	if c.on.has(delegates) {
 		config.Delegates = []string{c.agent}
+	}
+	if c.on.has(hasChannels) {
+		config.Channels = &agent.Channels{Accounts: []channel.AccountAdapter{{Name: "main", Adapter: c.lounge}}}
 	}
 	if c.on.has(compacts) {
 		config.Compactor = compact.Func(func(context.Context, compact.Conversation) (compact.Summary, error) {
