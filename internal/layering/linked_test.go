@@ -73,7 +73,6 @@ func TestHarnessLinksNoCapability(t *testing.T) {
 // sdks are the SDKs of model providers and the package that links each.
 var sdks = map[string]string{
 	"github.com/anthropics/anthropic-sdk-go": "processors/turn/think/anthropic",
-	"github.com/openai/openai-go":            "processors/turn/think/openai",
 	"google.golang.org/genai":                "processors/turn/think/gemini",
 	"google.golang.org/grpc":                 "processors/turn/think/gemini",
 	"go.opencensus.io":                       "processors/turn/think/gemini",

@@ -9,7 +9,7 @@ type Settings struct {
 	Key string
 	// Model is the provider's name of the model. Required.
 	Model string
-	// BaseURL is the address of the API (default: the one of the provider's SDK, which an environment variable can set).
+	// BaseURL is the address of the API (default: the provider's, which an environment variable of its SDK can set).
 	BaseURL string
 	// System is the system prompt (default none). Step.Memoir and Step.EphemeralPrompt are added to it.
 	System string

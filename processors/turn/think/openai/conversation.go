@@ -4,46 +4,44 @@ import (
 	"strconv"
 	"strings"
 
-	sdk "github.com/openai/openai-go/v3"
-
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// messageParams translates messages for the API. The result of each tool is a message.
-func messageParams(messages []provider.Message) []sdk.ChatCompletionMessageParamUnion {
-	var all []sdk.ChatCompletionMessageParamUnion
+// messagesOf translates messages for the API. The result of each tool is a message.
+func messagesOf(messages []provider.Message) []message {
+	var all []message
 	for _, m := range messages {
 		if m.Assistant {
 			all = append(all, assistant(m.Blocks))
 			continue
 		}
-		var parts []sdk.ChatCompletionContentPartUnionParam
+		var parts []part
 		for _, b := range m.Blocks {
 			switch b.Kind {
 			case provider.Result:
-				all = append(all, sdk.ToolMessage(resultText(b), b.ID))
+				all = append(all, message{Role: "tool", Content: resultText(b), ToolCallID: b.ID})
 			case provider.Text:
-				parts = append(parts, sdk.TextContentPart(b.Text))
+				parts = append(parts, part{Type: "text", Text: &b.Text})
 			case provider.Image:
-				parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: imageURL(b)}))
+				parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{addressOfImage(b)}})
 			case provider.Other:
-				parts = append(parts, sdk.TextContentPart(b.Omitted()))
+				parts = append(parts, part{Type: "text", Text: new(b.Omitted())})
 			}
 		}
 		switch {
-		case len(parts) == 1 && parts[0].OfText != nil: // not every server accepts parts
-			all = append(all, sdk.UserMessage(parts[0].OfText.Text))
+		case len(parts) == 1 && parts[0].Text != nil: // not every server accepts parts
+			all = append(all, message{Role: "user", Content: *parts[0].Text})
 		case len(parts) > 0:
-			all = append(all, sdk.UserMessage(parts))
+			all = append(all, message{Role: "user", Content: parts})
 		}
 	}
 	return all
 }
 
 // assistant returns a message of the assistant. Texts are joined, because servers differ in what they accept as parts.
-func assistant(blocks []provider.Block) sdk.ChatCompletionMessageParamUnion {
-	m := &sdk.ChatCompletionAssistantMessageParam{}
+func assistant(blocks []provider.Block) message {
+	m := message{Role: "assistant"}
 	var texts []string
 	var state topics.Raw
 	calls := 0 // of the reply that the state belongs to
@@ -52,25 +50,22 @@ func assistant(blocks []provider.Block) sdk.ChatCompletionMessageParamUnion {
 		case provider.State:
 			state, calls = b.Raw, 0
 			if fields := extraFields(state, "message"); fields != nil {
-				m.SetExtraFields(fields)
+				m.Extra = fields
 			}
 		case provider.Text:
 			texts = append(texts, b.Text)
 		case provider.Call:
-			call := &sdk.ChatCompletionMessageFunctionToolCallParam{
-				ID: b.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: b.Name, Arguments: string(b.Input)},
-			}
-			if fields := extraFields(state, strconv.Itoa(calls)); fields != nil {
-				call.SetExtraFields(fields)
-			}
+			m.ToolCalls = append(m.ToolCalls, toolCall{
+				ID: b.ID, Type: "function", Function: function{Name: b.Name, Arguments: string(b.Input)},
+				Extra: extraFields(state, strconv.Itoa(calls)),
+			})
 			calls++
-			m.ToolCalls = append(m.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 		}
 	}
 	if len(texts) > 0 || len(m.ToolCalls) == 0 {
-		m.Content.OfString = sdk.String(strings.Join(texts, "\n\n"))
+		m.Content = strings.Join(texts, "\n\n")
 	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: m}
+	return m
 }
 
 // resultText returns the text of a result. The API has no other way to say that a tool failed.
@@ -81,7 +76,7 @@ func resultText(b provider.Block) string {
 	return b.Text
 }
 
-func imageURL(b provider.Block) string {
+func addressOfImage(b provider.Block) string {
 	if b.URL != "" {
 		return b.URL
 	}

@@ -1,11 +1,12 @@
 package openai_test
 
 import (
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/openai/openai-go/v3/option"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -95,7 +96,10 @@ func TestRequestHasPromptAndTools(t *testing.T) {
 
 func TestCacheKeyOfTheSessionIsSentToOpenAIOnly(t *testing.T) {
 	a := providertest.Start(t, said("stop", "N4."))
-	m, err := openai.New(think.Settings{Key: providertest.Key, Model: "gpt-5"}, option.WithBaseURL(a.URL))
+	m, err := openai.New(think.Settings{Key: providertest.Key, Model: "gpt-5"}, func(r *http.Request) {
+		require.Equal(t, "https://api.openai.com/v1/chat/completions", r.URL.String())
+		r.URL, _ = url.Parse(a.URL + "/chat/completions")
+	})
 	require.NoError(t, err)
 	defer m.Close()
 	other := providertest.Question()

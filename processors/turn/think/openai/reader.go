@@ -1,21 +1,17 @@
 package openai
 
 import (
-	"bytes"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// reader translates the chunks of a streamed completion. It reads their JSON, because compatible servers send members of other
-// types than those that the SDK knows.
+// reader translates the chunks of a streamed completion. Compatible servers send members of other
+// types than OpenAI, and write every member: null is like no member.
 type reader struct {
 	client    *provider.Client
 	reply     *provider.Reply
@@ -24,51 +20,39 @@ type reader struct {
 	reasoning reasoning
 }
 
-// chunks are the events of a stream. Servers that write every member write "error":null in chunks without one, which the SDK takes
-// for an error.
-type chunks struct {
-	ssestream.Decoder
-}
-
-// Event implements ssestream.Decoder.
-func (c *chunks) Event() ssestream.Event {
-	e := c.Decoder.Event()
-	members := map[string]jsontext.Value{}
-	if bytes.Contains(e.Data, []byte(`"error"`)) && json.Unmarshal(e.Data, &members) == nil && members["error"].Kind() == 'n' {
-		delete(members, "error")
-		if without, err := json.Marshal(members, json.Deterministic(true)); err == nil {
-			e.Data = without
-		}
-	}
-	return e
-}
-
 // chunk translates a chunk.
-func (r *reader) chunk(c sdk.ChatCompletionChunk) error {
-	if c.Object == "error" { // an error that is not in a member of its own
-		return &provider.Failure{Response: provider.StreamError(topics.Raw(c.RawJSON()))}
+func (r *reader) chunk(data []byte) error {
+	raw := topics.Raw(data)
+	if !jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		return think.ErrResponse
 	}
-	if c.JSON.Usage.Valid() {
-		r.reply.Yield(think.Delta{Usage: r.client.Usage(tokensOf(c.Usage))})
+	if failure := provider.Get(raw, "error"); failure != nil {
+		return &provider.Failure{Response: provider.StreamError(failure)}
 	}
-	for _, choice := range c.Choices {
-		if choice.Index != 0 {
+	if provider.String(raw, "object") == "error" { // an error that is not in a member of its own
+		return &provider.Failure{Response: provider.StreamError(raw)}
+	}
+	if usage := provider.Get(raw, "usage"); jsontext.Value(usage).Kind() == '{' {
+		r.reply.Yield(think.Delta{Usage: r.client.Usage(tokensOf(usage))})
+	}
+	choices, _ := topics.Elements(provider.Get(raw, "choices"))
+	for _, choice := range choices {
+		if number(provider.Get(choice, "index")) != 0 {
 			continue // the request asks for one choice
 		}
-		if failure := provider.Get(topics.Raw(choice.RawJSON()), "error"); failure != nil {
+		if failure := provider.Get(choice, "error"); failure != nil {
 			return &provider.Failure{Response: provider.StreamError(failure)}
 		}
-		r.delta(choice.Delta)
-		if choice.FinishReason != "" {
-			r.finish = choice.FinishReason
+		r.delta(provider.Get(choice, "delta"))
+		if reason := provider.String(choice, "finish_reason"); reason != "" {
+			r.finish = reason
 		}
 	}
 	return nil
 }
 
-func (r *reader) delta(d sdk.ChatCompletionChunkChoiceDelta) {
-	raw := topics.Raw(d.RawJSON())
-	r.reply.Refused = r.reply.Refused || d.Refusal != ""
+func (r *reader) delta(raw topics.Raw) {
+	r.reply.Refused = r.reply.Refused || provider.String(raw, "refusal") != ""
 	r.reasoning.add(raw)
 	pieces, _ := topics.Elements(provider.Get(raw, "tool_calls"))
 	for _, piece := range pieces {
@@ -100,18 +84,20 @@ func (r *reader) say(content topics.Raw) {
 	}
 }
 
+// number returns a number, which some servers write as a text or with a fraction of 0.
 func number(v topics.Raw) int64 {
-	n, _ := strconv.ParseInt(topics.Text(v), 10, 64)
-	return n
+	n, _ := strconv.ParseFloat(topics.Text(v), 64)
+	return int64(min(max(n, -1<<53), 1<<53))
 }
 
 // tokensOf returns the token counts of a completion. Cached tokens are part of the prompt tokens, tokens of the reasoning
 // part of the completion tokens.
-func tokensOf(u sdk.CompletionUsage) think.Tokens {
-	d := u.PromptTokensDetails
+func tokensOf(usage topics.Raw) think.Tokens {
+	details := provider.Get(usage, "prompt_tokens_details")
+	read, written := number(provider.Get(details, "cached_tokens")), number(provider.Get(details, "cache_write_tokens"))
 	return think.Tokens{
-		Input: max(u.PromptTokens-d.CachedTokens-d.CacheWriteTokens, 0), CacheRead: d.CachedTokens,
-		CacheWrite: d.CacheWriteTokens, Output: u.CompletionTokens,
+		Input:     max(number(provider.Get(usage, "prompt_tokens"))-read-written, 0),
+		CacheRead: read, CacheWrite: written, Output: number(provider.Get(usage, "completion_tokens")),
 	}
 }
 

@@ -96,16 +96,11 @@ func (r *reasoning) state() topics.Raw {
 	return raw
 }
 
-// extraFields returns members of a state for the SDK.
-func extraFields(state topics.Raw, of string) map[string]any {
+// extraFields returns members of a state that are sent back.
+func extraFields(state topics.Raw, of string) (fields map[string]jsontext.Value) {
 	object, _ := topics.Lookup(state, of)
-	var fields map[string]jsontext.Value
 	if object == nil || json.Unmarshal(object, &fields, jsontext.AllowDuplicateNames(true)) != nil {
 		return nil
 	}
-	all := map[string]any{}
-	for name, value := range fields {
-		all[name] = value
-	}
-	return all
+	return fields
 }
