@@ -6,10 +6,9 @@ import (
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 )
 
-// A row remembers what it no longer contains by digests: gates that ended, grants that were revoked. The domains of digests: equal
-// texts in different domains have different digests.
+// A row remembers what it no longer contains by digests: gates that ended (gaterow.EndedDigest), grants that were revoked. The domains
+// of digests: equal texts in different domains have different digests.
 const (
-	ofEnded   = "gate ended"
 	ofRevoked = "grant revoked"
 	ofCode    = "decision resolved"
 )

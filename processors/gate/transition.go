@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/machine"
@@ -109,7 +108,7 @@ func findIn(gates []*gaterow.Gate, id string) *gaterow.Gate {
 
 // ended reports whether a gate had its outcome.
 func (t *transition) ended(id string) bool {
-	return findIn(t.row.Closed, id) != nil || t.memory().Has(t.row.Remembered, digests.Of(ofEnded, id))
+	return findIn(t.row.Closed, id) != nil || t.memory().Has(t.row.Remembered, gaterow.EndedDigest(id))
 }
 
 // rowReserve is kept free for what every event adds to the row: digests, outcomes, grants, deadlines.
@@ -138,7 +137,7 @@ func (t *transition) forgetOutcome() {
 }
 
 func (t *transition) rememberEnded(id string) {
-	t.row.Remembered = t.memory().Add(t.row.Remembered, digests.Of(ofEnded, id))
+	t.row.Remembered = t.memory().Add(t.row.Remembered, gaterow.EndedDigest(id))
 	t.changed = true
 }
 

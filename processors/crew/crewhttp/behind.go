@@ -22,7 +22,7 @@ func (x *Index) expect(subject, crew string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.rowSeq(subject) < 0 {
-		x.announced.Add(subject, crew, x.config.Clock.Now(), rowWait)
+		x.announced.Add(subject, crew, x.config.Clock.Now())
 	}
 }
 

@@ -104,7 +104,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x := &Index{
 		catalog: catalog, config: c, late: make(chan struct{}, 1),
 		agents: map[string]*agentRow{}, crews: map[string]*team.State{}, repositories: map[string]*repository.State{},
-		announced: tableindex.NewAnnounced(maxAnnounced),
+		announced: tableindex.NewAnnounced(maxAnnounced, rowWait),
 		streams:   &streams{limits: c.History, text: c.TextBuffer, bySubject: map[string]*stream{}, used: list.New()}, clients: map[*client]struct{}{},
 		shown: seen.NewLog(), outcomes: outcomes{byID: map[string]outcome{}, waiting: map[string]map[chan outcome]struct{}{}},
 	}

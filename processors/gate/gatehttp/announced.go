@@ -2,9 +2,12 @@ package gatehttp
 
 import (
 	"context"
+	"math"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,27 +16,40 @@ import (
 const (
 	// unknownWait is how long a request about a gate waits that is in no row and in no request.
 	unknownWait = 500 * time.Millisecond
-	// requestedFor is how long the row of a requested gate is expected. Until then the gate is not unknown: it gets 503.
-	requestedFor = 10 * time.Minute
-	// maxRequested bounds the gates that are requested and have no row. Any more are unknown.
+	// requestedFor is how long the row of a requested gate is expected. Until then the gate is not unknown: it gets 503. A request that
+	// is dead-lettered has no row.
+	requestedFor = time.Minute
+	// maxRequested bounds the gates that are requested and have no row. If there are more, the oldest are unknown.
 	maxRequested = 10_000
 )
 
-// onRequest is called for each record of gate-requests.
+// onRequest is called for each record of gate-requests. A shadow request opens no gate.
 func (x *Index) onRequest(r processors.Inbound) {
 	if r.Value == nil {
 		return
 	}
-	fields := topics.LookupAll(r.Value, "gate_id", "session_id", "withdrawn")
+	fields := topics.LookupAll(r.Value, "gate_id", "session_id", "withdrawn", "shadow")
 	id, session := topics.TextOf(fields[0]), topics.TextOf(fields[1])
 	withdrawn := topics.TextOf(fields[2])
-	if id == nil || session == nil || *session != string(r.Key) || len(*id) > maxID || withdrawn != nil && *withdrawn != "" {
+	if id == nil || session == nil || *session != string(r.Key) || len(*id) > maxID || withdrawn != nil && *withdrawn != "" ||
+		string(fields[3]) == "true" {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.table.byID[*id] == nil {
-		x.requested.Add(*id, *session, x.config.Clock.Now(), requestedFor)
+		x.requested.Add(*id, *session, x.config.Clock.Now())
+	}
+}
+
+// endRequests forgets the requested gates of a row that have ended and that the row does not show, such as those of invalid requests.
+// The caller holds the lock.
+func (x *Index) endRequests(u update) {
+	remembered := machine.Digests{Now: x.config.Clock.Now(), For: math.MaxInt64}
+	for id := range x.requested.OnlyOf(u.session) {
+		if remembered.Has(u.state.GetRemembered(), gaterow.EndedDigest(id)) {
+			x.requested.Read(id)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package gatehttp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,4 +85,46 @@ func (d *doorway) waits() bool {
 	d.index.mu.Lock()
 	defer d.index.mu.Unlock()
 	return d.index.requested.Awaited()
+}
+
+// These requests have no row: a request about their gates is answered at once.
+func TestRequestThatOpensNoGateIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	f := newField(t, processors.AtLeastOnce)
+	d := f.door(Config{})
+	f.ask("s", "shadow", func(r *topics.GateRequest) { r.Shadow = true })
+	f.ask("s", "invalid", func(r *topics.GateRequest) { r.Tool = strings.Repeat("x", 2000) })
+	f.ask("s", "g")
+	require.Eventually(t, func() bool {
+		d.index.mu.Lock()
+		defer d.index.mu.Unlock()
+		_, requested := d.index.requested.Of("g", d.clock.Now())
+		return requested
+	}, waitLimit, time.Millisecond)
+	f.gates()
+	d.pending("s", "g")
+	for _, id := range []string{"shadow", "invalid"} {
+		require.Equal(t, 404, d.do("GET", "/api/gates/"+id, "").status, id)
+	}
+}
+
+func TestNewestRequestsAreAwaitedIfThereAreTooMany(t *testing.T) {
+	d := newField(t, processors.AtLeastOnce).closedDoor(Config{})
+	ask := func(id string) {
+		d.index.onRequest(processors.Inbound{Key: []byte("s"), Value: []byte(`{"gate_id":"` + id + `","session_id":"s"}`)})
+	}
+	known := func(id string) bool {
+		_, ok := d.index.requested.Of(id, d.clock.Now())
+		return ok
+	}
+	for n := range maxRequested + 10 {
+		ask(fmt.Sprint(n))
+	}
+	require.False(t, known("9"))
+	require.True(t, known("10"))
+	require.True(t, known(fmt.Sprint(maxRequested+9)))
+	d.clock.Advance(requestedFor)
+	require.False(t, known("10"))
+	ask("g")
+	require.Equal(t, []string{"g"}, slices.Collect(d.index.requested.OnlyOf("s")))
 }

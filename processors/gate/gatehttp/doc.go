@@ -84,8 +84,8 @@
 //	415  the content type is not JSON
 //	429  the caller or the session exceeds Config.Limits; Retry-After says when to repeat the request
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
-//	503  the index has not caught up or is incomplete, the gate group has not read the request of the gate yet, or too many requests
-//	     at a time; Retry-After says when to repeat it
+//	503  the index has not caught up or is incomplete, the gate group has not read the request of the gate yet (for a minute at most), or too many
+//	     requests at a time; Retry-After says when to repeat it
 //
 // # Security
 //

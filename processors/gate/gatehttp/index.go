@@ -71,7 +71,7 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x := &Index{
 		agent: agent, config: c, shown: seen.NewLog(), table: newTable(c.GateLimit, c.RowMemory),
 		watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
-		requested: tableindex.NewAnnounced(maxRequested), unknownWait: unknownWait,
+		requested: tableindex.NewAnnounced(maxRequested, requestedFor), unknownWait: unknownWait,
 	}
 	x.rows = &tableindex.Source{Topics: []string{string(goka.GroupTable(catalog.GateGroup()))}, Handle: x.onRow}
 	x.standing = &tableindex.Source{Topics: []string{string(catalog.GateGrantTable())}, Handle: x.onGrants, Optional: true}
@@ -110,6 +110,7 @@ func (x *Index) onRow(r processors.Inbound) {
 	defer x.mu.Unlock()
 	whole := len(x.table.left) == 0
 	x.show(x.table.apply(u))
+	x.endRequests(u)
 	if whole && len(x.table.left) > 0 {
 		x.config.Logger.Error("gate door has too many open gates: new ones are not visible until others end",
 			zap.Int("limit", x.config.GateLimit))
