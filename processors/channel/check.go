@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -95,8 +96,11 @@ func (x *Checks) check(ctx context.Context, to adapter.Checker, channel, account
 			return
 		}
 		text, remedy := "the platform refuses the account", "check the token or password of the account and restart"
-		if f.Status == 0 {
-			text, remedy = "the platform cannot be asked about the account", "check the platform's address and the network"
+		switch {
+		case f.Status == 0:
+			text, remedy = textUnasked, "check the platform's address and the network"
+		case !f.Final && (f.RetryAfter > 0 || isTransient(f.Status)):
+			text, remedy = textUnasked, "none: it is asked again"
 		}
 		x.mu.Lock()
 		x.failed[name] = text + ": " + f.Reason + "; " + remedy
@@ -110,6 +114,17 @@ func (x *Checks) check(ctx context.Context, to adapter.Checker, channel, account
 			return
 		}
 	}
+}
+
+const textUnasked = "the platform cannot be asked about the account"
+
+// isTransient reports whether an HTTP status says nothing about the credentials: the platform is overloaded or out of order.
+func isTransient(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= http.StatusInternalServerError
 }
 
 // ask asks about an account once. Only the reason of a Failure is used: another error may have a secret in its text.

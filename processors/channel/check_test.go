@@ -113,6 +113,41 @@ func TestWrongTokenIsSaidOnce(t *testing.T) {
 	}
 }
 
+// The account may be accepted: its token is not blamed.
+func TestPlatformThatCannotAnswerIsNoWrongToken(t *testing.T) {
+	for name, p := range platforms {
+		for _, status := range []int{408, 429, 503} {
+			t.Run(fmt.Sprint(name, status), func(t *testing.T) { cannotAnswer(t, p, status, `{}`, name) })
+		}
+	}
+	for _, code := range []string{"ratelimited", "service_unavailable"} {
+		t.Run(code, func(t *testing.T) {
+			cannotAnswer(t, platforms["slack"], 200, `{"ok":false,"error":"`+code+`"}`, "slack")
+		})
+	}
+}
+
+func cannotAnswer(t *testing.T, p refusing, status int, answer, name string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, answer)
+	}))
+	defer server.Close()
+	a, err := p.open(server.URL)
+	require.NoError(t, err)
+	if c, ok := a.(interface{ Close() }); ok {
+		defer c.Close()
+	}
+	log, logs := platformtest.Logs()
+	checks := channel.NewChecks([]channel.AccountAdapter{{Name: "main", Adapter: a}}, channel.CheckConfig{Logger: log})
+	stop := platformtest.Run(t, checks.Run)
+	require.Eventually(t, func() bool { return logs.Len() == 1 }, time.Minute, time.Millisecond)
+	stop()
+	require.True(t, strings.HasPrefix(logs.All()[0].Message, "the platform cannot be asked about the account: "), logs.All()[0].Message)
+	require.NotContains(t, fmt.Sprint(logs.All()[0].ContextMap(), checks.Failed()), "token or password")
+}
+
 // asker is an account whose platform answers what the test says.
 type asker struct {
 	adapter.Adapter

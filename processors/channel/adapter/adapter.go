@@ -23,7 +23,8 @@ type Adapter interface {
 // Checker is an Adapter that can ask its platform about the account. It is optional: see channel.Checks.
 type Checker interface {
 	// Check returns nil if the platform accepts the credentials of the account. It changes nothing there and returns soon after ctx
-	// ends. The error is a *Failure, with the HTTP status or another number of the platform if it answered.
+	// ends. The error is a *Failure, with the HTTP status or another number of the platform if it answered. A failure with RetryAfter,
+	// with the status 408, 425, 429 or 5xx, or without a status says nothing about the credentials, unless it is Final.
 	Check(ctx context.Context) error
 }
 

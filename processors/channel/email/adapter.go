@@ -244,7 +244,11 @@ func (a *Adapter) Check(ctx context.Context) error {
 	defer dialed.close()
 	connection, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return connecting(ctx, err)
+		f := connecting(ctx, err)
+		if f.Final = f.Status/100 == 5; !f.Final { // 4xx is transient: https://www.rfc-editor.org/rfc/rfc5321#section-4.2.1
+			f.Status = 0
+		}
+		return f
 	}
 	_ = client.CloseWithSMTPClient(connection)
 	return nil

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strings"
@@ -202,7 +203,7 @@ func (s *submitted) Auth(string) (sasl.Server, error) {
 		defer s.s.mu.Unlock()
 		s.s.logins = append(s.s.logins, user)
 		if user != s.s.user || password != s.s.password {
-			return smtp.ErrAuthFailed
+			return cmp.Or(s.s.auth, smtp.ErrAuthFailed)
 		}
 		return nil
 	}), nil
@@ -222,7 +223,13 @@ func TestConnectionIsEncryptedAndLoggedIn(t *testing.T) {
 	wrong := submit(t, func(s *submission) { s.TLSConfig, s.user, s.password = serverTLS, "agent", "other" })
 	_, err = sender25(t, wrong, login).Send(t.Context(), chunkTo(to, "x"))
 	require.Equal(t, adapter.Failure{Reason: "mail server refused the connection: status 535", Status: 535}, platformtest.Failure(t, err), "retried: the operator mends it")
-	require.Equal(t, platformtest.Failure(t, err), platformtest.Failure(t, sender25(t, wrong, login).Check(t.Context())))
+	refused := adapter.Failure{Reason: "mail server refused the connection: status 535", Status: 535, Final: true}
+	require.Equal(t, refused, platformtest.Failure(t, sender25(t, wrong, login).Check(t.Context())))
+	wrong.mu.Lock()
+	wrong.auth = &smtp.SMTPError{Code: 454, Message: "Temporary authentication failure"}
+	wrong.mu.Unlock()
+	later := adapter.Failure{Reason: "mail server refused the connection: status 454"}
+	require.Equal(t, later, platformtest.Failure(t, sender25(t, wrong, login).Check(t.Context())), "not about the password")
 	require.NoError(t, sender25(t, s, login).Check(t.Context()))
 	require.Empty(t, wrong.received())
 

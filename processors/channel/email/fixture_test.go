@@ -118,7 +118,8 @@ type submission struct {
 	port int
 	// The replies; nil is 250.
 	mail, rcpt, data error
-	cut              bool // closes the connection in the reply to the end of a mail
+	auth             *smtp.SMTPError // to a wrong login; nil is 535
+	cut              bool            // closes the connection in the reply to the end of a mail
 	user, password   string
 
 	mu     sync.Mutex

@@ -178,7 +178,14 @@ func (a *Adapter) Check(ctx context.Context) error {
 	case platform.Decode(answer.Body, &r) != nil:
 		return &adapter.Failure{Reason: reasonUnclear, Status: answer.Status}
 	case !r.OK:
-		return refused(r.Error, platform.RetryAfter(answer.Header.Get("Retry-After"), a.now()))
+		f := refused(r.Error, platform.RetryAfter(answer.Header.Get("Retry-After"), a.now()))
+		if transient[r.Error] {
+			f.RetryAfter = max(f.RetryAfter, defaultWait)
+		}
+		return f
 	}
 	return nil
 }
+
+// transient are the errors of auth.test that say nothing about the token.
+var transient = map[string]bool{"fatal_error": true, "internal_error": true, "request_timeout": true, "service_unavailable": true}
