@@ -35,6 +35,14 @@ func Of[T ~string | ~[]byte](domain string, parts ...T) Digest {
 	return Digest(sum[:Size])
 }
 
+// Turn returns the ID of the turn of a message (processors/turn): 32 hexadecimal digits. cause is the turntable.id of the message's
+// record, or what stands for it.
+func Turn(session, cause string) string {
+	d := Of("turn", session, cause)
+	var text [2 * Size]byte
+	return string(hex.AppendEncode(text[:0], d[:]))
+}
+
 // Hex returns 32 hexadecimal digits that are the same for the same parts only.
 func Hex(parts ...string) string {
 	h := sha256.New()

@@ -33,7 +33,7 @@ func (t *transition) failCall(e called, reason, text string) {
 // dispatched is the result of a call that began a delegation.
 func (t *transition) dispatched(x *delegationrow.Task) topics.Raw {
 	text := "The task was handed off to " + x.Target + " and is under way. Tell the user so now. Its result will be announced in this " +
-		"conversation later."
+		"conversation later. It can also be read at GET " + readAt(x.CallbackId) + "."
 	announced := "true"
 	if !t.announces(x.Origin) {
 		announced = "false"

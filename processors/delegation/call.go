@@ -36,7 +36,7 @@ func (t *transition) called(e called) {
 	}
 	opened := t.timeOf(e.Record)
 	task := &delegationrow.Task{
-		CallbackId: t.callbackID(*e.Call.ToolUseID, e.ID), CallKey: e.ID, Target: in.target, Depth: max(e.Call.Depth, 0) + 1,
+		CallbackId: t.callbackID(*e.Call.ToolUseID, e.ID), CallKey: e.ID, Target: in.target, Depth: t.depthOf(e) + 1,
 		OpenedMs: opened.UnixMilli(), ExpiresMs: opened.Add(t.timeout(in)).UnixMilli(),
 	}
 	task.Id = t.taskID(task)

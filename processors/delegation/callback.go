@@ -19,8 +19,8 @@ func (t *transition) dispatch() {
 	for t.row.InFlight == nil && len(t.row.Pending) > 0 {
 		c := t.row.Pending[0]
 		t.row.Pending, t.changed = slices.Delete(t.row.Pending, 0, 1), true
-		request := t.callbackRequest(c)
-		machine.Emit(&t.Effects, t.topics.MessageInput, t.key, request+"/message", t.message(c, request))
+		request := t.callbackRequest(c.CallKey)
+		machine.Emit(&t.Effects, t.topics.MessageInput, t.key, callbackMessage(request), t.message(c, request))
 		if !t.takeAnswered(request) {
 			t.row.InFlight = &delegationrow.InFlight{RequestId: request, UntilMs: t.now.Add(t.config.CallbackWait).UnixMilli()}
 		}

@@ -1,12 +1,16 @@
 package delegation
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -257,4 +261,21 @@ func TestFailedDelegationsAreAnnouncedTheSameWay(t *testing.T) {
 	require.Equal(t, "think_failed", d.Code)
 	require.Equal(t, "The model is down.", d.Error)
 	require.Empty(t, machinetest.Values[topics.Control](es), "it has ended")
+}
+
+// The calls of a turn without turn.Config.Channels have neither an origin nor a depth.
+func TestAnnouncementsThatDelegateAreLimitedWithoutTheTurnsHelp(t *testing.T) {
+	p := newHarness(t, func(c *Config) { c.Sessions = true })
+	call := p.callOf(SendTool, "call_0", asking)
+	for depth := range p.config.DepthLimit {
+		s := sent(t, p.Handle(call))
+		require.EqualValues(t, depth+1, taskOf(t, s).Depth)
+		es := p.Handle(p.completed(s, "42 boats"))
+		p.Handle(p.output(onlyCallback(t, es).request, "it is done"))
+		i := slices.IndexFunc(es, func(e machine.Effect) bool { return e.Topic == p.topics.MessageInput.Name() })
+		call = p.callOf(SendTool, fmt.Sprint("call_", depth+1), asking)
+		call.ID = digests.Turn(p.key, es[i].ID) + "/1/tool/0"
+	}
+	requireFailed(t, p.Handle(call), failDepth)
+	require.EqualValues(t, 1, taskOf(t, sent(t, p.Handle(p.callOf(SendTool, "other", asking)))).Depth, "another turn")
 }

@@ -34,12 +34,17 @@ type Config struct {
 	DepthLimit int
 	// Prompts returns the prompt of a conversation: that of the account in the settings in force (default: none). The turn that
 	// announces a result gets it, followed by the callback prompt. The function is called in the goroutines of partitions when a
-	// result is announced, so it must be fast and must not block.
+	// result is announced, so it must be fast and must not block. With Sessions it is also called with the zero Origin.
 	Prompts func(topics.Origin) string
 	// Sessions announces results also in sessions whose messages have no origin, such as those of /invoke: the announcement is a
 	// message of the session, and its turn is a turn of the session as any other. A WebSocket shows it, the next request of the session
-	// has it in its history, and no request waits for it. Default: such results can only be read. The sessions of tasks, which another
-	// agent or a peer has given, are left out: what they say after the output of the task reaches no one.
+	// has it in its history unless its turn ends in an error, and no request waits for it. The result can be read in every case. While
+	// the turn runs, a turn.Config.Policy that rejects messages answers other requests of the session with the code busy. Default: such
+	// results can only be read. The sessions of tasks, which another agent or a peer has given, are left out: what they say after the
+	// output of the task reaches no one.
+	//
+	// Sessions requires turn.Config.Channels. Without it, DepthLimit still counts the calls of announcements of package turn, but the
+	// model gets no callback prompt, and a turn of another implementation could delegate in its announcements indefinitely.
 	Sessions bool
 	// CallbackPrompt is the section of the system prompt of a turn that announces a result (default: the constant CallbackPrompt; at
 	// most 8 KiB).

@@ -83,8 +83,12 @@ type callback struct {
 func callbackOf(t machinetest.TB, m topics.Message) callback {
 	t.Helper()
 	require.Equal(t, "user", *m.Role)
-	origin, err := topics.DecodeOrigin(memberOf(t, m.Metadata, topics.MetaOrigin))
-	require.NoError(t, err)
+	var origin topics.Origin // none with Config.Sessions
+	if raw := memberOf(t, m.Metadata, topics.MetaOrigin); raw != nil {
+		var err error
+		origin, err = topics.DecodeOrigin(raw)
+		require.NoError(t, err)
+	}
 	note, err := topics.DecodeDelegationNote(memberOf(t, m.Metadata, topics.MetaResult))
 	require.NoError(t, err)
 	require.Nil(t, memberOf(t, m.Metadata, topics.MetaTask))

@@ -69,9 +69,26 @@ func (t *transition) announces(origin []byte) bool {
 	return len(origin) > 0 || t.config.Sessions && !ofTask
 }
 
-// callbackRequest is the request_id of the message that announces a result.
-func (t *transition) callbackRequest(c *delegationrow.Callback) string {
-	return callbackPrefix + t.digest(ofCallback, c.CallKey)
+// callbackRequest is the request_id of the message that announces the result of the delegation of a call.
+func (t *transition) callbackRequest(callKey string) string {
+	return callbackPrefix + t.digest(ofCallback, callKey)
+}
+
+// callbackMessage is the ID of the record of that message.
+func callbackMessage(request string) string { return request + "/message" }
+
+// depthOf returns how many delegations led to a call. A turn without turn.Config.Channels does not say it. With Config.Sessions its
+// announcements could then delegate indefinitely, so a call of a turn that announces a result is recognised by the ID of the turn.
+func (t *transition) depthOf(e called) int64 {
+	depth := max(e.Call.Depth, 0)
+	if depth > 0 || !t.config.Sessions || len(e.Call.Origin) > 0 {
+		return depth
+	}
+	turn, _, _ := strings.Cut(e.ID, "/")
+	announced := t.first(func(x *delegationrow.Task) bool {
+		return turn == digests.Turn(t.key, callbackMessage(t.callbackRequest(x.CallKey)))
+	})
+	return announced.GetDepth()
 }
 
 func digestOf(domain string, parts ...string) string {

@@ -14,7 +14,10 @@ import (
 
 func TestEveryDelegationEndsOnceAndIsAnnouncedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w, moves := newWorld(t), moves
+		if rapid.Bool().Draw(t, "sessions") {
+			w, moves = newSessionsWorld(t), append(slices.Clone(moves), "followup")
+		}
 		for range rapid.IntRange(0, 100).Draw(t, "moves") {
 			w.move(t, moves)
 		}
@@ -38,12 +41,17 @@ func TestEveryDelegationEndsOnceAndIsAnnouncedOnce(t *testing.T) {
 // After a crash, the group reads records again, in another order of topics and at another time, and its outputs since the cut are
 // still there. All that it tells others about a delegation must be the same.
 func TestEveryDelegationEndsInOneWayAcrossCrashes(t *testing.T) {
-	for name, begin := range map[string]func(machinetest.TB) *world{"room": newWorld, "full rows": newFullWorld} {
+	for name, begin := range map[string]func(machinetest.TB) *world{
+		"room": func(t machinetest.TB) *world { return newWorld(t) }, "full rows": newFullWorld, "sessions": newSessionsWorld,
+	} {
 		for _, purge := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, purge %v", name, purge), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					w := begin(t)
 					moves := append(slices.Clone(moves), "cut", "crash", "crash", "drain", "drain")
+					if name == "sessions" {
+						moves = append(moves, "followup", "followup")
+					}
 					if purge {
 						moves = append(moves, "purge")
 					}

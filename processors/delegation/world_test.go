@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors/internal/machine"
 	"github.com/turntable-streams/turntable/processors/internal/machine/machinetest"
 	"github.com/turntable-streams/turntable/topics"
@@ -41,11 +42,16 @@ const (
 	logPeers
 )
 
-func newWorld(t machinetest.TB) *world {
+func newWorld(t machinetest.TB, change ...func(*Config)) *world {
 	return &world{
-		harness: newHarness(t, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour }),
+		harness: newHarness(t, append(change, func(c *Config) { c.RememberFor = 1000 * 24 * time.Hour })...),
 		written: map[string][]any{}, called: map[string]bool{},
 	}
+}
+
+// newSessionsWorld returns a world in which results are announced also in the session.
+func newSessionsWorld(t machinetest.TB) *world {
+	return newWorld(t, func(c *Config) { c.Sessions = true })
 }
 
 // newFullWorld returns a world whose row has room for a few results.
@@ -128,6 +134,15 @@ var moves = []string{
 func (w *world) move(t *rapid.T, moves []string) {
 	turn := rapid.IntRange(0, 5).Draw(t, "turn")
 	switch move := rapid.SampledFrom(moves).Draw(t, "move"); move {
+	case "followup":
+		if len(w.order) > 0 { // a turn without turn.Config.Channels does not say how deep it is
+			use := fmt.Sprint("followup_", turn)
+			e := w.callOf(SendTool, use, calls[0])
+			e.ID = digests.Turn(w.key, rapid.SampledFrom(w.order).Draw(t, "callback")) + "/1/tool/0"
+			if !w.wasWritten(e.ID) {
+				w.write(logCalls, e)
+			}
+		}
 	case "call":
 		i := rapid.IntRange(0, len(calls)-1).Draw(t, "call")
 		use := fmt.Sprint("call_", i%2) // models use them again
@@ -223,7 +238,7 @@ func (w *world) finish(t *rapid.T) {
 	require.Fail(w.TB, "it does not end")
 }
 
-// check checks that every delegation has ended in one way, and that it was announced once if it has an origin.
+// check checks that every delegation has ended in one way, and that it was announced once if there is a place for it.
 func (w *world) check() {
 	w.TB.Helper()
 	for id := range w.called {
@@ -246,7 +261,7 @@ func (w *world) check() {
 			continue
 		}
 		ends++
-		if d.Channel != "" {
+		if d.Channel != "" || w.config.Sessions {
 			announced++
 		}
 	}
@@ -259,8 +274,8 @@ func (w *world) check() {
 			if _, ok := v.(topics.ToolUseResult); ok && (w.large || w.purges > 0) {
 				continue // a call without room may have it after a crash; the turn of one that cancels may be purged
 			}
-			if m, ok := v.(topics.Message); ok && !isTask(m) && (w.large || w.purges > 0) {
-				continue // its text may be cut more; the IDs of a purged session are free again after an hour
+			if m, ok := v.(topics.Message); ok && (!isTask(m) || w.config.Sessions) && (w.large || w.purges > 0) {
+				continue // its depth is not known when the delegation that led to it is forgotten; or its text may be cut more; the IDs of a purged session are free again after an hour
 			}
 			if _, ok := v.(topics.Delegation); ok && w.lost {
 				continue
@@ -273,13 +288,17 @@ func (w *world) check() {
 		}
 	}
 	if w.purges == 0 {
-		require.Len(w.TB, w.order, announced, "every result with an origin is announced once")
+		require.Len(w.TB, w.order, announced, "every result that has a place is announced once")
 	}
 	seen := map[string]bool{}
 	for _, id := range w.order {
 		c := callbackOf(w.TB, w.written[id][0].(topics.Message))
 		require.False(w.TB, seen[c.request], "%s is announced once", id)
 		seen[c.request] = true
+		if c.origin.Thread == "" {
+			require.True(w.TB, w.config.Sessions, "%s has an origin", id)
+			continue
+		}
 		require.Equal(w.TB, "U"+strings.TrimPrefix(c.origin.Thread, "t"), c.origin.User)
 	}
 	for id := range w.called {

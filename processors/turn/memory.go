@@ -2,7 +2,6 @@ package turn
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -20,7 +19,6 @@ type digest = digests.Digest
 
 // The domains of digests: equal texts of different domains have different digests.
 const (
-	ofTurn     = "turn"
 	ofCause    = "cause"
 	ofRequest  = "request"
 	ofResponse = "response"
@@ -35,11 +33,7 @@ const (
 
 // turnID returns the id of the turn of a message, derived from the message's cause id: a repeat of the record has the
 // same turn id.
-func turnID(session, cause string) string {
-	d := digests.Of(ofTurn, session, cause)
-	var text [2 * digestSize]byte
-	return string(hex.AppendEncode(text[:0], d[:]))
-}
+func turnID(session, cause string) string { return digests.Turn(session, cause) }
 
 // remember appends a digest, and drops from the front the digests that have expired or exceed the count.
 func remember(memory []byte, d digest, now time.Time, keep time.Duration, count int) []byte {

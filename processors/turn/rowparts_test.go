@@ -120,7 +120,7 @@ func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 				withHistory := rapid.Bool().Draw(t, "with history")
 				for range rapid.IntRange(1, 80).Draw(t, "count") {
 					n++
-					d := digests.Of(ofTurn, string(rune('a'+n%rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "kinds"))))
+					d := digests.Of(ofEnd, string(rune('a'+n%rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "kinds"))))
 					asked := func() *turnrow.OpenTurn {
 						return &turnrow.OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)}
 					}

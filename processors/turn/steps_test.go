@@ -28,7 +28,7 @@ func (p *play) closeSteps(count int) {
 }
 
 func closeStep(s *turnrow.State, n int) {
-	d := digests.Of(ofTurn, fmt.Sprint("step ", n))
+	d := digests.Of(ofEnd, fmt.Sprint("step ", n))
 	s.Turn = &turnrow.OpenTurn{Input: d[:], InputHistoryLength: uint32(n)}
 	(&transition{session: session{row: s}}).rememberStep()
 	s.Turn = nil
