@@ -72,7 +72,7 @@ func (c Catalog) allPrograms() []Program {
 			c.MessageInput, c.EnrichedMessageInput, c.ThinkRequestResponse, c.ToolUse, c.ToolUseDLQ, c.ToolUseResult, c.ToolUseAllComplete,
 			c.ToolUseLatency, c.MessageOutput, c.SessionContext,
 		}, nil),
-		program("gatehttp", ProgramDoor, "", list{table(c.GateGroup()), named(c.GateGrantTable())}, list{c.GateDecisions, c.GateGrants}),
+		program("gatehttp", ProgramDoor, "", list{c.GateRequests, table(c.GateGroup()), named(c.GateGrantTable())}, list{c.GateDecisions, c.GateGrants}),
 		program("delegationhttp", ProgramDoor, "", list{c.DelegationStatus}, nil),
 		program("peerhttp", ProgramDoor, "", list{c.PeerReplies}, list{c.PeerCommands, c.PeerEvents}),
 		program("channel bridge", ProgramDoor, "", nil,
