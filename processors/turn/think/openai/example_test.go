@@ -39,3 +39,13 @@ func Example() {
 	fmt.Println(reply.Blocks[0].Text, *reply.Cost)
 	// Output: Berth N4. 0.0014
 }
+
+// Members of the request that package think does not have.
+func ExampleWithMember() {
+	model, err := openai.New(think.Settings{Key: "a key", Model: "gpt-5"}, openai.WithMember("reasoning_effort", "low"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer model.Close()
+}

@@ -43,7 +43,8 @@ type Model struct {
 }
 
 // New returns a model. It opens no connection. The error wraps think.ErrSettings. change functions change every request before it is
-// sent, for example its headers; they are called from several goroutines.
+// sent, for example its headers, its URL or its body (see WithMember); they are called from several goroutines, and once for each
+// attempt. The http.Client cannot be replaced.
 func New(s think.Settings, change ...func(*http.Request)) (*Model, error) {
 	c, err := provider.New("openai", s, Prices(), rulesOf(s), func(error) (r provider.Response, ok bool) { return r, false })
 	if err != nil {
@@ -54,8 +55,12 @@ func New(s think.Settings, change ...func(*http.Request)) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	headers, err := headersOf(s.Key)
+	if err != nil {
+		return nil, err
+	}
 	return &Model{
-		settings: s, provider: c, address: address, headers: headersOf(s.Key), tools: toolsOf(c.Settings.Tools), change: change,
+		settings: s, provider: c, address: address, headers: headers, tools: toolsOf(c.Settings.Tools), change: change,
 		official: base == "",
 	}, nil
 }

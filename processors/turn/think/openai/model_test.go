@@ -1,7 +1,10 @@
 package openai_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -119,6 +122,75 @@ func TestCacheKeyOfTheSessionIsSentToOpenAIOnly(t *testing.T) {
 	_, err = ask(t, think.Settings{}, providertest.Question(), a)
 	require.NoError(t, err)
 	require.NotContains(t, a.Requests()[3].Body, "prompt_cache_key")
+}
+
+// A change may replace the URL and the body: the header Host and the length follow.
+func TestChangedRequestIsSent(t *testing.T) {
+	var host string
+	var length int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, length = r.Host, r.ContentLength
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !strings.Contains(string(body), `"reasoning_effort":"low"`) || int(length) != len(body) {
+			t.Errorf("%v: %d bytes: %s", err, length, body)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, data := range append(begun("N4."), chunk(`{}`, "stop"), "[DONE]") {
+			_, _ = fmt.Fprint(w, "data: ", data, "\n\n")
+		}
+	}))
+	defer server.Close()
+	m, err := openai.New(think.Settings{Key: providertest.Key, Model: "gpt-5"}, openai.WithMember("reasoning_effort", "low"), func(r *http.Request) {
+		r.URL, _ = url.Parse(server.URL + "/chat/completions")
+	})
+	require.NoError(t, err)
+	defer m.Close()
+	_, err = m.Think(t.Context(), providertest.Question())
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimPrefix(server.URL, "http://"), host)
+	require.Positive(t, length)
+}
+
+func TestAddressAndHeadersAreThoseOfTheEnvironment(t *testing.T) {
+	a := providertest.Start(t, said("stop", "N4."), said("stop", "N4."), said("stop", "N4."))
+	t.Setenv("OPENAI_ORG_ID", "org")
+	t.Setenv("OPENAI_PROJECT_ID", "project")
+	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-One: 1\nno header\nAuthorization: other\r\nx-two:2")
+	for _, path := range []string{"/v1", "/v1/", ""} {
+		t.Setenv("OPENAI_BASE_URL", a.URL+path)
+		m, err := openai.New(think.Settings{Key: providertest.Key, Model: "m"})
+		require.NoError(t, err)
+		_, err = m.Think(t.Context(), providertest.Question())
+		m.Close()
+		require.NoError(t, err)
+		r := a.Requests()[len(a.Requests())-1]
+		require.Equal(t, "POST "+strings.TrimSuffix(path, "/")+"/chat/completions", r.Path)
+		for name, want := range map[string]string{
+			"OpenAI-Organization": "org", "OpenAI-Project": "project", "X-One": "1", "X-Two": "2", "Authorization": "Bearer " + providertest.Key,
+		} {
+			require.Equal(t, want, r.Header.Get(name), name)
+		}
+	}
+}
+
+// Every request of such settings would fail, and would be repeated as if the server were unreachable.
+func TestSettingsThatNoRequestCanHaveAreRefused(t *testing.T) {
+	const secret = "s3cret"
+	refused := func(s think.Settings) {
+		t.Helper()
+		s.Model = "m"
+		_, err := openai.New(s)
+		require.ErrorIs(t, err, think.ErrSettings)
+		require.NotContains(t, err.Error(), secret)
+	}
+	refused(think.Settings{Key: secret + "\n"})
+	for _, base := range []string{secret, "ftp://" + secret, "https://", "http://%zz" + secret, "://" + secret} {
+		refused(think.Settings{Key: "key", BaseURL: base})
+	}
+	for _, headers := range []string{"bad name: " + secret, "X-One: a\x01" + secret, ": " + secret} {
+		t.Setenv("OPENAI_CUSTOM_HEADERS", headers)
+		refused(think.Settings{Key: "key"})
+	}
 }
 
 func TestEveryCallInThePromptHasItsResult(t *testing.T) {

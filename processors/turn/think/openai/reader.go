@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -87,6 +88,9 @@ func (r *reader) say(content topics.Raw) {
 // number returns a number, which some servers write as a text or with a fraction of 0.
 func number(v topics.Raw) int64 {
 	n, _ := strconv.ParseFloat(topics.Text(v), 64)
+	if math.IsNaN(n) {
+		return 0
+	}
 	return int64(min(max(n, -1<<53), 1<<53))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
@@ -99,8 +100,9 @@ func addressOf(base string) (*url.URL, error) {
 	return u.Parse("chat/completions")
 }
 
-// headersOf returns the headers of requests: those of the environment, and the key.
-func headersOf(key string) http.Header {
+// headersOf returns the headers of requests: those of the environment, and the key. A header that no request can have would make every
+// request fail.
+func headersOf(key string) (http.Header, error) {
 	h := http.Header{"User-Agent": {"Turntable"}}
 	for name, variable := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
 		if value := os.Getenv(variable); value != "" {
@@ -115,23 +117,73 @@ func headersOf(key string) http.Header {
 	h.Set("Authorization", "Bearer "+key)
 	h.Set("Accept", "application/json")
 	h.Set("Content-Type", "application/json")
-	return h
+	for name, values := range h {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(values[0]) {
+			return nil, fmt.Errorf("%w: openai: Key, OPENAI_ORG_ID, OPENAI_PROJECT_ID or OPENAI_CUSTOM_HEADERS is no header", think.ErrSettings)
+		}
+	}
+	return h, nil
+}
+
+// WithMember returns a change of New that sets a member of the JSON object that is the body of every request, for parameters that
+// package think does not have, such as "reasoning_effort". It replaces a member of that name. It panics if the value cannot be encoded.
+func WithMember(name string, value any) func(*http.Request) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("openai: member %s cannot be encoded: %v", name, err))
+	}
+	return func(r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var members map[string]jsontext.Value
+		if err != nil || json.Unmarshal(body, &members, lenient) != nil {
+			return // another change has replaced the body
+		}
+		members[name] = raw
+		body, _ = json.Marshal(members, lenient) // they were decoded, so they can be encoded
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+}
+
+// lenient is how bodies are encoded: a conversation can have texts that are no valid UTF-8.
+var lenient = json.JoinOptions(
+	json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.EscapeForJS(true))
+
+// changed calls the functions of New. They may replace the body and the URL.
+func (m *Model) changed(r *http.Request) error {
+	host, body := r.URL.Host, r.Body
+	for _, change := range m.change {
+		change(r)
+	}
+	if r.URL.Host != host && r.Host == host {
+		r.Host = "" // that of the URL
+	}
+	if r.Body == body || r.Body == nil {
+		return nil
+	}
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.ContentLength = int64(len(raw))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
+	r.Body, err = r.GetBody()
+	return err
 }
 
 // post begins a completion. The caller closes the body of the response, whose status is below 400.
 func (m *Model) post(ctx context.Context, body request, key string) (*http.Response, error) {
-	raw, err := json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.EscapeForJS(true))
+	raw, err := json.Marshal(body, lenient)
 	if err != nil {
-		return nil, fmt.Errorf("openai: request: %w", err)
+		return nil, think.ErrConversation // a repeat has the same error
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.address.String(), bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("openai: request: %w", err)
+		return nil, think.ErrConversation
 	}
 	r.Header = m.headers.Clone()
 	r.Header.Set("Idempotency-Key", key)
-	for _, change := range m.change {
-		change(r)
+	if err := m.changed(r); err != nil {
+		return nil, think.ErrConversation
 	}
 	response, err := m.provider.HTTP.Do(r)
 	if err != nil || response.StatusCode < http.StatusBadRequest {

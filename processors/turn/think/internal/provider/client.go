@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -56,6 +57,8 @@ func New(name string, s think.Settings, prices think.Prices, rules Rules, classi
 	switch {
 	case strings.TrimSpace(s.Key) == "":
 		return nil, fmt.Errorf("%w: %s: Key is blank", think.ErrSettings, name)
+	case strings.ContainsFunc(s.Key, unicode.IsControl): // a header cannot have it: every request would fail
+		return nil, fmt.Errorf("%w: %s: Key has a line break or another control character", think.ErrSettings, name)
 	case strings.TrimSpace(s.Model) == "":
 		return nil, fmt.Errorf("%w: %s: Model is blank", think.ErrSettings, name)
 	case s.MaxTokens < 0 || s.Silence < 0:
