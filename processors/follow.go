@@ -184,6 +184,10 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 	return nil
 }
 
+// readsAgain is for how long the reads of a partition must not fail until it is said that they work: a success without records is not
+// seen, and a broker that does not answer takes 30 s for each failure.
+const readsAgain = time.Minute
+
 // read passes the records of a partition to the handler until ctx ends or the partition fails. It returns the next offset.
 func (f *Follower) read(
 	ctx context.Context, p place, claim sarama.PartitionConsumer, next int64, handled *handled,
@@ -192,8 +196,19 @@ func (f *Follower) read(
 	warning := retry.NewWarning(f.logger, nil, "follower cannot read a partition, trying again", "follower reads a partition again")
 	where := []zap.Field{zap.String("topic", p.topic), zap.Int32("partition", p.partition)}
 	errs.Go(func() {
-		for err := range claim.Errors() {
-			warning.Failed(err.Err, where...)
+		quiet := time.NewTimer(readsAgain)
+		defer quiet.Stop()
+		for {
+			select {
+			case err, ok := <-claim.Errors():
+				if !ok {
+					return
+				}
+				warning.Failed(err.Err, where...)
+				quiet.Reset(readsAgain)
+			case <-quiet.C:
+				warning.Over(where...)
+			}
 		}
 	})
 	defer errs.Wait()

@@ -21,7 +21,7 @@ const (
 
 // Warning logs for a loop what it waits for: at once when it begins to fail and when the error is a new one, then again after 5 s and
 // after times that double up to a minute, and once when it is over. A failure that returns within a minute is the same one, so that a
-// loop that fails every second time does not log every time. Its methods are safe for concurrent use; a nil Warning logs nothing.
+// loop that fails every second time does not log every time, and one that has not failed for a minute is another one, also without Over. Its methods are safe for concurrent use; a nil Warning logs nothing.
 type Warning struct {
 	log        *zap.Logger
 	clock      clock.Clock
@@ -32,6 +32,7 @@ type Warning struct {
 	said    map[string]struct{} // errors that were logged
 	logged  bool                // since the failure began
 	since   time.Time           // when it began, or was over
+	last    time.Time           // when it failed last
 	next    time.Time           // when errors that were logged are logged again
 	repeat  time.Duration
 }
@@ -56,11 +57,12 @@ func (w *Warning) FailedAs(cause string, fields ...zap.Field) {
 	defer w.mu.Unlock()
 	now := w.clock.Now()
 	if !w.failing.Swap(true) {
-		if now.Sub(w.since) >= lastRepeat {
-			w.said, w.next, w.repeat = map[string]struct{}{}, now, firstRepeat
-		}
 		w.since, w.logged = now, false
 	}
+	if w.said == nil || now.Sub(w.last) >= lastRepeat {
+		w.said, w.next, w.repeat = map[string]struct{}{}, now, firstRepeat
+	}
+	w.last = now
 	_, said := w.said[cause]
 	switch {
 	case !said && len(w.said) < maxTexts:

@@ -78,6 +78,17 @@ func TestLoopThatFailsEverySecondTimeIsQuiet(t *testing.T) {
 	require.LessOrEqual(t, logs.Len(), 2*8)
 }
 
+// Loops that do not know when they work again do not call Over.
+func TestFailureAfterAMinuteWithoutOneIsNew(t *testing.T) {
+	w, at, logs := newWarning()
+	minutes(1, at, logs, func(second int) { w.Failed(errors.New(strconv.Itoa(second))) })
+	at.Advance(time.Minute)
+	before := logs.Len()
+	w.Failed(errNoTopic)
+	w.Failed(errors.New("no leader"))
+	require.Equal(t, before+2, logs.Len(), "reasons that were not logged are logged, however many there were before")
+}
+
 func TestNilWarningLogsNothing(t *testing.T) {
 	var w *retry.Warning
 	w.Failed(errNoTopic)

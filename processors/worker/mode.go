@@ -91,8 +91,11 @@ func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, err
 	warning := retry.NewWarning(c.Logger, nil, "worker cannot ask the brokers for share groups, retrying", "the brokers have answered")
 	for {
 		found, err := share.Probe(ctx, client, c.Group)
-		if err == nil || ctx.Err() != nil {
+		switch {
+		case err == nil:
 			warning.Over(zap.String("group", c.Group))
+			return found, nil
+		case ctx.Err() != nil:
 			return found, nil
 		}
 		pause := wait.NextBackOff()

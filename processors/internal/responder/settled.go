@@ -22,7 +22,8 @@ type Lookup struct {
 	results, turns *Published
 	output         string
 	logger         *zap.Logger
-	warning        *retry.Warning
+	mu             sync.Mutex
+	warnings       map[string]*retry.Warning // by topic
 }
 
 // Sought is a record that settles a step or a call.
@@ -45,8 +46,8 @@ func StartLookup(
 	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
 	l = &Lookup{
 		follower: f, output: output, logger: logger,
-		warning: retry.NewWarning(logger, nil, "cannot look for an earlier result, trying again", "earlier results can be looked for"),
-		results: NewPublished(f, func(id string) string { return id }), turns: NewPublished(f, TurnOf),
+		warnings: map[string]*retry.Warning{},
+		results:  NewPublished(f, func(id string) string { return id }), turns: NewPublished(f, TurnOf),
 	}
 	return l, func() {
 		cancel()
@@ -122,8 +123,19 @@ func (l *Lookup) Answer(ctx context.Context, r processors.Inbound, results ...So
 	return out, true, nil
 }
 
+// warningOf returns the warnings about a topic. That another one can be read does not end them.
+func (l *Lookup) warningOf(topic string) *retry.Warning {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.warnings[topic] == nil {
+		l.warnings[topic] = retry.NewWarning(l.logger, nil, "cannot look for an earlier result, trying again", "earlier results can be looked for")
+	}
+	return l.warnings[topic]
+}
+
 // look calls f with the partition of a key until it returns no error. Topics that do not exist have nothing.
 func (l *Lookup) look(ctx context.Context, topic string, key []byte, f func(partition int32) error) error {
+	warning := l.warningOf(topic)
 	err := retry.Until(ctx, func() error {
 		partition, err := l.follower.Partition(topic, string(key))
 		if err == nil {
@@ -135,11 +147,11 @@ func (l *Lookup) look(ctx context.Context, topic string, key []byte, f func(part
 		return err
 	}, func(err error) {
 		if !errors.Is(err, processors.ErrNotFollowing) { // not yet connected
-			l.warning.Failed(err, zap.String("topic", topic))
+			warning.Failed(err, zap.String("topic", topic))
 		}
 	})
 	if err == nil {
-		l.warning.Over()
+		warning.Over(zap.String("topic", topic))
 	} else {
 		return fmt.Errorf("look for an earlier result on %s: %w", topic, err)
 	}

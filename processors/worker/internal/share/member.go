@@ -230,5 +230,5 @@ func (m *member) wakeAll() {
 
 func (m *member) report(what string, err error) {
 	m.failed(fmt.Errorf("worker: share group %s: %s: %w", m.config.Group, what, err))
-	m.requests.Failed(err, zap.String("request", what))
+	m.requests.FailedAs(what+": "+err.Error(), zap.String("request", what), zap.Error(err))
 }
