@@ -80,7 +80,7 @@ func (x *Index) askedBy(ctx context.Context, agent, id string) (p view.Permissio
 		return i >= 0
 	}
 	if ok = find(); !ok {
-		err = x.catchUp(ctx)
+		err = x.catchUpRows(ctx)
 		ok = find()
 	}
 	return p, ok, err

@@ -2,6 +2,7 @@ package crewhttp
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +81,15 @@ type wantedRow struct{ has, needs int64 }
 // awaitRow blocks until one of the rows has changed since it was noted, or ctx ends, and leaves out of wanted what is not behind any
 // more. It returns ErrNotReady if the index ends.
 func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error {
+	moved := make(chan struct{}, 1)
+	x.mu.Lock()
+	forget := x.announced.Await(moved, slices.Collect(maps.Keys(wanted))...)
+	x.mu.Unlock()
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		forget()
+	}()
 	for {
 		changed := false
 		x.mu.Lock()
@@ -98,7 +108,6 @@ func (x *Index) awaitRow(ctx context.Context, wanted map[string]wantedRow) error
 			x.mu.Unlock()
 			return nil
 		}
-		moved := x.announced.Moved()
 		x.mu.Unlock()
 		select {
 		case <-moved:

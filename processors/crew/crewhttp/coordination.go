@@ -138,7 +138,7 @@ func (h *Handler) pause(r *request) answer {
 		return badBody(err)
 	}
 	paused := strings.HasSuffix(r.URL.Path, "/pause")
-	if err := h.index.catchUp(r.Context()); err != nil {
+	if err := h.index.catchUpRows(r.Context()); err != nil {
 		return notReady()
 	}
 	id := h.inputID(r)

@@ -56,7 +56,7 @@ func (h *Handler) decide(r *request) answer {
 	}
 	err := h.index.look(r.Context(), r.Caller, ofCrews, find)
 	if err == nil && d.Status == team.Recorded { // it may be resolved by now
-		if err = h.index.catchUp(r.Context()); err == nil {
+		if err = h.index.catchUpRows(r.Context()); err == nil {
 			find()
 		}
 	}

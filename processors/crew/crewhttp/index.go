@@ -40,6 +40,7 @@ type Index struct {
 	follows        *tableindex.Index
 	events, tables *tableindex.Source
 	catchUp        func(context.Context) error // with the events and the tables: see tableindex.Index
+	catchUpRows    func(context.Context) error // with the tables only, for what no event announces
 	requests       requestReader
 	late           chan struct{} // capacity 1: text waits to be shown
 
@@ -114,7 +115,8 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x.events = &tableindex.Source{Topics: []string{catalog.CrewEvents.Name()}, Handle: p.onEvent, New: true, Then: p.read}
 	x.tables = &tableindex.Source{Topics: x.tableTopics(), Handle: x.onRow}
 	x.follows = tableindex.New(ErrConfig, ErrNotReady, x.events, x.tables)
-	x.follows.Stop, x.catchUp, x.requests = x.stop, x.follows.CatchUp, x.tables
+	x.follows.Stop, x.requests = x.stop, x.tables
+	x.catchUp, x.catchUpRows = x.follows.CatchUp, x.tables.CatchUp
 	return x, nil
 }
 

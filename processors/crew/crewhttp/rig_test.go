@@ -81,6 +81,7 @@ func newRig(t *testing.T, change ...func(*Config)) *rig {
 	require.NoError(t, err)
 	close(r.index.follows.Ready)
 	r.index.catchUp = func(context.Context) error { return nil }
+	r.index.catchUpRows = r.index.catchUp
 	r.http = httptest.NewServer(r.door)
 	t.Cleanup(r.http.Close)
 	t.Cleanup(r.index.stop)

@@ -16,7 +16,7 @@ import (
 func TestAgentOfAnotherCrewIsLookedForLikeAnUnknownOne(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Authenticate = callers })
 	r.agent("secret", "theirs", "")
-	r.index.catchUp = r.index.tables.CatchUp
+	r.index.catchUp, r.index.catchUpRows = r.index.tables.CatchUp, r.index.tables.CatchUp
 	require.Error(t, r.index.catchUp(t.Context()))
 	const mine = "Bearer eve.read-write-answer-control.mine"
 	for _, path := range []string{"GET /api/agents/", "POST /api/agents/%/message", "POST /api/agents/%/permission", "DELETE /api/agents/"} {

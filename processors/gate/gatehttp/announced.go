@@ -21,6 +21,8 @@ const (
 	requestedFor = time.Minute
 	// maxRequested bounds the gates that are requested and have no row. If there are more, the oldest are unknown.
 	maxRequested = 10_000
+	// maxWaiting is how many requests about gates without a row wait at the same time. The others take turns.
+	maxWaiting = 1000
 )
 
 // onRequest is called for each record of gate-requests. A shadow request opens no gate.
@@ -54,17 +56,30 @@ func (x *Index) endRequests(u update) {
 }
 
 // look returns the session of a gate that the caller may use, and otherwise that of a gate that the caller may not use. ok is false if
-// there is no row of the gate. Before that it catches up with the brokers, and waits for a row: for rowTimeout in all if the gate is
+// there is no row of the gate. caller is who asks. Before that it catches up with the brokers, and waits for a row: for rowTimeout in all if the gate is
 // requested, which may be true then, and for unknownWait otherwise.
-func (x *Index) look(ctx context.Context, id string, may func(session string) bool) (session string, ok, requested bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+func (x *Index) look(ctx context.Context, caller, id string, may func(session string) bool) (session string, ok, requested bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, x.rowTimeout)
 	defer cancel()
+	if err := x.waiting.Acquire(ctx, caller); err != nil {
+		return "", false, false, err
+	}
+	defer x.waiting.Release()
 	if err := x.follows.CatchUp(ctx); err != nil {
 		return "", false, false, err
 	}
 	timer := time.NewTimer(x.unknownWait)
 	defer timer.Stop()
 	over := timer.C
+	moved := make(chan struct{}, 1)
+	x.mu.Lock()
+	forget := x.requested.Await(moved, id)
+	x.mu.Unlock()
+	defer func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		forget()
+	}()
 	for {
 		x.mu.Lock()
 		of, requested := x.requested.Of(id, x.config.Clock.Now())
@@ -72,7 +87,6 @@ func (x *Index) look(ctx context.Context, id string, may func(session string) bo
 		if k := x.table.byID[id]; k != nil {
 			session, ok = k.session, true
 		}
-		moved := x.requested.Moved()
 		x.mu.Unlock()
 		requested = requested && may(of)
 		if ok && may(session) || over == nil && !requested {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +38,7 @@ func TestRequestAboutAGateWaitsForTheGate(t *testing.T) {
 	f := newField(t, processors.AtLeastOnce)
 	f.gates()
 	d := f.door(Config{})
-	d.index.unknownWait = time.Minute
+	d.index.unknownWait, d.index.rowTimeout = waitLimit, waitLimit
 	answered := make(chan got, 1)
 	go func() {
 		for {
@@ -127,4 +129,32 @@ func TestNewestRequestsAreAwaitedIfThereAreTooMany(t *testing.T) {
 	require.False(t, known("10"))
 	ask("g")
 	require.Equal(t, []string{"g"}, slices.Collect(d.index.requested.OnlyOf("s")))
+}
+
+// Rows of other gates, of which there may be many, wake no one.
+func TestRequestIsWokenByTheRowOfItsGate(t *testing.T) {
+	a, woken := tableindex.NewAnnounced(10, time.Minute), make(chan struct{}, 1)
+	forget := a.Await(woken, "g", "h")
+	a.Read("other")
+	require.Empty(t, woken)
+	a.Read("h")
+	a.Read("g")
+	require.Len(t, woken, 1)
+	forget()
+	require.False(t, a.Awaited())
+}
+
+func TestRequestsAboutUnknownGatesTakeTurns(t *testing.T) {
+	t.Parallel()
+	f := newField(t, processors.AtLeastOnce)
+	f.gates()
+	d := f.door(Config{})
+	d.index.waiting = entrance.NewSlots(1)
+	require.NoError(t, d.index.waiting.Acquire(t.Context(), "another"))
+	d.index.rowTimeout = 100 * time.Millisecond
+	require.Equal(t, 503, d.do("GET", "/api/gates/g", "").status)
+	d.index.waiting.Release()
+	d.index.rowTimeout = waitLimit
+	require.Equal(t, 404, d.do("GET", "/api/gates/g", "").status)
+	require.NoError(t, d.index.waiting.Acquire(t.Context(), "another"), "the slot is free again")
 }

@@ -114,7 +114,7 @@ func (h *Handler) find(r *request, id string) (session string, rejection answer,
 	var requested bool
 	if !known || !r.Caller.Allowed(session) {
 		var err error
-		if session, known, requested, err = h.index.look(r.Context(), id, r.Caller.Allowed); err != nil {
+		if session, known, requested, err = h.index.look(r.Context(), r.Key(), id, r.Caller.Allowed); err != nil {
 			return "", h.unreadable(err), false
 		}
 	}

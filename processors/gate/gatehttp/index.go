@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/bounds"
 	"github.com/turntable-streams/turntable/internal/rows/gaterow"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/processors/internal/tableindex"
 	"github.com/turntable-streams/turntable/topics"
@@ -48,7 +49,9 @@ type Index struct {
 	follows        *tableindex.Index
 	rows, standing *tableindex.Source // standing: the table of grants may not exist
 	shown          *seen.Log          // of whole requests
+	waiting        *entrance.Slots    // of requests about gates without a row
 	unknownWait    time.Duration      // see there
+	rowTimeout     time.Duration      // see there
 
 	mu        sync.Mutex
 	table     *table
@@ -71,7 +74,8 @@ func NewIndex(agent string, c Config) (*Index, error) {
 	x := &Index{
 		agent: agent, config: c, shown: seen.NewLog(), table: newTable(c.GateLimit, c.RowMemory),
 		watchers: map[string]map[*watcher]struct{}{}, approved: map[string][]*gaterow.Grant{},
-		requested: tableindex.NewAnnounced(maxRequested, requestedFor), unknownWait: unknownWait,
+		requested: tableindex.NewAnnounced(maxRequested, requestedFor), unknownWait: unknownWait, rowTimeout: rowTimeout,
+		waiting: entrance.NewSlots(maxWaiting),
 	}
 	x.rows = &tableindex.Source{Topics: []string{string(goka.GroupTable(catalog.GateGroup()))}, Handle: x.onRow}
 	x.standing = &tableindex.Source{Topics: []string{string(catalog.GateGrantTable())}, Handle: x.onGrants, Optional: true}

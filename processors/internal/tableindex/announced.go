@@ -15,7 +15,8 @@ type Announced struct {
 	lasts time.Duration
 	rows  *simplelru.LRU[string, announcement] // the oldest announcement is the first to expire
 	byOf  map[string]map[string]struct{}
-	moved chan struct{} // closed when a row is read; nil if no one waits
+	// awaited are the channels of those that wait for a row, by its ID.
+	awaited map[string]map[chan struct{}]struct{}
 }
 
 // announcement is a row that will be read. of says whose it is, so that only those wait who may know about it.
@@ -26,7 +27,7 @@ type announcement struct {
 
 // NewAnnounced returns room for so many announcements, each of which expires after lasts. When there are more, the oldest is dropped.
 func NewAnnounced(limit int, lasts time.Duration) *Announced {
-	a := &Announced{lasts: lasts, byOf: map[string]map[string]struct{}{}}
+	a := &Announced{lasts: lasts, byOf: map[string]map[string]struct{}{}, awaited: map[string]map[chan struct{}]struct{}{}}
 	a.rows, _ = simplelru.NewLRU(limit, func(id string, r announcement) { // its only error is a size of 0
 		delete(a.byOf[r.of], id)
 		if len(a.byOf[r.of]) == 0 {
@@ -72,22 +73,34 @@ func (a *Announced) All(now time.Time) iter.Seq2[string, string] {
 // OnlyOf returns the announced rows of one, also those that have expired. Read may be called for them meanwhile.
 func (a *Announced) OnlyOf(of string) iter.Seq[string] { return maps.Keys(a.byOf[of]) }
 
-// Read notes that a row was read or does not come into being, and wakes those that wait for Moved.
+// Read notes that a row was read or does not come into being, and wakes those that await it.
 func (a *Announced) Read(id string) {
 	a.rows.Remove(id)
-	if a.moved != nil {
-		close(a.moved)
-		a.moved = nil
+	for c := range a.awaited[id] {
+		select {
+		case c <- struct{}{}:
+		default: // it is awake
+		}
 	}
 }
 
-// Moved returns a channel that is closed when a row is read, announced or not.
-func (a *Announced) Moved() <-chan struct{} {
-	if a.moved == nil {
-		a.moved = make(chan struct{})
+// Await sends to c, which has a capacity of 1, whenever one of the rows is read, announced or not, until forget is called.
+func (a *Announced) Await(c chan struct{}, ids ...string) (forget func()) {
+	for _, id := range ids {
+		if a.awaited[id] == nil {
+			a.awaited[id] = map[chan struct{}]struct{}{}
+		}
+		a.awaited[id][c] = struct{}{}
 	}
-	return a.moved
+	return func() {
+		for _, id := range ids {
+			delete(a.awaited[id], c)
+			if len(a.awaited[id]) == 0 {
+				delete(a.awaited, id)
+			}
+		}
+	}
 }
 
-// Awaited reports whether Moved was called after the last row was read.
-func (a *Announced) Awaited() bool { return a.moved != nil }
+// Awaited reports whether a row is awaited.
+func (a *Announced) Awaited() bool { return len(a.awaited) > 0 }
