@@ -107,6 +107,11 @@ const HeaderMemoirVersion = "turntable.memoir-version"
 // MemoirEdit is the HeaderMemoirVersion of an edit.
 const MemoirEdit = "edit"
 
+// HeaderBy is the header of records that a person has asked for, on session-control and delivery-control and of marks in dead-letter
+// topics, with who it was: the subject of their credential, or their account. It is for people who look into what happened; no group
+// reads it.
+const HeaderBy = "turntable.by"
+
 // The headers of a dead-lettered record, as UTF-8 text. FlightDeck's Python workers also write the first four.
 const (
 	// HeaderErrorReason says why the record was dead-lettered. It never quotes the record.

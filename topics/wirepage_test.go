@@ -111,7 +111,7 @@ func headers(records []*wireRecord) []string {
 			}
 		}
 	}
-	return append(names, topics.HeaderErrorGroup, topics.HeaderErrorTruncated, topics.HeaderErrorRequeued)
+	return append(names, topics.HeaderErrorGroup, topics.HeaderErrorTruncated, topics.HeaderErrorRequeued, topics.HeaderBy)
 }
 
 // header describes a header.

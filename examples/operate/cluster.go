@@ -113,6 +113,9 @@ func added(base, with topics.Catalog) (specs []topics.Spec) {
 	return specs
 }
 
+// exists reports whether the brokers have a topic.
+func (c *cluster) exists(topic string) bool { return c.names[topic] }
+
 // need fails if a topic does not exist.
 func (c *cluster) need(topic string) error {
 	if c.names[topic] {

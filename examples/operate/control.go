@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
 
-	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/operations"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -139,7 +140,7 @@ func (c control) run(ctx context.Context, o *operator) error {
 	if result.TurnID, err = c.check(view, &c.record); err != nil {
 		return err
 	}
-	out, err := processors.OutboundOf(cluster.catalog.SessionControl, c.session, c.record, c.id(result.TurnID))
+	out, err := operations.Control(cluster.catalog, c.session, c.record, cmp.Or(result.TurnID, rand.Text()), account())
 	if err != nil {
 		return err
 	}
@@ -160,15 +161,6 @@ func (c control) run(ctx context.Context, o *operator) error {
 	return o.print(result, func(t *columns) {
 		t.line(c.record.Action, c.session, map[bool]string{true: "done", false: "written"}[result.Done])
 	})
-}
-
-// id returns the turntable.id of the record: if it is dead-lettered and requeued, the group knows that it has handled it. All
-// cancellations of a turn have the same, so that the second of two commands at the same time does not end the next turn.
-func (c control) id(turnID string) string {
-	if turnID == "" {
-		turnID = rand.Text()
-	}
-	return "operate/" + c.record.Action + "/" + turnID
 }
 
 // lateGroup explains that a group has not handled a record, which stays in its topic.

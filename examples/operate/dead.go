@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/operations"
 )
 
 // deadCommand lists dead deliveries and dead letters.
@@ -16,7 +17,7 @@ type deadCommand struct {
 type deadList struct {
 	Agent      string          `json:"agent"`
 	Deliveries []delivery.View `json:"deliveries"`
-	Letters    []*letter       `json:"letters"`
+	Letters    []*operations.Letter       `json:"letters"`
 }
 
 func (c *deadCommand) Run(ctx context.Context, o *operator) error {
@@ -26,7 +27,7 @@ func (c *deadCommand) Run(ctx context.Context, o *operator) error {
 	if err := o.cluster.need(o.cluster.catalog.Table()); err != nil {
 		return err
 	}
-	list := deadList{Agent: o.agent, Deliveries: []delivery.View{}, Letters: []*letter{}}
+	list := deadList{Agent: o.agent, Deliveries: []delivery.View{}, Letters: []*operations.Letter{}}
 	var err error
 	if c.Group == "" && o.cluster.has("deliveries") {
 		if list.Deliveries, err = o.deliveries(ctx, isDead); err != nil {
@@ -58,7 +59,7 @@ func (c *deadCommand) Run(ctx context.Context, o *operator) error {
 	})
 }
 
-func requeuedOf(t *columns, l *letter) string {
+func requeuedOf(t *columns, l *operations.Letter) string {
 	if l.FailedAgain {
 		return "failed again"
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/operations"
 )
 
 // requeueCommand tries dead deliveries again and writes dead letters back to their topics.
@@ -98,14 +100,14 @@ func (c *requeueCommand) requeue(ctx context.Context, o *operator, result *reque
 	if len(groups) == 0 {
 		return nil
 	}
-	w, err := o.writeBack(ctx)
+	w, err := operations.NewWriteBack(ctx, o.brokers, o.cluster.catalog, account(), o.options...)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	for _, g := range groups {
 		err = errors.Join(err, c.letters(ctx, o, w, g, result))
-		if ctx.Err() != nil || errors.Is(err, errLast) {
+		if ctx.Err() != nil || errors.Is(err, operations.ErrLast) {
 			return err
 		}
 	}
@@ -119,7 +121,7 @@ func (c *requeueCommand) deliveries(ctx context.Context, o *operator, result *re
 		return err
 	}
 	for _, v := range dead {
-		if err := v.Requeue(ctx, o.cluster.to, o.agent); err != nil {
+		if err := v.Requeue(ctx, o.cluster.to, o.agent, account()); err != nil {
 			return publishFailed(ctx, err)
 		}
 		result.Requeued = append(result.Requeued, v.DeliveryID)
@@ -128,8 +130,8 @@ func (c *requeueCommand) deliveries(ctx context.Context, o *operator, result *re
 }
 
 // letters writes the letters of a group back.
-func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack, g goka.Group, result *requeueResult) error {
-	reads, err := o.reader(ctx, letterTopic(g))
+func (c *requeueCommand) letters(ctx context.Context, o *operator, w *operations.WriteBack, g goka.Group, result *requeueResult) error {
+	reads, err := o.reader(ctx, operations.LetterTopic(g))
 	if err != nil {
 		return err
 	}
@@ -138,31 +140,31 @@ func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack,
 	if err != nil {
 		return err
 	}
-	done := newMarks()
+	done := operations.NewMarks()
 	failed := 0
 	for _, l := range letters {
 		if !c.wants(l.ID) || c.All && l.RequeuedAt != "" {
 			continue
 		}
-		reason := o.unfit(l)
+		reason := l.Unfit(o.cluster.catalog, o.cluster.exists)
 		switch {
-		case done.of(l) != "":
+		case done.Of(l) != "":
 			reason = "it is a copy of one that was requeued"
 		case c.All && !c.Again && l.FailedAgain:
 			reason = "it failed again after it was requeued: give its ID, or --again"
 		case c.All && reason == "":
-			reason = o.refused(l)
+			reason = l.Refused(o.cluster.catalog)
 		}
 		if reason != "" {
 			result.Skipped = append(result.Skipped, skipped{l.ID, reason})
 			continue
 		}
-		record, err := reads.record(ctx, l.partition, l.offset)
+		record, err := reads.record(ctx, l.Partition, l.Offset)
 		if err != nil {
 			return fmt.Errorf("%d requeued, then %s was not written: %w; run the command again for the rest", len(result.Requeued), l.ID, err)
 		}
-		mark, err := w.write(ctx, l, record)
-		if errors.Is(err, errNotWritten) {
+		mark, err := w.Write(ctx, l, record)
+		if errors.Is(err, operations.ErrNotWritten) {
 			failed++
 			result.Skipped = append(result.Skipped, skipped{l.ID, oneLine(err)})
 			continue
@@ -170,7 +172,7 @@ func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack,
 		if err != nil {
 			return fmt.Errorf("%d requeued, then %s failed: %w; run the command again for the rest", len(result.Requeued), l.ID, err)
 		}
-		done.add(mark)
+		done.Add(mark)
 		result.Requeued = append(result.Requeued, l.ID)
 		o.waiting("requeued %s", l.ID)
 	}
@@ -180,18 +182,7 @@ func (c *requeueCommand) letters(ctx context.Context, o *operator, w *writeBack,
 	return nil
 }
 
-// unfit says why a letter cannot be written back, "" if it can.
-func (o *operator) unfit(l *letter) string {
-	known := slices.ContainsFunc(o.cluster.catalog.Specs(), isNamed(l.Source.Topic))
-	switch {
-	case l.RequeuedAt != "":
-		return "it was requeued at " + l.RequeuedAt
-	case l.Truncated:
-		return "its value was truncated or withheld: the original may still be at " + l.Source.String()
-	case l.Source.Topic == "":
-		return "it does not say where it is from"
-	case !known || !o.cluster.names[l.Source.Topic]:
-		return "the agent has no topic " + clean(l.Source.Topic)
-	}
-	return ""
+// isOf reports whether the ID of a letter is one of a group.
+func isOf(g goka.Group) func(id string) bool {
+	return func(id string) bool { return strings.HasPrefix(id, operations.LetterTopic(g)+"/") }
 }

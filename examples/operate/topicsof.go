@@ -233,6 +233,3 @@ func retentionOf(ms *int64) string {
 	}
 	return rounded(time.Duration(*ms) * time.Millisecond)
 }
-
-// compare orders by a text and then a number.
-func compare(a, b string, n, m int64) int { return cmp.Or(cmp.Compare(a, b), cmp.Compare(n, m)) }

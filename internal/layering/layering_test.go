@@ -137,7 +137,8 @@ var layers = []layer{
 	{is: shared, own: true},
 	{is: under("processors/worker"), own: true},
 	{is: answering, own: true},
-	{is: func(n string) bool { return under("processors")(n) && !assembly(n) }, own: true}, // of one capability: see below
+	{is: func(n string) bool { return under("processors")(n) && !assembly(n) && !screen(n) }, own: true}, // of one capability: see below
+	{is: screen},
 	{is: assembly, own: true},
 	{is: bench, own: true},
 	{is: under("examples"), own: true},
@@ -145,6 +146,9 @@ var layers = []layer{
 
 // embedded is the broker for development and tests. It knows nothing of this library.
 const embedded = "processors/embedded"
+
+// screen shows operators what all capabilities have.
+var screen = under("processors/console")
 
 // assembly makes an agent of all capabilities, and tests it.
 var assembly = under("processors/agent")
@@ -221,7 +225,7 @@ var transports = []string{"processors/peer/transport", "processors/channel"}
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
 	rest, _ := strings.CutPrefix(name, "processors/")
-	if rest == name || name == embedded || shared(name) || answering(name) || assembly(name) {
+	if rest == name || name == embedded || shared(name) || answering(name) || assembly(name) || screen(name) {
 		return ""
 	}
 	folder, _, _ := strings.Cut(rest, "/")
@@ -242,8 +246,8 @@ var confined = []struct {
 }{
 	{"github.com/IBM/sarama", []string{
 		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/",
-		"processors/turn/migrate", // transactions with offsets of a group of its own
-		"examples/operate",        // the requests of operators, and transactions
+		"processors/turn/migrate",                   // transactions with offsets of a group of its own
+		"examples/operate", "processors/operations", // the requests of operators, and transactions
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{
@@ -265,7 +269,7 @@ var confined = []struct {
 		"processors/delegation/delegationhttp", "processors/channel/internal/platform", "processors/channel/internal/platform/platformtest", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
-		"processors/crew/crewhttp",
+		"processors/crew/crewhttp", "processors/console",
 		"processors/turn/think/", // the models of providers
 		"internal/kafka",         // the token endpoint of a cluster
 	}},

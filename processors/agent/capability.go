@@ -123,6 +123,7 @@ type plan struct {
 	catalog topics.Catalog
 	graphs  []*goka.GroupGraph // that of the turn is the first
 	given   []think.Tool       // tools that groups answer
+	budgets turn.Budgets
 }
 
 // names returns the names of the tools that groups answer.
@@ -135,7 +136,7 @@ func (p plan) names() (names []string) {
 
 func (c *Config) plan(agent string) (p plan, err error) {
 	n := c.needs()
-	p.given = n.tools
+	p.given, p.budgets = n.tools, n.turn.Budgets
 	if p.catalog, err = topics.For(agent, n.topics...); err != nil {
 		return plan{}, err
 	}

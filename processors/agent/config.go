@@ -79,6 +79,10 @@ type Config struct {
 	// count clients by their address.
 	TrustedProxies []netip.Prefix
 
+	// Console is the page for operators: console.Config{} of package console, which is served at /console/ (default none: a program with
+	// it is 18 MB larger). Without Authenticate it only shows, unless Open is set.
+	Console Console
+
 	// Brokers are the addresses of Kafka. Default: KAFKA_BOOTSTRAP_SERVERS, with the other variables of
 	// processors.FromEnviron. Without either, the agent runs a broker in its own process, whose records are gone when it ends
 	// (with StateDir they stay): for development.

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
+	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/loopback"
@@ -16,7 +19,9 @@ import (
 	"github.com/turntable-streams/turntable/processors/gate/gatehttp"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/peer/peerhttp"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/turnhttp"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The paths of the doors that this package chooses. The others are those of the doors' packages.
@@ -35,7 +40,7 @@ func (c *Config) door() auth.Door {
 }
 
 func (a *assembly) addDoors() error {
-	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addChannels, a.addDelegations, a.addPeers} {
+	for _, add := range []func() error{a.addInvoke, a.addChat, a.addScreens, a.addChannels, a.addDelegations, a.addPeers, a.addConsole} {
 		if err := add(); err != nil {
 			return err
 		}
@@ -146,6 +151,35 @@ func (a *assembly) addPeers() error {
 		a.mux.Handle(path, d)
 	}
 	a.doors, a.ready = append(a.doors, connected(replies.Run, a.brokers, a.kafka)), append(a.ready, replies.Ready())
+	return nil
+}
+
+// Console is a page for operators. console.Config of package console is one. It is an interface, so that programs without one do not
+// link it.
+type Console interface {
+	// For returns the page of an agent: the path below which it is served, its handler, and what it runs meanwhile. groups are those
+	// that run in this process.
+	For(door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor, budgets turn.Budgets) (
+		root string, h http.Handler, run func(context.Context, []string, ...processors.Option) error, err error)
+}
+
+// addConsole adds the page for operators. It trusts no page of another site, and without Authenticate it only shows, unless Open is
+// set.
+func (a *assembly) addConsole() error {
+	c := a.config
+	if c.Console == nil {
+		return nil
+	}
+	groups := map[goka.Group]*processors.Processor{}
+	for i, p := range a.groups {
+		groups[a.plan.graphs[i].Group()] = p
+	}
+	root, h, run, err := c.Console.For(auth.Door{Authenticate: c.Authenticate, Open: c.Open, Logger: c.Logger}, a.plan.catalog, a.to, groups, a.plan.budgets)
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	a.mux.Handle(root, h)
+	a.doors = append(a.doors, connected(run, a.brokers, a.kafka))
 	return nil
 }
 

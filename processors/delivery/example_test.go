@@ -95,7 +95,7 @@ func ExampleDeliveries() {
 	}
 	for _, v := range views {
 		if v.Status == delivery.StatusDead {
-			fmt.Println(v.DeliveryID, v.Requeue(context.Background(), printer{}, "quay"))
+			fmt.Println(v.DeliveryID, v.Requeue(context.Background(), printer{}, "quay", "mira"))
 		}
 	}
 	fmt.Println(len(views))

@@ -177,7 +177,7 @@ func TestDeathThatAnOperatorHasSeenIsRequeuedOnce(t *testing.T) {
 	require.NotContains(t, string(text), secret)
 	requeue := func() {
 		var w written
-		require.NoError(t, v.Requeue(t.Context(), &w, "quay"))
+		require.NoError(t, v.Requeue(t.Context(), &w, "quay", "mira"))
 		require.Len(t, w, 1)
 		require.Equal(t, b.topics.DeliveryControl.Name(), w[0].Topic)
 		b.controls.PipeRaw(w[0].Key, w[0].Value, processortest.WithHeaders(w[0].Headers))

@@ -82,8 +82,9 @@ func viewOf(session string, d *deliveryrow.Delivery) View {
 
 // Requeue is the function Requeue for a dead delivery that an operator has seen, once: the ID of the record is that of this death,
 // so repeats of the call have no effect while the session remembers it (Config.RememberFor), also after the delivery has died again.
-func (v View) Requeue(ctx context.Context, to processors.Publisher, agent string) error {
-	return requeue(ctx, to, agent, v.SessionID, v.DeliveryID, fmt.Sprintf("%s/requeue/%d", v.DeliveryID, v.round))
+// by is who asks for it, for the header topics.HeaderBy.
+func (v View) Requeue(ctx context.Context, to processors.Publisher, agent, by string) error {
+	return requeue(ctx, to, agent, v.SessionID, v.DeliveryID, fmt.Sprintf("%s/requeue/%d", v.DeliveryID, v.round), by)
 }
 
 func isoOrEmpty(ms int64) string {

@@ -34,6 +34,8 @@ type View struct {
 type TurnView struct {
 	TurnID    string `json:"turn_id"`
 	RequestID string `json:"request_id,omitempty"`
+	// AcceptedAt is the time of the turn's message, empty if it is not known.
+	AcceptedAt string `json:"accepted_at,omitempty"`
 	// Step is the number of the step, from 1.
 	Step int `json:"step"`
 	// WaitsFor is one of the Wait constants, and DeadlineAt is when the turn stops waiting. It is empty while the turn waits for gates
@@ -95,7 +97,7 @@ func Inspect(session string, row any) (View, error) {
 func viewOfTurn(t *turnrow.OpenTurn) *TurnView {
 	v := &TurnView{
 		TurnID: t.Message.GetTurnId(), RequestID: t.Message.GetRequestId(), Step: int(t.Step), WaitsFor: WaitModel,
-		DeadlineAt: isoOrEmpty(t.DeadlineMs),
+		DeadlineAt: isoOrEmpty(t.DeadlineMs), AcceptedAt: isoOrEmpty(t.Message.GetTimestampMs()),
 	}
 	open, gates := 0, 0
 	for _, c := range t.Calls {

@@ -201,13 +201,24 @@ func (s *Source) CatchUp(ctx context.Context) error {
 func (s *Source) Read(
 	ctx context.Context, caller string, partition int32, offset int64,
 ) (r processors.Inbound, ok bool, err error) {
+	return s.ReadOf(ctx, caller, s.Topics[0], partition, offset)
+}
+
+// ReadOf is Read for a record of one of the source's topics.
+func (s *Source) ReadOf(
+	ctx context.Context, caller, topic string, partition int32, offset int64,
+) (r processors.Inbound, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if err := s.index.reading.Acquire(ctx, caller); err != nil {
 		return r, false, fmt.Errorf("%w: %w", s.index.notReady, err)
 	}
 	defer s.index.reading.Release()
-	_, err = s.Follower().ReplayRange(ctx, s.Topics[0], partition, offset, offset+1,
+	from := s.Follower()
+	if from == nil {
+		return r, false, s.index.notReady
+	}
+	_, err = from.ReplayRange(ctx, topic, partition, offset, offset+1,
 		func(_ context.Context, found processors.Inbound) bool {
 			r, ok = found, found.Offset == offset
 			return false

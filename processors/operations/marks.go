@@ -1,4 +1,4 @@
-package main
+package operations
 
 import (
 	"slices"
@@ -8,9 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// marks are the records of a dead-letter topic that say which letters were written back.
-type marks struct {
-	bySource map[place][]mark
+// Marks are the records of a dead-letter topic that say which letters were written back. Use NewMarks. It is not safe for concurrent
+// use.
+type Marks struct {
+	bySource map[Place][]mark
 	byID     map[string][]mark // by turntable.id
 	written  map[string]bool   // the places of the records that were written back
 }
@@ -21,10 +22,14 @@ type mark struct {
 	offset    int64
 }
 
-func newMarks() marks { return marks{map[place][]mark{}, map[string][]mark{}, map[string]bool{}} }
+// NewMarks returns no marks.
+func NewMarks() Marks { return Marks{map[Place][]mark{}, map[string][]mark{}, map[string]bool{}} }
 
-// add adds a mark.
-func (m marks) add(r processors.Inbound) {
+// Len returns how many records were written back.
+func (m Marks) Len() int { return len(m.written) }
+
+// Add adds a mark.
+func (m Marks) Add(r processors.Inbound) {
 	this := mark{r.Timestamp, r.Partition, r.Offset}
 	m.written[string(r.Value)] = true
 	if source, ok := sourceOf(r); ok {
@@ -37,17 +42,17 @@ func (m marks) add(r processors.Inbound) {
 
 // after reports whether the mark is later than a letter. It is in the partition of its own letter; copies with another key may be in
 // another one, where only the times tell.
-func (k mark) after(l *letter) bool {
-	if k.partition == l.partition {
-		return k.offset > l.offset
+func (k mark) after(l *Letter) bool {
+	if k.partition == l.Partition {
+		return k.offset > l.Offset
 	}
 	return !k.at.Before(l.at)
 }
 
-// of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was written back later, or
+// Of returns when the record of a letter was written back, "" if it was not. A letter is done if its record was written back later, or
 // a copy of it with the same turntable.id. A letter that is later than the mark is not done: the record has failed again, or another
 // one has its place, because its topic was deleted and created again.
-func (m marks) of(l *letter) string {
+func (m Marks) Of(l *Letter) string {
 	for _, known := range [][]mark{m.bySource[l.Source], m.byID[string(l.headers.Header(topics.HeaderID))]} {
 		if i := slices.IndexFunc(known, func(k mark) bool { return k.after(l) }); i >= 0 {
 			return topics.Timestamp(known[i].at)
@@ -56,7 +61,9 @@ func (m marks) of(l *letter) string {
 	return ""
 }
 
-// again reports whether the record of a letter that is not done is one that was written back, as far as its place and ID tell.
-func (m marks) again(l *letter) bool {
-	return len(m.bySource[l.Source]) > 0 || len(m.byID[string(l.headers.Header(topics.HeaderID))]) > 0 || m.written[l.Source.String()]
+// Judge sets the RequeuedAt and FailedAgain of a letter, as far as its place and ID tell.
+func (m Marks) Judge(l *Letter) {
+	l.RequeuedAt = m.Of(l)
+	l.FailedAgain = l.RequeuedAt == "" && (len(m.bySource[l.Source]) > 0 ||
+		len(m.byID[string(l.headers.Header(topics.HeaderID))]) > 0 || m.written[l.Source.String()])
 }

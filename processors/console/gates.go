@@ -1,0 +1,316 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func gates(r *request) {
+	x := r.console.follower.index
+	x.mu.Lock()
+	l := listed(r, listing[openGate]{Page: "/gates", Noun: "open gates", Empty: "No gate waits for a person."}, &x.gates, pageSize,
+		func(ms int64, id string) *openGate { return &openGate{opened: ms, id: id} },
+		func(g *openGate) (int64, string) { return g.opened, g.id },
+		func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) })
+	if l.Total = x.gates.n; r.Caller.MayUse != nil {
+		l.Total = -1
+	}
+	x.mu.Unlock()
+	r.show(http.StatusOK, "gates", page{Title: "Gates", Section: "/gates", About: aboutGates, Body: l})
+}
+
+// The fields of an open gate for templates.
+
+// ID returns the gate's ID.
+func (g openGate) ID() string { return g.id }
+
+// Session returns the ID of the session.
+func (g openGate) Session() string { return g.session }
+
+// Tool returns the name of the tool.
+func (g openGate) Tool() string { return g.tool }
+
+// Kind returns what is asked for.
+func (g openGate) Kind() string { return g.kind }
+
+// Agent returns who asks.
+func (g openGate) Agent() string { return g.agent }
+
+// Dangerous reports whether the request is dangerous.
+func (g openGate) Dangerous() bool { return g.dangerous }
+
+// Opened returns when the gate was opened, and Expires when it expires.
+func (g openGate) Opened() int64 { return g.opened }
+
+// Expires returns when the gate expires.
+func (g openGate) Expires() int64 { return g.expires }
+
+// gatePage is one gate.
+type gatePage struct {
+	Gate       gate.View
+	Opened     int64
+	Expires    int64
+	Shown      bool // the request was asked for
+	Args       string
+	Message    string
+	Options    []option
+	Diffs      []diff
+	Answer     string
+	Effective  string
+	CanApprove bool
+	CanAnswer  bool
+	CanDeny    bool
+	CanEdit    bool
+	ForSession bool // an approval may count for the session
+	ForAgent   bool
+	Compared   *diff
+	Edited     string // what the form had
+	Reason     string
+	Wrong      string
+	// The request is in its own language: options that the caller has no name for are left out.
+}
+
+// option is one of the choices of a request.
+type option struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+func showGate(r *request) {
+	session, id := r.first("session"), r.first("id")
+	v, ok := r.gateOf(session, id)
+	if !ok {
+		return
+	}
+	b := r.gatePageOf(v)
+	p := page{Title: "Gate", Section: "/gates", About: aboutGates, Body: b}
+	if mine := r.first("decision"); mine != "" && v.Outcome != nil {
+		said := "decided"
+		if v.Outcome.DecisionID != mine {
+			said = "other"
+		}
+		p.Said, p.Failed = saying(said)
+	}
+	r.show(http.StatusOK, "gate", p)
+}
+
+// gateOf reads a gate of a session. It answers the request if there is none.
+func (r *request) gateOf(session, id string) (v gate.View, ok bool) {
+	if !r.Caller.Allowed(session) {
+		r.fail(http.StatusNotFound, "There is no such gate.")
+		return v, false
+	}
+	views, err := r.gatesOf(session)
+	if err != nil {
+		r.console.logUnreadable(err)
+		r.fail(http.StatusServiceUnavailable, "The gate cannot be read now. Try again.")
+		return v, false
+	}
+	i := slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id })
+	if i < 0 {
+		r.fail(http.StatusNotFound, "There is no such gate: it ended so long ago that it is forgotten, or its session was purged.")
+		return v, false
+	}
+	return views[i], true
+}
+
+func (r *request) gatePageOf(v gate.View) *gatePage {
+	b := &gatePage{
+		Gate: v, Opened: millis(v.RequestedAt), Expires: millis(v.ExpiresAt), Shown: r.first("show") == "request",
+		CanApprove: slices.Contains(v.Allowed, topics.VerdictApprove), CanAnswer: slices.Contains(v.Allowed, topics.VerdictAnswer),
+		CanDeny: slices.Contains(v.Allowed, topics.VerdictDeny), CanEdit: slices.Contains(v.Allowed, topics.VerdictEdit),
+		ForSession: !v.Dangerous, ForAgent: !v.Dangerous && r.can(auth.Control) && r.everything(),
+	}
+	if v.Options != nil {
+		_ = json.Unmarshal(v.Options, &b.Options) // of another form: there are none to choose
+	}
+	if !b.Shown {
+		return b
+	}
+	b.Args = r.masked("arguments", v.SessionID, v.Args)
+	b.Message = r.masked("message", v.SessionID, []byte(v.Message))
+	for i := range b.Options {
+		b.Options[i].Name = r.masked("options", v.SessionID, []byte(b.Options[i].Name))
+	}
+	for _, e := range edits(v.Args) {
+		b.Diffs = append(b.Diffs, diffOf(r.masked("arguments", v.SessionID, []byte(e.before)), r.masked("arguments", v.SessionID, []byte(e.after)), e.file))
+	}
+	if v.Outcome != nil {
+		b.Answer = r.masked("answer", v.SessionID, v.Outcome.Answer)
+		b.Effective = r.masked("arguments", v.SessionID, v.Outcome.EffectiveArgs)
+	}
+	if b.Edited == "" {
+		b.Edited = escaped(pretty(v.Args))
+	}
+	return b
+}
+
+// escaped returns JSON in which characters that are not visible are escapes, which mean the same.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if hidden(c) && c != '\n' && c != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// pretty indents JSON.
+func pretty(raw topics.Raw) string {
+	v := jsontext.Value(slices.Clone(raw))
+	if v.Indent(jsontext.WithIndent("  ")) != nil {
+		return string(raw)
+	}
+	return string(v)
+}
+
+// edit is a text that a tool replaces by another one.
+type edit struct{ file, before, after string }
+
+// editNames are how tools name the texts of an edit.
+var editNames = []struct{ before, after string }{
+	{"old_string", "new_string"}, {"oldText", "newText"}, {"old_str", "new_str"}, {"old_text", "new_text"}, {"before", "after"},
+}
+
+// mostEdits bounds the edits of a request that are shown as such. The arguments are shown too.
+const mostEdits = 20
+
+// edits returns the edits in the arguments of a call, wherever they are.
+func edits(args topics.Raw) (list []edit) {
+	var value any
+	if json.Unmarshal(args, &value, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	file := ""
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for _, name := range []string{"file_path", "path", "file"} {
+				if text, ok := v[name].(string); ok {
+					file = text
+				}
+			}
+			for _, n := range editNames {
+				after, ok := v[n.after].(string)
+				before, _ := v[n.before].(string)
+				if ok && len(list) < mostEdits {
+					list = append(list, edit{file, before, after})
+				}
+			}
+			for _, e := range v {
+				if _, isText := e.(string); !isText {
+					walk(e)
+				}
+			}
+		}
+	}
+	walk(value)
+	return list
+}
+
+// diff is the difference of two texts by lines.
+type diff struct {
+	File  string
+	Lines []diffLine
+	Whole bool // the texts are too long to be compared: all lines of both are there
+}
+
+// diffLine is a line that is in both texts (Sign is a space), in the first only (-) or in the second only (+).
+type diffLine struct{ Sign, Text string }
+
+// mostCompared is how many pairs of lines are compared at most.
+const mostCompared = 4_000_000
+
+func diffOf(before, after, file string) diff {
+	a, b := lines(before), lines(after)
+	d := diff{File: visible(file)}
+	add := func(sign string, texts ...string) {
+		for _, t := range texts {
+			d.Lines = append(d.Lines, diffLine{sign, t})
+		}
+	}
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	add(" ", a[:head]...)
+	same, end := a[len(a)-tail:], tail
+	a, b = a[head:len(a)-end], b[head:len(b)-end]
+	if d.Whole = len(a)*len(b) > mostCompared; d.Whole {
+		add("-", a...)
+		add("+", b...)
+	} else {
+		// longest[i][j] is the length of the longest common sequence of the lines from i and from j on.
+		longest := make([][]int32, len(a)+1)
+		for i := range longest {
+			longest[i] = make([]int32, len(b)+1)
+		}
+		for i := len(a) - 1; i >= 0; i-- {
+			for j := len(b) - 1; j >= 0; j-- {
+				if longest[i][j] = max(longest[i+1][j], longest[i][j+1]); a[i] == b[j] {
+					longest[i][j] = longest[i+1][j+1] + 1
+				}
+			}
+		}
+		i, j := 0, 0
+		for i < len(a) || j < len(b) {
+			switch {
+			case i < len(a) && j < len(b) && a[i] == b[j]:
+				add(" ", a[i])
+				i, j = i+1, j+1
+			case j == len(b) || i < len(a) && longest[i+1][j] >= longest[i][j+1]:
+				add("-", a[i])
+				i++
+			default:
+				add("+", b[j])
+				j++
+			}
+		}
+	}
+	add(" ", same...)
+	return d
+}
+
+func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// Changed says how many lines differ.
+func (d diff) Changed() string {
+	removed, added := 0, 0
+	for _, l := range d.Lines {
+		switch l.Sign {
+		case "-":
+			removed++
+		case "+":
+			added++
+		}
+	}
+	return strconv.Itoa(removed) + " lines removed, " + strconv.Itoa(added) + " added"
+}

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/operations"
+)
+
+// groupLine is a group that runs in this process.
+type groupLine struct {
+	Group, State string
+	Since        int64
+	Restarts     int
+	Error        string
+	Lag          int64
+	Partitions   []partitionLine
+}
+
+type partitionLine struct {
+	Topic     string
+	Partition int32
+	Lag       int64
+}
+
+// own returns the groups that run in this process.
+func (c *Console) own() (list []groupLine) {
+	for _, g := range slices.Sorted(maps.Keys(c.config.Processors)) {
+		h := c.config.Processors[g].Health()
+		l := groupLine{Group: string(g), State: string(h.State), Since: h.Since.UnixMilli(), Restarts: h.Restarts}
+		if h.Err != nil {
+			l.Error = visible(h.Err.Error())
+		}
+		for _, topic := range slices.Sorted(maps.Keys(h.Lag)) {
+			for _, p := range slices.Sorted(maps.Keys(h.Lag[topic])) {
+				l.Partitions = append(l.Partitions, partitionLine{topic, p, h.Lag[topic][p]})
+				l.Lag += h.Lag[topic][p]
+			}
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+func groups(r *request) {
+	if !r.everything() {
+		r.fail(http.StatusForbidden, "This page is about all sessions: you may use some of them only.")
+		return
+	}
+	all, at, failed := r.console.lags.get(r.now)
+	r.show(http.StatusOK, "processors", page{Title: "Processors", Section: "/processors", About: "time", Body: struct {
+		Own    []groupLine
+		All    []operations.GroupLag
+		At     int64
+		Failed string
+	}{r.console.own(), all, at, failed}})
+}
+
+const (
+	// lagEvery is how often the lags of all groups are asked for while someone looks at them, and lagTimeout for how long.
+	lagEvery   = 5 * time.Second
+	lagTimeout = 10 * time.Second
+	// watched is how long someone looks at a page.
+	watched = time.Minute
+)
+
+// lags are how far the groups are behind, in all processes. They are asked for only while someone looks at them.
+type lags struct {
+	mu     sync.Mutex
+	looked time.Time
+	at     time.Time
+	all    []operations.GroupLag
+	err    error
+}
+
+// get returns the last lags, when they were read, and why they are not newer.
+func (l *lags) get(now time.Time) (all []operations.GroupLag, at int64, failed string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked = now
+	if !l.at.IsZero() {
+		at = l.at.UnixMilli()
+	}
+	switch {
+	case l.err != nil:
+		failed = "The brokers could not be asked for the offsets of the groups: " + visible(l.err.Error())
+	case l.at.IsZero():
+		failed = "The brokers are being asked for the offsets of the groups: they are on the next view of this page."
+	}
+	return l.all, at, failed
+}
+
+// readLags asks for the lags while someone looks at them, until ctx ends.
+func (c *Console) readLags(ctx context.Context) {
+	for clock.Sleep(ctx, c.config.Clock, lagEvery/5) {
+		now := c.config.Clock.Now()
+		c.lags.mu.Lock()
+		wanted := now.Sub(c.lags.looked) < watched && now.Sub(c.lags.at) >= lagEvery
+		c.lags.mu.Unlock()
+		if !wanted {
+			continue
+		}
+		c.mu.Lock()
+		brokers, options := c.brokers, c.options
+		c.mu.Unlock()
+		asking, cancel := context.WithTimeout(ctx, lagTimeout)
+		all, err := operations.ReadLags(asking, brokers, c.catalog, options...)
+		cancel()
+		if err != nil {
+			c.config.Logger.Warn("console cannot read the offsets of the groups", zap.Error(err))
+		}
+		c.lags.mu.Lock()
+		if c.lags.err = err; err == nil {
+			c.lags.all = all
+		}
+		c.lags.at = now
+		c.lags.mu.Unlock()
+		c.hints.changed("time")
+	}
+}
+
+func (c *Console) logUnreadable(err error) {
+	c.config.Logger.Warn("console cannot read a record", zap.String("agent", c.catalog.Agent), zap.Error(err))
+}

@@ -1,0 +1,78 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/operations"
+)
+
+// letters are the dead letters of all groups, and what says which of them were written back.
+type letters struct {
+	byTime ordered[*operations.Letter] // oldest first
+	byID   map[string]*operations.Letter
+	marks  map[string]operations.Marks // by topic
+	byKey  map[string][]*operations.Letter
+	counts map[reasonCount]int
+	left   int // letters that were forgotten: the oldest
+}
+
+// reasonCount is what dead letters are counted by.
+type reasonCount struct{ Group, Topic, Reason string }
+
+func (l *letters) init() {
+	l.byID, l.marks, l.counts = map[string]*operations.Letter{}, map[string]operations.Marks{}, map[reasonCount]int{}
+	l.byKey = map[string][]*operations.Letter{}
+	l.byTime.compare = func(a, b *operations.Letter) int {
+		if c := a.Compare(b); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	}
+}
+
+func countOf(l *operations.Letter) reasonCount { return reasonCount{l.Group, l.Source.Topic, l.Reason} }
+
+// marksOf returns the marks of a topic.
+func (l *letters) marksOf(topic string) operations.Marks {
+	m, ok := l.marks[topic]
+	if !ok {
+		m = operations.NewMarks()
+		l.marks[topic] = m
+	}
+	return m
+}
+
+// add adds a letter. limit is how many are kept.
+func (l *letters) add(letter *operations.Letter, limit int) {
+	if _, known := l.byID[letter.ID]; known { // the topic was deleted and created again
+		l.remove(l.byID[letter.ID])
+	}
+	l.byID[letter.ID] = letter
+	l.byKey[letter.Key] = append(l.byKey[letter.Key], letter)
+	l.byTime.add(letter)
+	l.counts[countOf(letter)]++
+	for l.byTime.n > limit {
+		l.byTime.from(nil, func(oldest *operations.Letter) bool { l.remove(oldest); return false })
+		l.left++
+	}
+}
+
+func (l *letters) remove(letter *operations.Letter) {
+	l.byTime.remove(letter)
+	delete(l.byID, letter.ID)
+	l.byKey[letter.Key] = slices.DeleteFunc(l.byKey[letter.Key], func(o *operations.Letter) bool { return o == letter })
+	if len(l.byKey[letter.Key]) == 0 {
+		delete(l.byKey, letter.Key)
+	}
+	if l.counts[countOf(letter)]--; l.counts[countOf(letter)] == 0 {
+		delete(l.counts, countOf(letter))
+	}
+}
+
+// judged returns a copy of a letter that says whether it was written back.
+func (l *letters) judged(topic string, letter *operations.Letter) operations.Letter {
+	copied := *letter
+	l.marksOf(topic).Judge(&copied)
+	return copied
+}

@@ -1,0 +1,364 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sort"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/operations"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// row reads the newest row of a session from the brokers: nil if it has none. It may be called without the lock.
+func (c *Console) row(ctx context.Context, caller, id string, kind rowKind) (any, error) {
+	codecs := [rowKinds]goka.Codec{turn.TableCodec(), gate.TableCodec(), delivery.TableCodec()}
+	table := [rowKinds]goka.Group{c.catalog.Group(), c.catalog.GateGroup(), c.catalog.DeliveryGroup()}[kind]
+	for range 5 {
+		offset, partition := c.place(id, kind)
+		if offset < 0 {
+			return nil, nil
+		}
+		r, ok, err := c.follower.rows.ReadOf(ctx, caller, string(goka.GroupTable(table)), partition, offset)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return codecs[kind].Decode(r.Value)
+		}
+		// The broker no longer has the record, so it has a newer one of the session.
+		if err := c.follower.rows.CatchUp(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errGone
+}
+
+func (c *Console) place(id string, kind rowKind) (offset int64, partition int32) {
+	c.follower.index.mu.Lock()
+	defer c.follower.index.mu.Unlock()
+	if s := c.follower.index.sessions[id]; s != nil {
+		return s.rows[kind], s.partition
+	}
+	return -1, 0
+}
+
+// turnOf returns the view of a session; ok is false if its turn has no row.
+func (r *request) turnOf(id string) (v turn.View, ok bool, err error) {
+	row, err := r.console.row(r.Context(), r.Key(), id, turnRow)
+	if err != nil || row == nil {
+		return v, false, err
+	}
+	v, err = turn.Inspect(id, row)
+	return v, err == nil, err
+}
+
+func (r *request) gatesOf(id string) ([]gate.View, error) {
+	row, err := r.console.row(r.Context(), r.Key(), id, gateRow)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	return gate.Gates(id, row)
+}
+
+func (r *request) deliveriesOf(id string) ([]delivery.View, error) {
+	row, err := r.console.row(r.Context(), r.Key(), id, deliveryRow)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	return delivery.Deliveries(id, row)
+}
+
+// sessionPage is everything about a session.
+type sessionPage struct {
+	ID           string
+	View         turn.View
+	Known        bool
+	Waits        []wait
+	Gates        []gate.View
+	Deliveries   []delivery.View
+	Letters      []operations.Letter
+	Axis         axis
+	Conversation []message
+	Shown        bool // the conversation was asked for
+	Earlier      int  // messages that are not shown
+	Nonce        string
+}
+
+// wait is one thing that a session waits for.
+type wait struct {
+	What, On     string
+	Since, Until int64
+	Gate         string
+}
+
+func showSession(r *request) {
+	id := r.first("id")
+	if !r.Caller.Allowed(id) {
+		r.fail(http.StatusNotFound, "There is no such session.")
+		return
+	}
+	b := sessionPage{ID: id, Shown: r.first("show") == "conversation"}
+	var err error
+	var failed []error
+	if b.View, b.Known, err = r.turnOf(id); err != nil {
+		failed = append(failed, err)
+	}
+	if b.Gates, err = r.gatesOf(id); err != nil {
+		failed = append(failed, err)
+	}
+	if b.Deliveries, err = r.deliveriesOf(id); err != nil {
+		failed = append(failed, err)
+	}
+	if b.Shown && b.Known {
+		if b.Conversation, b.Earlier, err = r.conversation(id); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	c := r.console
+	x := c.follower.index
+	x.mu.Lock()
+	for _, l := range x.letters.byKey[id] {
+		b.Letters = append(b.Letters, x.letters.judged(operations.LetterTopic(goka.Group(l.Group)), l))
+	}
+	spans, dropped := c.follower.lines.of(id)
+	since := c.follower.lines.since
+	x.mu.Unlock()
+	b.Axis = axisOf(spans, dropped, since, r.now.UnixMilli())
+	b.Waits = waitsOf(b, spans)
+	offset, _ := c.place(id, turnRow)
+	b.Nonce = count(offset)
+	status := http.StatusOK
+	p := page{Title: "Session", Section: "/sessions", About: "sessions gates deliveries letters", Body: &b}
+	switch {
+	case len(failed) > 0:
+		p.Notices = append(p.Notices, "A row of this session cannot be read now: what is shown is incomplete.")
+		c.logUnreadable(errors.Join(failed...))
+	case !b.Known && len(b.Gates)+len(b.Deliveries)+len(b.Letters)+len(spans) == 0:
+		status = http.StatusNotFound
+	}
+	r.show(status, "session", p)
+}
+
+// waitsOf returns what a session waits for, and since when as far as it is known.
+func waitsOf(b sessionPage, spans []span) (list []wait) {
+	begun := func(kind spanKind, match func(span) bool) int64 {
+		for _, s := range slices.Backward(spans) {
+			if s.kind == kind && s.end == 0 && match(s) {
+				return s.begin
+			}
+		}
+		return 0
+	}
+	if t := b.View.Turn; t != nil {
+		waitsForCalls := false
+		for _, c := range t.Calls {
+			if !c.Open {
+				continue
+			}
+			waitsForCalls = true
+			w := wait{What: "call", On: c.Name, Until: millis(c.DeadlineAt), Gate: c.GateID}
+			if c.GateID != "" {
+				w.What = "call that waits for a person"
+				for _, g := range b.Gates {
+					if g.GateID == c.GateID {
+						w.Since, w.Until = millis(g.RequestedAt), millis(g.ExpiresAt)
+					}
+				}
+			} else {
+				w.Since = begun(spanCall, func(s span) bool { return s.turn == t.TurnID && s.name == c.Name })
+			}
+			list = append(list, w)
+		}
+		if !waitsForCalls {
+			list = append(list, wait{
+				What: "turn", On: t.WaitsFor, Until: millis(t.DeadlineAt),
+				Since: cmp.Or(begun(spanStep, func(s span) bool { return s.turn == t.TurnID }), millis(b.View.ChangedAt)),
+			})
+		}
+	}
+	for _, g := range b.Gates {
+		if g.Outcome == nil && !slices.ContainsFunc(list, func(w wait) bool { return w.Gate == g.GateID }) {
+			list = append(list, wait{What: "gate", On: g.Tool, Since: millis(g.RequestedAt), Until: millis(g.ExpiresAt), Gate: g.GateID})
+		}
+	}
+	for range b.View.Waiting {
+		list = append(list, wait{What: "message in the queue", On: "the open turn"})
+	}
+	for _, d := range b.Deliveries {
+		if d.Status != delivery.StatusDead {
+			list = append(list, wait{What: "delivery to " + d.Route.Key(), On: d.Status, Since: millis(d.CreatedAt), Until: millis(d.DueAt)})
+		}
+	}
+	return list
+}
+
+// message is a message of the conversation.
+type message struct{ Role, Text string }
+
+// shownMessages is how many messages of a conversation are shown: the last ones.
+const shownMessages = 200
+
+// conversation returns the end of the conversation of a session, and how many messages come before it.
+func (r *request) conversation(id string) (list []message, earlier int, err error) {
+	c := r.console
+	row, err := c.row(r.Context(), r.Key(), id, turnRow)
+	if err != nil || row == nil {
+		return nil, 0, err
+	}
+	x := c.follower.index
+	raw, err := turn.History(row, func(n uint32) ([]byte, error) {
+		x.mu.Lock()
+		offset, ok := int64(-1), false
+		var partition int32
+		if s := x.sessions[id]; s != nil {
+			offset, ok = s.parts[n]
+			partition = s.partition
+		}
+		x.mu.Unlock()
+		if !ok {
+			return nil, nil
+		}
+		part, _, err := c.follower.rows.ReadOf(r.Context(), r.Key(), c.catalog.Table(), partition, offset)
+		return part.Value, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []topics.Message
+	for m := range topics.Messages(raw) {
+		all = append(all, m)
+	}
+	if n := len(all) - shownMessages; n > 0 {
+		earlier, all = n, all[n:]
+	}
+	for _, m := range all {
+		shown := topics.Text(m.Content)
+		if shown == "" {
+			shown = string(m.Content)
+		}
+		list = append(list, message{cmp.Or(text(m.Role), "user"), r.masked("conversation", id, []byte(shown))})
+	}
+	return list, earlier, nil
+}
+
+// axis is the tree of a session's turns, each with its place on a time axis.
+type axis struct {
+	Bars    []bar
+	Begin   int64
+	End     int64
+	Since   int64 // records of before were not read
+	Dropped int   // spans that are not shown
+}
+
+// bar is a span as a line of the tree. At and Width are in thousandths of the axis.
+type bar struct {
+	Level              int
+	Kind, Name, Status string
+	Begin, End         int64
+	At, Width          int64
+	Open               bool
+	Gate               string
+}
+
+// shownSpans is how many spans are shown: the last ones.
+const shownSpans = 300
+
+// axisOf orders spans as a tree: turns, their steps, the calls of a step, the gate of a call.
+func axisOf(spans []span, dropped int, since, now int64) axis {
+	a := axis{Since: since, Dropped: dropped}
+	if n := len(spans) - shownSpans; n > 0 {
+		sort.SliceStable(spans, func(i, j int) bool { return begin(spans[i]) < begin(spans[j]) })
+		spans, a.Dropped = spans[n:], dropped+n
+	}
+	steps := map[string]string{} // of calls, for their gates
+	for _, s := range spans {
+		if s.kind == spanCall {
+			steps[s.id] = s.step
+		}
+	}
+	type key struct {
+		turn, step string
+		kind       spanKind
+	}
+	turns := map[string]int64{} // when each began
+	for _, s := range spans {
+		if t := begin(s); t > 0 && (turns[s.turn] == 0 || t < turns[s.turn]) {
+			turns[s.turn] = t
+		}
+	}
+	place := func(s span) key {
+		if s.kind == spanGate && s.parent != "" {
+			return key{s.turn, cmp.Or(steps[s.parent], stepOf(s.parent)), spanGate}
+		}
+		return key{s.turn, s.step, s.kind}
+	}
+	slices.SortStableFunc(spans, func(x, y span) int {
+		p, q := place(x), place(y)
+		return cmp.Or(cmp.Compare(turns[p.turn], turns[q.turn]), cmp.Compare(p.turn, q.turn), cmp.Compare(last(x), last(y)),
+			cmp.Compare(len(p.step), len(q.step)), cmp.Compare(p.step, q.step), cmp.Compare(p.kind, q.kind), cmp.Compare(begin(x), begin(y)))
+	})
+	for _, s := range spans {
+		b := bar{Kind: spanNames[s.kind], Name: s.name, Status: s.status, Begin: s.begin, End: s.end, Open: s.end == 0, Level: level(s)}
+		if s.kind == spanGate {
+			b.Gate = s.id
+		}
+		if t := begin(s); a.Begin == 0 || t < a.Begin {
+			a.Begin = t
+		}
+		if b.Open {
+			b.Status, s.end = "open", now
+		}
+		a.End = max(a.End, s.end, s.begin)
+		a.Bars = append(a.Bars, b)
+	}
+	for i := range a.Bars {
+		b := &a.Bars[i]
+		end := b.End
+		if b.Open {
+			end = a.End
+		}
+		length := max(a.End-a.Begin, 1)
+		b.At = min((cmp.Or(b.Begin, end)-a.Begin)*1000/length, 995)
+		b.Width = max((end-cmp.Or(b.Begin, end))*1000/length, 5)
+	}
+	return a
+}
+
+// last puts the deliveries and delegations of a turn behind its steps.
+func last(s span) int {
+	switch s.kind {
+	case spanTurn:
+		return 0
+	case spanDelegation, spanDelivery:
+		return 2
+	}
+	return 1
+}
+
+func begin(s span) int64 { return cmp.Or(s.begin, s.end) }
+
+func level(s span) int {
+	switch s.kind {
+	case spanTurn:
+		return 0
+	case spanStep, spanDelivery, spanDelegation:
+		return 1
+	case spanGate:
+		return 3
+	}
+	return 2
+}
+
+// stepOf returns the step in the ID of a call.
+func stepOf(call string) string {
+	id, _ := idOfText(call)
+	return id.step
+}

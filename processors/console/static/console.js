@@ -1,0 +1,81 @@
+// Keeps a page current. The server says on one stream what has changed; the page asks for itself again if it shows that. One tab of a
+// browser has the stream and tells the others, because HTTP/1.1 allows six connections to a server. Without a stream, pages poll.
+(() => {
+  'use strict';
+  const root = document.documentElement.dataset.root;
+  const name = 'turntable console ' + root;
+  const live = document.getElementById('live');
+  const main = () => document.getElementById('main');
+  const pollEvery = 5000;
+  let asking = false, again = false, lost = false, timer = 0;
+
+  const say = (text, bad) => {
+    live.classList.toggle('lost', Boolean(bad));
+    if (live.textContent !== text) live.textContent = text;
+  };
+
+  const refresh = () => {
+    if (!main().dataset.about) return;
+    if (asking) { again = true; return; }
+    asking = true;
+    htmx.trigger(main(), 'changed');
+  };
+  // heard handles a hint: what changed, or nothing for a poll.
+  const heard = about => {
+    const shown = (main().dataset.about || '').split(' ');
+    if (!about || about.split(' ').some(a => shown.includes(a))) refresh();
+  };
+  const poll = on => {
+    clearInterval(timer);
+    timer = on ? setInterval(() => heard(''), pollEvery) : 0;
+  };
+
+  const channel = 'BroadcastChannel' in window ? new BroadcastChannel(name) : null;
+  const tell = message => { receive(message); if (channel) channel.postMessage(message); };
+  const receive = message => {
+    if (message.state === 'live') { poll(false); if (!lost) say('Live'); }
+    if (message.state === 'polling') { poll(true); if (!lost) say('Updated every 5 s'); }
+    if (message.about !== undefined) heard(message.about);
+  };
+  if (channel) channel.onmessage = e => receive(e.data);
+
+  const stream = () => {
+    const source = new EventSource(root + '/changes');
+    let opened = false;
+    source.onopen = () => { tell({ state: 'live', about: opened || lost ? '' : undefined }); opened = true; };
+    source.onmessage = e => tell({ about: e.data });
+    source.onerror = () => {
+      tell({ state: 'polling' });
+      if (source.readyState === EventSource.CLOSED) setTimeout(stream, 4 * pollEvery); // refused: others have all streams
+    };
+  };
+  if (navigator.locks && channel) navigator.locks.request(name, () => new Promise(stream)); // held until the tab is closed
+  else stream();
+  if (channel) say('Live');
+
+  // What the reader has opened and where they are survives a refresh.
+  let open = [], focused = '';
+  document.addEventListener('htmx:beforeSwap', e => {
+    const fine = e.detail.xhr.status < 500 && e.detail.xhr.getResponseHeader('Content-Type').startsWith('text/html');
+    e.detail.shouldSwap = fine && e.detail.xhr.responseText.includes('id="main"');
+    if (!e.detail.shouldSwap) unreachable();
+    open = [...main().querySelectorAll('details[id][open]')].map(d => d.id);
+    focused = main().contains(document.activeElement) ? document.activeElement.id || 'main' : '';
+  });
+  document.addEventListener('htmx:afterSettle', () => {
+    for (const id of open) { const d = document.getElementById(id); if (d) d.open = true; }
+    if (focused && !main().contains(document.activeElement)) {
+      (document.getElementById(focused) || main()).focus({ preventScroll: true });
+    }
+  });
+  const unreachable = () => {
+    if (!lost) say('The console cannot be reached: what is shown is of ' + new Date().toLocaleTimeString(), true);
+    lost = true;
+  };
+  document.addEventListener('htmx:sendError', unreachable);
+  document.addEventListener('htmx:afterOnLoad', e => { if (e.detail.xhr.status < 500 && lost) { lost = false; say('Live'); } });
+  document.addEventListener('htmx:afterRequest', () => {
+    asking = false;
+    if (again) { again = false; setTimeout(refresh, 1000); }
+  });
+})();
