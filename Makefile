@@ -54,8 +54,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: ## run the topology example: two agents answer a question, a later session remembers an earlier one, then your questions
-	@$(GO) run ./examples/topology -memory
+run: ## run two agents with scripted models and open their console (RUN=-plain prints every record, and ends with standard input)
+	@$(GO) run ./examples/topology -memory $(RUN)
 
 .PHONY: multiagent
 multiagent: ## run two agents as separate processes; one calls the other as a tool over HTTP

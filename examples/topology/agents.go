@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/agent"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/console"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/memoir/updater"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -42,7 +44,7 @@ func newAgents(s settings, publisher processors.Publisher, callback net.Addr, lo
 	if back, err = newWorker(c, callbacks); err != nil {
 		return nil, nil, err
 	}
-	front, err = newOrchestrator(c, newDelegate(publisher, back.Topics()), s.approve, s.memory)
+	front, err = newOrchestrator(c, newDelegate(publisher, back.Topics()), s)
 	return front, back, err
 }
 
@@ -60,18 +62,27 @@ func newWorker(c agent.Config, callbacks sink.Services) (*agent.Agent, error) {
 const callbackSecret = "a secret for this example, no other program may use it"
 
 // newOrchestrator returns the agent that talks to the user. delegate is the tool with which it calls the other one.
-func newOrchestrator(c agent.Config, delegate tools.Tool, approve, memory bool) (*agent.Agent, error) {
+func newOrchestrator(c agent.Config, delegate tools.Tool, s settings) (*agent.Agent, error) {
 	c.Model = think.Func(orchestrate)
 	c.Tools = []tools.Tool{calculator, clock, delegate}
 	c.CallbackSecret = callbackSecret
 	// Its doors are open for callbacks only, which have their tokens.
 	c.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrRejected }
-	if approve {
+	if !s.plain {
+		// The console is for everyone on this machine. A real program has Authenticate.
+		c.Console = console.Config{Door: auth.Door{Open: true}}
+		c.Costs, c.Latencies = true, true
+		c.Approval = &approval.Policy{Default: approval.Allow, Rules: []approval.Rule{{
+			Tool: calculator.Name, Args: map[string]approval.Condition{"/operator": {Equals: topics.Raw(`"/"`)}}, Effect: approval.Ask,
+			Edit: true, Message: "May it divide?", TTL: 24 * time.Hour,
+		}}}
+	}
+	if s.approve {
 		c.Approval = &approval.Policy{Default: approval.Allow, Rules: []approval.Rule{
 			{Tool: delegate.Name, Effect: approval.Ask, Message: "May the orchestrator delegate this task?"},
 		}}
 	}
-	if memory {
+	if s.memory {
 		c.Memory = &agent.Memory{Updater: updater.Scripted(noted)}
 	}
 	return agent.New(orchestrator, c)

@@ -19,6 +19,22 @@ func (u *user) open(s *seen) *topics.GateRequest {
 	return nil
 }
 
+// toApprove is a question whose answer needs an approval in the console, and approvals the session that asks it.
+const (
+	toApprove = "What is 84 / 12?"
+	approvals = "approval"
+)
+
+// waitForApproval leaves a session that waits for a person, who decides in the console.
+func (u *user) waitForApproval(ctx context.Context) error {
+	if err := publish(ctx, u.publisher, u.topics.MessageInput, approvals, question(approvals, &mira, requestID(1), toApprove)); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	u.screen.note(bold, "asked", "%s (session %s: decide it in the console)", toApprove, approvals)
+	u.screen.note(grey, "now", "open the address above; type a question; Ctrl-C ends the program")
+	return nil
+}
+
 // decide asks about a gate on standard input and writes the decision. Only a y approves. The end of the input denies.
 func (u *user) decide(ctx context.Context, g topics.GateRequest) error {
 	u.screen.note(bold, "gate", "%s %s %s (y or n)", g.Message, g.Tool, g.Args)

@@ -52,6 +52,7 @@ type settings struct {
 	session  string
 	instance string
 	inspect  string // empty: run
+	plain    bool   // no console; records are printed
 	once     bool
 	approve  bool
 	memory   bool
@@ -68,13 +69,15 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	flags.StringVar(&s.session, "session", "demo", "`name` of the session the questions belong to")
 	flags.StringVar(&s.instance, "instance", "topology", "`name` of this process in its consumer groups; one at a time has it")
 	flags.StringVar(&s.inspect, "inspect", "", "print the state of a `session` of the orchestrator, and exit")
-	flags.BoolVar(&s.once, "once", false, "exit after the first answer")
-	flags.BoolVar(&s.approve, "approve", false, "ask on standard input (y or n) before a task is delegated")
+	flags.BoolVar(&s.plain, "plain", false, "print every record instead of serving the console, and exit at the end of standard input")
+	flags.BoolVar(&s.once, "once", false, "exit after the first answer (implies -plain)")
+	flags.BoolVar(&s.approve, "approve", false, "ask on standard input (y or n) before a task is delegated (implies -plain)")
 	flags.BoolVar(&s.memory, "memory", false, "remember the user: tell a fact, end the session, and ask for it in a new one")
 	flags.BoolVar(&s.verbose, "v", false, "log what the processors do")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
+	s.plain = s.plain || s.once || s.approve
 	for address := range strings.SplitSeq(*brokers, ",") {
 		if address = strings.TrimSpace(address); address != "" {
 			s.brokers = append(s.brokers, address)

@@ -14,7 +14,7 @@ import (
 func TestLaterSessionKnowsWhatAnEarlierOneSaid(t *testing.T) {
 	out, errs := new(buffer), new(buffer)
 	in := strings.NewReader("Please remember that my dog is Argos.\n")
-	require.Zero(t, command(deadline(t), []string{"-memory"}, in, out, errs), errs)
+	require.Zero(t, command(deadline(t), []string{"-plain", "-memory"}, in, out, errs), errs)
 	require.Empty(t, errs.String())
 	require.Regexp(t, firstAnswer, out)
 	require.NotContains(t, out.String(), "-dlq")

@@ -30,7 +30,7 @@ func TestKilledRunContinuesItsSession(t *testing.T) {
 
 			out = new(buffer)
 			in := strings.NewReader("Double that.\n")
-			require.Zero(t, command(deadline(t), []string{"-data", dir}, in, out, errs), errs)
+			require.Zero(t, command(deadline(t), []string{"-plain", "-data", dir}, in, out, errs), errs)
 			require.Contains(t, out.String(), "answer   2 * 70 is 140.", "the history is there")
 		})
 	}
@@ -85,7 +85,7 @@ func TestOtherBrokersAreUsed(t *testing.T) {
 
 	out, errs := new(buffer), new(buffer)
 	in := strings.NewReader("Double that.\n")
-	require.Zero(t, command(deadline(t), []string{"-brokers", brokers, "-session", "other"}, in, out, errs), errs)
+	require.Zero(t, command(deadline(t), []string{"-plain", "-brokers", brokers, "-session", "other"}, in, out, errs), errs)
 	require.Regexp(t, firstAnswer, out)
 	require.Contains(t, out.String(), "answer   2 * 70 is 140.")
 

@@ -48,6 +48,9 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 		return err
 	}
 	screen := newScreen(out)
+	if screen.records = s.plain; !s.plain {
+		screen.print("http://"+door.Addr().String()+"/console/", "\n")
+	}
 	journal, err := newJournal(s.brokers, flow(front.Topics(), back.Topics()), newSeen(front.Topics()), screen, processors.WithLogger(logger))
 	if err != nil {
 		return err
@@ -115,8 +118,14 @@ func (u *user) use(ctx context.Context, s settings, in io.Reader) error {
 	if err == nil && !before && s.memory {
 		err = u.rememberAcrossSessions(ctx, s.brokers)
 	}
+	if err == nil && !before && !s.plain {
+		err = u.waitForApproval(ctx)
+	}
 	if err == nil && !s.once {
 		err = u.readOn(ctx, in)
+	}
+	if err == nil && !s.plain {
+		<-ctx.Done() // people look at the console
 	}
 	return err
 }

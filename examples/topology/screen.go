@@ -15,6 +15,8 @@ type screen struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colour bool
+	// records says that records are printed.
+	records bool
 }
 
 // newScreen uses colours only on a terminal, and only if NO_COLOR is not set.
@@ -64,6 +66,9 @@ func (s *screen) note(colour, label, format string, args ...any) {
 
 // record prints time, topic, key and description of a record.
 func (s *screen) record(t shown, r processors.Inbound) {
+	if !s.records {
+		return
+	}
 	s.print(fmt.Sprintf("%s  %s %-21s %s",
 		s.paint(grey, r.Timestamp.Format("15:04:05.000")), s.paint(t.colour, fmt.Sprintf("%-37s", t.Name)),
 		oneLine(string(r.Key), keyLimit), oneLine(strings.TrimSpace(t.say(r)), lineLimit)), "\n")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -76,7 +77,7 @@ func TestFirstQuestionIsAnswered(t *testing.T) {
 func TestFurtherQuestionsReadTheHistory(t *testing.T) {
 	out, errs := new(buffer), new(buffer)
 	in := strings.NewReader("Double that.\n\nAgain?\n1 / 0\nHello")
-	require.Zero(t, command(deadline(t), nil, in, out, errs), errs)
+	require.Zero(t, command(deadline(t), []string{"-plain"}, in, out, errs), errs)
 	answers := regexp.MustCompile(`(?m)^answer   (.*)$`).FindAllStringSubmatch(out.String(), -1)
 	require.Len(t, answers, 5)
 	require.Equal(t, "2 * 70 is 140.", answers[1][1])
@@ -90,7 +91,7 @@ func TestInterruptEndsWithoutAnError(t *testing.T) {
 	in, typed := io.Pipe()
 	defer typed.Close()
 	out, errs, code := new(buffer), new(buffer), make(chan int, 1)
-	go func() { code <- command(ctx, nil, in, out, errs) }()
+	go func() { code <- command(ctx, []string{"-plain"}, in, out, errs) }()
 	require.Eventually(t, func() bool { return firstSummary.MatchString(out.String()) }, time.Minute, 10*time.Millisecond)
 	interrupt()
 	require.Zero(t, <-code, errs)
@@ -111,4 +112,33 @@ func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func TestConsoleIsOpenUntilTheEnd(t *testing.T) {
+	ctx, stop := context.WithCancel(deadline(t))
+	out, errs := new(buffer), new(buffer)
+	code := make(chan int, 1)
+	go func() { code <- command(ctx, nil, strings.NewReader(""), out, errs) }()
+	var address string
+	require.Eventually(t, func() bool {
+		address, _, _ = strings.Cut(out.String(), "\n")
+		return strings.Contains(out.String(), "decide it in the console")
+	}, time.Minute, 10*time.Millisecond, errs)
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/console/$`, address, "the first line")
+	require.Regexp(t, firstAnswer, out)
+	require.NotContains(t, out.String(), "orchestrator-tool-use ", "records are in the console")
+	get := func(path string) string {
+		r, err := http.Get(address + path)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		page, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return string(page)
+	}
+	require.Eventually(t, func() bool { return strings.Contains(get("gates"), "calculator") }, time.Minute, 50*time.Millisecond)
+	require.Contains(t, get("session?id=demo"), "delegate_task")
+	stop()
+	require.Zero(t, <-code, errs)
+	require.Empty(t, errs.String())
+	http.DefaultClient.CloseIdleConnections()
 }

@@ -135,7 +135,7 @@ func optional(s string) *string {
 
 // decide writes a decision about a gate, or compares edited arguments with those of the request.
 func decide(r *request, form url.Values) {
-	session, id := form.Get("session"), form.Get("id")
+	session, id := form.Get("session"), form.Get("gate") // a field with the name id would hide the id of the form from scripts
 	if !r.enter(session) {
 		return
 	}

@@ -119,7 +119,7 @@ func short[I, T any](r *request, noun, empty string, o *ordered[I], take func(I)
 
 // sessions lists sessions: those that wait, the longest wait first, or all, that changed last first.
 func sessions(r *request) {
-	if id := strings.TrimSpace(r.first("id")); id != "" {
+	if id := strings.TrimSpace(r.first("session")); id != "" {
 		r.to("", "/session", "id", id)
 		return
 	}

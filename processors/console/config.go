@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/lovoo/goka"
@@ -34,6 +35,9 @@ type Config struct {
 	Processors map[goka.Group]*processors.Processor
 	// Budgets are those of turn.Config, to be shown beside what was spent (default none).
 	Budgets turn.Budgets
+	// Crews is the door of crews, a crewhttp.Handler with its usual Prefix (default none). The console asks it with the credential of its
+	// own caller: give both the same Authenticate.
+	Crews http.Handler
 	// Mask changes a text of people or tools before it is shown, for example to hide card numbers (default: texts are shown as they
 	// are). It is called for each request of such a text, from several goroutines.
 	Mask func(Payload) string

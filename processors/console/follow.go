@@ -29,6 +29,7 @@ const (
 	aboutDeliveries = "deliveries"
 	aboutLetters    = "letters"
 	aboutCosts      = "costs"
+	aboutCrews      = "crews"
 )
 
 const (
@@ -92,6 +93,11 @@ func newFollower(c topics.Catalog, config *Config, h *hints) *follower {
 	if created[c.Spending.Name()] {
 		f.money = &tableindex.Source{Topics: []string{c.Spending.Name()}, Handle: f.onSpending}
 		sources = append(sources, f.money)
+	}
+	if created[c.CrewEvents.Name()] {
+		sources = append(sources, &tableindex.Source{
+			Topics: []string{c.CrewEvents.Name()}, Handle: func(processors.Inbound) { h.changed(aboutCrews) }, New: true, Optional: true,
+		})
 	}
 	f.follows = tableindex.New(ErrConfig, errNotReady, sources...)
 	return f

@@ -161,11 +161,25 @@ func (x *index) putTurn(s *session, v *turn.View) {
 	if s.listed {
 		x.byChange.add(s)
 	}
-	for len(x.sessions) > x.config.SessionLimit && x.byChange.n > 0 {
-		oldest := x.byChange.last()
-		if oldest == s || oldest.waits != nil || len(oldest.gates)+len(oldest.deliveries) > 0 {
-			return
+	if len(x.sessions) > x.config.SessionLimit {
+		x.forget(s)
+	}
+}
+
+// forgetLooks is at how many sessions forget looks: those with an open turn are kept.
+const forgetLooks = 1000
+
+// forget leaves out the idle session that changed the longest time ago, but not one.
+func (x *index) forget(but *session) {
+	var oldest *session
+	looked := 0
+	x.byChange.back(func(s *session) bool {
+		if looked++; s != but && s.waits == nil && len(s.gates)+len(s.deliveries) == 0 {
+			oldest = s
 		}
+		return oldest == nil && looked < forgetLooks
+	})
+	if oldest != nil {
 		x.unlist(oldest)
 		oldest.rows = [rowKinds]int64{-1, -1, -1}
 		x.drop(oldest)

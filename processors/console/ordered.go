@@ -77,8 +77,13 @@ func (o *ordered[T]) from(place *T, take func(T) bool) {
 	}
 }
 
-// last returns the last item. The list must not be empty.
-func (o *ordered[T]) last() T {
-	c := o.chunks[len(o.chunks)-1]
-	return c[len(c)-1]
+// back passes the items from the last one on to take until it returns false.
+func (o *ordered[T]) back(take func(T) bool) {
+	for _, c := range slices.Backward(o.chunks) {
+		for _, v := range slices.Backward(c) {
+			if !take(v) {
+				return
+			}
+		}
+	}
 }

@@ -178,6 +178,7 @@ func (r *request) show(status int, name string, p page) {
 	p.ReadOnly = c.config.Authenticate == nil && !c.config.Open
 	p.HasGates, p.HasDeliveries = c.catalog.GateRequests.Spec().Created, c.catalog.Deliveries.Spec().Created
 	p.Costs = c.catalog.Spending.Spec().Created || c.follower.latencies.Load() != nil
+	p.Crews = c.config.Crews != nil
 	p.Notices = append(c.notices(r.now), p.Notices...)
 	p.Address = c.config.Root + strings.TrimPrefix(r.URL.Path, c.config.Root)
 	q := r.URL.Query()

@@ -26,19 +26,19 @@ func TestGateIsSeenAndDecided(t *testing.T) {
 	page := boss.page(path)
 	require.NotContains(t, page, "1200", "the request is hidden until it is asked for")
 	require.NotContains(t, page, `value="approve"`, "what was not seen is not approved")
-	status, _, page := boss.post("/console/gate/decide", url.Values{"session": {"s-1"}, "id": {id}, "verdict": {"approve"}})
+	status, _, page := boss.post("/console/gate/decide", url.Values{"session": {"s-1"}, "gate": {id}, "verdict": {"approve"}})
 	require.Equal(t, http.StatusUnprocessableEntity, status)
 	require.Contains(t, page, "you have not seen the request")
 
 	page = boss.page(path + "&show=request")
 	require.Contains(t, page, "&#34;cents&#34;: 1200")
-	form := url.Values{"session": {"s-1"}, "id": {id}, "args_sha256": {value(t, page, "args_sha256")}, "verdict": {"approve"}, "reason": {"fine"}}
+	form := url.Values{"session": {"s-1"}, "gate": {id}, "args_sha256": {value(t, page, "args_sha256")}, "verdict": {"approve"}, "reason": {"fine"}}
 	_, at, page := boss.post("/console/gate/decide", form)
 	require.Contains(t, at, "/console/gate?", "a reload repeats nothing")
 	require.Contains(t, page, "Your decision counts.")
 	require.Contains(t, page, "<strong>approved</strong> (human) by <bdi>boss</bdi>")
 
-	_, _, page = f.as("decider").post("/console/gate/decide", url.Values{"session": {"s-1"}, "id": {id}, "verdict": {"deny"}})
+	_, _, page = f.as("decider").post("/console/gate/decide", url.Values{"session": {"s-1"}, "gate": {id}, "verdict": {"deny"}})
 	require.Contains(t, page, "Your decision does not count")
 	require.Contains(t, page, "<strong>approved</strong>", "the stale button shows the outcome that stands")
 
@@ -72,7 +72,7 @@ func TestEditIsComparedBeforeItIsApproved(t *testing.T) {
 	require.Contains(t, page, `<span class="del">- two`)
 	require.Contains(t, page, `<span class="add">&#43; 2`)
 	require.Contains(t, page, `<span class="same">  three`)
-	form := url.Values{"session": {"s"}, "id": {id}, "args_sha256": {value(t, page, "args_sha256")}, "verdict": {"compare"}, "edited": {`{"path":"other.txt"}`}}
+	form := url.Values{"session": {"s"}, "gate": {id}, "args_sha256": {value(t, page, "args_sha256")}, "verdict": {"compare"}, "edited": {`{"path":"other.txt"}`}}
 	_, _, page = boss.post("/console/gate/decide", form)
 	require.Contains(t, page, `<span class="add">&#43;   &#34;path&#34;: &#34;other.txt&#34;`)
 	require.Contains(t, page, "<strong>pending</strong>")
@@ -152,7 +152,7 @@ func TestRolesAreKept(t *testing.T) {
 	viewer := f.as("viewer")
 	require.NotContains(t, viewer.page(path+"&show=request"), "<form")
 	for action, form := range map[string]url.Values{
-		"gate/decide":        {"session": {"mira:1"}, "id": {id}, "verdict": {"deny"}},
+		"gate/decide":        {"session": {"mira:1"}, "gate": {id}, "verdict": {"deny"}},
 		"session/cancel":     {"session": {"mira:1"}, "turn": {"t"}},
 		"session/purge":      {"session": {"mira:1"}, "sure": {"mira:1"}},
 		"deliveries/requeue": {"id": {"x"}}, "letters/requeue": {"id": {"x"}},
@@ -173,7 +173,7 @@ func TestRolesAreKept(t *testing.T) {
 	status, page := mira.get(other)
 	require.Equal(t, http.StatusNotFound, status)
 	require.NotContains(t, page, "pay")
-	status, _, _ = mira.post("/console/gate/decide", url.Values{"session": {"otto:1"}, "id": {otherID}, "verdict": {"deny"}})
+	status, _, _ = mira.post("/console/gate/decide", url.Values{"session": {"otto:1"}, "gate": {otherID}, "verdict": {"deny"}})
 	require.Equal(t, http.StatusForbidden, status)
 	for _, all := range []string{"processors", "costs"} {
 		status, _ = mira.get("/console/" + all)
@@ -185,7 +185,7 @@ func TestPageOfAnotherSiteCannotAct(t *testing.T) {
 	f := newField(t)
 	f.say("s", "pay 1")
 	_, id := f.gateOf("s")
-	form := strings.NewReader(url.Values{"session": {"s"}, "id": {id}, "verdict": {"deny"}}.Encode())
+	form := strings.NewReader(url.Values{"session": {"s"}, "gate": {id}, "verdict": {"deny"}}.Encode())
 	r, err := http.NewRequest(http.MethodPost, f.site.URL+"/console/gate/decide", form)
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -241,7 +241,7 @@ func TestGateThatExpiresShowsItsOutcome(t *testing.T) {
 	f.say("s", "pay 1")
 	path, id := f.gateOf("s")
 	boss.eventually(path, func(p string) bool { return strings.Contains(p, "<strong>timed_out</strong>") })
-	_, _, page := boss.post("/console/gate/decide", url.Values{"session": {"s"}, "id": {id}, "verdict": {"deny"}})
+	_, _, page := boss.post("/console/gate/decide", url.Values{"session": {"s"}, "gate": {id}, "verdict": {"deny"}})
 	require.Contains(t, page, "Your decision does not count")
 }
 
@@ -250,7 +250,7 @@ func TestConsoleWithoutAuthenticationOnlyShows(t *testing.T) {
 	f.say("s", "pay 1")
 	path, id := f.gateOf("s")
 	require.Contains(t, f.as("").page(path), "Read only: the console has no authentication.")
-	status, _, _ := f.as("").post("/console/gate/decide", url.Values{"session": {"s"}, "id": {id}, "verdict": {"deny"}})
+	status, _, _ := f.as("").post("/console/gate/decide", url.Values{"session": {"s"}, "gate": {id}, "verdict": {"deny"}})
 	require.Equal(t, http.StatusForbidden, status)
 }
 

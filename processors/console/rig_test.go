@@ -98,18 +98,17 @@ func callers(r *http.Request) (auth.Caller, error) {
 	return auth.Caller{Subject: who}, auth.ErrRejected
 }
 
-func newField(t *testing.T, change ...func(*agent.Config, *console.Config)) *field {
-	t.Helper()
-	f := &field{t: t, addrs: testbroker.Start(t), name: testbroker.AgentOf(t), ended: make(chan struct{})}
-	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
-	t.Cleanup(down.Close)
-	services, err := sink.ParseServices("shop:" + down.URL)
-	require.NoError(t, err)
+// agentConfig is the agent of the tests. Its services are down.
+func agentConfig(brokers []string, change ...func(*agent.Config, *console.Config)) agent.Config {
+	services, err := sink.ParseServices("shop:http://127.0.0.1:9") // the port for what is discarded: nothing listens
+	if err != nil {
+		panic(err)
+	}
 	pay := tools.New("pay", "Pays.", func(context.Context, map[string]any) (string, error) { return "paid", nil })
 	forever := tools.New("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() })
 	page := console.Config{}
 	c := agent.Config{
-		Brokers: f.addrs, Model: think.Func(play), Tools: []tools.Tool{pay, forever}, Authenticate: callers, Logger: zap.NewNop(),
+		Brokers: brokers, Model: think.Func(play), Tools: []tools.Tool{pay, forever}, Authenticate: callers, Logger: zap.NewNop(),
 		Approval: &approval.Policy{Default: approval.Allow, Rules: []approval.Rule{{Tool: "pay", Effect: approval.Ask, Message: "May it pay?", Edit: true}}},
 		Costs:    true, Latencies: true, Budgets: turn.Budgets{User: turn.Budget{Total: 100}},
 		Deliver: &agent.Deliver{Services: services, Config: delivery.Config{Services: map[string]delivery.Service{"shop": {Attempts: 1}}}},
@@ -119,7 +118,14 @@ func newField(t *testing.T, change ...func(*agent.Config, *console.Config)) *fie
 		ch(&c, &page)
 	}
 	c.Console = page
-	f.agent, err = agent.New(f.name, c)
+	return c
+}
+
+func newField(t *testing.T, change ...func(*agent.Config, *console.Config)) *field {
+	t.Helper()
+	f := &field{t: t, addrs: testbroker.Start(t), name: testbroker.AgentOf(t), ended: make(chan struct{})}
+	var err error
+	f.agent, err = agent.New(f.name, agentConfig(f.addrs, change...))
 	require.NoError(t, err)
 	f.to, err = processors.NewPublisher(f.addrs)
 	require.NoError(t, err)

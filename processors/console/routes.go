@@ -12,9 +12,10 @@ func (c *Console) allRoutes() map[string]route {
 	return map[string]route{
 		"GET /": attention, "GET /sessions": sessions, "GET /session": showSession, "GET /gates": gates, "GET /gate": showGate,
 		"GET /deliveries": deliveries, "GET /letters": showLetters, "GET /letter": showLetter, "GET /processors": groups,
-		"GET /costs": costs, "GET /changes": nil,
+		"GET /costs": costs, "GET /changes": nil, "GET /crews": crewsOn(crews),
 		"POST /session/cancel": action(auth.Control, cancel), "POST /session/purge": action(auth.Control, purge),
 		"POST /gate/decide": action(auth.Answer, decide), "POST /deliveries/requeue": action(auth.Control, requeueDeliveries),
+		"POST /crews/permission": crewsOn(action(auth.Answer, answerCrew)), "POST /crews/message": crewsOn(action(auth.Write, writeCrew)),
 		"POST /letters/requeue": action(auth.Control, requeueLetters),
 	}
 }
@@ -41,6 +42,17 @@ func action(needed auth.Rights, do func(*request, url.Values)) route {
 	}
 }
 
+// crewsOn serves a page of crews, if the console has any.
+func crewsOn(serve route) route {
+	return func(r *request) {
+		if r.console.config.Crews == nil {
+			r.fail(http.StatusNotFound, "The console has no crews: see console.Config.Crews.")
+			return
+		}
+		serve(r)
+	}
+}
+
 // enter checks that the caller may use the session of an action. It answers the request otherwise.
 func (r *request) enter(session string) bool {
 	if refusal := r.Visit.Session(session); refusal != nil {
@@ -56,6 +68,7 @@ var sayings = map[string]string{
 	"purged":     "The session was purged.",
 	"decided":    "Your decision counts.",
 	"requeued":   "Requeued.",
+	"sent":       "The message was sent.",
 	"written":    "The record is written, but its effect was not seen yet. This page changes when it is.",
 	"!stale":     "Nothing was done: the turn had ended, or another one is open now. What is shown here is what there is.",
 	"!other":     "Your decision does not count: the gate has ended in another way, which is shown here.",

@@ -41,8 +41,7 @@
 
   const stream = () => {
     const source = new EventSource(root + '/changes');
-    let opened = false;
-    source.onopen = () => { tell({ state: 'live', about: opened || lost ? '' : undefined }); opened = true; };
+    source.onopen = () => tell({ state: 'live', about: '' }); // what has changed before is not on the stream
     source.onmessage = e => tell({ about: e.data });
     source.onerror = () => {
       tell({ state: 'polling' });
@@ -52,6 +51,26 @@
   if (navigator.locks && channel) navigator.locks.request(name, () => new Promise(stream)); // held until the tab is closed
   else stream();
   if (channel) say('Live');
+
+  // Mentions: what is typed after an @ is completed with Tab, and chooses the receiver.
+  document.addEventListener('keydown', e => {
+    const at = e.target.dataset && e.target.dataset.mentions ? /(^|\s)(@\w*)$/.exec(e.target.value.slice(0, e.target.selectionStart)) : null;
+    if (e.key !== 'Tab' || !at) return;
+    const match = mentionsOf(e.target).filter(o => o.mention.startsWith(at[2]) || o.text.includes(at[2].slice(1).toLowerCase()))[0];
+    if (!match || at[2] === match.mention) return;
+    e.preventDefault();
+    e.target.setRangeText(match.mention + ' ', e.target.selectionStart - at[2].length, e.target.selectionStart, 'end');
+  });
+  document.addEventListener('input', e => {
+    const at = e.target.dataset && e.target.dataset.mentions ? /(^|\s)(@\w*)$/.exec(e.target.value) : null;
+    const list = document.getElementById('mentions');
+    if (!list) return;
+    const match = at ? mentionsOf(e.target).filter(o => o.mention.startsWith(at[2]) || o.text.includes(at[2].slice(1).toLowerCase())) : [];
+    list.textContent = match.length ? 'Tab completes: ' + match.map(o => o.label).join(', ') : '';
+  });
+  const mentionsOf = field => [...document.getElementById(field.dataset.mentions).options].filter(o => o.value).map(o => ({
+    label: o.text, text: o.text.toLowerCase(), mention: (/@\w+/.exec(o.text) || [''])[0],
+  }));
 
   // What the reader has opened and where they are survives a refresh.
   let open = [], focused = '';
