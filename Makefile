@@ -216,6 +216,11 @@ agents: ## test real coding agents, from npm and with a loopback model: allow, d
 	cd bin/agents && npm install --no-save --ignore-scripts --no-audit --no-fund
 	TURNTABLE_NPM_AGENTS=$(CURDIR)/bin/agents/node_modules $(GO) test -tags agents -count 1 -timeout 30m -v -run '$(RUN_AGENT)' ./$(INSTALLED)
 
+.PHONY: test-browser
+test-browser: ## test the console in Chromium with axe-core (installs Debian's chromium if there is none; needs npm)
+	processors/console/vendor.sh
+	processors/console/browser.sh
+
 .PHONY: bench
 bench: export TURNTABLE_IDLE_SESSIONS ?= 1000000
 bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than its baseline
@@ -271,6 +276,7 @@ vet: ## run go vet
 	$(GO) vet ./...
 	$(GO) vet -tags kafka,lint $(ON_KAFKA) ./internal/layering
 	$(GO) vet -tags agents ./$(INSTALLED)
+	$(GO) vet -tags browser ./processors/console
 
 .PHONY: lint
 lint: vet ## run go vet and staticcheck, check dependencies and documents, the format (gofumpt), go.mod and the patches of make breaks

@@ -15,9 +15,9 @@ type deadCommand struct {
 
 // deadList is the JSON of the command dead.
 type deadList struct {
-	Agent      string          `json:"agent"`
-	Deliveries []delivery.View `json:"deliveries"`
-	Letters    []*operations.Letter       `json:"letters"`
+	Agent      string               `json:"agent"`
+	Deliveries []delivery.View      `json:"deliveries"`
+	Letters    []*operations.Letter `json:"letters"`
 }
 
 func (c *deadCommand) Run(ctx context.Context, o *operator) error {

@@ -17,7 +17,7 @@ type lagCommand struct {
 
 // lagList is the JSON of the command lag.
 type lagList struct {
-	Agent  string     `json:"agent"`
+	Agent  string                `json:"agent"`
 	Groups []operations.GroupLag `json:"groups"`
 }
 

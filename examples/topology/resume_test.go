@@ -41,7 +41,7 @@ func killAt(t *testing.T, dir, word string) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	child := exec.CommandContext(deadline(t), self, "-data", dir)
+	child := exec.CommandContext(deadline(t), self, "-plain", "-data", dir)
 	child.Env = append(os.Environ(), childArgs+"=1")
 	child.Stderr = os.Stderr
 	stdin, err := child.StdinPipe() // never closed by us: the child waits for questions

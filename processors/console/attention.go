@@ -52,10 +52,10 @@ func attention(r *request) {
 	x, now := r.console.follower.index, r.now.UnixMilli()
 	x.mu.Lock()
 	b := attentionPage{
-		Gates:   short(r, "open gates", "No gate waits for a person.", &x.gates, func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) }),
-		Overdue: listing[sessionLine]{First: 1, Noun: "overdue turns", Empty: "No turn is overdue.", Total: -1, Page: "/sessions", Parameters: []any{"state", "overdue"}},
-		Waiting: short(r, "sessions wait", "No session waits.", &x.waiting, r.sessionLine),
-		Dead:    short(r, "dead deliveries", "No delivery is dead.", &x.dead, func(d *openDelivery) (deliveryLine, bool) { return r.deliveryOf(d), r.Caller.Allowed(d.session) }),
+		Gates:   short(r, "open gate", "No gate waits for a person", &x.gates, func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) }),
+		Overdue: listing[sessionLine]{First: 1, Noun: "overdue turn", Empty: "No turn is overdue", Total: -1, Page: "/sessions", Parameters: []any{"state", "overdue"}},
+		Waiting: short(r, "session", "No session waits", &x.waiting, r.sessionLine),
+		Dead:    short(r, "dead delivery", "No delivery is dead", &x.dead, func(d *openDelivery) (deliveryLine, bool) { return r.deliveryOf(d), r.Caller.Allowed(d.session) }),
 		Letters: x.letters.byTime.n, Partial: !r.everything(),
 	}
 	b.Gates.Page, b.Waiting.Page, b.Waiting.Parameters = "/gates", "/sessions", []any{"state", "open"}
@@ -125,7 +125,7 @@ func sessions(r *request) {
 	}
 	x := r.console.follower.index
 	state, prefix := r.first("state"), r.first("prefix")
-	l := listing[sessionLine]{Page: "/sessions", Parameters: []any{"state", state, "prefix", prefix}, Noun: "sessions", Empty: "No session."}
+	l := listing[sessionLine]{Page: "/sessions", Parameters: []any{"state", state, "prefix", prefix}, Noun: "session", Empty: "No session"}
 	place := func(ms int64, id string) *session { return &session{id: id, changed: ms, waits: &waits{deadline: ms}} }
 	cursor := func(s *session) (int64, string) { return s.changed, s.id }
 	take := r.sessionLine

@@ -5,7 +5,6 @@ package console_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"image/png"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/agent"
@@ -157,7 +157,7 @@ func TestTabsShareOneStream(t *testing.T) {
 	}
 	f.say("s", "pay 1")
 	for _, b := range tabs {
-		b.until("#main", "1 open gates")
+		b.until("#main", "1 open gate")
 	}
 }
 
@@ -234,8 +234,8 @@ func served(f *field) (pages []string) {
 	f.say("dead", "hello", "shop")
 	f.raw(f.agent.Topics().ToolUseResult.Name(), "nobody", `{"session_id":"nobody","tool_use_id":"none","status":"success","result":{}}`)
 	path, _ := f.gateOf("s")
-	f.as("boss").eventually("/console/letters", func(p string) bool { return strings.Contains(p, "1 dead letters") })
-	f.as("boss").eventually("/console/deliveries?status=dead", func(p string) bool { return strings.Contains(p, "1 deliveries") })
+	f.as("boss").eventually("/console/letters", func(p string) bool { return strings.Contains(p, "1 dead letter") })
+	f.as("boss").eventually("/console/deliveries?status=dead", func(p string) bool { return strings.Contains(p, "1 delivery") })
 	f.as("boss").eventually("/console/processors", func(p string) bool { return strings.Contains(p, "Committed offsets") })
 	f.as("boss").eventually("/console/costs", func(p string) bool { return strings.Contains(p, "<bdi>mira</bdi>") })
 	return []string{
@@ -267,6 +267,7 @@ func TestPagesAreAccessibleAndFitAPhone(t *testing.T) {
 		require.LessOrEqual(t, b.eval(`document.documentElement.scrollWidth`), float64(360), p)
 	}
 	if dir := os.Getenv("TURNTABLE_SCREENSHOTS"); dir != "" {
+		b.scheme("light")
 		for i, name := range map[int]string{0: "attention", 2: "session", 4: "gate", 10: "crew"} {
 			b.do(chromedp.EmulateViewport(1100, 760))
 			b.open(pages[i]).picture(filepath.Join(dir, name+".png"))

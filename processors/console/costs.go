@@ -48,7 +48,7 @@ func costs(r *request) {
 	f := r.console.follower
 	b := costPage{On: f.money != nil, Prefix: r.first("scope")}
 	f.index.mu.Lock()
-	l := listing[spendingLine]{Page: "/costs", Noun: "users and tenants", Empty: "Nothing was spent.", Parameters: []any{"scope", b.Prefix}}
+	l := listing[spendingLine]{Page: "/costs", Noun: "spender", Empty: "Nothing was spent", Parameters: []any{"scope", b.Prefix}}
 	if b.Prefix != "" {
 		l.First, l.Total = 1, -1
 		for _, scope := range []string{topics.UserScope(b.Prefix), topics.TenantScope(b.Prefix)} {

@@ -1,13 +1,13 @@
 package console_test
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/agent"
@@ -64,7 +64,7 @@ func TestCrewIsShownAndAnswered(t *testing.T) {
 	f := newField(t, withCrews(door))
 	boss := f.as("boss")
 	page := boss.page("/console/crews")
-	for _, text := range []string{"Lead", "@1a2b3c4d", "2 messages wait", "commit", "notes.txt"} {
+	for _, text := range []string{"Lead", "@1a2b3c4d", "2 messages in the queue", "commit", "notes.txt"} {
 		require.Contains(t, page, text)
 	}
 	for _, text := range []string{"hello all", "Write the notes", "I read", `value="approve"`, "cat notes.txt", "do it"} {

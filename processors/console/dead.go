@@ -33,7 +33,7 @@ func showLetters(r *request) {
 	x := r.console.follower.index
 	b := letterPage{Group: r.first("group"), Topic: r.first("topic"), Reason: r.first("reason")}
 	l := listing[operations.Letter]{
-		Page: "/letters", Parameters: []any{"group", b.Group, "topic", b.Topic, "reason", b.Reason}, Noun: "dead letters", Empty: "No dead letter.",
+		Page: "/letters", Parameters: []any{"group", b.Group, "topic", b.Topic, "reason", b.Reason}, Noun: "dead letter", Empty: "No dead letter",
 	}
 	x.mu.Lock()
 	b.Left = x.letters.left

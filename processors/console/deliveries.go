@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/turntable-streams/turntable/processors/delivery"
 )
@@ -21,7 +22,9 @@ type deliveryLine struct {
 func (r *request) deliveryOf(d *openDelivery) deliveryLine {
 	l := deliveryLine{View: d.view, Due: d.due, Created: d.created, Failures: d.failures, Last: d.last}
 	if row, ok := r.console.follower.index.circuits[d.view.Route.Key()]; ok {
-		l.Breaker, _ = delivery.DescribeCircuit(row, r.now) // "" if it cannot be read
+		if state, err := delivery.DescribeCircuit(row, r.now); err == nil && failing(state) {
+			l.Breaker = state
+		}
 	}
 	return l
 }
@@ -39,7 +42,7 @@ type routeLine struct{ Route, State string }
 func deliveries(r *request) {
 	x := r.console.follower.index
 	b := deliveriesPage{Status: r.first("status")}
-	l := listing[deliveryLine]{Page: "/deliveries", Parameters: []any{"status", b.Status}, Noun: "deliveries", Empty: "No delivery."}
+	l := listing[deliveryLine]{Page: "/deliveries", Parameters: []any{"status", b.Status}, Noun: "delivery", Empty: "No delivery"}
 	x.mu.Lock()
 	o := &x.open
 	place := func(ms int64, id string) *openDelivery {
@@ -68,6 +71,4 @@ func deliveries(r *request) {
 }
 
 // failing reports whether a route's breaker is not closed.
-func failing(state string) bool {
-	return len(state) > 0 && state[:min(len(state), len(delivery.CircuitClosed))] != delivery.CircuitClosed
-}
+func failing(state string) bool { return !strings.HasPrefix(state, delivery.CircuitClosed) }

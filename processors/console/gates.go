@@ -18,7 +18,7 @@ import (
 func gates(r *request) {
 	x := r.console.follower.index
 	x.mu.Lock()
-	l := listed(r, listing[openGate]{Page: "/gates", Noun: "open gates", Empty: "No gate waits for a person."}, &x.gates, pageSize,
+	l := listed(r, listing[openGate]{Page: "/gates", Noun: "open gate", Empty: "No gate waits for a person"}, &x.gates, pageSize,
 		func(ms int64, id string) *openGate { return &openGate{opened: ms, id: id} },
 		func(g *openGate) (int64, string) { return g.opened, g.id },
 		func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) })
@@ -312,5 +312,5 @@ func (d diff) Changed() string {
 			added++
 		}
 	}
-	return strconv.Itoa(removed) + " lines removed, " + strconv.Itoa(added) + " added"
+	return several(removed, "line") + " removed, " + strconv.Itoa(added) + " added"
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
@@ -11,7 +10,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +48,7 @@ func parsePages(root string) *pages {
 
 func (p *pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"url": p.url, "urls": func(page string, parameters []any) string { return p.url(page, parameters...) }, "static": p.static, "anchor": anchor, "dollars": dollars, "count": count, "when": when, "duration": func(begin, end int64) string { return (time.Duration(end-begin) * time.Millisecond).String() },
+		"url": p.url, "urls": func(page string, parameters []any) string { return p.url(page, parameters...) }, "static": p.static, "anchor": anchor, "dollars": dollars, "count": count, "several": several, "when": when, "duration": func(begin, end int64) string { return (time.Duration(end-begin) * time.Millisecond).String() },
 		"sum": func(a, b int) int { return a + b },
 		"iso": millis, "lines": linesOf,
 		"deliveryid": func(session, id string) string { return url.QueryEscape(session) + " " + id },
@@ -283,7 +281,7 @@ type listing[T any] struct {
 	Next        string // where the next part begins; empty for the last one
 	Page        string
 	Parameters  []any
-	Noun, Empty string
+	Noun, Empty string // Noun is that of one item
 }
 
 // Range says which part of the list is shown.
@@ -292,17 +290,29 @@ func (l listing[T]) Range() string {
 	case len(l.Items) == 0 && l.Next == "":
 		return l.Empty
 	case len(l.Items) == 0:
-		return "None among those that were looked at; there are more."
+		return "none among those that were looked at, and there are more"
 	case l.Total >= 0 && l.First == 1 && last == l.Total:
-		return fmt.Sprintf("%s %s", count(l.Total), l.Noun)
+		return several(l.Total, l.Noun)
 	case l.Total >= 0 && l.First == 1:
-		return fmt.Sprintf("first %s of %s %s", count(last), count(l.Total), l.Noun)
+		return fmt.Sprintf("first %s of %s", count(last), several(l.Total, l.Noun))
 	case l.Total >= 0:
-		return fmt.Sprintf("%s to %s of %s %s", count(l.First), count(last), count(l.Total), l.Noun)
+		return fmt.Sprintf("%s to %s of %s", count(l.First), count(last), several(l.Total, l.Noun))
 	case l.Next != "":
 		return fmt.Sprintf("%s to %s, and there are more", count(l.First), count(last))
 	}
-	return fmt.Sprintf("%s to %s, the last %s", count(l.First), count(last), l.Noun)
+	return fmt.Sprintf("%s to %s, the last of them", count(l.First), count(last))
+}
+
+// several writes a number of things. noun is that of one.
+func several(n int, noun string) string {
+	stem, isY := strings.CutSuffix(noun, "y")
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case isY:
+		return count(n) + " " + stem + "ies"
+	}
+	return count(n) + " " + noun + "s"
 }
 
 // More are the parameters of the next part.

@@ -22,7 +22,7 @@ func TestGateIsSeenAndDecided(t *testing.T) {
 	f.say("s-1", "pay 1200")
 	path, id := f.gateOf("s-1")
 
-	require.Contains(t, boss.page("/console/"), "1 open gates")
+	require.Contains(t, boss.page("/console/"), "1 open gate")
 	page := boss.page(path)
 	require.NotContains(t, page, "1200", "the request is hidden until it is asked for")
 	require.NotContains(t, page, `value="approve"`, "what was not seen is not approved")
@@ -118,7 +118,7 @@ func TestDeadDeliveryAndDeadLetterAreRequeued(t *testing.T) {
 	boss := f.as("boss")
 	f.say("s", "hello", "shop")
 	page := boss.eventually("/console/deliveries?status=dead", func(p string) bool { return strings.Contains(p, `<strong class="bad">dead</strong>`) })
-	require.Contains(t, page, "1 deliveries")
+	require.Contains(t, page, "1 delivery")
 	require.Contains(t, page, "attempt 1, 1 failed")
 	_, _, page = boss.post("/console/deliveries/requeue", url.Values{"id": {value(t, page, "id")}})
 	require.Contains(t, page, "Requeued.")
@@ -203,7 +203,7 @@ func TestTextsAreNeverMarkup(t *testing.T) {
 	f.say(session, "hostile")
 	path, _ := f.gateOf(session)
 	f.raw(f.agent.Topics().ToolUseResult.Name(), session, `{"session_id":`+fmt.Sprintf("%q", session)+`,"tool_use_id":"x","status":"success"}`)
-	boss.eventually("/console/letters", func(p string) bool { return strings.Contains(p, "1 dead letters") })
+	boss.eventually("/console/letters", func(p string) bool { return strings.Contains(p, "1 dead letter") })
 	id := "/console/session?" + url.Values{"id": {session}, "show": {"conversation"}}.Encode()
 	for _, p := range []string{path + "&show=request", id, "/console/", "/console/sessions", "/console/letters", "/console/gates", "/console/sessions?prefix=" + url.QueryEscape(hostile)} {
 		page := boss.page(p)

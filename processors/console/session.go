@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/lovoo/goka"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/gate"
@@ -106,22 +107,16 @@ func showSession(r *request) {
 		return
 	}
 	b := sessionPage{ID: id, Shown: r.first("show") == "conversation"}
-	var err error
-	var failed []error
-	if b.View, b.Known, err = r.turnOf(id); err != nil {
-		failed = append(failed, err)
+	var reads errgroup.Group // of different fields
+	var failed [4]error
+	reads.Go(func() error { b.View, b.Known, failed[0] = r.turnOf(id); return nil })
+	reads.Go(func() error { b.Gates, failed[1] = r.gatesOf(id); return nil })
+	reads.Go(func() error { b.Deliveries, failed[2] = r.deliveriesOf(id); return nil })
+	if b.Shown {
+		reads.Go(func() error { b.Conversation, b.Earlier, failed[3] = r.conversation(id); return nil })
 	}
-	if b.Gates, err = r.gatesOf(id); err != nil {
-		failed = append(failed, err)
-	}
-	if b.Deliveries, err = r.deliveriesOf(id); err != nil {
-		failed = append(failed, err)
-	}
-	if b.Shown && b.Known {
-		if b.Conversation, b.Earlier, err = r.conversation(id); err != nil {
-			failed = append(failed, err)
-		}
-	}
+	_ = reads.Wait() // the functions return no errors
+	unreadable := errors.Join(failed[:]...)
 	c := r.console
 	x := c.follower.index
 	x.mu.Lock()
@@ -138,9 +133,9 @@ func showSession(r *request) {
 	status := http.StatusOK
 	p := page{Title: "Session", Section: "/sessions", About: "sessions gates deliveries letters", Body: &b}
 	switch {
-	case len(failed) > 0:
+	case unreadable != nil:
 		p.Notices = append(p.Notices, "A row of this session cannot be read now: what is shown is incomplete.")
-		c.logUnreadable(errors.Join(failed...))
+		c.logUnreadable(unreadable)
 	case !b.Known && len(b.Gates)+len(b.Deliveries)+len(b.Letters)+len(spans) == 0:
 		status = http.StatusNotFound
 	}
