@@ -48,7 +48,7 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 		return err
 	}
 	screen := newScreen(out)
-	if screen.records = s.plain; !s.plain {
+	if screen.quiet = !s.plain; !s.plain {
 		screen.print("http://"+door.Addr().String()+"/console/", "\n")
 	}
 	journal, err := newJournal(s.brokers, flow(front.Topics(), back.Topics()), newSeen(front.Topics()), screen, processors.WithLogger(logger))

@@ -15,8 +15,7 @@ type screen struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colour bool
-	// records says that records are printed.
-	records bool
+	quiet  bool // no records
 }
 
 // newScreen uses colours only on a terminal, and only if NO_COLOR is not set.
@@ -66,7 +65,7 @@ func (s *screen) note(colour, label, format string, args ...any) {
 
 // record prints time, topic, key and description of a record.
 func (s *screen) record(t shown, r processors.Inbound) {
-	if !s.records {
+	if s.quiet {
 		return
 	}
 	s.print(fmt.Sprintf("%s  %s %-21s %s",
