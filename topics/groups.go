@@ -89,6 +89,9 @@ func (c Catalog) CompactGroup() string { return c.Agent + "-compactor" }
 // SinkGroup is the group of the agent's delivery sinks, "{agent}-delivery-sink".
 func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 
+// RequeueID is the transactional ID with which dead letters are written back to their topics, "{agent}-requeue".
+func (c Catalog) RequeueID() string { return c.Agent + "-requeue" }
+
 // HistoryImportGroup is the group that records the progress of the import of FlightDeck's histories,
 // "{agent}-history-import". See package migrate of processors/turn.
 func (c Catalog) HistoryImportGroup() string { return c.Agent + "-history-import" }

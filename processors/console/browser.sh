@@ -10,7 +10,7 @@ if ! command -v chromium >/dev/null; then
 fi
 mkdir -p bin/browser
 if [[ ! -e bin/browser/$axe ]]; then
-	(cd bin/browser && npm pack --silent "$axe" >/dev/null && tar xzf axe-core-*.tgz && touch "$axe")
+	(cd bin/browser && npm pack --silent "$axe" >/dev/null && tar xzf axe-core-*.tgz package/axe.min.js && touch "$axe")
 fi
 export TURNTABLE_AXE=$PWD/bin/browser/package/axe.min.js
 if [[ ${1:-} == -pictures ]]; then

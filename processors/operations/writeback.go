@@ -47,7 +47,7 @@ func NewWriteBack(
 	if err != nil {
 		return nil, err
 	}
-	conf.Producer.Transaction.ID = catalog.Agent + "-requeue"
+	conf.Producer.Transaction.ID = catalog.RequeueID()
 	conf.Producer.Transaction.Timeout = transactionLimit
 	conf.Producer.Return.Successes, conf.Producer.Return.Errors = true, true
 	conf.Producer.Partitioner = partitioner(catalog, conf.Producer.Partitioner)

@@ -7,7 +7,7 @@
   const live = document.getElementById('live');
   const main = () => document.getElementById('main');
   const pollEvery = 5000;
-  let asking = false, again = false, lost = false, timer = 0;
+  let asking = 0, again = false, lost = false, timer = 0;
 
   const say = (text, bad) => {
     live.classList.toggle('lost', Boolean(bad));
@@ -16,9 +16,13 @@
 
   const refresh = () => {
     if (!main().dataset.about) return;
-    if (asking) { again = true; return; }
-    asking = true;
-    htmx.trigger(main(), 'changed');
+    if (Date.now() - asking < 6 * pollEvery) { again = true; return; } // one request at a time
+    asking = Date.now();
+    const ended = () => {
+      asking = 0;
+      if (again) { again = false; setTimeout(refresh, 1000); }
+    };
+    htmx.ajax('GET', main().dataset.address, { target: '#main', select: '#main', swap: 'outerHTML' }).then(ended, ended);
   };
   // heard handles a hint: what changed, or nothing for a poll.
   const heard = about => {
@@ -93,8 +97,4 @@
   };
   document.addEventListener('htmx:sendError', unreachable);
   document.addEventListener('htmx:afterOnLoad', e => { if (e.detail.xhr.status < 500 && lost) { lost = false; say('Live'); } });
-  document.addEventListener('htmx:afterRequest', () => {
-    asking = false;
-    if (again) { again = false; setTimeout(refresh, 1000); }
-  });
 })();
