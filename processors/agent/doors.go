@@ -158,9 +158,9 @@ func (a *assembly) addPeers() error {
 // link it.
 type Console interface {
 	// For returns the page of an agent: the path below which it is served, its handler, and what it runs meanwhile. groups are those
-	// that run in this process.
-	For(door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor, budgets turn.Budgets) (
-		root string, h http.Handler, run func(context.Context, []string, ...processors.Option) error, err error)
+	// that run in this process, and topology describes all of the agent.
+	For(door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor,
+		topology processors.Topology, budgets turn.Budgets) (root string, h http.Handler, run func(context.Context, []string, ...processors.Option) error, err error)
 }
 
 // addConsole adds the page for operators. It trusts no page of another site, and without Authenticate it only shows, unless Open is
@@ -174,7 +174,9 @@ func (a *assembly) addConsole() error {
 	for i, p := range a.groups {
 		groups[a.plan.graphs[i].Group()] = p
 	}
-	root, h, run, err := c.Console.For(auth.Door{Authenticate: c.Authenticate, Open: c.Open, Logger: c.Logger}, a.plan.catalog, a.to, groups, a.plan.budgets)
+	door := auth.Door{Authenticate: c.Authenticate, Open: c.Open, Logger: c.Logger}
+	topology := processors.Describe(a.plan.graphs...).WithCatalog(a.plan.catalog)
+	root, h, run, err := c.Console.For(door, a.plan.catalog, a.to, groups, topology, a.plan.budgets)
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}

@@ -33,6 +33,8 @@ type Config struct {
 	Root string
 	// Processors are the groups that run in this process, for their health (default none).
 	Processors map[goka.Group]*processors.Processor
+	// Topology is what processors.Describe says of the groups, to be shown (default none).
+	Topology processors.Topology
 	// Budgets are those of turn.Config, to be shown beside what was spent (default none).
 	Budgets turn.Budgets
 	// Crews is the door of crews, a crewhttp.Handler with its usual Prefix (default none). The console asks it with the credential of its

@@ -71,7 +71,8 @@ func New(catalog topics.Catalog, to processors.Publisher, c Config) (*Console, e
 // For is New for package processors/agent: agent.Config.Console can be a Config. The door is used unless the Config authenticates callers
 // itself.
 func (c Config) For(
-	door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor, budgets turn.Budgets,
+	door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor,
+	topology processors.Topology, budgets turn.Budgets,
 ) (root string, h http.Handler, run func(context.Context, []string, ...processors.Option) error, err error) {
 	if c.Authenticate == nil && !c.Open {
 		c.Door = door
@@ -79,7 +80,7 @@ func (c Config) For(
 	if c.Logger == nil {
 		c.Logger = door.Logger
 	}
-	c.Processors, c.Budgets = groups, budgets
+	c.Processors, c.Topology, c.Budgets = groups, topology, budgets
 	x, err := New(catalog, to, c)
 	if err != nil {
 		return "", nil, nil, err

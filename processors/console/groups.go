@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/operations"
 )
 
@@ -56,11 +57,12 @@ func groups(r *request) {
 	}
 	all, at, failed := r.console.lags.get(r.now)
 	r.show(http.StatusOK, "processors", page{Title: "Processors", Section: "/processors", About: "time", Body: struct {
-		Own    []groupLine
-		All    []operations.GroupLag
-		At     int64
-		Failed string
-	}{r.console.own(), all, at, failed}})
+		Own      []groupLine
+		All      []operations.GroupLag
+		At       int64
+		Failed   string
+		Topology processors.Topology
+	}{r.console.own(), all, at, failed, r.console.config.Topology}})
 }
 
 const (

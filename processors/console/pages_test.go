@@ -312,4 +312,6 @@ func TestProcessorsAreShown(t *testing.T) {
 	page := f.as("boss").eventually("/console/processors", func(p string) bool { return strings.Contains(p, "Committed offsets") })
 	require.Contains(t, page, f.name+"-streams")
 	require.Contains(t, page, "<td>running</td>")
+	require.Contains(t, page, "<strong>"+f.name+"-gate-streams</strong>", "the topology")
+	require.Contains(t, page, "flowchart LR")
 }
