@@ -133,6 +133,9 @@ func optional(s string) *string {
 	return &s
 }
 
+// review is the verdict of the first button of a form, which browsers press when someone types Enter into a field: nothing is decided.
+const review = "review"
+
 // decide writes a decision about a gate, or compares edited arguments with those of the request.
 func decide(r *request, form url.Values) {
 	session, id := form.Get("session"), form.Get("gate") // a field with the name id would hide the id of the form from scripts
@@ -148,13 +151,7 @@ func decide(r *request, form url.Values) {
 		r.to("", "/gate", "session", session, "id", id, "decision", d.DecisionID)
 		return
 	}
-	if wrong == "" && form.Get("verdict") != "compare" {
-		if err := v.Check(d); err != nil {
-			wrong = strings.TrimPrefix(err.Error(), "gate: invalid decision: ")
-		}
-	}
-	if wrong != "" || form.Get("verdict") == "compare" {
-		r.again(v, form, wrong)
+	if !r.accepts(v, d, wrong, form) {
 		return
 	}
 	out, err := processors.OutboundOf(r.console.catalog.GateDecisions, session, d, d.DecisionID)
@@ -171,6 +168,22 @@ func decide(r *request, form url.Values) {
 		said = "written"
 	}
 	r.to(said, "/gate", "session", session, "id", id, "decision", d.DecisionID)
+}
+
+// accepts reports whether a decision may be written. Otherwise it shows the form again, with what was entered.
+func (r *request) accepts(v gate.View, d topics.GateDecision, wrong string, form url.Values) bool {
+	verdict := form.Get("verdict")
+	looks := verdict == "compare" || verdict == review
+	if wrong == "" && !looks {
+		if err := v.Check(d); err != nil {
+			wrong = strings.TrimPrefix(err.Error(), "gate: invalid decision: ")
+		}
+	}
+	if wrong != "" || looks {
+		r.again(v, form, wrong)
+		return false
+	}
+	return true
 }
 
 // decision returns the decision of a form. wrong says why it cannot be written.
@@ -192,6 +205,8 @@ func (r *request) decision(v gate.View, form url.Values) (d topics.GateDecision,
 		d.Scope = ""
 	}
 	switch {
+	case d.Verdict == topics.VerdictAnswer && strings.TrimSpace(form.Get("answer")) == "":
+		wrong = "the answer is empty"
 	case d.EditedArgs != nil && !jsontext.Value(d.EditedArgs).IsValid():
 		wrong = "the edited arguments are not JSON"
 	case d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == "" && v.ArgsSHA256 != "":
@@ -216,7 +231,7 @@ func (r *request) again(v gate.View, form url.Values, wrong string) {
 	}
 	r.URL.RawQuery = q.Encode()
 	b := r.gatePageOf(v)
-	b.Wrong, b.Reason = wrong, form.Get("reason")
+	b.Wrong, b.Reason, b.Typed = wrong, form.Get("reason"), form.Get("answer")
 	status := http.StatusOK
 	if wrong != "" {
 		status = http.StatusUnprocessableEntity

@@ -242,6 +242,10 @@ func (a crewAgent) Mention() string { return "@" + a.ID[:min(8, len(a.ID))] }
 
 // answerCrew answers the permission request of an agent.
 func answerCrew(r *request, form url.Values) {
+	if verdict := form.Get("verdict"); verdict != "approve" && verdict != "deny" {
+		r.fail(http.StatusUnprocessableEntity, "Nothing was done: go back and choose Approve or Deny.")
+		return
+	}
 	body := map[string]any{"approved": form.Get("verdict") == "approve", "requestId": form.Get("request"), "reason": form.Get("reason")}
 	for field, name := range map[string]string{"option": "optionId", "args_sha256": "argsSha256"} {
 		if v := form.Get(field); v != "" {

@@ -75,9 +75,9 @@ type gatePage struct {
 	ForAgent   bool
 	Compared   *diff
 	Edited     string // what the form had
+	Typed      string // the answer that the form had
 	Reason     string
 	Wrong      string
-	// The request is in its own language: options that the caller has no name for are left out.
 }
 
 // option is one of the choices of a request.

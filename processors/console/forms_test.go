@@ -1,0 +1,91 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// small returns a console that has read nothing.
+func small(t *testing.T, change ...func(*Config)) *Console {
+	t.Helper()
+	catalog, err := topics.For("harbor", topics.WithGates(), topics.WithDeliveries())
+	require.NoError(t, err)
+	config := Config{Door: auth.Door{Open: true}}
+	for _, ch := range change {
+		ch(&config)
+	}
+	c, err := New(catalog, nowhere{}, config)
+	require.NoError(t, err)
+	return c
+}
+
+// asks returns a request of a caller, and where its answer is.
+func (c *Console) asks(path string, caller auth.Caller) (*request, *httptest.ResponseRecorder) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/console"+path, nil)
+	return &request{Request: r, Visit: &entrance.Visit{Caller: caller}, w: w, console: c, now: c.config.Clock.Now()}, w
+}
+
+// get returns a page as a visitor without a credential sees it.
+func (c *Console) get(path string) (status int, page string) {
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/console"+path, nil))
+	return w.Code, w.Body.String()
+}
+
+var (
+	formOf   = regexp.MustCompile(`(?s)<form.*?</form>`)
+	buttonOf = regexp.MustCompile(`<button[^>]*value="([^"]*)"`)
+	askedFor = gate.View{
+		GateID: "g", SessionID: "s", Kind: topics.GateInput, Tool: "pay", Args: topics.Raw(`{"cents":1}`), ArgsSHA256: topics.ArgsSHA256(topics.Raw(`{"cents":1}`)),
+		Allowed: []topics.GateVerdict{topics.VerdictApprove, topics.VerdictDeny, topics.VerdictAnswer, topics.VerdictEdit},
+	}
+)
+
+// Browsers press the first button of a form when someone types Enter into a field.
+func TestEnterInAReasonDecidesNothing(t *testing.T) {
+	c := small(t, func(c *Config) { c.Crews = answering(http.StatusOK, `{}`) })
+	r, w := c.asks("/gate?show=request", auth.Caller{})
+	r.show(http.StatusOK, "gate", page{Body: r.gatePageOf(askedFor)})
+	forms := formOf.FindAllString(w.Body.String(), -1)
+	r, w = c.asks("/crews?show=texts", auth.Caller{})
+	b := &crewPage{ID: "c", Shown: true, Agents: []crewAgent{{ID: "12345678", Permissions: []crewPermission{{ID: "p", ArgsSHA256: "d1"}}}}}
+	r.show(http.StatusOK, "crews", page{Body: b})
+	for _, form := range append(forms, formOf.FindAllString(w.Body.String(), -1)...) {
+		require.Equal(t, "review", buttonOf.FindStringSubmatch(form)[1])
+		require.Contains(t, form, `name="reason"`)
+	}
+	require.Len(t, forms, 1)
+
+	for _, form := range []url.Values{
+		{"verdict": {"review"}, "reason": {"no, the wrong account"}, "answer": {"typed"}}, {"verdict": {"answer"}, "answer": {" \n"}, "reason": {"no, the wrong account"}},
+	} {
+		form.Set("args_sha256", askedFor.ArgsSHA256)
+		r, w = c.asks("/gate", auth.Caller{})
+		d, wrong := r.decision(askedFor, form)
+		require.False(t, r.accepts(askedFor, d, wrong, form))
+		require.Contains(t, w.Body.String(), "no, the wrong account", "the form keeps what was typed")
+		require.Contains(t, w.Body.String(), form.Get("answer"))
+	}
+	r, w = c.asks("/crews", auth.Caller{})
+	answerCrew(r, url.Values{"verdict": {"review"}, "agent": {"a"}, "request": {"p"}})
+	require.Contains(t, w.Body.String(), "Nothing was done")
+}
+
+// answering is a door of crews that gives one answer.
+func answering(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
