@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/operations"
 )
 
@@ -49,30 +50,17 @@ func (r *request) lineOf(s *session) sessionLine {
 }
 
 func attention(r *request) {
-	x, now := r.console.follower.index, r.now.UnixMilli()
+	x := r.console.follower.index
+	b := attentionPage{Partial: !r.everything()}
+	b.Gates = short(r, listing[openGate]{Noun: "open gate", Empty: "No gate waits for a person", Page: "/gates"}, gateEntries(x))
+	b.Overdue = short(r, listing[sessionLine]{Noun: "overdue turn", Empty: "No turn is overdue", Page: "/sessions", Parameters: []any{"state", "overdue"}},
+		r.overdue(x))
+	b.Waiting = short(r, listing[sessionLine]{Noun: "session", Empty: "No session waits", Page: "/sessions", Parameters: []any{"state", "open"}},
+		r.sessionEntries(&x.waiting))
+	b.Dead = short(r, listing[deliveryLine]{Noun: "dead delivery", Empty: "No delivery is dead", Page: "/deliveries", Parameters: []any{"status", "dead"}},
+		r.deliveryEntries(x, delivery.StatusDead))
 	x.mu.Lock()
-	b := attentionPage{
-		Gates:   short(r, "open gate", "No gate waits for a person", &x.gates, func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) }),
-		Overdue: listing[sessionLine]{First: 1, Noun: "overdue turn", Empty: "No turn is overdue", Total: -1, Page: "/sessions", Parameters: []any{"state", "overdue"}},
-		Waiting: short(r, "session", "No session waits", &x.waiting, r.sessionLine),
-		Dead:    short(r, "dead delivery", "No delivery is dead", &x.dead, func(d *openDelivery) (deliveryLine, bool) { return r.deliveryOf(d), r.Caller.Allowed(d.session) }),
-		Letters: x.letters.byTime.n, Partial: !r.everything(),
-	}
-	b.Gates.Page, b.Waiting.Page, b.Waiting.Parameters = "/gates", "/sessions", []any{"state", "open"}
-	b.Dead.Page, b.Dead.Parameters = "/deliveries", []any{"status", "dead"}
-	x.byDue.from(nil, func(s *session) bool {
-		if s.waits.deadline >= now {
-			return false
-		}
-		if len(b.Overdue.Items) == shortList {
-			b.Overdue.Next = "more"
-			return false
-		}
-		if r.Caller.Allowed(s.id) {
-			b.Overdue.Items = append(b.Overdue.Items, r.lineOf(s))
-		}
-		return true
-	})
+	b.Letters = x.letters.byTime.n
 	x.mu.Unlock()
 	if r.everything() {
 		for _, g := range r.console.own() {
@@ -91,29 +79,33 @@ func attention(r *request) {
 	r.show(http.StatusOK, "attention", page{Title: "Attention", Section: "/", About: "sessions gates deliveries letters", Body: b})
 }
 
-// sessionLine returns the line of a session that the caller may use.
-func (r *request) sessionLine(s *session) (sessionLine, bool) {
-	return r.lineOf(s), r.Caller.Allowed(s.id)
+// sessionEntries are the sessions of a list that is ordered by when they changed.
+func (r *request) sessionEntries(o *ordered[*session]) entries[*session, sessionLine] {
+	return entries[*session, sessionLine]{
+		of: o, place: sessionAt, cursor: func(s *session) (int64, string) { return s.changed, s.id },
+		see: func(s *session) (sessionLine, string, bool) { return r.lineOf(s), s.id, true },
+	}
+}
+
+// overdue are the sessions whose turn is overdue, the earliest deadline first.
+func (r *request) overdue(x *index) entries[*session, sessionLine] {
+	e := r.sessionEntries(&x.byDue)
+	e.cursor = func(s *session) (int64, string) { return s.waits.deadline, s.id }
+	e.in = func(s *session) bool { return s.waits.deadline < r.now.UnixMilli() }
+	e.some = true
+	return e
+}
+
+// sessionAt is a session of an ID, for a place in any list of sessions.
+func sessionAt(ms int64, id string) *session {
+	return &session{id: id, changed: ms, waits: &waits{deadline: ms}}
 }
 
 // short lists the first entries of a list.
-func short[I, T any](r *request, noun, empty string, o *ordered[I], take func(I) (T, bool)) listing[T] {
-	l := listing[T]{First: 1, Noun: noun, Empty: empty, Total: o.n}
-	if r.Caller.MayUse != nil {
-		l.Total = -1
+func short[I, T any](r *request, l listing[T], e entries[I, T]) listing[T] {
+	if l = listed(r, l, shortList, nil, e); l.Next != "" {
+		l.Next = "more"
 	}
-	looked := 0
-	o.from(nil, func(v I) bool {
-		if len(l.Items) == shortList || looked == scanLimit {
-			l.Next = "more"
-			return false
-		}
-		looked++
-		if t, ok := take(v); ok {
-			l.Items = append(l.Items, t)
-		}
-		return true
-	})
 	return l
 }
 
@@ -126,68 +118,23 @@ func sessions(r *request) {
 	x := r.console.follower.index
 	state, prefix := r.first("state"), r.first("prefix")
 	l := listing[sessionLine]{Page: "/sessions", Parameters: []any{"state", state, "prefix", prefix}, Noun: "session", Empty: "No session"}
-	place := func(ms int64, id string) *session { return &session{id: id, changed: ms, waits: &waits{deadline: ms}} }
-	cursor := func(s *session) (int64, string) { return s.changed, s.id }
-	take := r.sessionLine
-	x.mu.Lock()
-	o := &x.byChange
+	e, begin := r.sessionEntries(&x.byChange), (**session)(nil)
 	switch {
-	case prefix != "":
-		o = &x.byID
-		take = func(s *session) (sessionLine, bool) {
-			return r.lineOf(s), s.listed && strings.HasPrefix(s.id, prefix) && r.Caller.Allowed(s.id)
-		}
-		l = prefixed(r, l, o, prefix, take)
+	case prefix != "": // in the order of their IDs
+		first := sessionAt(0, prefix)
+		begin = &first
+		e.of, e.some = &x.byID, true
+		e.cursor = func(s *session) (int64, string) { return 0, s.id }
+		e.in = func(s *session) bool { return strings.HasPrefix(s.id, prefix) }
+		e.see = func(s *session) (sessionLine, string, bool) { return r.lineOf(s), s.id, s.listed }
 	case state == "open":
-		o = &x.waiting
-		l = listed(r, l, o, pageSize, place, cursor, take)
+		e.of = &x.waiting
 	case state == "overdue":
-		o = &x.byDue
-		cursor = func(s *session) (int64, string) { return s.waits.deadline, s.id }
-		take = func(s *session) (sessionLine, bool) {
-			line := r.lineOf(s)
-			return line, line.Overdue && r.Caller.Allowed(s.id)
-		}
-		l = listed(r, l, o, pageSize, place, cursor, take)
-	default:
-		l = listed(r, l, o, pageSize, place, cursor, take)
+		e = r.overdue(x)
 	}
-	l.Total = -1
-	if r.Caller.MayUse == nil && prefix == "" && state != "overdue" {
-		l.Total = o.n
-	}
-	x.mu.Unlock()
+	l = listed(r, l, pageSize, begin, e)
 	r.show(http.StatusOK, "sessions", page{Title: "Sessions", Section: "/sessions", About: aboutSessions, Body: struct {
 		State, Prefix string
 		List          listing[sessionLine]
 	}{state, prefix, l}})
-}
-
-// prefixed lists the sessions whose IDs begin with a text, in the order of their IDs.
-func prefixed(r *request, l listing[sessionLine], o *ordered[*session], prefix string, take func(*session) (sessionLine, bool)) listing[sessionLine] {
-	begin := prefix
-	after := r.first("after")
-	if strings.HasPrefix(after, prefix) {
-		begin = after
-	}
-	l.First = 1
-	place, looked, at := &session{id: begin}, 0, ""
-	o.from(&place, func(s *session) bool {
-		switch {
-		case s.id == after:
-			return true
-		case !strings.HasPrefix(s.id, prefix):
-			return false
-		case len(l.Items) == pageSize || looked == scanLimit:
-			l.Next = at
-			return false
-		}
-		looked++
-		at = s.id
-		if line, ok := take(s); ok {
-			l.Items = append(l.Items, line)
-		}
-		return true
-	})
-	return l
 }

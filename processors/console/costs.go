@@ -47,28 +47,23 @@ func costs(r *request) {
 	}
 	f := r.console.follower
 	b := costPage{On: f.money != nil, Prefix: r.first("scope")}
-	f.index.mu.Lock()
 	l := listing[spendingLine]{Page: "/costs", Noun: "spender", Empty: "Nothing was spent", Parameters: []any{"scope", b.Prefix}}
 	if b.Prefix != "" {
 		l.First, l.Total = 1, -1
-		for _, scope := range []string{topics.UserScope(b.Prefix), topics.TenantScope(b.Prefix)} {
-			if s := f.index.spending.byScope[scope]; s != nil {
-				l.Items = append(l.Items, r.spendingOf(s))
-			}
-		}
+		l.Items = r.spendersOf(f.index, topics.UserScope(b.Prefix), topics.TenantScope(b.Prefix))
 	} else {
-		l = listed(r, l, &f.index.spending.byCost, pageSize,
-			func(_ int64, scope string) *topics.Spending {
+		l = listed(r, l, pageSize, nil, entries[*topics.Spending, spendingLine]{
+			of: &f.index.spending.byCost,
+			place: func(_ int64, scope string) *topics.Spending {
 				if s := f.index.spending.byScope[scope]; s != nil {
 					return s
 				}
 				return &topics.Spending{Scope: scope}
 			},
-			func(s *topics.Spending) (int64, string) { return 0, s.Scope },
-			func(s *topics.Spending) (spendingLine, bool) { return r.spendingOf(s), true })
-		l.Total = f.index.spending.byCost.n
+			cursor: func(s *topics.Spending) (int64, string) { return 0, s.Scope },
+			see:    func(s *topics.Spending) (spendingLine, string, bool) { return r.spendingOf(s), anySession(), true },
+		})
 	}
-	f.index.mu.Unlock()
 	b.List = l
 	if t := f.latencies.Load(); t != nil {
 		var all []latency.Aggregate
@@ -83,6 +78,17 @@ func costs(r *request) {
 		}
 	}
 	r.show(http.StatusOK, "costs", page{Title: "Costs", Section: "/costs", About: aboutCosts, Body: b})
+}
+
+func (r *request) spendersOf(x *index, scopes ...string) (list []spendingLine) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, scope := range scopes {
+		if s := x.spending.byScope[scope]; s != nil {
+			list = append(list, r.spendingOf(s))
+		}
+	}
+	return list
 }
 
 // spendingOf returns the line of a scope, with its budget.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/operations"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // letterPage is a part of the dead letters.
@@ -35,33 +37,31 @@ func showLetters(r *request) {
 	l := listing[operations.Letter]{
 		Page: "/letters", Parameters: []any{"group", b.Group, "topic", b.Topic, "reason", b.Reason}, Noun: "dead letter", Empty: "No dead letter",
 	}
-	x.mu.Lock()
-	b.Left = x.letters.left
-	if r.everything() {
-		for kind, n := range x.letters.counts {
-			b.Counts = append(b.Counts, countLine{kind, n})
-		}
-	}
-	place := func(_ int64, id string) *operations.Letter {
-		if l := x.letters.byID[id]; l != nil {
-			return l
-		}
-		return &operations.Letter{ID: id}
-	}
-	b.List = listed(r, l, &x.letters.byTime, pageSize, place,
-		func(l *operations.Letter) (int64, string) { return millis(l.At), l.ID },
-		func(l *operations.Letter) (operations.Letter, bool) {
-			ok := b.matches(l) && r.Caller.Allowed(l.Key)
-			if !ok {
-				return operations.Letter{}, false
+	all := r.everything()
+	func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		b.Left = x.letters.left
+		if all {
+			for kind, n := range x.letters.counts {
+				b.Counts = append(b.Counts, countLine{kind, n})
 			}
-			return x.letters.judged(operations.LetterTopic(goka.Group(l.Group)), l), true
-		})
-	b.List.Total = -1
-	if r.Caller.MayUse == nil && b.Group+b.Topic+b.Reason == "" {
-		b.List.Total = x.letters.byTime.n
-	}
-	x.mu.Unlock()
+		}
+	}()
+	b.List = listed(r, l, pageSize, nil, entries[*operations.Letter, operations.Letter]{
+		of: &x.letters.byTime,
+		place: func(ms int64, id string) *operations.Letter {
+			return &operations.Letter{ID: id, At: topics.Timestamp(time.UnixMilli(ms))}
+		},
+		cursor: func(l *operations.Letter) (int64, string) { return millis(l.At), l.ID },
+		see: func(l *operations.Letter) (operations.Letter, string, bool) {
+			if !b.matches(l) {
+				return operations.Letter{}, "", false
+			}
+			return x.letters.judged(operations.LetterTopic(goka.Group(l.Group)), l), l.Key, true
+		},
+		some: b.Group+b.Topic+b.Reason != "",
+	})
 	slices.SortFunc(b.Counts, func(a, b countLine) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Reason, b.Reason))
 	})

@@ -34,6 +34,8 @@ type deliveriesPage struct {
 	Status string
 	List   listing[deliveryLine]
 	Routes []routeLine
+	// NoRoutes is how many more receivers fail.
+	NoRoutes int
 }
 
 // routeLine is a route whose receiver fails.
@@ -43,31 +45,46 @@ func deliveries(r *request) {
 	x := r.console.follower.index
 	b := deliveriesPage{Status: r.first("status")}
 	l := listing[deliveryLine]{Page: "/deliveries", Parameters: []any{"status", b.Status}, Noun: "delivery", Empty: "No delivery"}
-	x.mu.Lock()
-	o := &x.open
-	place := func(ms int64, id string) *openDelivery {
-		return &openDelivery{due: ms, created: ms, view: delivery.View{DeliveryID: id}}
-	}
-	cursor := func(d *openDelivery) (int64, string) { return d.due, d.view.DeliveryID }
-	if b.Status == delivery.StatusDead {
-		o, cursor = &x.dead, func(d *openDelivery) (int64, string) { return d.created, d.view.DeliveryID }
-	}
-	b.List = listed(r, l, o, pageSize, place, cursor, func(d *openDelivery) (deliveryLine, bool) {
-		wanted := b.Status == "" || b.Status == d.view.Status
-		return r.deliveryOf(d), wanted && r.Caller.Allowed(d.session)
-	})
-	if b.List.Total = -1; r.Caller.MayUse == nil && (b.Status == "" || b.Status == delivery.StatusDead) {
-		b.List.Total = o.n
-	}
+	b.List = listed(r, l, pageSize, nil, r.deliveryEntries(x, b.Status))
 	if r.everything() {
-		for _, route := range slices.Sorted(maps.Keys(x.circuits)) {
-			if state, err := delivery.DescribeCircuit(x.circuits[route], r.now); err == nil && len(b.Routes) < pageSize && failing(state) {
-				b.Routes = append(b.Routes, routeLine{route, state})
-			}
+		b.Routes, b.NoRoutes = r.routes(x)
+	}
+	r.show(http.StatusOK, "deliveries", page{Title: "Deliveries", Section: "/deliveries", About: aboutDeliveries, Body: b})
+}
+
+// deliveryEntries are the deliveries with a status: without one those that wait.
+func (r *request) deliveryEntries(x *index, status string) entries[*openDelivery, deliveryLine] {
+	e := entries[*openDelivery, deliveryLine]{
+		of: &x.open, place: func(ms int64, id string) *openDelivery {
+			return &openDelivery{due: ms, created: ms, view: delivery.View{DeliveryID: id}}
+		},
+		cursor: func(d *openDelivery) (int64, string) { return d.due, d.view.DeliveryID },
+		see: func(d *openDelivery) (deliveryLine, string, bool) {
+			return r.deliveryOf(d), d.session, status == "" || status == d.view.Status
+		},
+		some: status != "" && status != delivery.StatusDead,
+	}
+	if status == delivery.StatusDead {
+		e.of, e.cursor = &x.dead, func(d *openDelivery) (int64, string) { return d.created, d.view.DeliveryID }
+	}
+	return e
+}
+
+// routes returns the first routes whose receivers fail, and how many more there are.
+func (r *request) routes(x *index) (list []routeLine, more int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, route := range slices.Sorted(maps.Keys(x.circuits)) {
+		state, err := delivery.DescribeCircuit(x.circuits[route], r.now)
+		switch {
+		case err != nil || !failing(state):
+		case len(list) == pageSize:
+			more++
+		default:
+			list = append(list, routeLine{route, state})
 		}
 	}
-	x.mu.Unlock()
-	r.show(http.StatusOK, "deliveries", page{Title: "Deliveries", Section: "/deliveries", About: aboutDeliveries, Body: b})
+	return list, more
 }
 
 // failing reports whether a route's breaker is not closed.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/operations"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -88,4 +90,32 @@ func answering(status int, body string) http.HandlerFunc {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
 	}
+}
+
+// Config.Authenticate and its MayUse are the host's: they may be slow, or panic.
+func TestHostIsAskedWithoutTheLockOfTheIndex(t *testing.T) {
+	c := stored(t, 300)
+	x := c.follower.index
+	for i := range 300 {
+		x.putGates(x.at(fmt.Sprintf("user-%07d:session", i), gateRow, 0, int64(i)), []gate.View{{GateID: fmt.Sprint("g-", i)}})
+		x.letters.add(&operations.Letter{ID: fmt.Sprint("l-", i), At: "2026-11-28T00:00:00Z"}, 1000)
+	}
+	locked := 0
+	caller := auth.Caller{MayUse: func(string) bool {
+		if !x.mu.TryLock() {
+			locked++
+			return false
+		}
+		x.mu.Unlock()
+		return true
+	}}
+	for path, serve := range map[string]route{
+		"/": attention, "/sessions": sessions, "/sessions?state=open": sessions, "/sessions?state=overdue": sessions, "/sessions?prefix=user": sessions,
+		"/gates": gates, "/deliveries": deliveries, "/letters": showLetters, "/costs": costs,
+	} {
+		r, w := c.asks(path, caller)
+		serve(r)
+		require.Equal(t, http.StatusOK, w.Code, path)
+	}
+	require.Zero(t, locked)
 }

@@ -16,17 +16,18 @@ import (
 )
 
 func gates(r *request) {
-	x := r.console.follower.index
-	x.mu.Lock()
-	l := listed(r, listing[openGate]{Page: "/gates", Noun: "open gate", Empty: "No gate waits for a person"}, &x.gates, pageSize,
-		func(ms int64, id string) *openGate { return &openGate{opened: ms, id: id} },
-		func(g *openGate) (int64, string) { return g.opened, g.id },
-		func(g *openGate) (openGate, bool) { return *g, r.Caller.Allowed(g.session) })
-	if l.Total = x.gates.n; r.Caller.MayUse != nil {
-		l.Total = -1
-	}
-	x.mu.Unlock()
+	l := listing[openGate]{Page: "/gates", Noun: "open gate", Empty: "No gate waits for a person"}
+	l = listed(r, l, pageSize, nil, gateEntries(r.console.follower.index))
 	r.show(http.StatusOK, "gates", page{Title: "Gates", Section: "/gates", About: aboutGates, Body: l})
+}
+
+// gateEntries are the open gates.
+func gateEntries(x *index) entries[*openGate, openGate] {
+	return entries[*openGate, openGate]{
+		of: &x.gates, place: func(ms int64, id string) *openGate { return &openGate{opened: ms, id: id} },
+		cursor: func(g *openGate) (int64, string) { return g.opened, g.id },
+		see:    func(g *openGate) (openGate, string, bool) { return *g, g.session, true },
+	}
 }
 
 // The fields of an open gate for templates.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -24,10 +25,7 @@ func (l *letters) init() {
 	l.byID, l.marks, l.counts = map[string]*operations.Letter{}, map[string]operations.Marks{}, map[reasonCount]int{}
 	l.byKey = map[string][]*operations.Letter{}
 	l.byTime.compare = func(a, b *operations.Letter) int {
-		if c := a.Compare(b); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+		return cmp.Or(cmp.Compare(millis(a.At), millis(b.At)), strings.Compare(a.ID, b.ID))
 	}
 }
 
