@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -41,13 +42,13 @@ func (r *request) ask(method, path string, body, into any) (status int, err erro
 	defer cancel()
 	var raw []byte
 	if body != nil {
-		if raw, err = json.Marshal(body); err != nil {
-			return 0, err
+		if raw, err = json.Marshal(body); err != nil { // it is not valid UTF-8
+			return http.StatusBadRequest, err
 		}
 	}
 	q, err := http.NewRequestWithContext(ctx, method, "http://"+r.Host+crewsPrefix+path, bytes.NewReader(raw))
 	if err != nil {
-		return 0, err
+		return http.StatusBadRequest, err
 	}
 	q.RemoteAddr, q.TLS, q.Host = r.RemoteAddr, r.TLS, r.Host
 	for _, name := range []string{"Authorization", "Cookie", "X-Request-Id", "Traceparent"} {
@@ -100,12 +101,12 @@ type crewAgent struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 	} `json:"role"`
-	Status, Phase, Task, ParentID, OutputPreview, Model, ExitError string
-	InputTokens, OutputTokens                                      int64
-	PendingMessages, HierarchyLevel                                int
-	Autopilot                                                      bool
-	ToolCalls                                                      []struct{ Title, Kind, Status string }
-	Permissions                                                    []crewPermission
+	Status, Phase, Task, OutputPreview, ExitError string
+	InputTokens, OutputTokens                     int64
+	PendingMessages                               int
+	Autopilot                                     bool
+	ToolCalls                                     []struct{ Title, Kind, Status string }
+	Permissions                                   []crewPermission
 }
 
 type crewPermission struct {
@@ -254,10 +255,12 @@ func answerCrew(r *request, form url.Values) {
 	}
 	status, err := r.ask(http.MethodPost, "agents/"+url.PathEscape(form.Get("agent"))+"/permission", body, nil)
 	switch {
-	case status == http.StatusConflict:
+	case status == http.StatusConflict && !strings.Contains(err.Error(), seen.Refusal): // crewhttp has two reasons for this status
 		r.to("other", "/crews", "id", form.Get("crew"))
 	case err != nil:
 		r.fail(status, "The answer was not written: "+visible(strings.TrimPrefix(err.Error(), "console: crews: ")))
+	case status == http.StatusAccepted: // no outcome was seen yet
+		r.to("written", "/crews", "id", form.Get("crew"))
 	default:
 		r.to("decided", "/crews", "id", form.Get("crew"))
 	}

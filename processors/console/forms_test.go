@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
+	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/processors/operations"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -118,4 +119,35 @@ func TestHostIsAskedWithoutTheLockOfTheIndex(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code, path)
 	}
 	require.Zero(t, locked)
+}
+
+func TestAnswerToACrewSaysWhatIsKnown(t *testing.T) {
+	for _, door := range []struct {
+		status int
+		body   string
+		at     string
+		code   int
+		says   string
+	}{
+		{http.StatusOK, `{}`, "said=decided", http.StatusSeeOther, ""},
+		{http.StatusAccepted, `{}`, "said=written", http.StatusSeeOther, ""},
+		{http.StatusConflict, `{"error":"Another outcome stands"}`, "said=other", http.StatusSeeOther, ""},
+		{http.StatusConflict, `{"error":"` + seen.Refusal + `"}`, "", http.StatusConflict, "read the whole request first"},
+		{http.StatusPreconditionFailed, `{"error":"argsSha256 is not the digest of the request"}`, "", http.StatusPreconditionFailed, "is not the digest"},
+	} {
+		c := small(t, func(c *Config) { c.Crews = answering(door.status, door.body) })
+		r, w := c.asks("/crews", auth.Caller{})
+		answerCrew(r, url.Values{"verdict": {"approve"}, "crew": {"c"}, "agent": {"a"}, "request": {"p"}})
+		require.Equal(t, door.code, w.Code)
+		require.Contains(t, w.Header().Get("Location"), door.at)
+		require.Contains(t, w.Body.String(), door.says)
+	}
+	c := small(t, func(c *Config) { c.Crews = answering(http.StatusOK, `{}`) })
+	r, w := c.asks("/crews", auth.Caller{})
+	answerCrew(r, url.Values{"verdict": {"deny"}, "crew": {"c"}, "agent": {"a"}, "request": {"p"}, "reason": {"\xff"}})
+	require.Equal(t, http.StatusBadRequest, w.Code, "it cannot be JSON")
+	r, w = c.asks("/crews?show=texts", auth.Caller{})
+	b := &crewPage{ID: "c", Shown: true, Agents: []crewAgent{{ID: "12345678", Permissions: []crewPermission{{ID: "p", ArgsSHA256: "d1"}}}}}
+	r.show(http.StatusOK, "crews", page{Body: b})
+	require.Contains(t, w.Body.String(), `name="args_sha256" value="d1"`, "the answer is about what was shown")
 }
