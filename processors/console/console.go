@@ -59,23 +59,22 @@ func New(catalog topics.Catalog, to processors.Publisher, c Config) (*Console, e
 	if err := check.Err(ErrConfig); err != nil {
 		return nil, err
 	}
-	if c.Open {
-		entrance.WarnOpen(c.Door, catalog.Agent, "console is open")
-	}
+	entrance.WarnOpen(c.Door, catalog.Agent,
+		"console is open: requests are not authenticated and may read every session, with its texts; they may change nothing")
 	h := newHints()
 	x := &Console{catalog: catalog, to: to, config: c, entrance: e, hints: h, follower: newFollower(catalog, &c, h)}
 	x.routes, x.pages = x.allRoutes(), parsePages(c.Root)
 	return x, nil
 }
 
-// For is New for package processors/agent: agent.Config.Console can be a Config. The door is used unless the Config authenticates callers
-// itself.
+// For is New for package processors/agent: agent.Config.Console can be a Config. The console authenticates callers as the door does, unless
+// the Config says how, and has its Logger unless the Config has one.
 func (c Config) For(
 	door auth.Door, catalog topics.Catalog, to processors.Publisher, groups map[goka.Group]*processors.Processor,
 	topology processors.Topology, budgets turn.Budgets,
 ) (root string, h http.Handler, run func(context.Context, []string, ...processors.Option) error, err error) {
 	if c.Authenticate == nil && !c.Open {
-		c.Door = door
+		c.Authenticate, c.Open = door.Authenticate, door.Open
 	}
 	if c.Logger == nil {
 		c.Logger = door.Logger

@@ -9,12 +9,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
 	"github.com/turntable-streams/turntable/processors/operations"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -150,4 +154,23 @@ func TestAnswerToACrewSaysWhatIsKnown(t *testing.T) {
 	b := &crewPage{ID: "c", Shown: true, Agents: []crewAgent{{ID: "12345678", Permissions: []crewPermission{{ID: "p", ArgsSHA256: "d1"}}}}}
 	r.show(http.StatusOK, "crews", page{Body: b})
 	require.Contains(t, w.Body.String(), `name="args_sha256" value="d1"`, "the answer is about what was shown")
+}
+
+func TestConsoleOfAnAgentKeepsTheSettingsOfItsDoor(t *testing.T) {
+	catalog, err := topics.For("harbor")
+	require.NoError(t, err)
+	logs, seen := observer.New(zap.WarnLevel)
+	rejects := func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrRejected }
+	config := Config{Door: auth.Door{Hosts: []string{"ops.example.com"}}}
+	for _, door := range []auth.Door{{Authenticate: rejects}, {Logger: zap.New(logs)}, {Logger: zap.New(logs), Open: true}} {
+		_, h, _, err := config.For(door, catalog, nowhere{}, nil, processors.Topology{}, turn.Budgets{})
+		require.NoError(t, err)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://other.example.com/console/", nil))
+		require.Equal(t, http.StatusForbidden, w.Code)
+		w = httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://ops.example.com/console/", nil))
+		require.Equal(t, door.Authenticate != nil, w.Code == http.StatusUnauthorized)
+	}
+	require.Equal(t, 1, seen.Len(), "a console that anyone may read is warned about, unless that is meant")
 }
