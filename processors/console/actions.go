@@ -30,15 +30,19 @@ const (
 	effectPoll = 50 * time.Millisecond
 )
 
-// await looks until done returns true, for effectWait at most, and reports whether it did.
-func (r *request) await(done func() bool) bool {
+// await looks until done returns true, for effectWait at most, and reports whether it did. It looks once, and then when the row of the
+// session has changed.
+func (r *request) await(session string, kind rowKind, done func() bool) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), effectWait)
 	defer cancel()
 	tick := time.NewTicker(effectPoll)
 	defer tick.Stop()
+	seen := int64(-2) // no offset
 	for {
-		if done() {
-			return true
+		if offset, _ := r.console.place(session, kind); offset != seen {
+			if seen = offset; done() {
+				return true
+			}
 		}
 		select {
 		case <-tick.C:
@@ -120,7 +124,7 @@ func purge(r *request, form url.Values) {
 
 // conclude waits for the effect of a record about a session and shows the session.
 func (r *request) conclude(said, id string, done func() bool) {
-	if !r.await(done) {
+	if !r.await(id, turnRow, done) {
 		said = "written"
 	}
 	r.to(said, "/session", "id", id)
@@ -142,32 +146,45 @@ func decide(r *request, form url.Values) {
 	if !r.enter(session) {
 		return
 	}
-	v, ok := r.gateOf(session, id)
+	_, v, ok := r.gateOf(session, id)
 	if !ok {
 		return
 	}
 	d, wrong := r.decision(v, form)
 	if v.Outcome != nil { // the button was stale
-		r.to("", "/gate", "session", session, "id", id, "decision", d.DecisionID)
+		r.to("", "/gate", "session", session, "id", v.GateID, "decision", d.DecisionID)
 		return
 	}
 	if !r.accepts(v, d, wrong, form) {
 		return
 	}
 	out, err := processors.OutboundOf(r.console.catalog.GateDecisions, session, d, d.DecisionID)
-	if !r.write(out, err, "/gate", "session", session, "id", id) {
+	if !r.write(out, err, "/gate", "session", session, "id", v.GateID) {
 		return
 	}
-	r.Record(auth.AuditAnswer, session, id, http.StatusSeeOther)
-	said := ""
-	if !r.await(func() bool {
+	r.Record(auth.AuditAnswer, session, v.GateID, http.StatusSeeOther)
+	said, last := "", v.GateID
+	if !r.await(session, gateRow, func() bool {
 		views, err := r.gatesOf(session)
-		i := slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id })
-		return err == nil && (i < 0 || views[i].Outcome != nil)
+		if err != nil {
+			return false
+		}
+		last, ok = settled(views, last)
+		return ok
 	}) {
 		said = "written"
 	}
-	r.to(said, "/gate", "session", session, "id", id, "decision", d.DecisionID)
+	r.to(said, "/gate", "session", session, "id", last, "decision", d.DecisionID)
+}
+
+// settled follows a gate to the request that took its place, and reports whether that has ended.
+func settled(views []gate.View, id string) (last string, ended bool) {
+	i := slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id })
+	if i < 0 {
+		return id, true // purged
+	}
+	v := gate.Successor(views, &views[i])
+	return v.GateID, v.Outcome != nil
 }
 
 // accepts reports whether a decision may be written. Otherwise it shows the form again, with what was entered.
@@ -214,7 +231,7 @@ func (r *request) decision(v gate.View, form url.Values) (d topics.GateDecision,
 	case d.Scope == topics.ScopeAgent && !(r.can(auth.Control) && r.everything()):
 		wrong = "an approval for all sessions of the agent needs the right to control them"
 	}
-	id := digests.Of("console decision", v.GateID, string(d.Verdict), d.OptionID, string(d.Answer), string(d.EditedArgs), d.Reason, string(d.Scope),
+	id := digests.Of("console decision", form.Get("gate"), string(d.Verdict), d.OptionID, string(d.Answer), string(d.EditedArgs), d.Reason, string(d.Scope),
 		d.By)
 	sum := sha256.Sum256(id[:])
 	d.DecisionID = hex.EncodeToString(sum[:])

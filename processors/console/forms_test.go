@@ -159,7 +159,7 @@ func TestAnswerToACrewSaysWhatIsKnown(t *testing.T) {
 func TestConsoleOfAnAgentKeepsTheSettingsOfItsDoor(t *testing.T) {
 	catalog, err := topics.For("harbor")
 	require.NoError(t, err)
-	logs, seen := observer.New(zap.WarnLevel)
+	logs, logged := observer.New(zap.WarnLevel)
 	rejects := func(*http.Request) (auth.Caller, error) { return auth.Caller{}, auth.ErrRejected }
 	config := Config{Door: auth.Door{Hosts: []string{"ops.example.com"}}}
 	for _, door := range []auth.Door{{Authenticate: rejects}, {Logger: zap.New(logs)}, {Logger: zap.New(logs), Open: true}} {
@@ -172,5 +172,20 @@ func TestConsoleOfAnAgentKeepsTheSettingsOfItsDoor(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://ops.example.com/console/", nil))
 		require.Equal(t, door.Authenticate != nil, w.Code == http.StatusUnauthorized)
 	}
-	require.Equal(t, 1, seen.Len(), "a console that anyone may read is warned about, unless that is meant")
+	require.Equal(t, 1, logged.Len(), "a console that anyone may read is warned about, unless that is meant")
+}
+
+func TestDecisionFollowsARequestThatTookThePlaceOfItsGate(t *testing.T) {
+	first := gate.View{GateID: "first", Tool: "pay", ArgsSHA256: "d", Outcome: &gate.OutcomeView{Cause: topics.CauseParentCannotAsk}}
+	next := gate.View{GateID: "next", Tool: "pay", ArgsSHA256: "d", Origin: gate.Origin{ParentGateID: "first"}}
+	other := gate.View{GateID: "other", Tool: "pay", ArgsSHA256: "e", Origin: gate.Origin{ParentGateID: "first"}}
+	at, ended := settled([]gate.View{other, next, first}, "first")
+	require.Equal(t, "next", at)
+	require.False(t, ended, "the decision has no outcome yet")
+	next.Outcome = &gate.OutcomeView{Cause: topics.CauseHuman}
+	at, ended = settled([]gate.View{other, next, first}, at)
+	require.Equal(t, "next", at)
+	require.True(t, ended)
+	at, _ = settled([]gate.View{other, first}, "first")
+	require.Equal(t, "first", at, "a request with other arguments was not decided")
 }

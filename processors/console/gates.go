@@ -61,7 +61,8 @@ type gatePage struct {
 	Gate       gate.View
 	Opened     int64
 	Expires    int64
-	Shown      bool // the request was asked for
+	Shown      bool   // the request was asked for
+	Next       string // the gate that took the place of this one
 	Args       string
 	Message    string
 	Options    []option
@@ -90,11 +91,14 @@ type option struct {
 
 func showGate(r *request) {
 	session, id := r.first("session"), r.first("id")
-	v, ok := r.gateOf(session, id)
+	v, next, ok := r.gateOf(session, id)
 	if !ok {
 		return
 	}
 	b := r.gatePageOf(v)
+	if next.GateID != v.GateID {
+		b.Next = next.GateID
+	}
 	p := page{Title: "Gate", Section: "/gates", About: aboutGates, Body: b}
 	if mine := r.first("decision"); mine != "" && v.Outcome != nil {
 		said := "decided"
@@ -106,24 +110,25 @@ func showGate(r *request) {
 	r.show(http.StatusOK, "gate", p)
 }
 
-// gateOf reads a gate of a session. It answers the request if there is none.
-func (r *request) gateOf(session, id string) (v gate.View, ok bool) {
+// gateOf reads a gate of a session, and the request that took its place, if there is one: otherwise the gate again. It answers the
+// request if there is no such gate.
+func (r *request) gateOf(session, id string) (v, next gate.View, ok bool) {
 	if !r.Caller.Allowed(session) {
 		r.fail(http.StatusNotFound, "There is no such gate.")
-		return v, false
+		return v, next, false
 	}
 	views, err := r.gatesOf(session)
 	if err != nil {
 		r.console.logUnreadable(err)
 		r.fail(http.StatusServiceUnavailable, "The gate cannot be read now. Try again.")
-		return v, false
+		return v, next, false
 	}
 	i := slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id })
 	if i < 0 {
 		r.fail(http.StatusNotFound, "There is no such gate: it ended so long ago that it is forgotten, or its session was purged.")
-		return v, false
+		return v, next, false
 	}
-	return views[i], true
+	return views[i], *gate.Successor(views, &views[i]), true
 }
 
 func (r *request) gatePageOf(v gate.View) *gatePage {

@@ -92,6 +92,21 @@ func gates(session string, s *gaterow.State) (views []View) {
 	return views
 }
 
+// Successor returns the view of the request that took the place of a gate whose requester could not ask a person. It is for the same
+// call, and the processor applies a decision about the gate to it. For any other gate it returns v. views are those of its session.
+func Successor(views []View, v *View) *View {
+	if v == nil || v.Outcome == nil || v.Outcome.Cause != topics.CauseParentCannotAsk {
+		return v
+	}
+	for i := range views {
+		next := &views[i]
+		if next.Origin.ParentGateID == v.GateID && next.ArgsSHA256 == v.ArgsSHA256 && next.Tool == v.Tool {
+			return next
+		}
+	}
+	return v
+}
+
 func viewOf(g *gaterow.Gate, session string) View {
 	v := View{
 		GateID: g.Id, SessionID: session, Status: StatusPending, TurnID: g.TurnId, CallID: g.CallId,

@@ -54,7 +54,7 @@ func (h *Handler) decide(r *request) answer {
 	if err != nil {
 		return h.unreadable(err)
 	}
-	v := row.successor(row.view(id))
+	v := gate.Successor(row.all(), row.view(id))
 	if v == nil || v.Outcome != nil {
 		return settled(d, v)
 	}
@@ -91,7 +91,7 @@ func (h *Handler) outcome(r *request, d topics.GateDecision, v *gate.View, over 
 			return gateAnswer(http.StatusAccepted, "", d.DecisionID, v)
 		}
 		ended := row.view(d.GateID)
-		next := row.successor(ended)
+		next := gate.Successor(row.all(), ended)
 		if next == ended || next.Outcome != nil {
 			return settled(d, next)
 		}

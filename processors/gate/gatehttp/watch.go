@@ -107,20 +107,6 @@ func (r *row) all() []gate.View {
 	return r.views
 }
 
-// successor returns the request that took the place of a gate whose requester could not ask: a decision about the gate is one about
-// that request. For any other gate it returns the gate.
-func (r *row) successor(v *gate.View) *gate.View {
-	if v == nil || v.Outcome == nil || v.Outcome.Cause != topics.CauseParentCannotAsk {
-		return v
-	}
-	for i := range r.views {
-		if r.views[i].Origin.ParentGateID == v.GateID {
-			return &r.views[i]
-		}
-	}
-	return v
-}
-
 // changeShownTo returns a change as JSON for a caller.
 func (x *Index) changeShownTo(caller string, c change) []byte {
 	if c.view != nil {
