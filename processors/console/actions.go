@@ -253,12 +253,17 @@ func (r *request) again(v gate.View, form url.Values, wrong string) {
 	if wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	if edited := form.Get("edited"); edited != "" && b.Shown {
-		b.Edited = edited
-		d := diffOf(pretty(v.Args), pretty(topics.Raw(edited)), "")
+	if edited := strings.ReplaceAll(form.Get("edited"), "\r\n", "\n"); edited != "" && b.Shown {
+		b.Edited = escaped(edited)
+		d := diffOf(r.compared(v, v.Args), r.compared(v, topics.Raw(edited)), "")
 		b.Compared = &d
 	}
 	r.show(status, "gate", page{Title: "Gate", Section: "/gates", Body: b})
+}
+
+// compared returns arguments for a comparison: characters that are not visible are escapes.
+func (r *request) compared(v gate.View, args topics.Raw) string {
+	return r.masked("arguments", v.SessionID, []byte(escaped(pretty(args))))
 }
 
 // mostRequeued is how many deliveries or letters one form requeues.

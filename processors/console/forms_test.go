@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -188,4 +189,42 @@ func TestDecisionFollowsARequestThatTookThePlaceOfItsGate(t *testing.T) {
 	require.True(t, ended)
 	at, _ = settled([]gate.View{other, first}, "first")
 	require.Equal(t, "first", at, "a request with other arguments was not decided")
+}
+
+func TestEditIsOfTheFileThatItsObjectNames(t *testing.T) {
+	files := func(args string) (list []string) {
+		for _, e := range edits(topics.Raw(args)) {
+			list = append(list, e.file)
+		}
+		return list
+	}
+	edit := `"old_string":"a","new_string":"b"`
+	require.Equal(t, []string{"x.txt"}, files(`{`+edit+`,"path":"x.txt"}`))
+	require.Equal(t, []string{"x.txt", "x.txt"}, files(`{"edits":[{`+edit+`},{`+edit+`}],"path":"x.txt"}`))
+	require.Equal(t, []string{"x.txt", "y.txt"}, files(`[{`+edit+`,"path":"x.txt"},{`+edit+`,"path":"y.txt"}]`))
+	require.Equal(t, []string{"", "y.txt"}, files(`{"a":{`+edit+`},"b":{`+edit+`,"path":"y.txt"}}`))
+	require.Equal(t, []string{"x.txt or y.txt"}, files(`{`+edit+`,"path":"x.txt","file":"y.txt"}`))
+	require.Equal(t, []string{"x.txt or y.txt"}, files(`{"path":"x.txt","path":"y.txt",`+edit+`}`))
+	require.Equal(t, []string{"x.txt or y.txt"}, files(`{"path":"x.txt","edit":{"file":"y.txt",`+edit+`}}`))
+	require.Empty(t, files(strings.Repeat("[", 9000)+strings.Repeat("]", 9000)))
+	require.Empty(t, files(`"text"`))
+	require.Empty(t, files(`{"path":`))
+}
+
+func TestComparedArgumentsAreMaskedAndVisible(t *testing.T) {
+	c := small(t, func(c *Config) {
+		c.Mask = func(p Payload) string { return strings.ReplaceAll(p.Text, "4111", "(card)") }
+	})
+	r, w := c.asks("/gate", auth.Caller{})
+	v := askedFor
+	v.Args = topics.Raw("{\"to\":\"otto \u202e\",\"card\":\"4111\"}")
+	v.Allowed = []topics.GateVerdict{topics.VerdictApprove, topics.VerdictEdit}
+	r.again(v, url.Values{"verdict": {"compare"}, "edited": {string(v.Args) + "\r\n"}, "args_sha256": {"d"}}, "")
+	require.NotContains(t, w.Body.String(), "\u202e")
+	_, rest, found := strings.Cut(w.Body.String(), "<h3>Your changes</h3>")
+	require.True(t, found)
+	compared, _, _ := strings.Cut(rest, "</figure>")
+	require.NotContains(t, compared, "4111")
+	require.Contains(t, compared, "(card)")
+	require.Contains(t, compared, "0 added")
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -195,41 +196,62 @@ var editNames = []struct{ before, after string }{
 // mostEdits bounds the edits of a request that are shown as such. The arguments are shown too.
 const mostEdits = 20
 
-// edits returns the edits in the arguments of a call, wherever they are.
+// fileNames are how tools name the file of an edit.
+var fileNames = []string{"file_path", "path", "file"}
+
+// mostDepth is how deep edits are looked for.
+const mostDepth = 100
+
+// edits returns the edits in the arguments of a call, wherever they are, in their order. An edit is of the file that its object names, or
+// of that of the object around it. Names that disagree are all given.
 func edits(args topics.Raw) (list []edit) {
-	var value any
-	if json.Unmarshal(args, &value, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-		return nil
-	}
-	file := ""
-	var walk func(any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		case map[string]any:
-			for _, name := range []string{"file_path", "path", "file"} {
-				if text, ok := v[name].(string); ok {
-					file = text
+	var walk func(raw jsontext.Value, files []string, depth int)
+	walk = func(raw jsontext.Value, files []string, depth int) {
+		d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		opening, err := d.ReadToken()
+		if err != nil || depth > mostDepth {
+			return
+		}
+		var inner []jsontext.Value
+		texts := map[string]string{}
+		for err == nil && (d.PeekKind() != ']' && d.PeekKind() != '}') {
+			name := ""
+			if opening.Kind() == '{' {
+				token, failed := d.ReadToken()
+				if failed != nil {
+					return
 				}
+				name = token.String()
 			}
-			for _, n := range editNames {
-				after, ok := v[n.after].(string)
-				before, _ := v[n.before].(string)
-				if ok && len(list) < mostEdits {
-					list = append(list, edit{file, before, after})
-				}
+			var v jsontext.Value
+			if v, err = d.ReadValue(); err != nil {
+				return
 			}
-			for _, e := range v {
-				if _, isText := e.(string); !isText {
-					walk(e)
+			switch v.Kind() {
+			case '{', '[':
+				inner = append(inner, slices.Clone(v))
+			case '"':
+				var text string
+				if json.Unmarshal(v, &text, jsontext.AllowInvalidUTF8(true)) == nil {
+					texts[name] = text
+					if slices.Contains(fileNames, name) && !slices.Contains(files, text) {
+						files = append(slices.Clone(files), text)
+					}
 				}
 			}
 		}
+		for _, n := range editNames {
+			if after, ok := texts[n.after]; ok && len(list) < mostEdits {
+				list = append(list, edit{strings.Join(files, " or "), texts[n.before], after})
+			}
+		}
+		for _, v := range inner {
+			walk(v, files, depth+1)
+		}
 	}
-	walk(value)
+	if k := jsontext.Value(args).Kind(); k == '{' || k == '[' {
+		walk(jsontext.Value(args), nil, 0)
+	}
 	return list
 }
 
