@@ -358,14 +358,17 @@ func (c *Console) requeueLetter(ctx context.Context, r *request, w *operations.W
 		return why, nil
 	}
 	record, err := c.readLetter(r, &l)
-	if err != nil {
+	switch {
+	case errors.Is(err, errGone):
+		return "it was deleted by age", nil
+	case err != nil:
 		return "", err
 	}
 	mark, err := w.Write(ctx, &l, record)
 	if err == nil {
 		topic := operations.LetterTopic(goka.Group(l.Group))
 		x.mu.Lock()
-		x.letters.marksOf(topic).Add(mark)
+		x.letters.mark(topic, mark)
 		x.mu.Unlock()
 	}
 	return "", err

@@ -60,7 +60,7 @@ func attention(r *request) {
 	b.Dead = short(r, listing[deliveryLine]{Noun: "dead delivery", Empty: "No delivery is dead", Page: "/deliveries", Parameters: []any{"status", "dead"}},
 		r.deliveryEntries(x, delivery.StatusDead))
 	x.mu.Lock()
-	b.Letters = x.letters.byTime.n
+	b.Letters = x.letters.notRequeued()
 	x.mu.Unlock()
 	if r.everything() {
 		for _, g := range r.console.own() {

@@ -95,7 +95,7 @@ func (c *Console) Run(ctx context.Context, brokers []string, opts ...processors.
 	c.mu.Lock()
 	c.brokers, c.options = brokers, opts
 	c.mu.Unlock()
-	also := []func(context.Context){c.follower.check, c.follower.readBack, c.readLags}
+	also := []func(context.Context){c.follower.check, c.follower.readBack, c.follower.forgetLetters, c.readLags}
 	if c.follower.created[string(goka.GroupTable(c.catalog.LatenciesGroup()))] {
 		t, err := latency.Follow(brokers, c.catalog.Agent, opts...)
 		if err != nil {

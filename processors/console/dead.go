@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -104,6 +105,9 @@ func showLetter(r *request) {
 	p := page{Title: "Dead letter", Section: "/letters", About: aboutLetters}
 	record, err := c.readLetter(r, &b.Letter)
 	switch {
+	case errors.Is(err, errGone):
+		r.fail(http.StatusNotFound, "There is no such dead letter any more: it was deleted by age.")
+		return
 	case err != nil:
 		p.Notices = append(p.Notices, "The record cannot be read now.")
 		c.logUnreadable(err)
@@ -120,8 +124,14 @@ func showLetter(r *request) {
 // readLetter reads the record of a letter.
 func (c *Console) readLetter(r *request, l *operations.Letter) (processors.Inbound, error) {
 	record, ok, err := c.follower.dead.ReadOf(r.Context(), r.Key(), operations.LetterTopic(goka.Group(l.Group)), l.Partition, l.Offset)
-	if err == nil && !ok {
+	if err == nil && !ok { // deleted by age
 		err = errGone
+		x := c.follower.index
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if known := x.letters.byID[l.ID]; known != nil {
+			x.letters.remove(known)
+		}
 	}
 	return record, err
 }

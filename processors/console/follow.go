@@ -38,6 +38,8 @@ const (
 	lookBackRecords = 20_000
 	// freshEvery is how often the console checks that it has read what the brokers have.
 	freshEvery = 5 * time.Second
+	// forgetEvery is how often the console asks which dead letters were deleted by age.
+	forgetEvery = time.Minute
 )
 
 // follower follows the topics of an agent.
@@ -50,7 +52,8 @@ type follower struct {
 	logger  *zap.Logger
 	clock   processors.Clock
 	tables  map[string]rowKind
-	groups  map[string]goka.Group // of dead-letter topics
+	groups  map[string]goka.Group      // of dead-letter topics
+	oldest  map[string]map[int32]int64 // of dead-letter topics: the offsets before which letters were dropped
 
 	follows                  *tableindex.Index
 	rows, dead, turns, money *tableindex.Source
@@ -66,7 +69,7 @@ func newFollower(c topics.Catalog, config *Config, h *hints) *follower {
 	f := &follower{
 		catalog: c, index: newIndex(config), flow: newFlow(c), lines: newTimelines(config.SpanLimit), hints: h, logger: config.Logger,
 		clock: config.Clock, tables: map[string]rowKind{}, groups: map[string]goka.Group{},
-		created: map[string]bool{},
+		created: map[string]bool{}, oldest: map[string]map[int32]int64{},
 	}
 	created := f.created
 	for _, s := range c.Specs() {
@@ -219,7 +222,7 @@ func (f *follower) onLetter(r processors.Inbound) {
 	f.index.mu.Lock()
 	defer f.index.mu.Unlock()
 	if operations.IsMark(r) {
-		f.index.letters.marksOf(r.Topic).Add(r)
+		f.index.letters.mark(r.Topic, r)
 	} else {
 		f.index.letters.add(operations.LetterOf(f.groups[r.Topic], r), f.index.config.ItemLimit)
 	}
@@ -251,10 +254,8 @@ func (f *follower) onTurn(r processors.Inbound) {
 func (f *follower) readBack(ctx context.Context) {
 	now := f.clock.Now()
 	since := now.Add(-lookBack)
-	for !tableindex.Closed(f.turns.Follower().Ready()) {
-		if !clock.Sleep(ctx, f.clock, time.Second/10) {
-			return
-		}
+	if !f.ready(ctx, f.turns) {
+		return
 	}
 	for _, topic := range f.turns.Topics {
 		first, err := f.readTopic(ctx, f.turns.Follower(), topic, since, now.Add(lookBack))
@@ -269,6 +270,16 @@ func (f *follower) readBack(ctx context.Context) {
 	f.lines.since = since.UnixMilli()
 	f.index.mu.Unlock()
 	f.hints.changed(aboutSessions)
+}
+
+// ready waits until a source is read, and returns false if ctx ends first.
+func (f *follower) ready(ctx context.Context, s *tableindex.Source) bool {
+	for !tableindex.Closed(s.Follower().Ready()) {
+		if !clock.Sleep(ctx, f.clock, time.Second/10) {
+			return false
+		}
+	}
+	return true
 }
 
 // readTopic reads the records since a time. first is the time since which all of them are read, zero for since. after is a time
@@ -300,6 +311,44 @@ func (f *follower) readTopic(ctx context.Context, from *processors.Follower, top
 		}
 	}
 	return first, err
+}
+
+// forgetLetters drops the dead letters and marks that their topics have lost by age, from time to time, until ctx ends.
+func (f *follower) forgetLetters(ctx context.Context) {
+	if !f.ready(ctx, f.dead) {
+		return
+	}
+	for {
+		for topic := range f.groups {
+			if err := f.forgetLost(topic); err != nil {
+				f.logger.Warn("console cannot ask which dead letters are left; it asks again", zap.String("topic", topic), zap.Error(err))
+			}
+		}
+		if !clock.Sleep(ctx, f.clock, forgetEvery) {
+			return
+		}
+	}
+}
+
+func (f *follower) forgetLost(topic string) error {
+	partitions, err := f.dead.Follower().Partitions(topic)
+	for _, p := range partitions {
+		oldest, err := f.dead.Follower().OffsetAt(topic, p, time.Unix(0, 0))
+		if err != nil {
+			return err
+		}
+		if known := f.oldest[topic]; known == nil {
+			f.oldest[topic] = map[int32]int64{p: 0}
+		}
+		if oldest > f.oldest[topic][p] {
+			f.oldest[topic][p] = oldest
+			f.index.mu.Lock()
+			f.index.letters.forget(topic, p, oldest)
+			f.index.mu.Unlock()
+			f.hints.changed(aboutLetters)
+		}
+	}
+	return err
 }
 
 // check notes from time to time whether everything is read, until ctx ends.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -227,4 +228,36 @@ func TestComparedArgumentsAreMaskedAndVisible(t *testing.T) {
 	require.NotContains(t, compared, "4111")
 	require.Contains(t, compared, "(card)")
 	require.Contains(t, compared, "0 added")
+}
+
+func TestLettersAndMarksThatATopicHasLostAreForgotten(t *testing.T) {
+	x := small(t).follower.index
+	topic := operations.LetterTopic("harbor")
+	record := func(offset int64, headers ...string) processors.Inbound {
+		r := processors.Inbound{Topic: topic, Offset: offset, Timestamp: time.UnixMilli(1000 + offset), Key: []byte("k")}
+		for i := 0; i < len(headers); i += 2 {
+			r.Headers = append(r.Headers, processors.Header{Name: headers[i], Value: []byte(headers[i+1])})
+		}
+		return r
+	}
+	at := func(offset string) []string {
+		return []string{topics.HeaderErrorSourceTopic, "in", topics.HeaderErrorSourcePartition, "0", topics.HeaderErrorSourceOffset, offset}
+	}
+	for i := range 4 {
+		x.letters.add(operations.LetterOf("harbor", record(int64(i), at(fmt.Sprint(i))...)), 100)
+	}
+	require.Equal(t, 4, x.letters.notRequeued())
+	for i, of := range []string{"1", "3"} {
+		x.letters.mark(topic, record(int64(4+i), append(at(of), topics.HeaderErrorRequeued, "1")...))
+	}
+	require.Equal(t, 2, x.letters.notRequeued(), "those that were requeued need no one")
+	x.letters.forget(topic, 0, 2)
+	require.Equal(t, 2, x.letters.byTime.n)
+	require.Equal(t, 1, x.letters.notRequeued())
+	x.letters.forget(topic, 0, 5) // the first mark too
+	again := operations.LetterOf("harbor", record(7, at("1")...))
+	require.False(t, x.letters.judged(topic, again).FailedAgain, "its mark is forgotten")
+	again = operations.LetterOf("harbor", record(8, at("3")...))
+	require.True(t, x.letters.judged(topic, again).FailedAgain)
+	require.Zero(t, x.letters.notRequeued())
 }

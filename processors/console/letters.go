@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/operations"
 )
 
@@ -16,6 +19,9 @@ type letters struct {
 	byKey  map[string][]*operations.Letter
 	counts map[reasonCount]int
 	left   int // letters that were forgotten: the oldest
+	// waiting is how many letters were not written back. It is counted again after a change.
+	waiting int
+	changed bool
 }
 
 // reasonCount is what dead letters are counted by.
@@ -43,6 +49,7 @@ func (l *letters) marksOf(topic string) operations.Marks {
 
 // add adds a letter. limit is how many are kept.
 func (l *letters) add(letter *operations.Letter, limit int) {
+	l.changed = true
 	if _, known := l.byID[letter.ID]; known { // the topic was deleted and created again
 		l.remove(l.byID[letter.ID])
 	}
@@ -56,7 +63,44 @@ func (l *letters) add(letter *operations.Letter, limit int) {
 	}
 }
 
+// mark adds what says that a letter was written back.
+func (l *letters) mark(topic string, r processors.Inbound) {
+	l.changed = true
+	l.marksOf(topic).Add(r)
+}
+
+// forget drops the letters and marks of a partition before an offset, which the topic has lost by age.
+func (l *letters) forget(topic string, partition int32, before int64) {
+	var lost []*operations.Letter
+	l.byTime.from(nil, func(letter *operations.Letter) bool {
+		if letter.Partition == partition && letter.Offset < before && operations.LetterTopic(goka.Group(letter.Group)) == topic {
+			lost = append(lost, letter)
+		}
+		return true
+	})
+	for _, letter := range lost {
+		l.remove(letter)
+	}
+	l.changed = true
+	l.marksOf(topic).Forget(partition, before)
+}
+
+// notRequeued returns how many letters were not written back.
+func (l *letters) notRequeued() int {
+	if l.changed {
+		l.changed, l.waiting = false, 0
+		l.byTime.from(nil, func(letter *operations.Letter) bool {
+			if l.marksOf(operations.LetterTopic(goka.Group(letter.Group))).Of(letter) == "" {
+				l.waiting++
+			}
+			return true
+		})
+	}
+	return l.waiting
+}
+
 func (l *letters) remove(letter *operations.Letter) {
+	l.changed = true
 	l.byTime.remove(letter)
 	delete(l.byID, letter.ID)
 	l.byKey[letter.Key] = slices.DeleteFunc(l.byKey[letter.Key], func(o *operations.Letter) bool { return o == letter })

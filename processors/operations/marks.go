@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 type Marks struct {
 	bySource map[Place][]mark
 	byID     map[string][]mark // by turntable.id
-	written  map[string]bool   // the places of the records that were written back
+	written  map[string]mark   // by the places of the records that were written back
 }
 
 type mark struct {
@@ -23,15 +24,12 @@ type mark struct {
 }
 
 // NewMarks returns no marks.
-func NewMarks() Marks { return Marks{map[Place][]mark{}, map[string][]mark{}, map[string]bool{}} }
-
-// Len returns how many records were written back.
-func (m Marks) Len() int { return len(m.written) }
+func NewMarks() Marks { return Marks{map[Place][]mark{}, map[string][]mark{}, map[string]mark{}} }
 
 // Add adds a mark.
 func (m Marks) Add(r processors.Inbound) {
 	this := mark{r.Timestamp, r.Partition, r.Offset}
-	m.written[string(r.Value)] = true
+	m.written[string(r.Value)] = this
 	if source, ok := sourceOf(r); ok {
 		m.bySource[source] = append(m.bySource[source], this)
 	}
@@ -65,5 +63,28 @@ func (m Marks) Of(l *Letter) string {
 func (m Marks) Judge(l *Letter) {
 	l.RequeuedAt = m.Of(l)
 	l.FailedAgain = l.RequeuedAt == "" && (len(m.bySource[l.Source]) > 0 ||
-		len(m.byID[string(l.headers.Header(topics.HeaderID))]) > 0 || m.written[l.Source.String()])
+		len(m.byID[string(l.headers.Header(topics.HeaderID))]) > 0 || m.isWritten(l.Source))
+}
+
+func (m Marks) isWritten(p Place) bool {
+	_, ok := m.written[p.String()]
+	return ok
+}
+
+// Forget drops the marks of a partition before an offset: when the topic has lost them by age, it has lost their letters too.
+func (m Marks) Forget(partition int32, before int64) {
+	lost := func(k mark) bool { return k.partition == partition && k.offset < before }
+	forget(m.bySource, lost)
+	forget(m.byID, lost)
+	maps.DeleteFunc(m.written, func(_ string, k mark) bool { return lost(k) })
+}
+
+func forget[K comparable](marks map[K][]mark, lost func(mark) bool) {
+	for k, list := range marks {
+		if list = slices.DeleteFunc(list, lost); len(list) == 0 {
+			delete(marks, k)
+		} else {
+			marks[k] = list
+		}
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // watcher receives the changes of the gates of one session. changed is called under the lock of the index.
