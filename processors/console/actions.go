@@ -39,7 +39,7 @@ func (r *request) await(session string, kind rowKind, done func() bool) bool {
 	defer tick.Stop()
 	seen := int64(-2) // no offset
 	for {
-		if offset, _ := r.console.place(session, kind); offset != seen {
+		if offset, _, _ := r.console.place(session, kind); offset != seen {
 			if seen = offset; done() {
 				return true
 			}
@@ -69,7 +69,12 @@ func cancel(r *request, form url.Values) {
 	}
 	v, ok, err := r.turnOf(id)
 	requestID, found := target(v, turnID)
-	if err != nil || !ok || !found {
+	if err != nil {
+		r.console.logUnreadable(err)
+		r.fail(http.StatusServiceUnavailable, "Nothing was done: the session cannot be read now, or is not known. Try again.")
+		return
+	}
+	if !ok || !found {
 		r.to("stale", "/session", "id", id)
 		return
 	}
@@ -100,7 +105,7 @@ func target(v turn.View, turnID string) (requestID string, found bool) {
 	return "", false
 }
 
-// purge deletes a session. The form says which state of the session the page has shown, so that a repeat of it purges nothing new.
+// purge deletes a session. The nonce of the form is that of the page, so that a repeat of the form purges nothing new.
 func purge(r *request, form url.Values) {
 	id := form.Get("session")
 	if !r.enter(id) {
@@ -111,14 +116,14 @@ func purge(r *request, form url.Values) {
 		return
 	}
 	out, err := operations.Control(r.console.catalog, id,
-		topics.Control{Action: topics.ActionPurge, Reason: optional(form.Get("reason"))}, "console/"+form.Get("nonce"), r.by())
+		topics.Control{Action: topics.ActionPurge, Reason: optional(form.Get("reason"))}, "console/"+id+"/"+form.Get("nonce"), r.by())
 	if !r.write(out, err, "/session", "id", id) {
 		return
 	}
 	r.Record(auth.AuditPurge, id, "", http.StatusSeeOther)
 	r.conclude("purged", id, func() bool {
 		v, ok, err := r.turnOf(id)
-		return err == nil && (!ok || v.Turn == nil && len(v.Waiting) == 0 && v.Messages == 0)
+		return errors.Is(err, errForgotten) || err == nil && (!ok || v.Turn == nil && len(v.Waiting) == 0 && v.Messages == 0)
 	})
 }
 
@@ -271,7 +276,10 @@ const mostRequeued = 1000
 
 // requeueDeliveries tries dead deliveries again: one, or all that a page has listed.
 func requeueDeliveries(r *request, form url.Values) {
-	n := 0
+	n, skipped := 0, []string{}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	defer cancel()
+	r.Request = r.WithContext(ctx)
 	for _, id := range form["id"][:min(len(form["id"]), mostRequeued)] {
 		session, id, _ := strings.Cut(id, " ") // the ID of a delivery has no space
 		session, err := url.QueryUnescape(session)
@@ -279,28 +287,39 @@ func requeueDeliveries(r *request, form url.Values) {
 			continue
 		}
 		views, err := r.deliveriesOf(session)
+		if err != nil {
+			r.console.logUnreadable(err)
+			skipped = append(skipped, id+": it cannot be read now")
+			continue
+		}
 		i := slices.IndexFunc(views, func(v delivery.View) bool { return v.DeliveryID == id && v.Status == delivery.StatusDead })
-		if err != nil || i < 0 {
+		if i < 0 {
 			continue // it is not dead any more
 		}
 		if err := views[i].Requeue(r.Context(), r.console.to, r.console.catalog.Agent, r.by()); err != nil {
 			r.console.logUnreadable(err)
+			skipped = append(skipped, id+": it cannot be written now")
 			break
 		}
 		n++
 		r.Record(auth.AuditWrite, session, id, http.StatusSeeOther)
 	}
-	r.result(n, len(form["id"]), nil, "/deliveries", "status", delivery.StatusDead)
+	r.result(n, len(form["id"]), skipped, "/deliveries", "status", delivery.StatusDead)
 }
 
 // requeueLetters writes dead letters back to their topics, each once: one, or all that a page has listed. As turntable requeue --all
 // does, it leaves out what a group refused, unless it is the only one.
 func requeueLetters(r *request, form url.Values) {
 	c := r.console
-	c.requeuing.Lock()
-	defer c.requeuing.Unlock()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
+	select {
+	case c.requeuing <- struct{}{}:
+		defer func() { <-c.requeuing }()
+	case <-ctx.Done():
+		r.fail(http.StatusServiceUnavailable, "Nothing was done: others requeue dead letters now. Try again.")
+		return
+	}
 	ids := form["id"][:min(len(form["id"]), mostRequeued)]
 	c.mu.Lock()
 	brokers, options := c.brokers, c.options
@@ -384,7 +403,10 @@ func (r *request) result(n, of int, skipped []string, page string, parameters ..
 }
 
 func resultText(n, of int) string {
-	return count(n) + " of " + count(of) + " were requeued. The others are listed below, or are not dead any more."
+	if of == 0 {
+		return "Nothing was chosen."
+	}
+	return count(n) + " of " + count(of) + " were requeued. The others are listed above, or are not dead any more."
 }
 
 func pageOf(title, section, body string, list []string) page {

@@ -36,7 +36,7 @@ type Console struct {
 	mu        sync.Mutex
 	brokers   []string            // set by Run
 	options   []processors.Option // set by Run
-	requeuing sync.Mutex          // one requeue of dead letters at a time
+	requeuing chan struct{}       // has an element while dead letters are requeued
 }
 
 // New returns the console of the agent whose topics the catalog has: that of agent.Agent.Topics, or of topics.For with the options of
@@ -62,7 +62,7 @@ func New(catalog topics.Catalog, to processors.Publisher, c Config) (*Console, e
 	entrance.WarnOpen(c.Door, catalog.Agent,
 		"console is open: requests are not authenticated and may read every session, with its texts; they may change nothing")
 	h := newHints()
-	x := &Console{catalog: catalog, to: to, config: c, entrance: e, hints: h, follower: newFollower(catalog, &c, h)}
+	x := &Console{requeuing: make(chan struct{}, 1), catalog: catalog, to: to, config: c, entrance: e, hints: h, follower: newFollower(catalog, &c, h)}
 	x.routes, x.pages = x.allRoutes(), parsePages(c.Root)
 	return x, nil
 }

@@ -16,11 +16,11 @@ import (
 
 // letterPage is a part of the dead letters.
 type letterPage struct {
-	Group, Topic, Reason string
-	Counts               []countLine
-	Kinds                int // how many there are
-	List                 listing[operations.Letter]
-	Left                 int
+	Group, Topic, Reason, Key string
+	Counts                    []countLine
+	Kinds                     int // how many there are
+	List                      listing[operations.Letter]
+	Left                      int
 }
 
 // countLine is how many letters have a reason.
@@ -34,9 +34,9 @@ const shownCounts = 20
 
 func showLetters(r *request) {
 	x := r.console.follower.index
-	b := letterPage{Group: r.first("group"), Topic: r.first("topic"), Reason: r.first("reason")}
+	b := letterPage{Group: r.first("group"), Topic: r.first("topic"), Reason: r.first("reason"), Key: r.first("key")}
 	l := listing[operations.Letter]{
-		Page: "/letters", Parameters: []any{"group", b.Group, "topic", b.Topic, "reason", b.Reason}, Noun: "dead letter", Empty: "No dead letter",
+		Page: "/letters", Parameters: []any{"group", b.Group, "topic", b.Topic, "reason", b.Reason, "key", b.Key}, Noun: "dead letter", Empty: "No dead letter",
 	}
 	all := r.everything()
 	func() {
@@ -61,7 +61,7 @@ func showLetters(r *request) {
 			}
 			return x.letters.judged(operations.LetterTopic(goka.Group(l.Group)), l), l.Key, true
 		},
-		some: b.Group+b.Topic+b.Reason != "",
+		some: b.Group+b.Topic+b.Reason+b.Key != "",
 	})
 	slices.SortFunc(b.Counts, func(a, b countLine) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Reason, b.Reason))
@@ -72,7 +72,7 @@ func showLetters(r *request) {
 }
 
 func (b letterPage) matches(l *operations.Letter) bool {
-	return (b.Group == "" || b.Group == l.Group) && (b.Topic == "" || b.Topic == l.Source.Topic) && (b.Reason == "" || b.Reason == l.Reason)
+	return (b.Key == "" || b.Key == l.Key) && (b.Group == "" || b.Group == l.Group) && (b.Topic == "" || b.Topic == l.Source.Topic) && (b.Reason == "" || b.Reason == l.Reason)
 }
 
 // oneLetter is a dead letter with its value.

@@ -174,7 +174,7 @@ func TestConsoleOfAnAgentKeepsTheSettingsOfItsDoor(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://ops.example.com/console/", nil))
 		require.Equal(t, door.Authenticate != nil, w.Code == http.StatusUnauthorized)
 	}
-	require.Equal(t, 1, logged.Len(), "a console that anyone may read is warned about, unless that is meant")
+	require.Equal(t, 1, logged.FilterMessageSnippet("console is open").Len(), "a console that anyone may read is warned about, unless that is meant")
 }
 
 func TestDecisionFollowsARequestThatTookThePlaceOfItsGate(t *testing.T) {
@@ -260,4 +260,25 @@ func TestLettersAndMarksThatATopicHasLostAreForgotten(t *testing.T) {
 	again = operations.LetterOf("harbor", record(8, at("3")...))
 	require.True(t, x.letters.judged(topic, again).FailedAgain)
 	require.Zero(t, x.letters.notRequeued())
+}
+
+func TestWhatIsNotKnownIsNotSaidNotToExist(t *testing.T) {
+	c := small(t)
+	status, page := c.get("/session?id=s")
+	require.Equal(t, http.StatusServiceUnavailable, status, "the tables are not read")
+	require.Contains(t, page, "not known now")
+	require.NotContains(t, page, "does not exist")
+	require.Contains(t, page, `id="purge"`, "a session whose row cannot be read can be purged")
+	status, _ = c.get("/gate?session=s&id=g")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	r, w := c.asks("/session/cancel", auth.Caller{})
+	_, _, err := r.turnOf("s")
+	require.ErrorIs(t, err, errNotReady)
+	close(c.follower.follows.Ready)
+	_, _, err = c.place("s", turnRow)
+	require.NoError(t, err)
+	c.follower.index.forgotten = true
+	_, _, err = c.place("s", turnRow)
+	require.ErrorIs(t, err, errForgotten)
+	require.Empty(t, w.Body.String())
 }

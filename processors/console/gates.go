@@ -118,13 +118,23 @@ func (r *request) gateOf(session, id string) (v, next gate.View, ok bool) {
 		r.fail(http.StatusNotFound, "There is no such gate.")
 		return v, next, false
 	}
-	views, err := r.gatesOf(session)
+	views, i, err := []gate.View(nil), -1, error(nil)
+	for range 2 { // the second time with what was written meanwhile
+		if views, err = r.gatesOf(session); err != nil {
+			break
+		}
+		if i = slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id }); i >= 0 {
+			break
+		}
+		if err = r.console.follower.rows.CatchUp(r.Context()); err != nil {
+			break
+		}
+	}
 	if err != nil {
 		r.console.logUnreadable(err)
-		r.fail(http.StatusServiceUnavailable, "The gate cannot be read now. Try again.")
+		r.fail(http.StatusServiceUnavailable, "The gate cannot be read now, or is not known. Try again.")
 		return v, next, false
 	}
-	i := slices.IndexFunc(views, func(v gate.View) bool { return v.GateID == id })
 	if i < 0 {
 		r.fail(http.StatusNotFound, "There is no such gate: it ended so long ago that it is forgotten, or its session was purged.")
 		return v, next, false

@@ -103,7 +103,9 @@ func (l *letters) remove(letter *operations.Letter) {
 	l.changed = true
 	l.byTime.remove(letter)
 	delete(l.byID, letter.ID)
-	l.byKey[letter.Key] = slices.DeleteFunc(l.byKey[letter.Key], func(o *operations.Letter) bool { return o == letter })
+	if at := slices.Index(l.byKey[letter.Key], letter); at >= 0 { // mostly the first: the oldest are dropped first
+		l.byKey[letter.Key] = slices.Delete(l.byKey[letter.Key], at, at+1)
+	}
 	if len(l.byKey[letter.Key]) == 0 {
 		delete(l.byKey, letter.Key)
 	}

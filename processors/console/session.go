@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"slices"
@@ -18,14 +19,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// row reads the newest row of a session from the brokers: nil if it has none. It may be called without the lock.
+// errForgotten says that it is not known whether a session has a row.
+var errForgotten = errors.New("console: the session is not in the index, which has left some out")
+
+// row reads the newest row of a session from the brokers: nil if it has none. It fails if that is not known. It may be called without
+// the lock.
 func (c *Console) row(ctx context.Context, caller, id string, kind rowKind) (any, error) {
 	codecs := [rowKinds]goka.Codec{turn.TableCodec(), gate.TableCodec(), delivery.TableCodec()}
 	table := [rowKinds]goka.Group{c.catalog.Group(), c.catalog.GateGroup(), c.catalog.DeliveryGroup()}[kind]
 	for range 5 {
-		offset, partition := c.place(id, kind)
-		if offset < 0 {
-			return nil, nil
+		offset, partition, err := c.place(id, kind)
+		if err != nil || offset < 0 {
+			return nil, err
 		}
 		r, ok, err := c.follower.rows.ReadOf(ctx, caller, string(goka.GroupTable(table)), partition, offset)
 		if err != nil {
@@ -42,13 +47,28 @@ func (c *Console) row(ctx context.Context, caller, id string, kind rowKind) (any
 	return nil, errGone
 }
 
-func (c *Console) place(id string, kind rowKind) (offset int64, partition int32) {
+// knows reports whether the index has a session.
+func (c *Console) knows(id string) bool {
 	c.follower.index.mu.Lock()
 	defer c.follower.index.mu.Unlock()
-	if s := c.follower.index.sessions[id]; s != nil {
-		return s.rows[kind], s.partition
+	return c.follower.index.sessions[id] != nil
+}
+
+// place returns where a row is, a negative offset for none. It returns errNotReady or errForgotten if that is not known.
+func (c *Console) place(id string, kind rowKind) (offset int64, partition int32, err error) {
+	x := c.follower.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.sessions[id]
+	switch {
+	case s != nil && (s.rows[kind] >= 0 || c.follower.follows.IsReady()):
+		return s.rows[kind], s.partition, nil
+	case !c.follower.follows.IsReady():
+		return -1, 0, errNotReady
+	case x.forgotten:
+		return -1, 0, errForgotten
 	}
-	return -1, 0
+	return -1, 0, nil
 }
 
 // turnOf returns the view of a session; ok is false if its turn has no row.
@@ -82,10 +102,12 @@ type sessionPage struct {
 	ID           string
 	View         turn.View
 	Known        bool
+	Unread       bool // it is not known whether the turn has a row
 	Waits        []wait
 	Gates        []gate.View
 	Deliveries   []delivery.View
-	Letters      []operations.Letter
+	Letters      []operations.Letter // the newest
+	NoLetters    int                 // that are not shown
 	Axis         axis
 	Conversation []message
 	Shown        bool // the conversation was asked for
@@ -108,7 +130,10 @@ func showSession(r *request) {
 	}
 	b := sessionPage{ID: id, Shown: r.first("show") == "conversation"}
 	var reads errgroup.Group // of different fields
-	var failed [4]error
+	var failed [5]error
+	if !r.console.knows(id) { // it may be new
+		failed[4] = r.console.follower.rows.CatchUp(r.Context())
+	}
 	reads.Go(func() error { b.View, b.Known, failed[0] = r.turnOf(id); return nil })
 	reads.Go(func() error { b.Gates, failed[1] = r.gatesOf(id); return nil })
 	reads.Go(func() error { b.Deliveries, failed[2] = r.deliveriesOf(id); return nil })
@@ -120,7 +145,9 @@ func showSession(r *request) {
 	c := r.console
 	x := c.follower.index
 	x.mu.Lock()
-	for _, l := range x.letters.byKey[id] {
+	all := x.letters.byKey[id]
+	b.NoLetters = max(0, len(all)-shortList)
+	for _, l := range all[b.NoLetters:] {
 		b.Letters = append(b.Letters, x.letters.judged(operations.LetterTopic(goka.Group(l.Group)), l))
 	}
 	spans, dropped := c.follower.lines.of(id)
@@ -128,15 +155,18 @@ func showSession(r *request) {
 	x.mu.Unlock()
 	b.Axis = axisOf(spans, dropped, since, r.now.UnixMilli())
 	b.Waits = waitsOf(b, spans)
-	offset, _ := c.place(id, turnRow)
-	b.Nonce = count(offset)
+	b.Nonce = rand.Text()
+	empty := !b.Known && len(b.Gates)+len(b.Deliveries)+len(b.Letters)+len(spans) == 0
 	status := http.StatusOK
 	p := page{Title: "Session", Section: "/sessions", About: "sessions gates deliveries letters", Body: &b}
 	switch {
 	case unreadable != nil:
-		p.Notices = append(p.Notices, "A row of this session cannot be read now: what is shown is incomplete.")
+		p.Notices = append(p.Notices, "A row of this session cannot be read now, or is not known: what is shown is incomplete.")
 		c.logUnreadable(unreadable)
-	case !b.Known && len(b.Gates)+len(b.Deliveries)+len(b.Letters)+len(spans) == 0:
+		if b.Unread = !b.Known && (failed[0] != nil || failed[4] != nil); empty {
+			status = http.StatusServiceUnavailable
+		}
+	case empty:
 		status = http.StatusNotFound
 	}
 	r.show(status, "session", p)
