@@ -23,6 +23,8 @@ type attentionPage struct {
 	Down      []groupLine
 	Behind    []operations.GroupLag
 	LagFailed string
+	LagsAt    int64 // when the brokers were asked who is behind
+	Groups    int   // in this process
 }
 
 // sessionLine is a session in a list.
@@ -68,15 +70,15 @@ func attention(r *request) {
 				b.Down = append(b.Down, g)
 			}
 		}
-		all, _, err := r.console.lags.get(r.now)
+		all, at, err := r.console.lags.get(r.now)
 		for _, g := range all {
 			if g.Lag > 0 {
 				b.Behind = append(b.Behind, g)
 			}
 		}
-		b.LagFailed = err
+		b.LagFailed, b.LagsAt, b.Groups = err, at, len(r.console.config.Processors)
 	}
-	r.show(http.StatusOK, "attention", page{Title: "Attention", Section: "/", About: "sessions gates deliveries letters", Body: b})
+	r.show(http.StatusOK, "attention", page{Title: "Attention", Section: "/", About: "sessions gates deliveries letters time", Body: b})
 }
 
 // sessionEntries are the sessions of a list that is ordered by when they changed.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/internal/seen"
@@ -135,9 +136,9 @@ func TestAnswerToACrewSaysWhatIsKnown(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{http.StatusOK, `{}`, "said=decided", http.StatusSeeOther, ""},
-		{http.StatusAccepted, `{}`, "said=written", http.StatusSeeOther, ""},
-		{http.StatusConflict, `{"error":"Another outcome stands"}`, "said=other", http.StatusSeeOther, ""},
+		{http.StatusOK, `{}`, "said=decided-", http.StatusSeeOther, ""},
+		{http.StatusAccepted, `{}`, "said=written-", http.StatusSeeOther, ""},
+		{http.StatusConflict, `{"error":"Another outcome stands"}`, "said=other-", http.StatusSeeOther, ""},
 		{http.StatusConflict, `{"error":"` + seen.Refusal + `"}`, "", http.StatusConflict, "read the whole request first"},
 		{http.StatusPreconditionFailed, `{"error":"argsSha256 is not the digest of the request"}`, "", http.StatusPreconditionFailed, "is not the digest"},
 	} {
@@ -145,7 +146,7 @@ func TestAnswerToACrewSaysWhatIsKnown(t *testing.T) {
 		r, w := c.asks("/crews", auth.Caller{})
 		answerCrew(r, url.Values{"verdict": {"approve"}, "crew": {"c"}, "agent": {"a"}, "request": {"p"}})
 		require.Equal(t, door.code, w.Code)
-		require.Contains(t, w.Header().Get("Location"), door.at)
+		require.Contains(t, w.Header().Get("Set-Cookie"), door.at)
 		require.Contains(t, w.Body.String(), door.says)
 	}
 	c := small(t, func(c *Config) { c.Crews = answering(http.StatusOK, `{}`) })
@@ -281,4 +282,68 @@ func TestWhatIsNotKnownIsNotSaidNotToExist(t *testing.T) {
 	_, _, err = c.place("s", turnRow)
 	require.ErrorIs(t, err, errForgotten)
 	require.Empty(t, w.Body.String())
+}
+
+func TestOutcomeOfAnActionStaysAndCannotBeClaimed(t *testing.T) {
+	c := small(t)
+	r, w := c.asks("/session/purge", auth.Caller{})
+	r.to("purged", "/sessions", "state", "open")
+	seen := func(path string) bool {
+		q := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/console"+path, nil)
+		for _, cookie := range w.Result().Cookies() {
+			q.AddCookie(cookie)
+		}
+		page := httptest.NewRecorder()
+		c.ServeHTTP(page, q)
+		return strings.Contains(page.Body.String(), "The session was purged")
+	}
+	require.Equal(t, "/console/sessions?state=open", w.Header().Get("Location"))
+	require.True(t, seen("/sessions?state=open"))
+	require.True(t, seen("/sessions?state=open"), "a refresh keeps it")
+	require.False(t, seen("/sessions"), "it is about its page")
+	w = httptest.NewRecorder()
+	require.False(t, seen("/sessions?state=open&said=purged"))
+}
+
+func TestOldLagsAreNotShown(t *testing.T) {
+	c := small(t)
+	now := time.Unix(1000, 0)
+	c.lags.put(now, []operations.GroupLag{{Group: "g", Lag: 1}}, nil)
+	all, _, failed := c.lags.get(now.Add(watched / 2))
+	require.Len(t, all, 1)
+	require.Empty(t, failed)
+	c.lags.put(now.Add(watched/2), nil, errNotReady)
+	all, at, failed := c.lags.get(now.Add(watched / 2))
+	require.Len(t, all, 1)
+	require.Equal(t, now.UnixMilli(), at, "they are as old as the last answer")
+	require.NotEmpty(t, failed)
+	all, _, failed = c.lags.get(now.Add(watched))
+	require.Empty(t, all)
+	require.NotEmpty(t, failed)
+	_, page := c.get("/")
+	about, _, _ := strings.Cut(strings.SplitAfter(page, `data-about="`)[1], `"`)
+	require.Contains(t, about, "time", "the page asks again when the lags are read")
+	require.Contains(t, page, "The console was not told of groups in this process.")
+}
+
+// Elements whose IDs repeat would take the focus of each other when the page is refreshed.
+func TestElementIDsAreUnique(t *testing.T) {
+	c := stored(t, 300)
+	x := c.follower.index
+	for i := range 3 {
+		id := fmt.Sprintf("user-%07d:session", 100*i)
+		x.putGates(x.at(id, gateRow, 0, int64(i)), []gate.View{{GateID: fmt.Sprint("g-", i)}, {GateID: fmt.Sprint("h-", i)}})
+		x.putDeliveries(x.at(id, deliveryRow, 0, int64(i)), []delivery.View{
+			{SessionID: id, DeliveryID: fmt.Sprint("d-", i), Status: delivery.StatusDead}, {SessionID: id, DeliveryID: fmt.Sprint("e-", i), Status: delivery.StatusDead},
+		})
+	}
+	for _, path := range []string{"/", "/sessions", "/gates", "/deliveries?status=dead", "/letters", "/costs", "/processors"} {
+		status, page := c.get(path)
+		require.Equal(t, http.StatusOK, status, path)
+		seen := map[string]bool{}
+		for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			require.False(t, seen[id[1]], "%s of %s", id[1], path)
+			seen[id[1]] = true
+		}
+	}
 }

@@ -77,36 +77,51 @@ const (
 type lags struct {
 	mu     sync.Mutex
 	looked time.Time
-	at     time.Time
+	asked  time.Time
+	at     time.Time // when all was read
 	all    []operations.GroupLag
 	err    error
 }
 
-// get returns the last lags, when they were read, and why they are not newer.
+// get returns the last lags, when they were read, and why they are not newer. Those that are older than someone looks at a page are
+// not returned.
 func (l *lags) get(now time.Time) (all []operations.GroupLag, at int64, failed string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked = now
-	if !l.at.IsZero() {
-		at = l.at.UnixMilli()
+	if !l.at.IsZero() && now.Sub(l.at) < watched {
+		all, at = l.all, l.at.UnixMilli()
 	}
 	switch {
 	case l.err != nil:
 		failed = "The brokers could not be asked for the offsets of the groups: " + visible(l.err.Error())
-	case l.at.IsZero():
+	case at == 0:
 		failed = "The brokers are being asked for the offsets of the groups: they are on the next view of this page."
 	}
-	return l.all, at, failed
+	return all, at, failed
+}
+
+// put notes what the brokers have answered.
+func (l *lags) put(now time.Time, all []operations.GroupLag, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked, l.err = now, err; err == nil {
+		l.all, l.at = all, now
+	}
+}
+
+// wanted reports whether someone looks at the lags, and they are old.
+func (l *lags) wanted(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Sub(l.looked) < watched && now.Sub(l.asked) >= lagEvery
 }
 
 // readLags asks for the lags while someone looks at them, until ctx ends.
 func (c *Console) readLags(ctx context.Context) {
 	for clock.Sleep(ctx, c.config.Clock, lagEvery/5) {
 		now := c.config.Clock.Now()
-		c.lags.mu.Lock()
-		wanted := now.Sub(c.lags.looked) < watched && now.Sub(c.lags.at) >= lagEvery
-		c.lags.mu.Unlock()
-		if !wanted {
+		if !c.lags.wanted(now) {
 			continue
 		}
 		c.mu.Lock()
@@ -118,12 +133,7 @@ func (c *Console) readLags(ctx context.Context) {
 		if err != nil {
 			c.config.Logger.Warn("console cannot read the offsets of the groups", zap.Error(err))
 		}
-		c.lags.mu.Lock()
-		if c.lags.err = err; err == nil {
-			c.lags.all = all
-		}
-		c.lags.at = now
-		c.lags.mu.Unlock()
+		c.lags.put(now, all, err)
 		c.hints.changed("time")
 	}
 }

@@ -53,8 +53,14 @@ func (p *pages) functions() template.FuncMap {
 		"iso": millis, "lines": linesOf,
 		"deliveryid": func(session, id string) string { return url.QueryEscape(session) + " " + id },
 		"name":       visible,
+		"link": func(session string, list ...string) sessionLink {
+			return sessionLink{session, anchor("s", append(list, session)...)}
+		},
 	}
 }
+
+// sessionLink is a link to a session. Anchor is the ID of its element, which differs in each list of a page.
+type sessionLink struct{ Session, Anchor string }
 
 // part is a list of a page, with what its template needs of the page.
 type part struct {
@@ -180,12 +186,11 @@ func (r *request) show(status int, name string, p page) {
 	p.Notices = append(c.notices(r.now), p.Notices...)
 	p.Address = c.config.Root + strings.TrimPrefix(r.URL.Path, c.config.Root)
 	q := r.URL.Query()
-	if p.Said == "" {
-		p.Said, p.Failed = saying(q.Get("said"))
-	}
-	q.Del("said")
 	if len(q) > 0 {
 		p.Address += "?" + q.Encode()
+	}
+	if p.Said == "" {
+		p.Said, p.Failed = r.saidAt(p.Address)
 	}
 	var b bytes.Buffer
 	if err := c.pages.byName[name].Execute(&b, p); err != nil {
@@ -235,9 +240,36 @@ func (r *request) fail(status int, text string) {
 	r.show(status, "message", page{Title: http.StatusText(status), Body: text})
 }
 
-// to redirects to a page after an action. said is one of the sayings.
+const (
+	// saidCookie has the outcome of the last action. So a page has it again when it is refreshed, and no link can claim it.
+	saidCookie = "turntable_console_said"
+	// saidFor is how many seconds a page shows the outcome.
+	saidFor = 60
+)
+
+// to redirects to a page after an action, which shows its outcome for a while. said is one of the sayings.
 func (r *request) to(said, target string, parameters ...any) {
-	http.Redirect(r.w, r.Request, r.console.pages.url(target, append(parameters, "said", said)...), http.StatusSeeOther)
+	address := r.console.pages.url(target, parameters...)
+	if said != "" {
+		http.SetCookie(r.w, &http.Cookie{
+			Name: saidCookie, Value: anchor(said, address), Path: r.console.Root(), MaxAge: saidFor, HttpOnly: true, Secure: r.TLS != nil,
+			SameSite: http.SameSiteStrictMode,
+		})
+	}
+	http.Redirect(r.w, r.Request, address, http.StatusSeeOther)
+}
+
+// saidAt returns the outcome of the last action if its page is that of an address.
+func (r *request) saidAt(address string) (text string, failed bool) {
+	c, err := r.Cookie(saidCookie)
+	if err != nil {
+		return "", false
+	}
+	said, _, _ := strings.Cut(c.Value, "-")
+	if c.Value != anchor(said, address) {
+		return "", false
+	}
+	return saying(said)
 }
 
 // masked returns a text that the caller has asked to see, after Config.Mask. JSON is indented.

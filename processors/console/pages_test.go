@@ -38,6 +38,7 @@ func TestGateIsSeenAndDecided(t *testing.T) {
 	require.Contains(t, at, "/console/gate?", "a reload repeats nothing")
 	require.Contains(t, page, "Your decision counts.")
 	require.Contains(t, page, "<strong>approved</strong> (human) by <bdi>boss</bdi>")
+	require.Contains(t, boss.page(at), "Your decision counts.", "a refresh keeps the outcome")
 
 	_, _, page = f.as("decider").post("/console/gate/decide", url.Values{"session": {"s-1"}, "gate": {id}, "verdict": {"deny"}})
 	require.Contains(t, page, "Your decision does not count")
@@ -99,7 +100,7 @@ func TestTurnIsCancelledOnceAndSessionPurged(t *testing.T) {
 	require.Contains(t, boss.page("/console/sessions?state=open"), "step 1 waits for tools")
 	form := url.Values{"session": {"s"}, "turn": {value(t, page, "turn")}, "reason": {"too slow"}}
 	_, _, page = boss.post("/console/session/cancel", form)
-	require.Contains(t, page, "The turn was cancelled.")
+	require.Contains(t, page, "The turn has ended")
 	_, _, page = boss.post("/console/session/cancel", form)
 	require.Contains(t, page, "Nothing was done: the turn had ended")
 

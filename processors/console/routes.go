@@ -24,7 +24,7 @@ func (c *Console) allRoutes() map[string]route {
 func action(needed auth.Rights, do func(*request, url.Values)) route {
 	return func(r *request) {
 		if !r.can(needed) {
-			r.Record(auth.AuditRefuse, r.first("session"), "", http.StatusForbidden)
+			r.Record(auth.AuditRefuse, "", "", http.StatusForbidden)
 			r.fail(http.StatusForbidden, "You may not do this: it needs the right "+needed.String()+", and a console with authentication.")
 			return
 		}
@@ -64,7 +64,7 @@ func (r *request) enter(session string) bool {
 
 // sayings are what a page says after an action.
 var sayings = map[string]string{
-	"cancelled":  "The turn was cancelled.",
+	"cancelled":  "The turn has ended: it was cancelled, unless it ended before.",
 	"purged":     "The session was purged.",
 	"decided":    "Your decision counts.",
 	"requeued":   "Requeued.",
@@ -72,8 +72,7 @@ var sayings = map[string]string{
 	"written":    "The record is written, but its effect was not seen yet. This page changes when it is.",
 	"!stale":     "Nothing was done: the turn had ended, or another one is open now. What is shown here is what there is.",
 	"!other":     "Your decision does not count: the gate has ended in another way, which is shown here.",
-	"!unwritten": "Nothing was done: the brokers did not acknowledge the record. It may be written later: look before you try again.",
-	"!gone":      "There is no such session any more.",
+	"!unwritten": "The brokers did not acknowledge the record: it is not known whether it is written. Look before you try again.",
 }
 
 // saying returns what the parameter said stands for, and whether the action had no effect.

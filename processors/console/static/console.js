@@ -7,6 +7,7 @@
   const live = document.getElementById('live');
   const main = () => document.getElementById('main');
   const pollEvery = 5000;
+  const slowEvery = 30000; // processors that stop send no hints, and deadlines pass without one
   let asking = 0, again = false, lost = false, timer = 0;
 
   const say = (text, bad) => {
@@ -55,6 +56,7 @@
   if (navigator.locks && channel) navigator.locks.request(name, () => new Promise(stream)); // held until the tab is closed
   else stream();
   if (channel) say('Live');
+  setInterval(() => heard(''), slowEvery);
 
   // Mentions: what is typed after an @ is completed with Tab, and chooses the receiver.
   document.addEventListener('keydown', e => {
@@ -79,9 +81,9 @@
   // What the reader has opened and where they are survives a refresh.
   let open = [], focused = '';
   document.addEventListener('htmx:beforeSwap', e => {
-    const fine = e.detail.xhr.status < 500 && e.detail.xhr.getResponseHeader('Content-Type').startsWith('text/html');
+    const fine = e.detail.xhr.status !== 401 && e.detail.xhr.status < 500 && e.detail.xhr.getResponseHeader('Content-Type').startsWith('text/html');
     e.detail.shouldSwap = fine && e.detail.xhr.responseText.includes('id="main"');
-    if (!e.detail.shouldSwap) unreachable();
+    if (!e.detail.shouldSwap) unreachable(e.detail.xhr.status === 401);
     open = [...main().querySelectorAll('details[id][open]')].map(d => d.id);
     focused = main().contains(document.activeElement) ? document.activeElement.id || 'main' : '';
   });
@@ -91,10 +93,11 @@
       (document.getElementById(focused) || main()).focus({ preventScroll: true });
     }
   });
-  const unreachable = () => {
-    if (!lost) say('The console cannot be reached: what is shown is of ' + new Date().toLocaleTimeString(), true);
+  const unreachable = expired => {
+    const why = expired ? 'Your credential has ended: sign in again. What' : 'The console cannot be reached: what';
+    if (!lost) say(why + ' is shown is of ' + new Date().toISOString().slice(11, 19) + ' (UTC)', true);
     lost = true;
   };
-  document.addEventListener('htmx:sendError', unreachable);
-  document.addEventListener('htmx:afterOnLoad', e => { if (e.detail.xhr.status < 500 && lost) { lost = false; say('Live'); } });
+  document.addEventListener('htmx:sendError', () => unreachable(false));
+  document.addEventListener('htmx:afterOnLoad', e => { if (e.detail.xhr.status !== 401 && e.detail.xhr.status < 500 && lost) { lost = false; say('Live'); } });
 })();
