@@ -30,8 +30,18 @@
 // origin is refused. Each action is a record with its subject: the By of a decision, or the header topics.HeaderBy. It is audited
 // (auth.Door.Audit).
 //
-// A stale form changes nothing: a decision about a gate that has ended shows the outcome that stands, and a cancellation names the
-// turn that the page has shown.
+// A stale form changes little: a decision about a gate that has ended shows the outcome, and a cancellation names the request of the turn
+// that the page has shown. A browser that sends a form twice purges once.
+//
+// # Limits
+//
+//   - A turn without a request ID cannot be named: if it ends before its cancellation is handled, a turn that is open then is cancelled.
+//     The console says that a turn has ended also when it ended by itself.
+//   - A purge deletes what the session has when the processor handles it, also what was added after the page was shown.
+//   - Marks say that a letter was written back as long as the dead-letter topic keeps them. Letters that were deleted by age are listed
+//     for a minute at most.
+//   - Approvals for later calls of a tool in all sessions are not listed here and cannot be revoked here: see package gatehttp.
+//   - The time axis reads the records of the turns whole, prompts among them, an hour and 20,000 records of a partition back.
 //
 // # Sizes
 //

@@ -257,7 +257,7 @@ func (f *follower) readBack(ctx context.Context) {
 	if !f.ready(ctx, f.turns) {
 		return
 	}
-	for _, topic := range f.turns.Topics {
+	for _, topic := range f.topicsBack() {
 		first, err := f.readTopic(ctx, f.turns.Follower(), topic, since, now.Add(lookBack))
 		if err != nil {
 			f.logger.Warn("console cannot read earlier records of turns", zap.String("topic", topic), zap.Error(err))
@@ -267,9 +267,28 @@ func (f *follower) readBack(ctx context.Context) {
 		}
 	}
 	f.index.mu.Lock()
-	f.lines.since = since.UnixMilli()
+	f.lines.since, f.lines.purged = since.UnixMilli(), nil
 	f.index.mu.Unlock()
 	f.hints.changed(aboutSessions)
+}
+
+// topicsBack returns the topics of turns in the order in which they are read back: that of purges first, so that what they have deleted
+// is not shown again.
+func (f *follower) topicsBack() []string {
+	control := f.catalog.SessionControl.Name()
+	list := slices.Clone(f.turns.Topics)
+	slices.SortStableFunc(list, func(a, b string) int {
+		switch {
+		case a == b:
+			return 0
+		case a == control:
+			return -1
+		case b == control:
+			return 1
+		}
+		return 0
+	})
+	return list
 }
 
 // ready waits until a source is read, and returns false if ctx ends first.

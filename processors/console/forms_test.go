@@ -347,3 +347,22 @@ func TestElementIDsAreUnique(t *testing.T) {
 		}
 	}
 }
+
+func TestPurgedSessionHasNoSpansAfterARestart(t *testing.T) {
+	f := small(t).follower
+	topicsBack := f.topicsBack()
+	require.Equal(t, f.catalog.SessionControl.Name(), topicsBack[0])
+	require.ElementsMatch(t, f.turns.Topics, topicsBack)
+	step := func(turn string, ms int64) {
+		f.onTurn(processors.Inbound{
+			Topic: f.catalog.EnrichedMessageInput.Name(), Key: []byte("s"), Timestamp: time.UnixMilli(ms), Headers: []processors.Header{{Name: topics.HeaderID, Value: []byte(turn + "/1/think/0")}},
+		})
+	}
+	f.onTurn(processors.Inbound{Topic: topicsBack[0], Key: []byte("s"), Timestamp: time.UnixMilli(100), Value: []byte(`{"action":"purge"}`)})
+	step("before", 50)
+	spans, _ := f.lines.of("s")
+	require.Empty(t, spans)
+	step("after", 150)
+	spans, _ = f.lines.of("s")
+	require.Len(t, spans, 2)
+}

@@ -45,6 +45,8 @@ type timelines struct {
 	sessions map[string]*list.Element
 	recent   *list.List // of *timeline, that changed last in front
 	since    int64      // Unix ms: earlier records were not read
+	// purged is when sessions were purged (Unix ms), while records of before are read: they come topic by topic.
+	purged map[string]int64
 }
 
 type timeline struct {
@@ -54,7 +56,7 @@ type timeline struct {
 }
 
 func newTimelines(limit int) *timelines {
-	return &timelines{limit: limit, sessions: map[string]*list.Element{}, recent: list.New()}
+	return &timelines{limit: limit, sessions: map[string]*list.Element{}, recent: list.New(), purged: map[string]int64{}}
 }
 
 // of returns the spans of a session, nil for none.
@@ -104,8 +106,17 @@ func (t *timelines) forget(e *list.Element) {
 	delete(t.sessions, l.session)
 }
 
-// purge forgets a session.
-func (t *timelines) purge(session string) {
+// lost reports whether a session was purged after a record of it.
+func (t *timelines) lost(session string, at int64) bool {
+	purged, ok := t.purged[session]
+	return ok && at <= purged
+}
+
+// purge forgets what a session did before a time.
+func (t *timelines) purge(session string, at int64) {
+	if t.purged != nil {
+		t.purged[session] = max(t.purged[session], at)
+	}
 	if e := t.sessions[session]; e != nil {
 		t.forget(e)
 	}
@@ -177,8 +188,9 @@ func newFlow(c topics.Catalog) *flow {
 
 // apply applies a record.
 func (f *flow) apply(t *timelines, r processors.Inbound) {
-	if handle := f.handle[r.Topic]; handle != nil {
-		handle(t, r, string(r.Key), r.Timestamp.UnixMilli())
+	handle, session, at := f.handle[r.Topic], string(r.Key), r.Timestamp.UnixMilli()
+	if handle != nil && !t.lost(session, at) {
+		handle(t, r, session, at)
 	}
 }
 
@@ -279,7 +291,7 @@ func (f *flow) deliveryEnds(t *timelines, r processors.Inbound, session string, 
 
 func (f *flow) delegation(t *timelines, r processors.Inbound, _ string, _ int64) {
 	v := f.catalog.DelegationStatus.Codec().Unmarshal(r.Value).Value
-	if v.CallbackID == "" {
+	if v.CallbackID == "" || t.lost(v.SessionID, v.StartedMS) {
 		return
 	}
 	s := t.at(v.SessionID, spanDelegation, v.CallbackID)
@@ -290,9 +302,9 @@ func (f *flow) delegation(t *timelines, r processors.Inbound, _ string, _ int64)
 }
 
 // control forgets what a purged session did.
-func (f *flow) control(t *timelines, r processors.Inbound, session string, _ int64) {
+func (f *flow) control(t *timelines, r processors.Inbound, session string, at int64) {
 	if v := f.catalog.SessionControl.Codec().Unmarshal(r.Value); v.Err == nil && v.Value.Action == topics.ActionPurge {
-		t.purge(session)
+		t.purge(session, at)
 	}
 }
 
