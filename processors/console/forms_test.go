@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -365,4 +366,38 @@ func TestPurgedSessionHasNoSpansAfterARestart(t *testing.T) {
 	step("after", 150)
 	spans, _ = f.lines.of("s")
 	require.Len(t, spans, 2)
+}
+
+func TestActionsWaitForABoundedTimeAndReadOnlyWhatHasChanged(t *testing.T) {
+	c := small(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*effectPoll)
+	defer cancel()
+	r, _ := c.asks("/session/cancel", auth.Caller{})
+	r.Request = r.WithContext(ctx)
+	looked := 0
+	require.False(t, r.await("s", turnRow, func() bool { looked++; return false }))
+	require.Equal(t, 1, looked, "the row has not changed")
+
+	c.requeuing <- struct{}{} // someone else
+	r, w := c.asks("/letters/requeue", auth.Caller{})
+	r.Request = r.WithContext(ctx)
+	requeueLetters(r, url.Values{"id": {"l"}})
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), "others requeue dead letters now")
+}
+
+func TestSessionListsItsNewestLetters(t *testing.T) {
+	c := small(t)
+	x := c.follower.index
+	for i := range 30 {
+		x.letters.add(&operations.Letter{ID: fmt.Sprintf("letter-%02d", i), Key: fmt.Sprint("key-", i%2), At: topics.Timestamp(time.UnixMilli(int64(i)))}, 1000)
+	}
+	_, page := c.get("/session?id=key-1")
+	require.Contains(t, page, "5 older ones are not listed here")
+	require.Contains(t, page, "letter-29")
+	require.NotContains(t, page, "letter-01")
+	_, page = c.get("/letters?key=key-1")
+	require.Contains(t, page, "letter-01")
+	require.NotContains(t, page, "letter-02")
+	require.Contains(t, page, "1 to 15")
 }

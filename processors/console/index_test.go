@@ -83,6 +83,11 @@ func TestListIsPagedWithoutGaps(t *testing.T) {
 	require.Len(t, seen, 3412)
 	require.Equal(t, 35, pages)
 	require.Contains(t, get("/console/sessions?state=open"), "35 sessions.")
+	page = get("/console/sessions?prefix=user-00033")
+	require.Contains(t, page, "1 to 100, the last of them.")
+	page = get("/console/sessions?prefix=user-0003")
+	page = get(strings.ReplaceAll(link.FindStringSubmatch(page)[1], "&amp;", "&"))
+	require.Contains(t, page, "101 to 200, and there are more.")
 	require.Contains(t, get("/console/"), "are still being read", "the console says that it has read nothing")
 }
 

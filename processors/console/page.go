@@ -320,7 +320,8 @@ type listing[T any] struct {
 
 // Range says which part of the list is shown.
 func (l listing[T]) Range() string {
-	switch last := l.First + len(l.Items) - 1; {
+	last := l.First + len(l.Items) - 1
+	switch {
 	case len(l.Items) == 0 && l.Next == "":
 		return l.Empty
 	case len(l.Items) == 0:

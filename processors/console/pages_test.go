@@ -107,6 +107,7 @@ func TestTurnIsCancelledOnceAndSessionPurged(t *testing.T) {
 	f.say("s", "hello")
 	page = boss.eventually("/console/session?id=s&show=conversation", func(p string) bool { return strings.Contains(p, "Hello, hello") })
 	form = url.Values{"session": {"s"}, "nonce": {value(t, page, "nonce")}}
+	require.NotEqual(t, form.Get("nonce"), value(t, boss.page("/console/session?id=s"), "nonce"), "each page has its own purge")
 	status, _, _ := boss.post("/console/session/purge", form)
 	require.Equal(t, http.StatusUnprocessableEntity, status)
 	form.Set("sure", "s")
