@@ -66,11 +66,9 @@ type waits struct {
 
 // openGate is a gate without an outcome. Its fields are constant.
 type openGate struct {
-	id, tool, kind  string
-	session         string
-	opened, expires int64
-	dangerous       bool
-	agent           string
+	ID, Tool, Kind, Session, Agent string
+	Opened, Expires                int64
+	Dangerous                      bool
 }
 
 // openDelivery is a delivery without a final receipt, or a dead one. Its fields are constant.
@@ -91,7 +89,7 @@ func newIndex(c *Config) *index {
 	x.byDue.compare = func(a, b *session) int {
 		return cmp.Or(cmp.Compare(a.waits.deadline, b.waits.deadline), strings.Compare(a.id, b.id))
 	}
-	x.gates.compare = func(a, b *openGate) int { return cmp.Or(cmp.Compare(a.opened, b.opened), strings.Compare(a.id, b.id)) }
+	x.gates.compare = func(a, b *openGate) int { return cmp.Or(cmp.Compare(a.Opened, b.Opened), strings.Compare(a.ID, b.ID)) }
 	x.open.compare = func(a, b *openDelivery) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), strings.Compare(a.view.DeliveryID, b.view.DeliveryID))
 	}
@@ -209,8 +207,8 @@ func (x *index) putGates(s *session, views []gate.View) {
 			continue
 		}
 		g := &openGate{
-			id: v.GateID, tool: v.Tool, kind: string(v.Kind), session: s.id, opened: millis(v.RequestedAt), expires: millis(v.ExpiresAt),
-			dangerous: v.Dangerous, agent: v.Origin.Agent,
+			ID: v.GateID, Tool: v.Tool, Kind: string(v.Kind), Session: s.id, Opened: millis(v.RequestedAt), Expires: millis(v.ExpiresAt),
+			Dangerous: v.Dangerous, Agent: v.Origin.Agent,
 		}
 		s.gates = append(s.gates, g)
 		x.gates.add(g)
