@@ -31,6 +31,7 @@
     if (!about || about.split(' ').some(a => shown.includes(a))) refresh();
   };
   const poll = on => {
+    if (on && timer) return; // each failed attempt to connect comes here
     clearInterval(timer);
     timer = on ? setInterval(() => heard(''), pollEvery) : 0;
   };
