@@ -15,8 +15,9 @@ import (
 
 // An agent with a console, at http://127.0.0.1:8080/console/. Open makes everyone on this machine an operator.
 func Example() {
+	hello := think.Func(func(context.Context, think.Step) (think.Reply, error) { return think.Say("Hello."), nil })
 	support, err := agent.New("support", agent.Config{
-		Model: think.Func(play), Listen: "127.0.0.1:8080", Open: true, Console: console.Config{},
+		Model: hello, Listen: "127.0.0.1:8080", Open: true, Console: console.Config{},
 	})
 	if err != nil {
 		fmt.Println(err)
