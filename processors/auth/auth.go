@@ -19,7 +19,7 @@
 //	Read     the events of a session         POST and GET of /invoke, WebSocket, GET /api/gates
 //	Write    messages to a session           POST /api/chat and /api/peer/proxy, POST of /invoke that starts a turn
 //	Answer   what a turn waits for           decisions on gates; tool callbacks have tokens of their own
-//	Control  cancel a turn, purge a session  standing approvals of gates; no door yet for the others
+//	Control  cancel a turn, purge a session  standing approvals of gates; package console
 //
 // # The end of a credential
 //
