@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/kafka/franz"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer"
 	"github.com/turntable-streams/turntable/processors/worker/internal/share"
@@ -81,7 +82,7 @@ func (w *Worker) choose(ctx context.Context, c source.Config) (Mode, error) {
 
 // probe asks the brokers whether a share group can be used, with backoff until they answer.
 func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, error) {
-	client, err := share.Dial(c.Brokers, c.Client())
+	client, err := franz.Dial(c.Brokers, c.Client())
 	if err != nil {
 		return share.Support{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/kafka/franz"
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
-	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 )
 
 // identities starts a token endpoint that issues unsigned tokens for the secret right, valid for a lifetime.
@@ -94,7 +94,7 @@ func TestClientsAuthenticateByOAuthBearerAgainAndAgain(t *testing.T) {
 		return err
 	})
 
-	workers, err := share.Dial(cluster.OAuthBootstrap(), conf)
+	workers, err := franz.Dial(cluster.OAuthBootstrap(), conf)
 	require.NoError(t, err)
 	defer workers.Close()
 	again(func() error { return workers.Ping(t.Context()) })
@@ -104,7 +104,7 @@ func TestClientsAuthenticateByOAuthBearerAgainAndAgain(t *testing.T) {
 	_, err = sarama.NewClient(cluster.OAuthBootstrap(), wrong)
 	require.ErrorContains(t, err, "status 401 (invalid_client)")
 	require.NotContains(t, err.Error(), "hunter2")
-	refused, err := share.Dial(cluster.OAuthBootstrap(), wrong)
+	refused, err := franz.Dial(cluster.OAuthBootstrap(), wrong)
 	require.NoError(t, err)
 	defer refused.Close()
 	err = refused.Ping(t.Context())

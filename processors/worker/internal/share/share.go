@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/kafka/franz"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -66,7 +67,7 @@ func (s *Source) failed(err error) {
 
 // Run implements source.Source.
 func (s *Source) Run(ctx context.Context, handle source.Handle) error {
-	client, err := Dial(s.config.Brokers, s.config.Client())
+	client, err := franz.Dial(s.config.Brokers, s.config.Client())
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/kafka/franz"
 	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 )
 
@@ -31,7 +32,7 @@ func TestPlaintextListenerIsReportedAtTheFirstConnection(t *testing.T) {
 	}()
 	conf := kafka.Config()
 	conf.Net.TLS.Enable, conf.Net.TLS.Config = true, &tls.Config{MinVersion: tls.VersionTLS12}
-	client, err := share.Dial([]string{listener.Addr().String()}, conf)
+	client, err := franz.Dial([]string{listener.Addr().String()}, conf)
 	require.NoError(t, err)
 	defer client.Close()
 	_, err = share.Probe(t.Context(), client, "g")

@@ -1,4 +1,5 @@
-package share
+// Package franz makes clients of franz-go, for what Sarama lacks, that connect as the Sarama clients of a program do.
+package franz
 
 import (
 	"context"
@@ -18,8 +19,9 @@ import (
 // records, so this is longer than any interval of renewals.
 const idle = 5 * time.Minute
 
-// Dial returns a client for the brokers with the TLS, SASL and timeouts of a Sarama configuration. It does not connect.
-func Dial(brokers []string, conf *sarama.Config) (*kgo.Client, error) {
+// Dial returns a client for the brokers with the TLS, SASL and timeouts of a Sarama configuration, and more options. It does
+// not connect.
+func Dial(brokers []string, conf *sarama.Config, more ...kgo.Opt) (*kgo.Client, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(brokers...),
 		kgo.ClientID(conf.ClientID),
@@ -35,9 +37,9 @@ func Dial(brokers []string, conf *sarama.Config) (*kgo.Client, error) {
 		}
 		opts = append(opts, kgo.SASL(mechanism))
 	}
-	client, err := kgo.NewClient(opts...)
+	client, err := kgo.NewClient(append(opts, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("worker: share group client: %w", err)
+		return nil, fmt.Errorf("kafka: client: %w", err)
 	}
 	return client, nil
 }
@@ -66,11 +68,11 @@ func mechanismOf(conf *sarama.Config) (sasl.Mechanism, error) {
 		return oauth.Oauth(func(context.Context) (oauth.Auth, error) {
 			token, err := s.TokenProvider.Token()
 			if err != nil {
-				return oauth.Auth{}, fmt.Errorf("worker: %w", err)
+				return oauth.Auth{}, fmt.Errorf("kafka: token: %w", err)
 			}
 			return oauth.Auth{Token: token.Token, Extensions: token.Extensions}, nil
 		}), nil
 	default:
-		return nil, fmt.Errorf("worker: share groups do not support the SASL mechanism %s", s.Mechanism)
+		return nil, fmt.Errorf("kafka: share groups and archives do not support the SASL mechanism %s", s.Mechanism)
 	}
 }
