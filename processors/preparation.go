@@ -51,7 +51,7 @@ func (o *options) preparation(c instance.Config) func(context.Context, func(erro
 			switch {
 			case err == nil:
 				warning.Over()
-			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
+			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions), errors.Is(err, topics.ErrArchive):
 				err = backoff.Permanent(err)
 			case ctx.Err() != nil: // the processor stops, and there is no retry
 			default:
@@ -106,8 +106,8 @@ func (o *options) ensureTopics(ctx context.Context, c instance.Config, conf *sar
 		if partitions < 1 {
 			of = zap.String("partitions", "the broker's default")
 		}
-		c.Logger.Info("topics were created: as many processes as partitions can share the sessions, and it cannot be changed "+
-			"later without losing the tables (WithPartitions)", zap.String("agent", catalog.Agent), zap.Int("topics", created), of)
+		c.Logger.Info("topics were created: as many processes as partitions can share the sessions; processors/archive changes "+
+			"their number later, while the agent is stopped (WithPartitions)", zap.String("agent", catalog.Agent), zap.Int("topics", created), of)
 	}
 	return err
 }

@@ -67,7 +67,8 @@ func withPoll(d time.Duration) EnsureOption { return func(o *ensureOptions) { o.
 // processes may call it at the same time. All co-partitioned topics get the same number of partitions.
 //
 // The error wraps ErrCoPartitioning if existing co-partitioned topics differ in their number of partitions, and
-// ErrPartitions if that number is not the configured one; Ensure then creates nothing. Ensure blocks until all topics are
+// ErrPartitions if that number is not the configured one, and ErrArchive while the topics are restored or moved; Ensure then creates
+// nothing. Ensure blocks until all topics are
 // visible on the cluster or ctx ends; single requests are bounded by the timeouts of admin. It may be called again after
 // an error.
 func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) error {
@@ -93,6 +94,9 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 			wanted = append(wanted, s)
 		}
 	}
+	if err := archived(ctx, admin, c); err != nil {
+		return err
+	}
 	existing, err := describe(ctx, admin, wanted)
 	if err != nil {
 		return err
@@ -116,6 +120,26 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 		// Another process that created topics at the same time may have a different configuration.
 		if count, err = commonCount(phase, existing, c, o); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// archived returns ErrArchive if the journal of a restore or a repartition exists. A principal that may not describe it cannot tell.
+func archived(ctx context.Context, admin Admin, c Catalog) error {
+	if c.Agent == "" {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("topics: describe: %w", context.Cause(ctx))
+	}
+	found, err := admin.DescribeTopics([]string{c.Archive()})
+	if err != nil {
+		return fmt.Errorf("topics: describe: %w", err)
+	}
+	for _, m := range found {
+		if m.Err == sarama.ErrNoError || m.Err == sarama.ErrLeaderNotAvailable {
+			return fmt.Errorf("%w: the topic %s has its journal", ErrArchive, c.Archive())
 		}
 	}
 	return nil

@@ -101,6 +101,13 @@ func (c Catalog) FlightDeckStore() string {
 	return string(c.Group()) + "-think-response-store-changelog"
 }
 
+// Archive is the topic with the journal of processors/archive, "{agent}-archive". It exists while the topics of the agent are
+// restored or moved to other partitions.
+func (c Catalog) Archive() string { return c.Agent + ArchiveSuffix }
+
+// ArchiveSuffix ends the names of the topics that processors/archive makes for a time.
+const ArchiveSuffix = "-archive"
+
 // Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{

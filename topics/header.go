@@ -11,6 +11,10 @@ import (
 // after a restart, it has the same ID, so consumers can use it to drop duplicates.
 const HeaderID = "turntable.id"
 
+// HeaderFirstAt is the header of a record that package processors/archive has written again: "{partition}/{offset}" at which it
+// was first written. A record without HeaderID keeps the ID that is derived from them.
+const HeaderFirstAt = "turntable.first-at"
+
 // HeaderDeadline is the header of enriched-message-input and tool-use with the time at which the turn stops waiting for the
 // response or the result, and of memoir-context-session-end with the time at which the group of the memories stops waiting for
 // the memory: milliseconds since the epoch as decimal text. A worker can stop at that time. Readers of FlightDeck ignore

@@ -15,6 +15,10 @@ var (
 	ErrCoPartitioning = errors.New("topics: co-partitioned topics differ")
 	// ErrPartitions is wrapped by the error of Ensure if existing topics do not have the configured number of partitions.
 	ErrPartitions = errors.New("topics: partitions of topics in use cannot change")
+	// ErrArchive is wrapped by the error of Ensure while a restore or a repartition of the agent is not finished, and by that of
+	// groups that start meanwhile.
+	ErrArchive = errors.New("topics: a restore or a repartition of the agent is not finished: run that command again, which continues; " +
+		"delete no topic")
 )
 
 // partitionCounts has the number of partitions of each existing topic, by name.
@@ -77,7 +81,8 @@ func commonCount(specs []Spec, existing partitionCounts, c Catalog, o ensureOpti
 	}
 	if len(byCount) > 1 {
 		return 0, fmt.Errorf("%w: %s; records of one session would be in different partitions: "+
-			"stop the pipeline, delete the topics that have the wrong number of partitions, and start it again",
+			"stop all processes of the agent and run turntable repartition (processors/archive), which gives all the same number; "+
+			"delete no topic",
 			ErrCoPartitioning, listed(byCount))
 	}
 	var count int32
@@ -86,9 +91,8 @@ func commonCount(specs []Spec, existing partitionCounts, c Catalog, o ensureOpti
 	}
 	if configured != brokerDefault && configured != count {
 		return 0, fmt.Errorf("%w: %d configured, but %s; sessions would lose their state. To migrate: "+
-			"let the open turns end, stop group %s, delete these topics, and start it with the new count "+
-			"(the histories are lost); or run a second pipeline under another agent name and move the writers there",
-			ErrPartitions, configured, listed(byCount), c.Group())
+			"stop all processes of the agent and run turntable repartition %d (processors/archive)",
+			ErrPartitions, configured, listed(byCount), configured)
 	}
 	return count, nil
 }

@@ -123,8 +123,8 @@ func (r *run) copartitioned(found inputs) error {
 // parted returns the error for a group whose keys have moved to other partitions.
 func parted(counts string) error {
 	return fmt.Errorf("%w: a key's records would be on another partition than its row (partitions: %s). Partitions cannot "+
-		"be added to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the "+
-		"group, delete these topics, create them with the new count, and start again without the rows",
+		"be added to topics in use: stop the agent and run turntable repartition (processors/archive), which moves the rows too; if it "+
+		"has begun, run it again, and delete no topic",
 		ErrPartitions, counts)
 }
 

@@ -3,12 +3,14 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // startInputs commits where inputs without a committed offset start:
@@ -63,7 +65,7 @@ type history struct {
 }
 
 // historyOf reads a group's committed offsets. Its error wraps ErrPartitions if the rows are spread over another
-// number of partitions than the inputs have now.
+// number of partitions than the inputs have now, or topics.ErrArchive while processors/archive writes the topics.
 func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) {
 	h := history{read: map[string]bool{}, stale: map[cut.Partition]bool{}}
 	for topic, blocks := range committed.Blocks {
@@ -71,6 +73,9 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) 
 			l, ours := cut.ParseListed(b.Metadata)
 			if ours {
 				h.listed = append(h.listed, l)
+			}
+			if b.Metadata == cut.Moving {
+				return h, fmt.Errorf("%w (group %s, topic %s)", topics.ErrArchive, r.instance.group, topic)
 			}
 			input, known := r.inputs[topic]
 			switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // supervise restarts the instance after each failure until ctx ends, it is killed, the restart limit is reached or a
@@ -82,7 +83,7 @@ func (inst *Instance) outage(err error) bool {
 // hopeless reports whether an error persists until an operator resolves it, so that a restart is useless.
 func hopeless(err error) bool {
 	for _, e := range []error{
-		ErrShorter, ErrRecreated, ErrOldBrokers, ErrPartitions,
+		ErrShorter, ErrRecreated, ErrOldBrokers, ErrPartitions, topics.ErrArchive,
 		store.ErrDamaged, store.ErrNewerFormat,
 	} {
 		if errors.Is(err, e) {

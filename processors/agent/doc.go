@@ -39,5 +39,6 @@
 //
 // The topics that a start creates have 12 partitions, unless processors.WithPartitions is in Config.Kafka or the agent has topics
 // already, which decide; those on a broker in the agent's own process have one. A log line says it. The number of
-// partitions is the number of processes that can share the sessions, and cannot be changed later without losing the tables.
+// partitions is the number of processes that can share the sessions. Package archive (the command turntable repartition) changes it
+// while the agent is stopped.
 package agent

@@ -1,0 +1,259 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The size of a transaction.
+const (
+	chunkBytes   = 900 << 10 // batches of this size are accepted by topics with the default limit
+	chunkRecords = 5000
+)
+
+// copying is the copy of one topic: where its records are, and where they go to.
+type copying struct {
+	topic   topic
+	from    string // the name in the source
+	spans   []span
+	readers map[reader]positions
+	to      string
+	parts   int32
+	rehash  bool // to the partitions of their keys; otherwise to those where they are
+}
+
+// progress is how far a copy is, and what is known of its result. It is a value of the journal.
+type progress struct {
+	ID      [16]byte `json:"id"`
+	Segment int      `json:"segment"`
+	Next    int64    `json:"next"`
+	Done    bool     `json:"done"`
+	// Firsts are the offsets of the first records that a group has not read, by partition.
+	Firsts map[reader]map[int32]int64 `json:"firsts"`
+	Counts []int64                    `json:"counts"`
+	Sums   []uint32                   `json:"sums"`
+}
+
+// segment is a part of a partition's log in which all records were read by the same number of groups.
+type segment struct {
+	partition int32
+	span
+	readers int
+}
+
+// segments returns what a copy reads, in this order: first the records that all groups have read, last those that none has. So, when
+// several partitions become one, a group's records are on one side of one offset, and the records of a key keep their order.
+// Only where one group is behind in one partition and another group in another one, records are on the wrong side.
+func (c *copying) segments() (all []segment) {
+	for n, s := range c.spans {
+		cuts := []int64{s.Start, s.End}
+		for _, at := range c.readers {
+			cuts = append(cuts, min(max(at.of(int32(n), s.Start), s.Start), s.End))
+		}
+		slices.Sort(cuts)
+		cuts = slices.Compact(cuts)
+		for i := range len(cuts) - 1 {
+			next := segment{int32(n), span{cuts[i], cuts[i+1]}, 0}
+			for _, at := range c.readers {
+				if at.of(int32(n), s.Start) > cuts[i] {
+					next.readers++
+				}
+			}
+			all = append(all, next)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b segment) int { return cmp.Compare(b.readers, a.readers) })
+	return all
+}
+
+// of returns the offset in a partition; a group that has committed none there starts at the oldest record.
+func (p positions) of(partition int32, oldest int64) int64 {
+	if at, ok := p[partition]; ok {
+		return at.At
+	}
+	return oldest
+}
+
+// target returns the partition of a record.
+func (c *copying) target(r *kgo.Record) int32 {
+	if c.rehash && r.Key != nil {
+		return codec.PartitionOf(string(r.Key), c.parts)
+	}
+	return r.Partition % c.parts
+}
+
+// copied returns the record to write. An ID that is derived from where a record was written must stay the same, and an offset of
+// another topic is not one of its copy.
+func (c *copying) copied(r *kgo.Record) *kgo.Record {
+	out := &kgo.Record{Topic: c.to, Partition: c.target(r), Key: r.Key, Value: r.Value, Timestamp: r.Timestamp}
+	named := strings.HasSuffix(c.topic.Name, "-table")
+	for _, h := range r.Headers {
+		switch h.Key {
+		case topics.HeaderID, topics.HeaderFirstAt, "turntable.source.offset":
+			named = named || len(h.Value) > 0
+		case topics.HeaderAnswersFrom:
+			h.Value = []byte("0")
+		}
+		out.Headers = append(out.Headers, h)
+	}
+	if !named {
+		at := strconv.Itoa(int(r.Partition)) + "/" + strconv.FormatInt(r.Offset, 10)
+		out.Headers = append(out.Headers, kgo.RecordHeader{Key: topics.HeaderFirstAt, Value: []byte(at)})
+	}
+	return out
+}
+
+// chunk is what is written in the next transaction.
+type chunk struct {
+	records []*kgo.Record
+	origins []origin
+	bytes   int
+}
+
+// origin is where a record was.
+type origin struct {
+	partition int32
+	offset    int64
+}
+
+// copy copies a topic, or continues. It returns when all is written.
+func (j *journal) copy(ctx context.Context, src source, c copying, result *Result) (p progress, err error) {
+	key := keyCopy + c.to
+	if _, err = j.get(key, &p); err != nil {
+		return p, err
+	}
+	if err := j.at("ready " + c.to); err != nil {
+		return p, err
+	}
+	id, err := j.ready(ctx, c.topic, c.to, c.parts, p.ID)
+	if err != nil || p.Done && p.ID == id {
+		return p, err
+	}
+	if p.ID != id { // it is new, or its predecessor was deleted
+		p = progress{ID: id, Counts: make([]int64, c.parts), Sums: make([]uint32, c.parts), Firsts: map[reader]map[int32]int64{}}
+		for r := range c.readers {
+			p.Firsts[r] = map[int32]int64{}
+		}
+		if err := j.write(ctx, key, func() any { return p }); err != nil {
+			return p, err
+		}
+	}
+	var next chunk
+	segments := c.segments()
+	begun := p.Next
+	for n := p.Segment; n < len(segments); n++ {
+		s := segments[n]
+		if err := src.read(ctx, c.from, s.partition, max(s.Start, begun), s.End, func(r *kgo.Record) error {
+			p.Segment, p.Next = n, r.Offset+1
+			next.records = append(next.records, c.copied(r))
+			next.origins = append(next.origins, origin{r.Partition, r.Offset})
+			if next.bytes += len(r.Key) + len(r.Value) + 64; next.bytes < chunkBytes && len(next.records) < chunkRecords {
+				return nil
+			}
+			return j.writeChunk(ctx, key, &c, &p, &next, result)
+		}); err != nil {
+			return p, err
+		}
+		begun = 0
+	}
+	p.Segment, p.Next, p.Done = len(segments), 0, true
+	if err := j.writeChunk(ctx, key, &c, &p, &next, result); err != nil {
+		return p, err
+	}
+	result.Topics++
+	j.log.Info("topic written", zap.String("topic", c.to), zap.Int64s("records", p.Counts))
+	return p, nil
+}
+
+func (j *journal) writeChunk(ctx context.Context, key string, c *copying, p *progress, next *chunk, result *Result) error {
+	if err := j.at("chunk"); err != nil {
+		return err
+	}
+	err := j.write(ctx, key, func() any {
+		for i, r := range next.records {
+			p.add(r)
+			from := next.origins[i]
+			for group, at := range c.readers {
+				firsts, n := p.Firsts[group], r.Partition
+				unread := from.offset >= at.of(from.partition, 0)
+				if _, behind := firsts[n]; !behind && unread {
+					firsts[n] = r.Offset
+				} else if behind && !unread {
+					result.Repeated++
+				}
+			}
+		}
+		return *p
+	}, next.records...)
+	result.Records += int64(len(next.records))
+	*next = chunk{}
+	return err
+}
+
+// add counts a record.
+func (p *progress) add(r *kgo.Record) {
+	p.Counts[r.Partition]++
+	p.Sums[r.Partition] = crc32.Update(p.Sums[r.Partition], crc32.MakeTable(crc32.Castagnoli), content(nil, r))
+}
+
+// placed returns where the groups are in a copy that is done.
+func (j *journal) placed(ctx context.Context, c *copying, p progress) (map[reader]positions, error) {
+	end, err := j.filled(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all := map[reader]positions{}
+	for group, was := range c.readers {
+		all[group] = positions{}
+		for n, s := range end {
+			at, behind := p.Firsts[group][int32(n)]
+			if !behind {
+				at = s.End
+			}
+			from := int32(n)
+			if _, ok := was[from]; !ok {
+				from = slices.Min(slices.Collect(maps.Keys(was)))
+			}
+			all[group][int32(n)] = position{at, was[from].Metadata}
+		}
+	}
+	return all, nil
+}
+
+// filled returns the spans of a copy.
+func (j *journal) filled(ctx context.Context, c *copying) ([]span, error) {
+	end := []topic{{Name: c.to, Parts: make([]span, c.parts)}}
+	err := j.ends(ctx, end)
+	return end[0].Parts, err
+}
+
+// verify reads a copy and compares it with what was written.
+func (j *journal) verify(ctx context.Context, c *copying, p progress) error {
+	spans, err := j.filled(ctx, c)
+	if err != nil {
+		return err
+	}
+	is := progress{Counts: make([]int64, c.parts), Sums: make([]uint32, c.parts)}
+	for n, s := range spans {
+		if err := j.read(ctx, c.to, int32(n), s.Start, s.End, func(r *kgo.Record) error { is.add(r); return nil }); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(is.Counts, p.Counts) || !slices.Equal(is.Sums, p.Sums) {
+		return fmt.Errorf("%w: %s is not what was written to it: stop the programs that write to it, undo, and begin again; the "+
+			"topics of the agent are as they were", ErrForeign, c.to)
+	}
+	return nil
+}
