@@ -141,8 +141,23 @@ func (j *journal) send(ctx context.Context, records ...*kgo.Record) error {
 	for i, r := range records {
 		j.client.Produce(ctx, r, func(_ *kgo.Record, err error) { failed[i] = err })
 	}
-	if err := j.client.Flush(ctx); err != nil {
-		return fmt.Errorf("archive: write: %w", err)
+	for {
+		limit, stop := context.WithTimeout(ctx, longWait)
+		err := j.client.Flush(limit)
+		stop()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("archive: write: %w", context.Cause(ctx))
+		}
+		listed, err := j.topicsOf(ctx, j.name)
+		if err != nil {
+			return err
+		}
+		if listed[j.name].ID != j.id { // the records would be retried for ever
+			return fmt.Errorf("%w, and has ended; this one has stopped", ErrTaken)
+		}
 	}
 	for i, err := range failed {
 		if err != nil {
