@@ -34,6 +34,10 @@ type commandLine struct {
 	Lag        lagCommand        `cmd:"" help:"Show how far the groups are behind."`
 	Topics     topicsCommand     `cmd:"" help:"Compare the topics with the catalog."`
 	Describe   describeCommand   `cmd:"" help:"Describe the groups: inputs, tables, outputs."`
+
+	Backup      backupCommand      `cmd:"" help:"Save a stopped agent to a directory."`
+	Restore     restoreCommand     `cmd:"" help:"Restore an agent from a directory."`
+	Repartition repartitionCommand `cmd:"" help:"Move a stopped agent to another number of partitions."`
 }
 
 // operator is what the commands share: the agent, its brokers, and the terminal.

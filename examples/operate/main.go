@@ -1,5 +1,6 @@
 // Operate is turntable, the command for operators of an agent: it shows the sessions, gates, deliveries and dead letters that are
-// in Kafka, and changes them by writing the records that the agent's groups read. It joins no group and needs no running agent to
+// in Kafka, and changes them by writing the records that the agent's groups read. It also saves, restores and repartitions a stopped
+// agent. It joins no group and needs no running agent to
 // show something.
 //
 //	go build -o bin/turntable ./examples/operate

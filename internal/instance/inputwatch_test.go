@@ -78,7 +78,7 @@ func TestInstanceEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
 				require.NotErrorIs(t, err, instance.ErrGaveUp)
 				require.ErrorIs(t, err, instance.ErrPartitions)
 				require.ErrorContains(t, err, r.topic(g.grown[0]))
-				require.ErrorContains(t, err, "run a second pipeline on new topics")
+				require.ErrorContains(t, err, "run turntable repartition")
 				require.LessOrEqual(t, inst.Health().Restarts, 1)
 
 				require.ErrorIs(t, r.start(g.inputs...).wait(t), instance.ErrPartitions, "and so does the next start")

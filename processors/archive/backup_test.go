@@ -39,7 +39,7 @@ func TestRestoredAgentHasRecordsSettingsAndOffsetsOfItsBackup(t *testing.T) {
 		{Topic: w.cfg.Catalog.MessageOutput.Name(), Partition: 1, Key: []byte("a"), Value: []byte(long)}, // larger than most topics accept
 		{Topic: loop, Key: []byte("a"), Value: []byte("old"), Timestamp: old},
 	}
-	w.create(2, map[string]string{"max.message.bytes": "4194304", "retention.ms": "60000"}, w.cfg.Catalog.MessageOutput.Name())
+	w.create(3, map[string]string{"max.message.bytes": "4194304", "retention.ms": "60000"}, w.cfg.Catalog.MessageOutput.Name())
 	for _, r := range odd {
 		w.put(r)
 	}
