@@ -81,7 +81,7 @@ func connect(cfg Config, more ...kgo.Opt) (*cluster, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	client, err := franz.Dial(cfg.Brokers, conf, append([]kgo.Opt{
-		kgo.MetadataMinAge(100 * time.Millisecond), kgo.UnknownTopicRetries(-1),
+		kgo.MetadataMinAge(20 * time.Millisecond), kgo.UnknownTopicRetries(-1),
 	}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
