@@ -73,3 +73,18 @@ func TestMetadataHasTheAttemptsOfTheRecordAtTheOffset(t *testing.T) {
 	require.Zero(t, read(l.Metadata(in0, 8)))
 	require.Zero(t, read(l.Metadata(Partition{"in", 1}, 7)))
 }
+
+func TestMetadataOfACopyHasItsTopicAndPartitions(t *testing.T) {
+	was := NewListing([]string{"in"}, map[string]string{"in": "1f"}, 4, nil, nil, new(atomic.Bool), zap.NewNop()).Metadata(in0, 7)
+	l, ours := ParseListed(Relisted(was+" epoch=3 attempts=2", "2f", 6))
+	require.True(t, ours)
+	require.True(t, l.Has("in"))
+	require.Equal(t, 6, l.Partitions())
+	require.True(t, l.OfAnother("1f"))
+	require.False(t, l.OfAnother("2f"))
+	require.Zero(t, l.Attempts())
+	_, known := l.Epoch()
+	require.False(t, known)
+	require.Equal(t, was, Relisted(was, "1f", 0), "the partitions are the same")
+	require.Equal(t, "of another program", Relisted("of another program", "2f", 6))
+}

@@ -211,8 +211,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 // testedBy are the packages of the harness that are for one capability, which they import. Only tests import them.
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
 
-// playedWith are packages whose tests run another capability: a coding agent's permissions are gates.
-var playedWith = map[string]string{"processors/crew": "gate", "processors/crew/internal/agent": "gate"}
+// playedWith are packages whose tests run another capability: a coding agent's permissions are gates, and
+// the agent that is archived has open turns.
+var playedWith = map[string]string{"processors/crew": "gate", "processors/crew/internal/agent": "gate", "processors/archive": "turn"}
 
 // bridges are packages that use what another capability has for users: the models of the turn's workers, the translation of
 // ACP's updates. Only programs that want that import them.

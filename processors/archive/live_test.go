@@ -146,6 +146,20 @@ func (l *live) token(session string) string {
 	return l.tokens[session]
 }
 
+// refuses begins a repartition. A group whose program does not create topics does not start then either.
+func (l *live) refuses(a *agent.Agent, to int32) {
+	l.Helper()
+	var seen []string
+	require.ErrorIs(l, stopAt(l.Context(), l.cfg, to, 8, &seen), errStop)
+	graphs, err := a.Graphs()
+	require.NoError(l, err)
+	for _, graph := range graphs {
+		p, err := processors.New(l.cfg.Brokers, graph, processors.WithGuarantee(l.guarantee), processors.WithInstance("i"))
+		require.NoError(l, err)
+		require.ErrorIs(l, p.Run(l.Context()), topics.ErrArchive, graph.Group())
+	}
+}
+
 // child is what a process does that is killed.
 type child struct {
 	Brokers []string
@@ -215,6 +229,7 @@ func TestOpenTurnsEndAfterRepartitionBackupAndRestore(t *testing.T) {
 		require.Equal(t, http.StatusOK, code)
 		stop()
 		partitions := len(l.records(l.cfg.Catalog.Table()))
+		l.refuses(a, int32(partitions+4))
 		l.throughKills(child{What: "repartition", To: int32(partitions + 4)})
 		require.Len(t, l.records(l.cfg.Catalog.Table()), partitions+4)
 

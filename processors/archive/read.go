@@ -22,8 +22,7 @@ type source interface {
 const (
 	fetchBytes = 4 << 20
 	fetchWait  = 500 // ms
-	// A broker answers with nothing when a quota throttles the client, and at the end of a log whose last records were compacted
-	// away. This many answers in a row, with the end behind them, are the latter.
+	// A log whose last records were compacted away has nothing at its end. This many answers in a row without a batch say so.
 	emptyFetches = 3
 )
 
@@ -108,12 +107,15 @@ func (c *cluster) fetch(ctx context.Context, topic string, partition int32, at i
 			return errThrottled
 		}
 		part = &resp.Topics[0].Partitions[0]
+		if resp.ThrottleMillis > 0 && len(part.RecordBatches) == 0 && part.ErrorCode == 0 {
+			return errThrottled
+		}
 		return kerr.ErrorForCode(part.ErrorCode)
 	})
 	return part, err
 }
 
-// errThrottled says that a broker has answered without the partition, as a quota makes it do.
+// errThrottled says that a broker has answered without the partition or its records, as a quota makes it do.
 var errThrottled = errors.New("the broker throttles this client")
 
 // leader returns the broker that has a partition, and the ID of the topic.

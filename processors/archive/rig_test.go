@@ -31,7 +31,12 @@ type world struct {
 // newWorld creates topics of an agent.
 func newWorld(t *testing.T, partitions int32) *world {
 	t.Helper()
-	w := newEmptyWorld(t, testbroker.Start(t), testbroker.Agent())
+	return newWorldOn(t, testbroker.Start(t), partitions)
+}
+
+func newWorldOn(t *testing.T, brokers []string, partitions int32) *world {
+	t.Helper()
+	w := newEmptyWorld(t, brokers, testbroker.Agent())
 	c := w.cfg.Catalog
 	w.create(partitions, map[string]string{"retention.ms": "3600000"}, c.MessageInput.Name(), c.ThinkRequestResponse.Name(), c.Loop())
 	w.create(partitions, map[string]string{"cleanup.policy": "compact"}, c.Table())
