@@ -1,0 +1,67 @@
+package archive
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+// shared are the values that a share group has not finished.
+func (w *world) shared(group, topic string) (values []string) {
+	w.Helper()
+	described, err := w.admin.DescribeShareGroupOffsets(w.Context(), group)
+	require.NoError(w, err)
+	require.NoError(w, described[group].Err)
+	for n, records := range w.records(topic) {
+		at, ok := described[group].Offsets.Lookup(topic, int32(n))
+		require.True(w, ok, "partition %d of %s", n, topic)
+		for _, r := range records {
+			if r.Offset >= at.StartOffset {
+				values = append(values, string(r.Value))
+			}
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+func TestShareGroupContinuesWhereItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	input, group := w.cfg.Catalog.MessageInput.Name(), w.cfg.Catalog.ToolGroup()
+	for n := range 20 {
+		w.session(fmt.Sprintf("s%d", n), 1)
+	}
+	offsets := kadm.Offsets{}
+	for n, records := range w.records(input) {
+		offsets.Add(kadm.Offset{Topic: input, Partition: int32(n), At: int64(len(records) / 2), LeaderEpoch: -1})
+	}
+	require.Eventually(t, func() bool { // a broker loads its groups when it has started
+		set, err := w.admin.AlterShareGroupOffsets(t.Context(), group, offsets)
+		return err == nil && set.Error() == nil
+	}, wait, 50*time.Millisecond)
+	unread := w.shared(group, input)
+	require.NotEmpty(t, unread)
+
+	dir := filepath.Join(t.TempDir(), "backup")
+	_, err := Backup(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	_, err = Repartition(t.Context(), w.cfg, 5)
+	require.NoError(t, err)
+	require.Equal(t, unread, w.shared(group, input))
+	if testbroker.Embedded {
+		w = w.elsewhere()
+	} else {
+		w.dropTopics()
+	}
+	_, err = Restore(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	require.Equal(t, unread, w.shared(group, input))
+}
