@@ -6,12 +6,12 @@ import (
 )
 
 // Relisted returns the metadata of a committed offset for a copy of its topic: with the ID of the copy, and with its number of
-// partitions if partitions is not 0. The leader epoch and the attempts belong to the old log and are left out. Other metadata
-// than a Listing's is returned as it is.
+// partitions if partitions is not 0. The leader epoch and the attempts belong to the old log and are left out, as is metadata of
+// other programs, such as the offsets that a worker has finished: they would be those of other records.
 func Relisted(metadata, topicID string, partitions int) string {
 	fields := strings.Fields(metadata)
 	if len(fields) == 0 || fields[0] != listingFormat {
-		return metadata
+		return ""
 	}
 	kept := fields[:1]
 	for _, f := range fields[1:] {

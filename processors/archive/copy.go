@@ -98,13 +98,13 @@ func (c *copying) target(r *kgo.Record) int32 {
 // another topic is not one of its copy.
 func (c *copying) copied(r *kgo.Record) *kgo.Record {
 	out := &kgo.Record{Topic: c.to, Partition: c.target(r), Key: r.Key, Value: r.Value, Timestamp: r.Timestamp}
-	named := strings.HasSuffix(c.topic.Name, "-table")
+	named, open := strings.HasSuffix(c.topic.Name, "-table"), c.open(r)
 	for _, h := range r.Headers {
 		switch h.Key {
 		case topics.HeaderID, topics.HeaderFirstAt, "turntable.source.offset":
 			named = named || len(h.Value) > 0
 		case topics.HeaderAnswersFrom:
-			h.Value = []byte("0")
+			h.Value, open = []byte("0"), false
 		}
 		out.Headers = append(out.Headers, h)
 	}
@@ -112,7 +112,21 @@ func (c *copying) copied(r *kgo.Record) *kgo.Record {
 		at := strconv.Itoa(int(r.Partition)) + "/" + strconv.FormatInt(r.Offset, 10)
 		out.Headers = append(out.Headers, kgo.RecordHeader{Key: topics.HeaderFirstAt, Value: []byte(at)})
 	}
+	if open {
+		out.Headers = append(out.Headers, kgo.RecordHeader{Key: topics.HeaderAnswersFrom, Value: []byte("0")})
+	}
 	return out
+}
+
+// open reports whether a share group may have begun with a record. Brokers forget how often they have delivered it, so a worker is told
+// to look for an answer before it makes a call.
+func (c *copying) open(r *kgo.Record) bool {
+	for group, at := range c.readers {
+		if group.share && r.Offset >= at.of(r.Partition, 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // chunk is what is written in the next transaction.

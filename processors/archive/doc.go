@@ -33,8 +33,9 @@
 //
 //   - Offsets. Records get new ones. Offsets in rows and dead letters say where a record was before.
 //   - Records of aborted transactions, and records that are deleted by age after their topic was filled, as they would have been before.
-//   - Of share groups, what they have finished behind the first record that they have not: it is delivered once more. Their
-//     settings too: workers set them when they start.
+//   - Of share groups, what they have finished behind the first record that they have not: it is delivered once more, with the
+//     header turntable.answers-from, so that workers look for an answer before they make a call. Consumer groups of workers do the same.
+//     Their settings: workers set them when they start.
 //   - ACLs, quotas, transactional IDs, and the defaults of the brokers.
 //   - The local stores of instances (processors.LevelDB): delete their directories, they are read again from the tables.
 //   - The way back to FlightDeck (migrate.Export) after a Repartition.

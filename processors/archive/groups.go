@@ -146,6 +146,9 @@ func (j *journal) settle(ctx context.Context, p *plan, at map[string]map[reader]
 		id := listed[name].ID
 		for group, all := range readers {
 			for n, o := range all {
+				if group.group == j.Catalog.HistoryImportGroup() {
+					break // it says that the histories were imported
+				}
 				o.Metadata = cut.Relisted(o.Metadata, hex.EncodeToString(id[:]), int(p.To))
 				all[n] = o
 			}

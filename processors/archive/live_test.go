@@ -55,10 +55,11 @@ func (l *live) model(_ context.Context, s think.Step) (think.Reply, error) {
 // run runs the agent until stop is called.
 func (l *live) run(ahead time.Duration) (a *agent.Agent, stop func()) {
 	l.Helper()
-	pay := tools.Tool{Name: "pay", Func: func(context.Context, tools.Call) (any, error) {
+	pay := tools.Tool{Name: "pay", Func: func(_ context.Context, c tools.Call) (any, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.paid++
+		l.Logf("paid by the run that is %s ahead: %s", ahead, c.ToolUseID)
 		return "paid", nil
 	}}
 	slow := tools.Tool{Name: "slow", Func: func(_ context.Context, c tools.Call) (any, error) {
@@ -190,8 +191,8 @@ func runChild(ctx context.Context, c child) (err error) {
 func (w *world) throughKills(c child) {
 	w.Helper()
 	c.Brokers, c.Agent = w.cfg.Brokers, w.cfg.Catalog.Agent
-	kills, limit := 0, 100*time.Millisecond
-	for ; ; limit += limit / 4 {
+	kills, limit := 0, 200*time.Millisecond
+	for ; ; limit += limit / 3 {
 		p := kill.Start(w.T, "archive", c)
 		timer := time.NewTimer(rand.N(limit))
 		select {
