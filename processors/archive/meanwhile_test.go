@@ -56,12 +56,8 @@ func TestAPausedProcessDeletesNothingOfItsSuccessor(t *testing.T) {
 	require.Equal(t, unread, w.unread(group, input))
 
 	// Neither does one that was paused behind this check.
-	before, err := w.admin.ListTopics(t.Context(), input)
-	require.NoError(t, err)
 	require.NoError(t, paused.deleteTopic(t.Context(), input, [16]byte{1}))
-	after, err := w.admin.ListTopics(t.Context(), input)
-	require.NoError(t, err)
-	require.Equal(t, before[input].ID, after[input].ID)
+	require.Equal(t, unread, w.unread(group, input))
 }
 
 func TestRecordsThatAreWrittenMeanwhileAreNoticed(t *testing.T) {
