@@ -58,18 +58,17 @@ func (j *journal) guard(ctx context.Context, p *plan) error {
 // unguard lets the groups start.
 func (j *journal) unguard(ctx context.Context, p *plan) error {
 	for _, group := range p.guarded() {
-		if err := j.at("unguard"); err != nil {
-			return err
-		}
-		if err := j.retry(ctx, "delete the offset of the journal of group", group, func() error {
-			answers, err := j.admin.DeleteOffsets(ctx, group, kadm.TopicsSet{j.name: {0: struct{}{}}})
-			if errors.Is(err, kerr.GroupIDNotFound) {
-				return nil
-			}
-			if err == nil {
-				err = answers.Error()
-			}
-			return err
+		if err := j.fenced(ctx, "unguard", func() error {
+			return j.retry(ctx, "delete the offset of the journal of group", group, func() error {
+				answers, err := j.admin.DeleteOffsets(ctx, group, kadm.TopicsSet{j.name: {0: struct{}{}}})
+				if errors.Is(err, kerr.GroupIDNotFound) {
+					return nil
+				}
+				if err == nil {
+					err = answers.Error()
+				}
+				return err
+			})
 		}); err != nil {
 			return err
 		}
@@ -159,14 +158,11 @@ func (j *journal) settle(ctx context.Context, p *plan, at map[string]map[reader]
 		}
 	}
 	for group, all := range byGroup {
-		if err := j.enter(ctx, moving); err != nil {
-			return err
-		}
 		commit := j.commit
 		if group.share {
 			commit = j.commitShare
 		}
-		if err := commit(ctx, group.group, all); err != nil {
+		if err := j.fenced(ctx, "settle", func() error { return commit(ctx, group.group, all) }); err != nil {
 			return err
 		}
 		j.log.Info("offsets set", zap.String("group", group.group), zap.Int("topics", len(all)))

@@ -33,6 +33,7 @@ const (
 	copies phase = ""
 	moving phase = "moving"
 	done   phase = "done"
+	ended  phase = "ended" // the journal is to be deleted, whatever else it has
 )
 
 // journal is a topic that says what a restore or a repartition is about and how far it is. Records and the progress that they mean
@@ -56,7 +57,7 @@ func openJournal(ctx context.Context, cfg Config, create bool) (*journal, error)
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{cluster: c, name: name, values: map[string]jsontext.Value{}}
+	j := &journal{cluster: c, name: name}
 	if err := j.open(ctx, create); err != nil {
 		c.client.Close()
 		return nil, err
@@ -71,6 +72,23 @@ func (j *journal) open(ctx context.Context, create bool) error {
 	}); err != nil {
 		return err
 	}
+	for {
+		if err := j.load(ctx, create); err != nil || j.id == [16]byte{} {
+			return err
+		}
+		if phase, err := j.phase(); err != nil || phase != ended {
+			return err
+		}
+		// An earlier process was killed or paused before it deleted this journal. It must not delete the one of this call.
+		if err := j.deleteTopic(ctx, j.name, j.id); err != nil {
+			return err
+		}
+	}
+}
+
+// load reads the journal. It creates one if there is none and create is true.
+func (j *journal) load(ctx context.Context, create bool) error {
+	j.id, j.values = [16]byte{}, map[string]jsontext.Value{}
 	listed, err := j.topicsOf(ctx, j.name)
 	if err != nil {
 		return err
@@ -193,8 +211,26 @@ func (j *journal) enter(ctx context.Context, p phase) error {
 	return j.write(ctx, keyPhase, func() any { return p })
 }
 
-// end deletes the journal.
+// fenced does a step that cannot be taken back, after a check that no other process has taken over.
+func (j *journal) fenced(ctx context.Context, step string, do func() error) error {
+	phase, err := j.phase()
+	if err != nil {
+		return err
+	}
+	if err := j.at(step); err != nil {
+		return err
+	}
+	if err := j.enter(ctx, phase); err != nil {
+		return err
+	}
+	return do()
+}
+
+// end deletes the journal. A process that takes over before the deletion finds that it has ended, and begins another one.
 func (j *journal) end(ctx context.Context) error {
+	if err := j.enter(ctx, ended); err != nil {
+		return err
+	}
 	if err := j.at("end"); err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // A process that was paused while it copied does not write any more.
@@ -156,4 +158,65 @@ func TestAGroupWithMembersIsRefusedAlsoInTheMiddle(t *testing.T) {
 	}, wait, 50*time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, unread, w.unread(group, input))
+}
+
+// A process that was paused before anything was written finds that another one fills the topics. It ends without the journal of that one.
+func TestAPausedProcessDoesNotDeleteTheJournalOfItsSuccessor(t *testing.T) {
+	t.Parallel()
+	w, unread := filledWorld(t, 2)
+	input, dir := w.cfg.Catalog.MessageInput.Name(), t.TempDir()
+	_, err := Backup(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	w.dropTopics()
+	d, err := open(dir)
+	require.NoError(t, err)
+	restore := func(at func(step string) error) error {
+		j, err := openJournal(t.Context(), w.cfg, true)
+		require.NoError(t, err)
+		defer j.client.Close()
+		j.cluster.at = at
+		_, err = j.restore(t.Context(), d)
+		return err
+	}
+	first := true
+	err = restore(func(step string) error {
+		if first && strings.HasPrefix(step, "vacant ") {
+			first = false
+			require.ErrorIs(t, restore(func(step string) error {
+				if step == "finish "+input {
+					return errStop
+				}
+				return nil
+			}), errStop)
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, ErrTaken)
+	require.Contains(t, w.names(), w.cfg.Catalog.Archive())
+	require.ErrorIs(t, w.starts(), topics.ErrArchive)
+	_, err = Restore(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	require.Equal(t, unread, w.unread(string(w.cfg.Catalog.Group()), input))
+	require.NoError(t, w.starts())
+}
+
+// A process that was paused after its last check, before it deletes its journal, does not delete the one of another call.
+func TestAJournalThatHasEndedIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	w, _ := filledWorld(t, 2)
+	j, err := openJournal(t.Context(), w.cfg, true)
+	require.NoError(t, err)
+	defer j.client.Close()
+	j.cluster.at = func(step string) error {
+		if step == "end" {
+			var seen []string
+			require.ErrorIs(t, stopAt(t.Context(), w.cfg, 5, 8, &seen), errStop)
+		}
+		return nil
+	}
+	_, err = j.repartition(t.Context(), 3)
+	require.NoError(t, err)
+	require.Contains(t, w.names(), w.cfg.Catalog.Archive())
+	_, err = Repartition(t.Context(), w.cfg, 5)
+	require.NoError(t, err)
 }

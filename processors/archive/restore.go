@@ -80,6 +80,9 @@ func (j *journal) vacant(ctx context.Context, p *plan) error {
 		return err
 	}
 	for _, t := range p.Topics {
+		if err := j.at("vacant " + t.Name); err != nil {
+			return err
+		}
 		listed, err := j.topicsOf(ctx, t.Name)
 		if err != nil {
 			return err
