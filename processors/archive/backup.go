@@ -13,7 +13,7 @@ import (
 // directory, which must not exist or be empty. After an interruption, a call with the same directory continues. A directory holds
 // one backup: it is complete when Backup has returned nil, and is not written again.
 //
-// It returns ErrRunning while a group of the agent has members, and ErrChanged if the agent has run since the backup began; another
+// It returns ErrRunning while a group of the agent has members, ErrUnfinished while it is restored or moved, and ErrChanged if the agent has run since the backup began; another
 // directory is needed then. It changes nothing on the cluster. The files have prompts and answers in clear text, readable by the
 // user of this process only.
 func Backup(ctx context.Context, cfg Config, dir string) (Result, error) {
@@ -33,7 +33,7 @@ func (c *cluster) backup(ctx context.Context, dir string) (result Result, err er
 	if d.Files != nil {
 		return result, fmt.Errorf("%w: %s has a complete backup already: name a new directory", ErrDirectory, dir)
 	}
-	now, err := c.snapshot(ctx)
+	now, err := c.settled(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -63,13 +63,27 @@ func (c *cluster) backup(ctx context.Context, dir string) (result Result, err er
 		result.Topics++
 		c.log.Info("topic saved", zap.String("topic", t.Name), zap.Int("of", len(d.plan.Topics)), zap.Int("topics", result.Topics))
 	}
-	if now, err = c.snapshot(ctx); err != nil {
+	if now, err = c.settled(ctx); err != nil {
 		return result, err
 	}
 	if what := d.plan.differs(now); what != "" {
 		return result, fmt.Errorf("%w: %s; %s is no backup: stop all processes of the agent and name a new directory", ErrChanged, what, dir)
 	}
 	return result, d.save(completeFile, complete{d.plan.id(), sums})
+}
+
+// settled is snapshot, of an agent whose topics are not restored or moved.
+func (c *cluster) settled(ctx context.Context) (*plan, error) {
+	now, err := c.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := c.topicsOf(ctx, c.Catalog.Archive())
+	if err == nil && listed.Has(c.Catalog.Archive()) {
+		err = fmt.Errorf("%w: the topic %s has its journal: run that command again, which continues, or undo it, and save the agent then",
+			ErrUnfinished, c.Catalog.Archive())
+	}
+	return now, err
 }
 
 // begin makes the directory that of a plan, or checks that it is.

@@ -157,6 +157,33 @@ func TestBackupContinuesAndAnOlderPartOfOneIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "name a new directory")
 }
 
+func TestBackupRefusesAnAgentThatIsMoved(t *testing.T) {
+	t.Parallel()
+	w, _ := filledWorld(t, 2)
+	move := func() {
+		var seen []string
+		require.ErrorIs(t, stopAt(t.Context(), w.cfg, 3, 5, &seen), errStop)
+	}
+	c, err := connect(w.cfg)
+	require.NoError(t, err)
+	defer c.client.Close()
+	begun := false
+	c.at = func(string) error {
+		if !begun {
+			begun = true
+			move()
+		}
+		return nil
+	}
+	_, err = c.backup(t.Context(), t.TempDir())
+	require.ErrorIs(t, err, ErrUnfinished, "it began meanwhile")
+	_, err = Backup(t.Context(), w.cfg, t.TempDir())
+	require.ErrorIs(t, err, ErrUnfinished)
+	require.NoError(t, Undo(t.Context(), w.cfg))
+	_, err = Backup(t.Context(), w.cfg, t.TempDir())
+	require.NoError(t, err)
+}
+
 func TestDamagedOrMixedBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
 	w, _ := filledWorld(t, 1)
