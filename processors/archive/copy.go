@@ -26,7 +26,8 @@ const (
 // copying is the copy of one topic: where its records are, and where they go to.
 type copying struct {
 	topic   topic
-	from    string // the name in the source
+	gone    topicID // of the topic that was deleted before
+	from    string  // the name in the source
 	spans   []span
 	readers map[reader]positions
 	to      string
@@ -36,10 +37,15 @@ type copying struct {
 
 // progress is how far a copy is, and what is known of its result. It is a value of the journal.
 type progress struct {
-	ID      [16]byte `json:"id"`
-	Segment int      `json:"segment"`
-	Next    int64    `json:"next"`
-	Done    bool     `json:"done"`
+	ID      topicID `json:"id"`
+	Spans   []span  `json:"spans"` // of the source: what is copied, or was copied last
+	Segment int     `json:"segment"`
+	Next    int64   `json:"next"`
+	Done    bool    `json:"done"`
+	// Checked says that the copy was read and has what was written to it.
+	Checked bool `json:"checked"`
+	// Ends are the offsets behind the last record that was written, by partition. What others write behind it is not a part of the copy.
+	Ends []int64 `json:"ends"`
 	// Firsts are the offsets of the first records that a group has not read, by partition.
 	Firsts map[reader]map[int32]int64 `json:"firsts"`
 	Counts []int64                    `json:"counts"`
@@ -151,12 +157,15 @@ func (j *journal) copy(ctx context.Context, src source, c copying, result *Resul
 	if err := j.at("ready " + c.to); err != nil {
 		return p, err
 	}
-	id, err := j.ready(ctx, c.topic, c.to, c.parts, p.ID)
+	id, err := j.ready(ctx, &c, p.ID)
 	if err != nil || p.Done && p.ID == id {
 		return p, err
 	}
 	if p.ID != id { // it is new, or its predecessor was deleted
-		p = progress{ID: id, Counts: make([]int64, c.parts), Sums: make([]uint32, c.parts), Firsts: map[reader]map[int32]int64{}}
+		p = progress{
+			ID: id, Spans: c.spans, Ends: make([]int64, c.parts), Counts: make([]int64, c.parts), Sums: make([]uint32, c.parts),
+			Firsts: map[reader]map[int32]int64{},
+		}
 		for r := range c.readers {
 			p.Firsts[r] = map[int32]int64{}
 		}
@@ -165,6 +174,7 @@ func (j *journal) copy(ctx context.Context, src source, c copying, result *Resul
 		}
 	}
 	var next chunk
+	c.spans = p.Spans
 	segments := c.segments()
 	begun := p.Next
 	for n := p.Segment; n < len(segments); n++ {
@@ -198,6 +208,7 @@ func (j *journal) writeChunk(ctx context.Context, key string, c *copying, p *pro
 	err := j.write(ctx, key, func() any {
 		for i, r := range next.records {
 			p.add(r)
+			p.Ends[r.Partition] = r.Offset + 1
 			from := next.origins[i]
 			for group, at := range c.readers {
 				firsts, n := p.Firsts[group], r.Partition
@@ -222,19 +233,16 @@ func (p *progress) add(r *kgo.Record) {
 	p.Sums[r.Partition] = crc32.Update(p.Sums[r.Partition], crc32.MakeTable(crc32.Castagnoli), content(nil, r))
 }
 
-// placed returns where the groups are in a copy that is done.
-func (j *journal) placed(ctx context.Context, c *copying, p progress) (map[reader]positions, error) {
-	end, err := j.filled(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+// placed returns where the groups are in a copy that is done: at the first record that they have not read, or behind the last one of
+// the copy. Records that others have written behind it are read.
+func (c *copying) placed(p progress) map[reader]positions {
 	all := map[reader]positions{}
 	for group, was := range c.readers {
 		all[group] = positions{}
-		for n, s := range end {
+		for n, end := range p.Ends {
 			at, behind := p.Firsts[group][int32(n)]
 			if !behind {
-				at = s.End
+				at = end
 			}
 			from := int32(n)
 			if _, ok := was[from]; !ok {
@@ -243,31 +251,52 @@ func (j *journal) placed(ctx context.Context, c *copying, p progress) (map[reade
 			all[group][int32(n)] = position{at, was[from].Metadata}
 		}
 	}
-	return all, nil
+	return all
 }
 
-// filled returns the spans of a copy.
-func (j *journal) filled(ctx context.Context, c *copying) ([]span, error) {
-	end := []topic{{Name: c.to, Parts: make([]span, c.parts)}}
-	err := j.ends(ctx, end)
-	return end[0].Parts, err
+// spans returns the offsets of what was written.
+func (p *progress) spans() []span {
+	all := make([]span, len(p.Ends))
+	for n, end := range p.Ends {
+		all[n].End = end
+	}
+	return all
 }
 
-// verify reads a copy and compares it with what was written.
-func (j *journal) verify(ctx context.Context, c *copying, p progress) error {
-	spans, err := j.filled(ctx, c)
-	if err != nil {
-		return err
+// check reads a copy once and compares it with what was written.
+func (j *journal) check(ctx context.Context, c *copying, p *progress) error {
+	if p.Checked {
+		return nil
 	}
 	is := progress{Counts: make([]int64, c.parts), Sums: make([]uint32, c.parts)}
-	for n, s := range spans {
+	for n, s := range p.spans() {
 		if err := j.read(ctx, c.to, int32(n), s.Start, s.End, func(r *kgo.Record) error { is.add(r); return nil }); err != nil {
 			return err
 		}
 	}
 	if !slices.Equal(is.Counts, p.Counts) || !slices.Equal(is.Sums, p.Sums) {
-		return fmt.Errorf("%w: %s is not what was written to it: stop the programs that write to it, undo, and begin again; the "+
-			"topics of the agent are as they were", ErrForeign, c.to)
+		return fmt.Errorf("%w: %s is not what was written to it: stop the programs that write to it, delete this topic alone, and run the "+
+			"same command again, which writes it again", ErrForeign, c.to)
 	}
-	return nil
+	p.Checked = true
+	return j.write(ctx, keyCopy+c.to, func() any { return *p })
+}
+
+// intact returns an error if a copy that was checked is another topic now, or has lost records.
+func (j *journal) intact(ctx context.Context, c *copying, p progress) error {
+	listed, err := j.topicsOf(ctx, c.to)
+	if err != nil {
+		return err
+	}
+	has := []topic{{Name: c.to, Parts: make([]span, c.parts)}}
+	if listed[c.to].ID == p.ID {
+		err = j.ends(ctx, has)
+	}
+	for n, end := range p.Ends {
+		if s := has[0].Parts[n]; err == nil && (s.Start > 0 || s.End < end || listed[c.to].ID != p.ID) {
+			err = fmt.Errorf("%w: %s/%d is not the copy that this call has made: another program has deleted or changed it, and nothing "+
+				"more is deleted", ErrForeign, c.to, n)
+		}
+	}
+	return err
 }

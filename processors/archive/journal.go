@@ -30,10 +30,11 @@ type phase string
 
 // The phases. In the first one nothing is lost if the work is undone.
 const (
-	copies phase = ""
-	moving phase = "moving"
-	done   phase = "done"
-	ended  phase = "ended" // the journal is to be deleted, whatever else it has
+	copies     phase = ""
+	moving     phase = "moving"
+	done       phase = "done"
+	discarding phase = "discarding" // the copies are deleted, and then the journal
+	ended      phase = "ended"      // the journal is deleted
 )
 
 // journal is a topic that says what a restore or a repartition is about and how far it is. Records and the progress that they mean
@@ -43,7 +44,7 @@ const (
 type journal struct {
 	*cluster
 	name   string
-	id     [16]byte
+	id     topicID
 	values map[string]jsontext.Value
 }
 
@@ -73,14 +74,25 @@ func (j *journal) open(ctx context.Context, create bool) error {
 		return err
 	}
 	for {
-		if err := j.load(ctx, create); err != nil || j.id == [16]byte{} {
+		if err := j.load(ctx, create); err != nil || j.id == (topicID{}) {
 			return err
 		}
-		if phase, err := j.phase(); err != nil || phase != ended {
+		// An earlier process was killed or paused while it deleted something. This call must not use what that one may still delete.
+		phase, err := j.phase()
+		switch {
+		case err != nil:
 			return err
+		case phase == ended:
+			err = j.deleteTopic(ctx, j.name, j.id)
+		case phase == discarding:
+			var p *plan
+			if p, _, err = j.plan(); err == nil {
+				err = j.discard(ctx, p)
+			}
+		default:
+			return nil
 		}
-		// An earlier process was killed or paused before it deleted this journal. It must not delete the one of this call.
-		if err := j.deleteTopic(ctx, j.name, j.id); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -88,7 +100,7 @@ func (j *journal) open(ctx context.Context, create bool) error {
 
 // load reads the journal. It creates one if there is none and create is true.
 func (j *journal) load(ctx context.Context, create bool) error {
-	j.id, j.values = [16]byte{}, map[string]jsontext.Value{}
+	j.id, j.values = topicID{}, map[string]jsontext.Value{}
 	listed, err := j.topicsOf(ctx, j.name)
 	if err != nil {
 		return err
@@ -180,6 +192,9 @@ func (j *journal) send(ctx context.Context, records ...*kgo.Record) error {
 	for i, err := range failed {
 		if err != nil {
 			r := records[i]
+			if r.Topic == j.name && errors.Is(err, kerr.UnknownTopicID) {
+				return fmt.Errorf("%w, and has ended; this one has stopped", ErrTaken)
+			}
 			return fmt.Errorf("archive: write to %s/%d: %w%s", r.Topic, r.Partition, taken(err), remedy(err, r.Topic))
 		}
 	}

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +60,7 @@ func TestAPausedProcessDeletesNothingOfItsSuccessor(t *testing.T) {
 	require.Equal(t, unread, w.unread(group, input))
 
 	// Neither does one that was paused behind this check.
-	require.NoError(t, paused.deleteTopic(t.Context(), input, [16]byte{1}))
+	require.NoError(t, paused.deleteTopic(t.Context(), input, topicID{1}))
 	require.Equal(t, unread, w.unread(group, input))
 }
 
@@ -219,4 +221,173 @@ func TestAJournalThatHasEndedIsNotUsedAgain(t *testing.T) {
 	require.Contains(t, w.names(), w.cfg.Catalog.Archive())
 	_, err = Repartition(t.Context(), w.cfg, 5)
 	require.NoError(t, err)
+}
+
+// A door writes to a topic that was copied already: what it writes before the topic is deleted is moved with it, whether the call is killed
+// meanwhile or not.
+func TestRecordsThatAreWrittenBeforeADeletionAreMoved(t *testing.T) {
+	t.Parallel()
+	for _, killed := range []string{"", "use ", "chunk"} {
+		w, unread := filledWorld(t, 2)
+		input := w.cfg.Catalog.MessageInput.Name()
+		j, err := openJournal(t.Context(), w.cfg, true)
+		require.NoError(t, err)
+		moves := false
+		j.cluster.at = func(step string) error {
+			switch {
+			case step == "enter moving" && !moves:
+				moves = true
+				for n := range 5 {
+					w.write(input, fmt.Sprintf("late%d", n), fmt.Sprintf("late%d", n))
+					unread = append(unread, fmt.Sprintf("late%d", n))
+				}
+			case moves && killed == "chunk" && step == killed:
+				return errStop
+			case moves && killed == "use " && step == "use "+input:
+				return errStop
+			}
+			return nil
+		}
+		_, err = j.repartition(t.Context(), 3)
+		j.client.Close()
+		if killed != "" {
+			require.ErrorIs(t, err, errStop)
+			_, err = Repartition(t.Context(), w.cfg, 3)
+		}
+		require.NoError(t, err)
+		slices.Sort(unread)
+		require.Equal(t, unread, w.unread(string(w.cfg.Catalog.Group()), input))
+	}
+}
+
+// A copy that somebody has deleted is made again as long as the topic exists. Afterwards nothing more is deleted.
+func TestALostCopyIsNoticed(t *testing.T) {
+	t.Parallel()
+	w, _ := filledWorld(t, 2)
+	input, table := w.cfg.Catalog.MessageInput.Name(), w.cfg.Catalog.Table()
+	messages := w.byKey(input)
+	lose := func(name, step string) { // when a call has stopped at a step
+		j, err := openJournal(t.Context(), w.cfg, true)
+		require.NoError(t, err)
+		defer j.client.Close()
+		j.cluster.at = func(at string) error {
+			if at == step {
+				return errStop
+			}
+			return nil
+		}
+		_, err = j.repartition(t.Context(), 3)
+		require.ErrorIs(t, err, errStop)
+		deleted, err := w.admin.DeleteTopics(t.Context(), copyName(name))
+		require.NoError(t, err)
+		require.NoError(t, deleted.Error())
+		w.create(3, nil, copyName(name))
+	}
+	lose(input, "delete "+input)
+	lose(table, "finish "+table)
+	require.Equal(t, messages, w.byKey(input))
+	_, err := Repartition(t.Context(), w.cfg, 3) // the table has been filled: its copy is not needed
+	require.NoError(t, err)
+
+	j, err := openJournal(t.Context(), w.cfg, true)
+	require.NoError(t, err)
+	defer j.client.Close()
+	j.cluster.at = func(step string) error {
+		if step == "ready "+table && !slices.Contains(w.names(), table) {
+			return errStop
+		}
+		return nil
+	}
+	_, err = j.repartition(t.Context(), 2)
+	require.ErrorIs(t, err, errStop)
+	deleted, err := w.admin.DeleteTopics(t.Context(), copyName(table))
+	require.NoError(t, err)
+	require.NoError(t, deleted.Error())
+	w.create(2, nil, copyName(table))
+	_, err = Repartition(t.Context(), w.cfg, 2)
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorContains(t, err, copyName(table)+"/0 is not the copy")
+}
+
+// A paused Undo does not delete the copies of a repartition that has gone on.
+func TestAPausedUndoDeletesNoCopyOfItsSuccessor(t *testing.T) {
+	t.Parallel()
+	w, unread := filledWorld(t, 2)
+	input := w.cfg.Catalog.MessageInput.Name()
+	var seen []string
+	require.ErrorIs(t, stopAt(t.Context(), w.cfg, 3, 6, &seen), errStop)
+	j, err := openJournal(t.Context(), w.cfg, false)
+	require.NoError(t, err)
+	defer j.client.Close()
+	p, _, err := j.plan()
+	require.NoError(t, err)
+	paused := false
+	j.cluster.at = func(step string) error {
+		if strings.HasPrefix(step, "discard ") && !paused {
+			paused = true
+			next, err := openJournal(t.Context(), w.cfg, true)
+			require.NoError(t, err)
+			defer next.client.Close()
+			_, known, err := next.plan()
+			require.NoError(t, err)
+			require.False(t, known, "it finishes what the paused one has begun, and begins anew")
+		}
+		return nil
+	}
+	require.ErrorIs(t, j.discard(t.Context(), p), ErrTaken)
+	_, err = Repartition(t.Context(), w.cfg, 3)
+	require.NoError(t, err)
+	require.Equal(t, unread, w.unread(string(w.cfg.Catalog.Group()), input))
+}
+
+func TestTheLastCopyOfATopicIsNotDiscarded(t *testing.T) {
+	t.Parallel()
+	w, _ := filledWorld(t, 2)
+	input := w.cfg.Catalog.MessageInput.Name()
+	j, err := openJournal(t.Context(), w.cfg, true)
+	require.NoError(t, err)
+	defer j.client.Close()
+	j.cluster.at = func(step string) error {
+		if step == "enter moving" {
+			return errStop
+		}
+		return nil
+	}
+	_, err = j.repartition(t.Context(), 3)
+	require.ErrorIs(t, err, errStop)
+	deleted, err := w.admin.DeleteTopics(t.Context(), input)
+	require.NoError(t, err)
+	require.NoError(t, deleted.Error())
+	_, err = Repartition(t.Context(), w.cfg, 3)
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, Undo(t.Context(), w.cfg), ErrForeign)
+	require.Contains(t, w.names(), copyName(input))
+	deleted, err = w.admin.DeleteTopics(t.Context(), copyName(input)) // its records were saved
+	require.NoError(t, err)
+	require.NoError(t, deleted.Error())
+	require.NoError(t, Undo(t.Context(), w.cfg))
+	require.NotContains(t, w.names(), w.cfg.Catalog.Archive())
+}
+
+// A record that a door writes before the offsets are set is read, also by a group that has read all others.
+func TestARecordThatIsWrittenBeforeTheOffsetsAreSetIsRead(t *testing.T) {
+	t.Parallel()
+	w, unread := filledWorld(t, 2)
+	input, group := w.cfg.Catalog.MessageInput.Name(), string(w.cfg.Catalog.Group())
+	j, err := openJournal(t.Context(), w.cfg, true)
+	require.NoError(t, err)
+	defer j.client.Close()
+	for n, records := range w.records(input) {
+		w.commit("second", input, int32(n), int64(len(records)), "")
+	}
+	j.cluster.at = func(step string) error {
+		if step == "finish "+input {
+			newEmptyWorld(t, w.cfg.Brokers, w.cfg.Catalog.Agent).write(input, "late", "late")
+		}
+		return nil
+	}
+	_, err = j.repartition(t.Context(), 3)
+	require.NoError(t, err)
+	require.Equal(t, []string{"late"}, w.unread("second", input))
+	require.Len(t, w.unread(group, input), len(unread)+1)
 }

@@ -22,10 +22,13 @@ type plan struct {
 	To int32 `json:"to,omitzero"`
 }
 
+// topicID is that of one incarnation of a topic: a topic that is deleted and created again has another one.
+type topicID = [16]byte
+
 // topic is a topic of the set.
 type topic struct {
 	Name        string            `json:"name"`
-	ID          [16]byte          `json:"id"`
+	ID          topicID           `json:"id"`
 	Replication int16             `json:"replication"`
 	Config      map[string]string `json:"config"` // what is set for the topic itself
 	Parts       []span            `json:"partitions"`

@@ -79,9 +79,11 @@ func (j *journal) agreed(ctx context.Context, p *plan, known bool, n int32) (*pl
 		if what == "" {
 			return p, nil
 		}
-		j.log.Warn("the agent has changed since the copies were made: they are made again", zap.String("what", what))
-		return nil, errors.Join(fmt.Errorf("%w: %s: the copies are discarded, and nothing else was deleted; stop all processes of the agent and "+
-			"run the same command again", ErrChanged, what), j.discard(ctx, p))
+		if err := j.discard(ctx, p); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %s: the copies are discarded, and nothing else was deleted; stop all processes of the agent and run the "+
+			"same command again, which begins anew", ErrChanged, what)
 	}
 	now.To = n
 	moves := false
@@ -100,7 +102,7 @@ func (p *plan) moved(t topic) (aside, back copying) {
 	aside = copying{
 		topic: t, from: t.Name, spans: t.Parts, readers: p.readers(t.Name), to: copyName(t.Name), parts: p.To, rehash: true,
 	}
-	return aside, copying{topic: t, from: copyName(t.Name), to: t.Name, parts: p.To}
+	return aside, copying{topic: t, gone: t.ID, from: copyName(t.Name), to: t.Name, parts: p.To}
 }
 
 // setAside copies the topics and checks that the copies have all that the agent has.
@@ -114,7 +116,7 @@ func (j *journal) setAside(ctx context.Context, p *plan, result *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := j.verify(ctx, &aside, made); err != nil {
+		if err := j.check(ctx, &aside, &made); err != nil {
 			return err
 		}
 	}
@@ -123,8 +125,8 @@ func (j *journal) setAside(ctx context.Context, p *plan, result *Result) error {
 		return err
 	}
 	if what := p.differs(now); what != "" {
-		return fmt.Errorf("%w: %s; nothing was deleted: stop all processes of the agent and run the same command again, which begins anew",
-			ErrChanged, what)
+		return fmt.Errorf("%w: %s; nothing was deleted: stop all processes of the agent and run the same command again, which discards the "+
+			"copies", ErrChanged, what)
 	}
 	return nil
 }
@@ -137,28 +139,65 @@ func (j *journal) move(ctx context.Context, p *plan, result *Result) error {
 			continue
 		}
 		aside, back := p.moved(t)
-		var made progress
-		if _, err := j.get(keyCopy+aside.to, &made); err != nil {
+		made, exists, err := j.last(ctx, &aside, result)
+		if err != nil {
 			return err
 		}
-		var err error
-		if back.readers, err = j.placed(ctx, &aside, made); err != nil {
-			return err
+		if exists {
+			if err := j.fenced(ctx, "delete "+t.Name, func() error { return j.deleteTopic(ctx, t.Name, t.ID) }); err != nil {
+				return err
+			}
 		}
-		if back.spans, err = j.filled(ctx, &aside); err != nil {
-			return err
-		}
-		if err := j.enter(ctx, moving); err != nil {
-			return err
-		}
-		if err := j.deleteTopic(ctx, t.Name, t.ID); err != nil {
-			return err
-		}
+		back.readers, back.spans = aside.placed(made), made.spans()
 		if at[t.Name], err = j.fill(ctx, j.cluster, back, result); err != nil {
 			return err
 		}
 	}
 	return j.settle(ctx, p, at)
+}
+
+// last returns the copy of a topic, and whether the topic still exists. Programs that read in no group, such as doors, may have written
+// to it since it was copied: what they have written is copied too. A copy that another program has deleted is made again.
+func (j *journal) last(ctx context.Context, aside *copying, result *Result) (made progress, exists bool, err error) {
+	for {
+		listed, err := j.topicsOf(ctx, aside.from)
+		if err != nil {
+			return made, false, err
+		}
+		if listed[aside.from].ID != aside.topic.ID {
+			var back progress
+			_, err1 := j.get(keyCopy+aside.to, &made)
+			_, err2 := j.get(keyCopy+aside.from, &back)
+			if err = errors.Join(err1, err2); err == nil && !back.Done {
+				err = j.intact(ctx, aside, made)
+			}
+			return made, false, err
+		}
+		if made, err = j.copy(ctx, j.cluster, *aside, result); err != nil {
+			return made, true, err
+		}
+		if err := j.check(ctx, aside, &made); err != nil {
+			return made, true, err
+		}
+		now := []topic{{Name: aside.from, Parts: make([]span, len(made.Spans))}}
+		if err := j.ends(ctx, now); err != nil {
+			return made, true, err
+		}
+		rest := false
+		for n, was := range made.Spans {
+			is := &now[0].Parts[n]
+			is.Start = was.End
+			rest = rest || is.End > is.Start
+		}
+		if !rest {
+			return made, true, j.intact(ctx, aside, made)
+		}
+		j.log.Warn("a program writes to a topic that is moved: its records are copied too; stop it", zap.String("topic", aside.from))
+		made.Spans, made.Segment, made.Next, made.Done, made.Checked = now[0].Parts, 0, 0, false, false
+		if err := j.write(ctx, keyCopy+aside.to, func() any { return made }); err != nil {
+			return made, true, err
+		}
+	}
 }
 
 // dropCopies deletes the copies.
@@ -171,10 +210,7 @@ func (j *journal) dropCopies(ctx context.Context, p *plan) error {
 			}
 			continue
 		}
-		if err := j.at("drop"); err != nil {
-			return err
-		}
-		if err := j.deleteTopic(ctx, copyName(t.Name), made.ID); err != nil {
+		if err := j.fenced(ctx, "drop", func() error { return j.deleteTopic(ctx, copyName(t.Name), made.ID) }); err != nil {
 			return err
 		}
 	}
@@ -197,18 +233,24 @@ func Undo(ctx context.Context, cfg Config) error {
 	switch {
 	case err != nil:
 		return err
-	case p.To > 0 && phase != copies, phase == done:
+	case phase != copies:
 		return unfinished(p)
 	case known:
 		return j.discard(ctx, p)
-	case j.id != [16]byte{}:
+	case j.id != topicID{}:
 		return j.end(ctx)
 	}
 	return nil
 }
 
-// discard deletes what was written.
+// discard deletes what was written. A process that takes over does so too, because this one may have been paused before a deletion.
 func (j *journal) discard(ctx context.Context, p *plan) error {
+	if err := j.needless(ctx, p); err != nil {
+		return err
+	}
+	if err := j.enter(ctx, discarding); err != nil {
+		return err
+	}
 	for _, t := range p.Topics {
 		for _, name := range []string{t.Name, copyName(t.Name)} {
 			var made progress
@@ -217,10 +259,7 @@ func (j *journal) discard(ctx context.Context, p *plan) error {
 			} else if !known {
 				continue
 			}
-			if err := j.enter(ctx, copies); err != nil {
-				return err
-			}
-			if err := j.deleteTopic(ctx, name, made.ID); err != nil {
+			if err := j.fenced(ctx, "discard "+name, func() error { return j.deleteTopic(ctx, name, made.ID) }); err != nil {
 				return err
 			}
 		}
@@ -229,4 +268,26 @@ func (j *journal) discard(ctx context.Context, p *plan) error {
 		return err
 	}
 	return j.end(ctx)
+}
+
+// needless returns an error if a copy has the only records of a topic: another program has deleted the topic.
+func (j *journal) needless(ctx context.Context, p *plan) error {
+	for _, t := range p.Topics {
+		var made progress
+		if known, err := j.get(keyCopy+copyName(t.Name), &made); err != nil || !known {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		listed, err := j.topicsOf(ctx, t.Name, copyName(t.Name))
+		if err != nil {
+			return err
+		}
+		if copied := copyName(t.Name); listed[t.Name].ID != t.ID && listed[copied].ID == made.ID {
+			return fmt.Errorf("%w: another program has deleted the topic %s, of which %s has a copy, and nothing was discarded: save its "+
+				"records, delete %s alone, and run the same command again", ErrForeign, t.Name, copied, copied)
+		}
+	}
+	return nil
 }

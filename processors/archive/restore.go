@@ -104,20 +104,16 @@ func (j *journal) vacant(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// fill copies a topic to where it belongs, and returns where its groups are.
+// fill copies a topic to where it belongs, checks it while nothing of it is deleted by age or key, and returns where its groups are.
 func (j *journal) fill(ctx context.Context, src source, c copying, result *Result) (map[reader]positions, error) {
 	p, err := j.copy(ctx, src, c, result)
 	if err != nil {
 		return nil, err
 	}
-	at, err := j.placed(ctx, &c, p)
-	if err != nil {
+	if err := j.check(ctx, &c, &p); err != nil {
 		return nil, err
 	}
-	if err := j.at("finish " + c.to); err != nil {
-		return nil, err
-	}
-	return at, j.finish(ctx, c.topic)
+	return c.placed(p), j.fenced(ctx, "finish "+c.to, func() error { return j.finish(ctx, c.topic) })
 }
 
 // plan returns what the journal is about.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -45,8 +46,8 @@ func (c *cluster) create(ctx context.Context, name string, partitions int32, rep
 }
 
 // deleteTopic deletes a topic by its ID: one of the same name that was created since is not deleted, whichever process did that.
-func (c *cluster) deleteTopic(ctx context.Context, name string, id [16]byte) error {
-	if id == [16]byte{} {
+func (c *cluster) deleteTopic(ctx context.Context, name string, id topicID) error {
+	if id == (topicID{}) {
 		return fmt.Errorf("archive: the topic %s has no ID: the brokers are older than Kafka 2.8", name)
 	}
 	err := c.retry(ctx, "delete the topic", name, func() error {
@@ -82,48 +83,60 @@ func (c *cluster) deleteTopic(ctx context.Context, name string, id [16]byte) err
 
 // ready makes an empty topic that can be filled, and returns its ID; that with the ID have may have records. A topic that somebody
 // else has created meanwhile, as clients of brokers with auto.create.topics.enable do, is used if it is empty.
-func (c *cluster) ready(ctx context.Context, t topic, name string, partitions int32, have [16]byte) ([16]byte, error) {
-	config := maps.Clone(t.Config)
+func (j *journal) ready(ctx context.Context, c *copying, have topicID) (topicID, error) {
+	config := maps.Clone(c.topic.Config)
 	maps.Copy(config, filling)
-	replication := t.Replication
-	if c.Replication > 0 {
-		replication = c.Replication
+	replication := c.topic.Replication
+	if j.Replication > 0 {
+		replication = j.Replication
 	}
-	for {
-		listed, err := c.topicsOf(ctx, name)
+	for begun := time.Now(); ; {
+		listed, err := j.topicsOf(ctx, c.to)
 		if err != nil {
 			return have, err
 		}
-		d, exists := listed[name]
-		if exists && len(d.Partitions) > 0 && d.ID == have {
+		d, exists := listed[c.to]
+		exists = exists && len(d.Partitions) > 0
+		switch {
+		case exists && d.ID == have:
 			return have, nil
-		}
-		if !exists || len(d.Partitions) == 0 {
-			if err := c.create(ctx, name, partitions, replication, config); err != nil {
+		case exists && d.ID == c.gone: // a broker has not heard of the deletion
+			if time.Since(begun) > patience {
+				return have, fmt.Errorf("archive: the topic %s is deleted and still visible; run the same command again, which continues", c.to)
+			}
+			if err := pause(ctx, firstWait); err != nil {
+				return have, fmt.Errorf("archive: the topic %s is deleted and still visible: %w", c.to, err)
+			}
+			continue
+		case !exists:
+			if err := j.create(ctx, c.to, c.parts, replication, config); err != nil {
 				return have, err
 			}
-			if _, err := c.await(ctx, name); err != nil {
+			if _, err := j.await(ctx, c.to); err != nil {
 				return have, err
 			}
 			continue
 		}
-		found := []topic{{Name: name, Parts: make([]span, len(d.Partitions))}}
-		if err := c.ends(ctx, found); err != nil {
+		found := []topic{{Name: c.to, Parts: make([]span, len(d.Partitions))}}
+		if err := j.ends(ctx, found); err != nil {
 			return have, err
 		}
-		for n, s := range found[0].Parts {
-			if s.End > s.Start {
-				return have, fmt.Errorf("%w: %s/%d has %d that this call has not written; stop the programs that write to it, save these "+
-					"records if you need them, delete this topic alone, and run the same command again, which continues", ErrForeign, name, n, s.End-s.Start)
+		fits := len(d.Partitions) == int(c.parts)
+		if err := j.fenced(ctx, "use "+c.to, func() error { // otherwise it may be the topic of a process that has taken over
+			for n, s := range found[0].Parts {
+				if s.End > s.Start {
+					return fmt.Errorf("%w: %s/%d has %d that this call has not written; stop the programs that write to it, save these "+
+						"records if you need them, delete this topic alone, and run the same command again, which continues", ErrForeign, c.to, n, s.End-s.Start)
+				}
 			}
-		}
-		if len(d.Partitions) == int(partitions) {
-			return d.ID, c.configure(ctx, name, config, nil)
-		}
-		c.log.Warn("another program has created the topic: it is empty and created again", zap.String("topic", name),
-			zap.Int("partitions", len(d.Partitions)))
-		if err := c.deleteTopic(ctx, name, d.ID); err != nil {
-			return have, err
+			if fits {
+				return j.configure(ctx, c.to, config, nil)
+			}
+			j.log.Warn("another program has created the topic: it is empty and created again", zap.String("topic", c.to),
+				zap.Int("partitions", len(d.Partitions)))
+			return j.deleteTopic(ctx, c.to, d.ID)
+		}); err != nil || fits {
+			return d.ID, err
 		}
 	}
 }
