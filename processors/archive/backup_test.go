@@ -184,6 +184,22 @@ func TestBackupRefusesAnAgentThatIsMoved(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestOffsetsOfALoopOutsideTheCatalogAreSaved(t *testing.T) {
+	t.Parallel()
+	w, _ := filledWorld(t, 1)
+	w.create(1, nil, w.cfg.Catalog.Agent+"-more", "more-loop")
+	w.cfg.Specs = []topics.Spec{{Name: w.cfg.Catalog.Agent + "-more"}}
+	w.commit("more", w.cfg.Catalog.Agent+"-more", 0, 0, "")
+	w.put(&kgo.Record{Topic: "more-loop", Value: []byte("read")})
+	w.commit("more", "more-loop", 0, 1, "")
+	dir := t.TempDir()
+	_, err := Backup(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	d, err := open(dir)
+	require.NoError(t, err)
+	require.Equal(t, positions{0: {At: 1}}, d.plan.Groups["more"]["more-loop"])
+}
+
 func TestDamagedOrMixedBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
 	w, _ := filledWorld(t, 1)

@@ -119,3 +119,21 @@ func TestAMissingRightIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, rows, w.byKey(table))
 }
+
+// The list of groups has only those that the principal may describe. The agent's own ones are asked for by name.
+func TestAGroupThatIsNotListedIsSaved(t *testing.T) {
+	t.Parallel()
+	w, broker := brokenWorld(t)
+	input, group := w.cfg.Catalog.MessageInput.Name(), string(w.cfg.Catalog.Group())
+	w.commit(group, input, 0, 1, "")
+	broker.Cluster().ControlKey(int16(kmsg.ListGroups), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		broker.Cluster().KeepControl()
+		return r.(*kmsg.ListGroupsRequest).ResponseKind(), nil, true
+	})
+	dir := t.TempDir()
+	_, err := Backup(t.Context(), w.cfg, dir)
+	require.NoError(t, err)
+	d, err := open(dir)
+	require.NoError(t, err)
+	require.Equal(t, positions{0: {At: 1}}, d.plan.Groups[group][input])
+}

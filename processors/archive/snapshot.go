@@ -19,12 +19,18 @@ import (
 // members, and waits for transactions that are open. Nothing of the agent runs, so that all of it is of one moment.
 func (c *cluster) snapshot(ctx context.Context) (*plan, error) {
 	p := &plan{Agent: c.Catalog.Agent}
-	listed, err := c.topicsOf(ctx)
+	specs := slices.Concat(c.Catalog.Specs(), c.Specs)
+	var names []string
+	for _, s := range specs {
+		names = append(names, s.Name)
+	}
+	// By name, a topic that the principal may not describe is an error. In a list of all topics it is missing.
+	listed, err := c.topicsOf(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	set := map[string]bool{} // by name: whether it is co-partitioned
-	for _, s := range slices.Concat(c.Catalog.Specs(), c.Specs) {
+	for _, s := range specs {
 		if listed.Has(s.Name) {
 			set[s.Name] = s.CoPartitioned
 		}
@@ -70,7 +76,13 @@ func (c *cluster) groupsOf(ctx context.Context, p *plan, set map[string]bool, li
 	if err != nil {
 		return err
 	}
+	for _, group := range c.groups() { // those that the principal may not see are not listed: reading their offsets is refused
+		if _, seen := states[group]; !seen {
+			states[group] = state{}
+		}
+	}
 	p.Groups, p.Shares = map[string]map[string]positions{}, map[string]map[string]positions{}
+	ours := func(name string) bool { _, ours := set[name]; return ours }
 	for _, group := range slices.Sorted(maps.Keys(states)) {
 		into, read := p.Groups, c.committed
 		if states[group].share {
@@ -80,16 +92,25 @@ func (c *cluster) groupsOf(ctx context.Context, p *plan, set map[string]bool, li
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(all, func(name string, _ positions) bool { _, ours := set[name]; return !ours })
-		if len(all) > 0 {
-			into[group] = all
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), ours) {
+			continue
+		}
+		into[group] = all
+		own := []string{string(goka.GroupTable(goka.Group(group))), group + "-loop"}
+		found, err := c.topicsOf(ctx, own...)
+		if err != nil {
+			return err
+		}
+		for name, d := range found {
+			if !ours(name) {
+				set[name], listed[name] = true, d
+			}
 		}
 	}
-	for group := range p.Groups {
-		for _, own := range []string{string(goka.GroupTable(goka.Group(group))), group + "-loop"} {
-			if _, known := set[own]; !known && listed.Has(own) {
-				set[own] = true
-			}
+	// Only now all topics are known: the offsets of a loop topic are kept with it.
+	for _, groups := range []map[string]map[string]positions{p.Groups, p.Shares} {
+		for _, all := range groups {
+			maps.DeleteFunc(all, func(name string, _ positions) bool { return !ours(name) })
 		}
 	}
 	return c.stopped(states, p)
@@ -128,7 +149,7 @@ func (c *cluster) stopped(states map[string]state, p *plan) error {
 	for _, group := range slices.Sorted(maps.Keys(states)) {
 		_, reads := p.Groups[group]
 		_, shares := p.Shares[group]
-		if (reads || shares || c.named(group)) && states[group].name != "Empty" && states[group].name != "Dead" && states[group].name != "" {
+		if (reads || shares || slices.Contains(c.groups(), group)) && states[group].name != "Empty" && states[group].name != "Dead" && states[group].name != "" {
 			running = append(running, group)
 		}
 	}
@@ -139,12 +160,14 @@ func (c *cluster) stopped(states map[string]state, p *plan) error {
 	return nil
 }
 
-// named reports whether a group has the name of one of the agent.
-func (c *cluster) named(group string) bool {
+// groups are the names of the agent's groups.
+func (c *cluster) groups() []string {
 	t := c.Catalog
-	return slices.Contains(t.Groups(), goka.Group(group)) || slices.Contains([]string{
-		t.ThinkGroup(), t.ToolGroup(), t.CompactGroup(), t.SinkGroup(), t.PeerSinkGroup(), t.MemoirGroup(), t.HistoryImportGroup(),
-	}, group)
+	all := []string{t.ThinkGroup(), t.ToolGroup(), t.CompactGroup(), t.SinkGroup(), t.PeerSinkGroup(), t.MemoirGroup(), t.HistoryImportGroup()}
+	for _, group := range t.Groups() {
+		all = append(all, string(group))
+	}
+	return all
 }
 
 // committed returns the offsets of a consumer group. Offsets of a transaction that is open are waited for.
