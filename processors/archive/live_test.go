@@ -159,6 +159,10 @@ func (l *live) refuses(a *agent.Agent, to int32) {
 		require.NoError(l, err)
 		require.ErrorIs(l, p.Run(l.Context()), topics.ErrArchive, graph.Group())
 	}
+	pay := map[string]tools.Func{"pay": func(context.Context, tools.Call) (any, error) { return nil, errStop }}
+	worker, err := tools.NewWorker(l.cfg.Catalog.Agent, struct{ processors.Publisher }{}, pay, tools.Config{})
+	require.NoError(l, err)
+	require.ErrorIs(l, worker.Run(l.Context(), l.cfg.Brokers), topics.ErrArchive)
 }
 
 // child is what a process does that is killed.

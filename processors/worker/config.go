@@ -21,6 +21,9 @@ var ErrConfig = errors.New("worker: invalid configuration")
 type Config struct {
 	// Group is the name of the share group or consumer group. New requires it.
 	Group string
+	// Archive is the journal of the agent whose topics are read (topics.Catalog.Archive; default: none). Run returns an error that wraps
+	// topics.ErrArchive while it exists: the offsets of the group are those of topics that are being restored or moved.
+	Archive string
 	// Mode is how the worker gets its records (default Auto). See Mode.
 	Mode Mode
 	// Concurrency is how many records are handled at the same time (default 16, at least 1).

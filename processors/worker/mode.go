@@ -2,10 +2,14 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/kafka/franz"
@@ -13,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer"
 	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Mode is how a worker gets its records from Kafka. All workers of a group use the same one; brokers reject the others.
@@ -80,24 +85,49 @@ func (w *Worker) choose(ctx context.Context, c source.Config) (Mode, error) {
 	return mode, nil
 }
 
-// probe asks the brokers whether a share group can be used, with backoff until they answer.
-func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, error) {
+// probe asks the brokers whether a share group can be used.
+func (w *Worker) probe(ctx context.Context, c source.Config) (found share.Support, err error) {
+	err = w.ask(ctx, c, "share groups", func(client *kgo.Client) (err error) {
+		found, err = share.Probe(ctx, client, c.Group)
+		return err
+	})
+	return found, err
+}
+
+// archived returns topics.ErrArchive while the agent's topics are restored or moved. A principal that may not describe the journal cannot tell.
+func (w *Worker) archived(ctx context.Context, c source.Config) error {
+	journal, exists := w.config.Archive, false
+	if journal == "" {
+		return nil
+	}
+	if err := w.ask(ctx, c, "the topic "+journal, func(client *kgo.Client) error {
+		listed, err := kadm.NewClient(client).ListTopics(ctx, journal)
+		exists = err == nil && (listed[journal].Err == nil || errors.Is(listed[journal].Err, kerr.LeaderNotAvailable))
+		return err
+	}); err != nil || !exists {
+		return err
+	}
+	return fmt.Errorf("%w: the topic %s has its journal (group %s)", topics.ErrArchive, journal, c.Group)
+}
+
+// ask asks the brokers, with backoff until they answer.
+func (w *Worker) ask(ctx context.Context, c source.Config, what string, request func(*kgo.Client) error) error {
 	client, err := franz.Dial(c.Brokers, c.Client())
 	if err != nil {
-		return share.Support{}, fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	defer client.Close()
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
-	warning := retry.NewWarning(c.Logger, nil, "worker cannot ask the brokers for share groups, retrying", "the brokers have answered")
+	warning := retry.NewWarning(c.Logger, nil, "worker cannot ask the brokers for "+what+", retrying", "the brokers have answered")
 	for {
-		found, err := share.Probe(ctx, client, c.Group)
+		err := request(client)
 		switch {
 		case err == nil:
 			warning.Over(zap.String("group", c.Group))
-			return found, nil
+			return nil
 		case ctx.Err() != nil:
-			return found, nil
+			return nil
 		}
 		pause := wait.NextBackOff()
 		w.note(err)

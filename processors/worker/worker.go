@@ -39,7 +39,7 @@ func New(topics []string, handle Handler, c Config) (*Worker, error) {
 // Run handles records until ctx ends. Then it takes no more records, waits for running calls (Config.Grace), reports the
 // outcome of their records to the broker and returns nil. opts are the connection options of processors.New; those for
 // tables, topics and instances have no effect. Run waits for brokers and topics that are not available. It returns an error
-// that wraps ErrConfig if the options are invalid, and another error if retrying cannot help, for example after another
+// that wraps ErrConfig if the options are invalid, topics.ErrArchive (Config.Archive), and another error if retrying cannot help, for example after another
 // process has fenced this static member. Calls must not overlap.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.config.Logger)}, opts...)
@@ -51,6 +51,9 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 		Brokers: brokers, Group: w.config.Group, Topics: w.topics,
 		Client:      func() *sarama.Config { return kafka.Copy(conf) },
 		Concurrency: w.config.Concurrency, Waiting: w.config.Waiting, Crowded: w.crowded, Clock: w.config.Clock, Logger: logger,
+	}
+	if err := w.archived(ctx, common); err != nil || ctx.Err() != nil {
+		return err
 	}
 	mode, err := w.choose(ctx, common)
 	if err != nil || ctx.Err() != nil {

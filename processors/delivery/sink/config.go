@@ -60,6 +60,7 @@ func (c *Config) complete(catalog topics.Catalog, check *bounds.Check) {
 	if c.Group == "" {
 		c.Group = group
 	}
+	c.Archive = catalog.Archive()
 	bounds.AtLeast(check, "Concurrency", &c.Concurrency, 256, 1)
 	bounds.AtLeast(check, "RouteLimit", &c.RouteLimit, 32, 1)
 	bounds.AtLeast(check, "ReadAhead", &c.ReadAhead, 10_000, 1)

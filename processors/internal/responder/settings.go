@@ -27,6 +27,7 @@ type Defaults struct {
 	// Invalid is wrapped by the errors.
 	Invalid     error
 	Group       string
+	Archive     string // see worker.Config
 	Concurrency int
 	// Timeout is that of records without a deadline.
 	Timeout time.Duration
@@ -41,6 +42,7 @@ func NewSettings(c worker.Config, timeout time.Duration, remembered Bounds, by D
 	if c.Timeout != 0 || c.Limits != nil || c.DeadLetter != nil || c.Drop {
 		s.Wrong("Config", "sets Timeout, Limits, DeadLetter or Drop, which are the worker's own")
 	}
+	c.Archive = by.Archive
 	if c.Group == "" {
 		c.Group = by.Group
 	}

@@ -53,7 +53,7 @@ type rules struct {
 func (c Config) rules(catalog topics.Catalog) rules {
 	r := rules{limit: c.Limit, metrics: c.Metrics, Settings: responder.NewSettings(c.Config, c.Timeout,
 		responder.Bounds{Age: c.RememberFor, Count: c.RememberCount, Bytes: c.RememberBytes}, responder.Defaults{
-			Invalid: ErrConfig, Group: catalog.MemoirGroup(), Concurrency: 4, Timeout: 30 * time.Minute, Transient: transient,
+			Invalid: ErrConfig, Group: catalog.MemoirGroup(), Archive: catalog.Archive(), Concurrency: 4, Timeout: 30 * time.Minute, Transient: transient,
 		})}
 	bounds.AtLeast(&r.Check, "Limit", &r.limit, 64<<10, 1)
 	return r

@@ -25,6 +25,6 @@ type Config struct {
 
 func (c Config) settings(catalog topics.Catalog) responder.Settings {
 	return responder.NewSettings(c.Config, c.Timeout, responder.Bounds{}, responder.Defaults{
-		Invalid: ErrConfig, Group: catalog.CompactGroup(), Concurrency: 16, Timeout: 10 * time.Minute,
+		Invalid: ErrConfig, Group: catalog.CompactGroup(), Archive: catalog.Archive(), Concurrency: 16, Timeout: 10 * time.Minute,
 	})
 }

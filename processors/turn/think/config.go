@@ -62,7 +62,7 @@ type rules struct {
 func (c Config) rules(catalog topics.Catalog) rules {
 	r := rules{model: c.ModelLimit, limits: c.Limits, Settings: responder.NewSettings(c.Config, c.Timeout,
 		responder.Bounds{Age: c.RememberFor, Count: c.RememberCount, Bytes: c.RememberBytes}, responder.Defaults{
-			Invalid: ErrConfig, Group: catalog.ThinkGroup(), Concurrency: 16, Timeout: 10 * time.Minute, Transient: transient,
+			Invalid: ErrConfig, Group: catalog.ThinkGroup(), Archive: catalog.Archive(), Concurrency: 16, Timeout: 10 * time.Minute, Transient: transient,
 		})}
 	if l := r.model; l.Concurrency < 0 || l.RequestsPerMinute < 0 || l.TokensPerMinute < 0 {
 		r.Wrong("ModelLimit", "has a negative number")

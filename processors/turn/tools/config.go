@@ -76,7 +76,7 @@ func (c Config) rules(catalog topics.Catalog) rules {
 		ofTool: c.ToolConcurrency, limits: c.Limits, tokens: tokens{c.TokenSecret, c.TokenTTL}, leaveOthers: c.IgnoreUnknown,
 		Settings: responder.NewSettings(c.Config, c.Timeout,
 			responder.Bounds{Age: c.RememberFor, Count: c.RememberCount, Bytes: c.RememberBytes}, responder.Defaults{
-				Invalid: ErrConfig, Group: catalog.ToolGroup(), Concurrency: 16, Timeout: 5 * time.Minute,
+				Invalid: ErrConfig, Group: catalog.ToolGroup(), Archive: catalog.Archive(), Concurrency: 16, Timeout: 5 * time.Minute,
 			}),
 	}
 	if r.Waiting == 0 {
