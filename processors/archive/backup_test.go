@@ -2,6 +2,7 @@ package archive
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,6 +210,12 @@ func TestDamagedOrMixedBackupIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		require.NoError(t, err)
 		w.write(w.cfg.Catalog.MessageInput.Name(), "s1", "more")
 	}
+	whole, err := open(dirs[0])
+	require.NoError(t, err)
+	broken := fmt.Errorf("connection: %w", io.EOF)
+	_, err = whole.readRecords(whole.file(w.cfg.Catalog.MessageInput.Name(), 0), func(*kgo.Record) error { return broken })
+	require.ErrorIs(t, err, io.EOF)
+	require.NotErrorIs(t, err, ErrDirectory, "an error of the broker is not one of the file")
 	other := w.elsewhere()
 	name := filepath.Join("topics", w.cfg.Catalog.MessageInput.Name(), "0.records")
 	first, err := os.ReadFile(filepath.Join(dirs[0], name))

@@ -162,8 +162,8 @@ func (d *directory) readRecords(name string, yield func(*kgo.Record) error) (sum
 	defer func() { _ = f.Close() }() // it was only read
 	h := sha256.New()
 	from := bufio.NewReaderSize(f, 1<<18)
-	if err = d.readFrames(io.TeeReader(from, h), h, from, yield); errors.Is(err, errFrame) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: %s: %w; use another backup", ErrDirectory, f.Name(), errFrame)
+	if err = d.readFrames(io.TeeReader(from, h), h, from, yield); errors.Is(err, errFrame) {
+		err = fmt.Errorf("%w: %s: %w; use another backup", ErrDirectory, f.Name(), err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), err
 }
@@ -176,7 +176,7 @@ func (d *directory) readFrames(r io.Reader, h hash.Hash, rest io.Reader, yield f
 	for {
 		var size [4]byte
 		if _, err := io.ReadFull(r, size[:]); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errFrame, err)
 		}
 		n := binary.BigEndian.Uint32(size[:])
 		if n == 0 {
@@ -187,7 +187,7 @@ func (d *directory) readFrames(r io.Reader, h hash.Hash, rest io.Reader, yield f
 		}
 		frame := make([]byte, n)
 		if _, err := io.ReadFull(r, frame); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errFrame, err)
 		}
 		record, err := decode(frame)
 		if err != nil {
