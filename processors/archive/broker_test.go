@@ -137,3 +137,15 @@ func TestAGroupThatIsNotListedIsSaved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, positions{0: {At: 1}}, d.plan.Groups[group][input])
 }
+
+func TestFewerReplicasThanWritesNeedAreRefused(t *testing.T) {
+	t.Parallel()
+	w, _ := brokenWorld(t)
+	w.cfg.Replication = 1
+	j, err := openJournal(t.Context(), w.cfg, true)
+	require.NoError(t, err)
+	defer j.client.Close()
+	_, err = j.ready(t.Context(), &copying{topic: topic{Config: map[string]string{"min.insync.replicas": "2"}}, to: "new", parts: 1}, topicID{})
+	require.ErrorIs(t, err, ErrConfig)
+	require.NotContains(t, w.names(), "new")
+}

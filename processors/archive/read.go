@@ -22,8 +22,9 @@ type source interface {
 const (
 	fetchBytes = 4 << 20
 	fetchWait  = 500 // ms
-	// A log whose last records were compacted away has nothing at its end. This many answers in a row without a batch say so.
-	emptyFetches = 3
+	// A log whose last records were compacted away has nothing at its end. This many answers in a row without a batch say so: half a
+	// minute, because a broker that is slow to read its log, or a tier of it, may answer with nothing too.
+	emptyFetches = 60
 )
 
 // read implements source. It asks for batches itself: a consumer does not tell how far it is where a log has no records, because they
@@ -46,7 +47,7 @@ func (c *cluster) read(ctx context.Context, topic string, partition int32, from,
 			Offset: at, Topic: topic, Partition: partition, IsolationLevel: kgo.ReadCommitted(),
 		}, part, kgo.DefaultDecompressor(), nil)
 		if records.Err != nil {
-			return fmt.Errorf("archive: read %s/%d at %d: %w; nothing was deleted", topic, partition, at, records.Err)
+			return fmt.Errorf("archive: read %s/%d at %d: %w", topic, partition, at, records.Err)
 		}
 		for _, r := range records.Records {
 			if r.Offset < to {
@@ -60,12 +61,17 @@ func (c *cluster) read(ctx context.Context, topic string, partition int32, from,
 			at, size, empty = next, fetchBytes, 0
 		case len(part.RecordBatches) > 0: // a batch is larger
 			if size > math.MaxInt32/2 {
-				return fmt.Errorf("archive: read %s/%d at %d: a batch is too large; nothing was deleted", topic, partition, at)
+				return fmt.Errorf("archive: read %s/%d at %d: a batch is too large", topic, partition, at)
 			}
 			size *= 2
 		case part.LastStableOffset >= to:
 			if empty++; empty >= emptyFetches {
 				return nil
+			}
+		default:
+			if empty++; empty >= 2*emptyFetches {
+				return fmt.Errorf("archive: read %s/%d at %d: the broker has nothing more, and records up to %d are missing: bring all replicas "+
+					"up and run the same command again, which continues", topic, partition, at, to)
 			}
 		}
 	}

@@ -90,6 +90,10 @@ func (j *journal) ready(ctx context.Context, c *copying, have topicID) (topicID,
 	if j.Replication > 0 {
 		replication = j.Replication
 	}
+	if least, err := strconv.Atoi(config["min.insync.replicas"]); err == nil && replication > 0 && least > int(replication) {
+		return have, fmt.Errorf("%w: %s has min.insync.replicas=%d and would get %d replicas, so that nothing could be written to it: undo, "+
+			"and begin again with a Replication of at least %d", ErrConfig, c.to, least, replication, least)
+	}
 	for begun := time.Now(); ; {
 		listed, err := j.topicsOf(ctx, c.to)
 		if err != nil {
