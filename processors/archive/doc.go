@@ -11,15 +11,16 @@
 // # One moment
 //
 // A table, the offsets of its group and the topics belong to one moment. So all processes of the agent must be stopped: processors,
-// doors, workers, sinks, and programs of others that write to its topics or read them in a group. A group with members is refused
-// (ErrRunning), before and after the records were read. Records and offsets that are written meanwhile are noticed (ErrChanged).
-// Open transactions of processes that were killed are waited for.
+// doors, channel adapters, workers, sinks, and programs of others that write to its topics or read them in a group. A group with members
+// is refused (ErrRunning), before and after the records were read. Records and offsets that are written meanwhile are noticed
+// (ErrChanged); once topics are deleted, Repartition copies such records too, except those of the last moment before a deletion. Open
+// transactions of processes that were killed are waited for.
 //
 // # Interruptions
 //
 // A call that was killed, or has failed, is made again with the same arguments and continues. Backup continues in its directory.
-// Restore and Repartition keep a journal in the topic "{agent}-archive". As long as it exists, no group of the agent starts, and no
-// topic of its catalog is created (topics.ErrArchive); delete neither the journal nor a topic. A second process takes over from
+// Restore and Repartition keep a journal in the topic "{agent}-archive". As long as it exists, no group, worker or sink of the agent starts,
+// and no topic of its catalog is created (topics.ErrArchive); delete neither the journal nor a topic. A second process takes over from
 // the first, which then fails with ErrTaken. Topics are deleted by their IDs, so that a process that was paused meanwhile cannot delete
 // those that its successor has made.
 //
@@ -40,6 +41,16 @@
 //   - The local stores of instances (processors.LevelDB): delete their directories, they are read again from the tables.
 //   - The way back to FlightDeck (migrate.Export) after a Repartition.
 //
+// # What the operator must see to
+//
+//   - Workers of other programs, and of builds without worker.Config.Archive, start meanwhile. Keep them stopped.
+//   - Groups outside the catalog are found only if the principal may DESCRIBE them, or the cluster. If the tier of a
+//     topic (remote.storage.enable) answers with nothing for half a minute, the topic seems to end there: look at Result.Records.
+//   - If min.insync.replicas of the brokers is larger than Replication, the call waits for replicas without an end.
+//   - A process that is paused for minutes while it sets offsets may set them again after its successor has ended. End it first.
+//   - If a Repartition is left for longer than delete.retention.ms of a compacted topic while it copies, undo it and begin again.
+//
 // If several groups read a topic and are behind in different partitions, Repartition may let one read some records for the second time
-// (Result.Repeated), as after a crash.
+// (Result.Repeated), as after a crash. Share groups come first, then groups without a table, so that no paid call is made again unless two
+// share groups read one topic.
 package archive
