@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,7 +22,7 @@ func causeID(r *record) string {
 	if id, ok := headerID(r.headers); ok {
 		return id
 	}
-	partition, offset := firstAt(r)
+	partition, offset := topics.FirstAt(r.headers[topics.HeaderFirstAt], r.partition, r.offset)
 	h := sha256.New()
 	var n [8]byte
 	number := func(v int64) { h.Write(binary.BigEndian.AppendUint64(n[:0], uint64(v))) }
@@ -42,19 +40,6 @@ func causeID(r *record) string {
 	var sum [sha256.Size]byte
 	var id [2 * sha256.Size]byte
 	return string(hex.AppendEncode(id[:0], h.Sum(sum[:0])))
-}
-
-// firstAt returns where the record was first written, before processors/archive has written it again (topics.HeaderFirstAt).
-func firstAt(r *record) (partition int32, offset int64) {
-	if raw, ok := r.headers[topics.HeaderFirstAt]; ok {
-		first, second, _ := strings.Cut(string(raw), "/")
-		p, err1 := strconv.ParseInt(first, 10, 32)
-		o, err2 := strconv.ParseInt(second, 10, 64)
-		if err1 == nil && err2 == nil {
-			return int32(p), o
-		}
-	}
-	return r.partition, r.offset
 }
 
 // headerID is the record's turntable.id header. A header that is empty, too long, not UTF-8 or not printable counts as

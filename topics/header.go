@@ -15,6 +15,17 @@ const HeaderID = "turntable.id"
 // was first written. A record without HeaderID keeps the ID that is derived from them.
 const HeaderFirstAt = "turntable.first-at"
 
+// FirstAt returns where a record was first written: what header, its HeaderFirstAt, says, or otherwise the given partition and offset.
+func FirstAt(header []byte, partition int32, offset int64) (int32, int64) {
+	first, second, _ := strings.Cut(string(header), "/")
+	p, err1 := strconv.ParseInt(first, 10, 32)
+	o, err2 := strconv.ParseInt(second, 10, 64)
+	if err1 != nil || err2 != nil {
+		return partition, offset
+	}
+	return int32(p), o
+}
+
 // HeaderDeadline is the header of enriched-message-input and tool-use with the time at which the turn stops waiting for the
 // response or the result, and of memoir-context-session-end with the time at which the group of the memories stops waiting for
 // the memory: milliseconds since the epoch as decimal text. A worker can stop at that time. Readers of FlightDeck ignore

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -30,6 +31,7 @@ type copying struct {
 	from    string  // the name in the source
 	spans   []span
 	readers map[reader]positions
+	tables  []string // the groups that have a table
 	to      string
 	parts   int32
 	rehash  bool // to the partitions of their keys; otherwise to those where they are
@@ -52,17 +54,19 @@ type progress struct {
 	Sums   []uint32                   `json:"sums"`
 }
 
-// segment is a part of a partition's log in which all records were read by the same number of groups.
+// segment is a part of a partition's log in which all records were read by the same groups.
 type segment struct {
 	partition int32
 	span
-	readers int
+	unread []byte // for each group in order: 0 if it has read the records, otherwise 1
 }
 
-// segments returns what a copy reads, in this order: first the records that all groups have read, last those that none has. So, when
-// several partitions become one, a group's records are on one side of one offset, and the records of a key keep their order.
-// Only where one group is behind in one partition and another group in another one, records are on the wrong side.
+// segments returns what a copy reads, in this order: first the records that the first group has read, of these first those that the
+// second group has read, and so on. Within a partition that is the order of the log. So, when several partitions become one, the records
+// of a key keep their order, and those of the first group are on one side of one offset. Other groups may be behind in other partitions:
+// then some records that they have read are behind the first one that they have not, and are read again.
 func (c *copying) segments() (all []segment) {
+	groups := c.order()
 	for n, s := range c.spans {
 		cuts := []int64{s.Start, s.End}
 		for _, at := range c.readers {
@@ -71,17 +75,34 @@ func (c *copying) segments() (all []segment) {
 		slices.Sort(cuts)
 		cuts = slices.Compact(cuts)
 		for i := range len(cuts) - 1 {
-			next := segment{int32(n), span{cuts[i], cuts[i+1]}, 0}
-			for _, at := range c.readers {
-				if at.of(int32(n), s.Start) > cuts[i] {
-					next.readers++
+			next := segment{int32(n), span{cuts[i], cuts[i+1]}, make([]byte, len(groups))}
+			for g, group := range groups {
+				if c.readers[group].of(int32(n), s.Start) <= cuts[i] {
+					next.unread[g] = 1
 				}
 			}
 			all = append(all, next)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b segment) int { return cmp.Compare(b.readers, a.readers) })
+	slices.SortStableFunc(all, func(a, b segment) int { return bytes.Compare(a.unread, b.unread) })
 	return all
+}
+
+// order returns the groups, first those for which a record that is read again costs most: workers in share groups, which make a call
+// again, and last groups with a table, which know what they have handled.
+func (c *copying) order() []reader {
+	rank := func(r reader) int {
+		switch {
+		case r.share:
+			return 0
+		case !slices.Contains(c.tables, r.group):
+			return 1
+		}
+		return 2
+	}
+	return slices.SortedFunc(maps.Keys(c.readers), func(a, b reader) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.group, b.group))
+	})
 }
 
 // of returns the offset in a partition; a group that has committed none there starts at the oldest record.
@@ -107,7 +128,9 @@ func (c *copying) copied(r *kgo.Record) *kgo.Record {
 	named, open := strings.HasSuffix(c.topic.Name, "-table"), c.open(r)
 	for _, h := range r.Headers {
 		switch h.Key {
-		case topics.HeaderID, topics.HeaderFirstAt, "turntable.source.offset":
+		case topics.HeaderID: // an odd one may not count as an ID
+			named = named || len(h.Value) > 0 && len(h.Value) <= 256 && !bytes.ContainsFunc(h.Value, func(r rune) bool { return r <= ' ' || r > '~' })
+		case topics.HeaderFirstAt, "turntable.source.offset":
 			named = named || len(h.Value) > 0
 		case topics.HeaderAnswersFrom:
 			h.Value, open = []byte("0"), false

@@ -18,13 +18,18 @@ import (
 
 // guarded returns the groups that must not start while their topics are written.
 func (p *plan) guarded() []string {
-	groups := slices.Collect(maps.Keys(p.Groups))
+	groups := slices.Concat(slices.Collect(maps.Keys(p.Groups)), p.tables())
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
+// tables returns the groups that have a table.
+func (p *plan) tables() (groups []string) {
 	for _, t := range p.Topics {
-		if group, is := cutTable(t.Name); is && p.Groups[group] == nil {
+		if group, is := cutTable(t.Name); is {
 			groups = append(groups, group)
 		}
 	}
-	slices.Sort(groups)
 	return groups
 }
 

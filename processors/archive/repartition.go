@@ -100,7 +100,8 @@ func (j *journal) agreed(ctx context.Context, p *plan, known bool, n int32) (*pl
 // moved returns the two copies of a topic: to the topic beside, and from there to its place.
 func (p *plan) moved(t topic) (aside, back copying) {
 	aside = copying{
-		topic: t, from: t.Name, spans: t.Parts, readers: p.readers(t.Name), to: copyName(t.Name), parts: p.To, rehash: true,
+		topic: t, from: t.Name, spans: t.Parts, readers: p.readers(t.Name), tables: p.tables(), to: copyName(t.Name),
+		parts: p.To, rehash: true,
 	}
 	return aside, copying{topic: t, gone: t.ID, from: copyName(t.Name), to: t.Name, parts: p.To}
 }
@@ -119,6 +120,9 @@ func (j *journal) setAside(ctx context.Context, p *plan, result *Result) error {
 		if err := j.check(ctx, &aside, &made); err != nil {
 			return err
 		}
+	}
+	if result.Repeated > 0 {
+		j.log.Warn("groups with different backlogs will read some records again; undo is still possible", zap.Int64("records", result.Repeated))
 	}
 	now, err := j.snapshot(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,4 +77,33 @@ func TestShareGroupContinuesWhereItWas(t *testing.T) {
 	_, err = Restore(t.Context(), w.cfg, dir)
 	require.NoError(t, err)
 	require.Equal(t, unread, w.shared(group, input))
+}
+
+// A group of workers in a share group makes no call again because a group with a table is behind in another partition.
+func TestRecordsThatAShareGroupHasReadComeFirst(t *testing.T) {
+	t.Parallel()
+	c := copying{spans: []span{{0, 10}, {0, 10}}, tables: []string{"agent"}, readers: map[reader]positions{
+		{"agent", false}: {0: {At: 10}, 1: {At: 0}}, {"workers", true}: {0: {At: 0}, 1: {At: 6}},
+	}}
+	var order []string
+	for _, s := range c.segments() {
+		order = append(order, fmt.Sprintf("%d:%d-%d", s.partition, s.Start, s.End))
+	}
+	require.Equal(t, []string{"1:0-6", "0:0-10", "1:6-10"}, order)
+}
+
+// A header that does not count as an ID does not keep the place that the ID is derived from out of the copy.
+func TestARecordWithAnOddIDKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	c := copying{topic: topic{Name: "in"}, parts: 1}
+	for id, want := range map[string]string{"id": "", "": "3/7", "two words": "3/7", strings.Repeat("x", 257): "3/7"} {
+		r := c.copied(&kgo.Record{Partition: 3, Offset: 7, Headers: []kgo.RecordHeader{{Key: topics.HeaderID, Value: []byte(id)}}})
+		first := ""
+		for _, h := range r.Headers {
+			if h.Key == topics.HeaderFirstAt {
+				first = string(h.Value)
+			}
+		}
+		require.Equal(t, want, first, "%.10q", id)
+	}
 }

@@ -140,3 +140,12 @@ func (r *Responder[K]) ErrorHeaders(of processors.Inbound, reason string) goka.H
 		topics.HeaderErrorGroup:           []byte(r.settings.Group),
 	}
 }
+
+// KeyOf returns the key of a record: its ID or, without one, its topic and where it was first written.
+func KeyOf(r processors.Inbound) string {
+	if id := r.Header(topics.HeaderID); len(id) > 0 {
+		return string(id)
+	}
+	partition, offset := topics.FirstAt(r.Header(topics.HeaderFirstAt), r.Partition, r.Offset)
+	return fmt.Sprintf("%s/%d/%d", r.Topic, partition, offset)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/internal/responder"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // paper keeps what is published; limit bounds a value.
@@ -104,4 +105,13 @@ func TestKeyWithoutARecordIsSettledToo(t *testing.T) {
 	}
 	require.Equal(t, 1, calls)
 	require.Empty(t, to.records)
+}
+
+// A record that package archive has moved keeps its key, and so the IDs of its answers.
+func TestKeyOfARecordIsWhereItWasFirstWritten(t *testing.T) {
+	t.Parallel()
+	r := processors.Inbound{Topic: "in", Partition: 1, Offset: 2}
+	require.Equal(t, "in/1/2", responder.KeyOf(r))
+	r.Headers = []processors.Header{{Name: topics.HeaderFirstAt, Value: []byte("3/7")}}
+	require.Equal(t, "in/3/7", responder.KeyOf(r))
 }

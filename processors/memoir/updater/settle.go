@@ -102,7 +102,7 @@ func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound 
 
 // headers adds to the headers of a record that answers a snapshot its ID and the version that the snapshot has.
 func headers(of processors.Inbound, suffix string, h goka.Headers) goka.Headers {
-	h[topics.HeaderID] = []byte(keyOf(of) + suffix)
+	h[topics.HeaderID] = []byte(responder.KeyOf(of) + suffix)
 	if version := of.Header(topics.HeaderMemoirVersion); len(version) > 0 {
 		h[topics.HeaderMemoirVersion] = bytes.Clone(version)
 	}

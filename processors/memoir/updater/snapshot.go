@@ -2,9 +2,9 @@ package updater
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,7 +26,7 @@ func (w *Worker) read(r processors.Inbound) (Ended, error) {
 	s := in.Value
 	e := Ended{
 		Agent: w.topics.Agent, SessionID: textOf(s.SessionID), UserID: textOf(s.UserID), Memory: s.MemoirContext,
-		Limit: w.rules.limit, Key: keyOf(r), Deadline: w.rules.Deadline(r),
+		Limit: w.rules.limit, Key: responder.KeyOf(r), Deadline: w.rules.Deadline(r),
 	}
 	elements, _ := topics.Elements(conversation(s)) // an error ends the list
 	for _, element := range elements {
@@ -44,14 +44,6 @@ func conversation(s topics.MemoirSnapshot) topics.Raw {
 		return topics.Splice(t.PreviousMessages, t.LastInputMessage, t.LastInputResponse)
 	}
 	return s.Messages
-}
-
-// keyOf returns the key of a snapshot: the ID of its record or, without one, its topic, partition and offset.
-func keyOf(r processors.Inbound) string {
-	if id := r.Header(topics.HeaderID); len(id) > 0 {
-		return string(id)
-	}
-	return fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset)
 }
 
 func textOf(text *string) string {

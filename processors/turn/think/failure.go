@@ -19,7 +19,7 @@ func (w *Worker) failure(r processors.Inbound, cause error, cost *float64) proce
 	w.rules.Logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	headers := w.steps.ErrorHeaders(r, reason)
-	headers[topics.HeaderID] = []byte(keyOf(r) + failureSuffix)
+	headers[topics.HeaderID] = []byte(responder.KeyOf(r) + failureSuffix)
 	if errors.Is(cause, errLate) || errors.Is(cause, errNotAdmitted) {
 		headers[topics.HeaderReason] = []byte(topics.ReasonDeadline)
 	}

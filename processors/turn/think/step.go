@@ -2,10 +2,10 @@ package think
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,7 +28,7 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 		return Step{}, m, errKeyless
 	}
 	s := Step{
-		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: m.UserID, Cost: m.Cost, Key: keyOf(r),
+		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: m.UserID, Cost: m.Cost, Key: responder.KeyOf(r),
 		Deadline: w.rules.Deadline(r), EphemeralPrompt: m.EphemeralPrompt, TurnID: m.TurnID, Number: m.Step,
 	}
 	if m.MemoirContext != nil {
@@ -73,12 +73,4 @@ func requestOf(m topics.Message) topics.Raw {
 		return nil
 	}
 	return topics.RequestOf(*text)
-}
-
-// keyOf returns the key of a step: the id of its record or, without one, its topic, partition and offset.
-func keyOf(r processors.Inbound) string {
-	if id := r.Header(topics.HeaderID); len(id) > 0 {
-		return string(id)
-	}
-	return fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset)
 }
