@@ -263,12 +263,13 @@ var confined = []struct {
 		"processors/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "internal/bench", "examples/",
 		"internal/testing/kill", "internal/testing/testbroker", "processors/worker/internal/share", // Sarama has no share groups
 		"internal/kafka/franz", "processors/archive", // Sarama cannot delete a topic by its ID
+		"processors/worker", // asks for share groups and for the journal of an archive
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
 		"processors", "processors/agent", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/internal/socket", "internal/loopback", "processors/turn/turnhttp", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "processors/gate/gatehttp", "processors/peer/peerhttp", "processors/peer/transport", "internal/testing/", "internal/bench", "internal/bench/", "examples/",
-		"processors/delegation/delegationhttp", "processors/channel/internal/platform", "processors/channel/internal/platform/platformtest", // the adapters of platforms follow
+		"processors/delegation/delegationhttp", "processors/channel", "processors/channel/internal/platform", "processors/channel/internal/platform/platformtest", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
 		"processors/crew/crewhttp", "processors/console",

@@ -358,6 +358,7 @@ func TestTheLastCopyOfATopicIsNotDiscarded(t *testing.T) {
 	deleted, err := w.admin.DeleteTopics(t.Context(), input)
 	require.NoError(t, err)
 	require.NoError(t, deleted.Error())
+	w.gone(input)
 	_, err = Repartition(t.Context(), w.cfg, 3)
 	require.ErrorIs(t, err, ErrForeign)
 	require.ErrorIs(t, Undo(t.Context(), w.cfg), ErrForeign)
@@ -365,6 +366,7 @@ func TestTheLastCopyOfATopicIsNotDiscarded(t *testing.T) {
 	deleted, err = w.admin.DeleteTopics(t.Context(), copyName(input)) // its records were saved
 	require.NoError(t, err)
 	require.NoError(t, deleted.Error())
+	w.gone(copyName(input))
 	require.NoError(t, Undo(t.Context(), w.cfg))
 	require.NotContains(t, w.names(), w.cfg.Catalog.Archive())
 }
@@ -390,4 +392,10 @@ func TestARecordThatIsWrittenBeforeTheOffsetsAreSetIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"late"}, w.unread("second", input))
 	require.Len(t, w.unread(group, input), len(unread)+1)
+}
+
+// gone waits until a topic that was deleted is not listed any more: brokers answer before they have deleted it.
+func (w *world) gone(topic string) {
+	w.Helper()
+	require.Eventually(w, func() bool { return !slices.Contains(w.names(), topic) }, time.Minute, 20*time.Millisecond)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,21 +149,12 @@ func cannotAnswer(t *testing.T, p refusing, status int, answer, name string) {
 	require.NotContains(t, fmt.Sprint(logs.All()[0].ContextMap(), checks.Failed()), "token or password")
 }
 
-// asker is an account whose platform answers what the test says.
-type asker struct {
-	adapter.Adapter
-	answer func(ctx context.Context) error
-}
-
-func (asker) Channel() string                   { return "asker" }
-func (a asker) Check(ctx context.Context) error { return a.answer(ctx) }
-
 func TestSilentPlatformIsSaidWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := true
+		var works atomic.Bool
 		log, logs := platformtest.Logs()
 		checks := channel.NewChecks([]channel.AccountAdapter{{Name: "a", Adapter: asker{answer: func(ctx context.Context) error {
-			if silent {
+			if !works.Load() {
 				<-ctx.Done()
 			}
 			return ctx.Err()
@@ -175,26 +167,9 @@ func TestSilentPlatformIsSaidWithinFiveSeconds(t *testing.T) {
 		require.True(t, strings.HasPrefix(checks.Failed()["asker/a"], "the platform cannot be asked about the account: timeout; "))
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, logs.Len())
-		silent = false
+		works.Store(true)
 		require.NoError(t, <-ran)
 		require.Equal(t, "the platform accepts the account now", logs.All()[1].Message)
 		require.Empty(t, checks.Failed())
 	})
-}
-
-func ExampleNewChecks() {
-	account := asker{answer: func(context.Context) error {
-		return &adapter.Failure{Reason: "invalid_auth", Status: 401}
-	}}
-	checks := channel.NewChecks([]channel.AccountAdapter{{Name: "support", Adapter: account}}, channel.CheckConfig{})
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error)
-	go func() { ran <- checks.Run(ctx) }() // beside what receives from the platforms
-	for len(checks.Failed()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	fmt.Println(checks.Failed()["asker/support"])
-	stop()
-	<-ran
-	// Output: the platform refuses the account: invalid_auth; check the token or password of the account and restart
 }

@@ -117,7 +117,7 @@ func (e entries[I, T]) step(x *index, after *entry[T], begin *I, n int) (list []
 }
 
 // listed fills a listing with the entries that the caller may see, from the cursor of the request on, or from a place. It asks
-// Config.MayUse, which is the host's and can be slow, without the lock of the index.
+// the host who may use a session, which can be slow, without the lock of the index.
 func listed[I, T any](r *request, l listing[T], size int, begin *I, e entries[I, T]) listing[T] {
 	var after *entry[T]
 	l.First = 1
