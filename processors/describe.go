@@ -19,6 +19,9 @@ type Topology struct {
 	Programs []topics.Program `json:"programs"`
 	// Topics are all topics that groups and programs read or write, and those of WithCatalog: the topics to create.
 	Topics []TopologyTopic `json:"topics"`
+	// Journal is the topic that exists while package archive restores or moves the topics of the catalog: groups and workers look for it
+	// when they start. Only WithCatalog sets it.
+	Journal string `json:"journal,omitempty"`
 }
 
 // TopologyGroup is a Goka group. The texts are names of topics; a group without a loop, a table or dead letters has "".
@@ -68,7 +71,7 @@ func Describe(graphs ...*goka.GroupGraph) Topology {
 // WithCatalog returns the topology with what the catalog says about its topics, with the topics that the catalog creates, and with
 // programs, for example those of Catalog.Programs. It replaces earlier programs of the same names.
 func (t Topology) WithCatalog(c topics.Catalog, programs ...topics.Program) Topology {
-	t.Topics, t.Programs = slices.Clone(t.Topics), slices.Clone(t.Programs)
+	t.Topics, t.Programs, t.Journal = slices.Clone(t.Topics), slices.Clone(t.Programs), c.Archive()
 	for _, p := range programs {
 		t.Programs = append(slices.DeleteFunc(t.Programs, func(has topics.Program) bool { return has.Name == p.Name }), p)
 		for _, name := range slices.Concat(p.Reads, p.Writes) {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // ACL allows operations on a Kafka resource.
@@ -64,6 +66,10 @@ func (t Topology) ACLs(c ACLConfig) []ACL {
 		if c.CreateTopics {
 			allow(resourceTopic, []string{"Create", "Describe", "DescribeConfigs"}, of.Name)
 		}
+	}
+	works := func(p topics.Program) bool { return p.Group != "" }
+	if len(t.Groups) > 0 || slices.ContainsFunc(t.Programs, works) {
+		allow(resourceTopic, []string{"Describe"}, t.Journal)
 	}
 	acls := []ACL{}
 	for key, operations := range found {

@@ -136,6 +136,7 @@ func ExampleAgent_Describe() {
 	// Output:
 	// group support-think-consumer [AlterConfigs Describe DescribeConfigs Read]
 	// topic support-agent-events [Describe Write]
+	// topic support-archive [Describe]
 	// topic support-enriched-message-input [Describe Read]
 	// topic support-message-output [Describe Read]
 	// topic support-think-dlq [Describe Read Write]

@@ -94,7 +94,8 @@ func (w *Worker) probe(ctx context.Context, c source.Config) (found share.Suppor
 	return found, err
 }
 
-// archived returns topics.ErrArchive while the agent's topics are restored or moved. A principal that may not describe the journal cannot tell.
+// archived returns topics.ErrArchive while the agent's topics are restored or moved. A principal that may not describe the journal cannot
+// tell: it starts, as it did before there were journals.
 func (w *Worker) archived(ctx context.Context, c source.Config) error {
 	journal, exists := w.config.Archive, false
 	if journal == "" {
@@ -102,6 +103,11 @@ func (w *Worker) archived(ctx context.Context, c source.Config) error {
 	}
 	if err := w.ask(ctx, c, "the topic "+journal, func(client *kgo.Client) error {
 		listed, err := kadm.NewClient(client).ListTopics(ctx, journal)
+		if errors.Is(err, kerr.TopicAuthorizationFailed) {
+			c.Logger.Warn("worker may not describe the journal of archive and starts also while topics are restored or moved; allow Describe on it",
+				zap.String("group", c.Group), zap.String("topic", journal))
+			return nil
+		}
 		exists = err == nil && (listed[journal].Err == nil || errors.Is(listed[journal].Err, kerr.LeaderNotAvailable))
 		return err
 	}); err != nil || !exists {
