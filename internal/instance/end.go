@@ -149,14 +149,12 @@ func waitStable(ctx context.Context, client sarama.Client, topic string, partiti
 }
 
 func lastStable(client sarama.Client, topic string, partition int32) (int64, error) {
-	leader, err := client.Leader(topic, partition)
-	if err != nil {
-		return 0, err
-	}
 	req := sarama.NewOffsetRequest(client.Config().Version)
 	req.IsolationLevel = sarama.ReadCommitted
 	req.AddBlock(topic, partition, sarama.OffsetNewest, 1)
-	resp, err := leader.GetAvailableOffsets(req)
+	resp, err := askLeader(client, topic, partition, func(leader *sarama.Broker) (*sarama.OffsetResponse, error) {
+		return leader.GetAvailableOffsets(req)
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -203,17 +201,13 @@ func lastData(ctx context.Context, client sarama.Client, topic string, partition
 
 func fetch(client sarama.Client, topic string, partition int32, at int64, size int32, isolation sarama.IsolationLevel,
 ) (*sarama.FetchResponseBlock, error) {
-	leader, err := client.Leader(topic, partition)
-	if err != nil {
-		return nil, err
-	}
 	// Only the partition's size bounds the response: if the request's own limit cuts it short, kfake leaves the aborted
 	// transactions out, and their records would look committed.
 	req := &sarama.FetchRequest{
 		Version: 11, MaxWaitTime: 100, MinBytes: 1, MaxBytes: math.MaxInt32, Isolation: isolation, SessionEpoch: -1,
 	}
 	req.AddBlock(topic, partition, at, size, -1)
-	resp, err := leader.Fetch(req)
+	resp, err := askLeader(client, topic, partition, func(leader *sarama.Broker) (*sarama.FetchResponse, error) { return leader.Fetch(req) })
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
@@ -161,4 +162,24 @@ func TestEndOfDataIsUnknownDuringATransaction(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, settled)
 	require.Zero(t, end)
+}
+
+// The first requests of a client can overtake its connection.
+func TestEndIsKnownWhileTheClientConnects(t *testing.T) {
+	k, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "table"))
+	require.NoError(t, err)
+	defer k.Close()
+	for range 300 {
+		client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
+		require.NoError(t, err)
+		var asked errgroup.Group
+		for range 8 {
+			asked.Go(func() error {
+				_, err := CommittedEnd(t.Context(), client, "table", 0, 0)
+				return err
+			})
+		}
+		require.NoError(t, asked.Wait())
+		require.NoError(t, client.Close())
+	}
 }
